@@ -1,0 +1,1 @@
+//! Where URLs occur in pages, style sheets and headers, and replacing them: pure, streaming.

@@ -1,0 +1,1 @@
+//! The url-rewrite filter: proxy-wasm callbacks handed to the pure crates, nothing else.
