@@ -1,0 +1,234 @@
+//! Host names and the places written as one: a name or an address, with or without a port.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A DNS host name: lower case, A-labels, no trailing dot, every label within RFC 1035's 63 bytes, 253 in all.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostName(String);
+
+/// A name or an address literal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// By name.
+    Name(HostName),
+    /// By address.
+    Address(IpAddr),
+}
+
+/// A host and a port.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HostPort {
+    /// Where.
+    pub host: Host,
+    /// Which port, never 0.
+    pub port: u16,
+}
+
+/// Why a text is not a host name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameError {
+    /// Nothing there.
+    Empty,
+    /// More than 253 bytes, or a label of more than 63.
+    TooLong,
+    /// A character, an empty label, or a hyphen where none may be.
+    Malformed,
+    /// Digits and dots: an address, or half of one.
+    Address,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "nothing",
+            Self::TooLong => "more than 63 bytes in a label or 253 in all",
+            Self::Malformed => "a character or an empty label that host names do not have",
+            Self::Address => "an address, not a name",
+        })
+    }
+}
+
+impl HostName {
+    /// Reads a name as a person writes it: any case, Unicode, a trailing dot.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let text = text.strip_suffix('.').unwrap_or(text);
+        if text.is_empty() {
+            return Err(NameError::Empty);
+        }
+        if text.parse::<Ipv4Addr>().is_ok() || text.parse::<Ipv6Addr>().is_ok() {
+            return Err(NameError::Address);
+        }
+        let ascii =
+            idna::domain_to_ascii_cow(text.as_bytes(), idna::AsciiDenyList::URL).map_err(|_| NameError::Malformed)?;
+        let labels_fit = ascii.split('.').all(|label| label.len() <= 63);
+        if ascii.len() > 253 || !labels_fit {
+            return Err(NameError::TooLong);
+        }
+        if !ascii.split('.').all(label_is_well_formed) {
+            return Err(NameError::Malformed);
+        }
+        // The URL standard reads a name whose last label is a number as an IPv4 address; so would every browser.
+        if ascii.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
+            return Err(NameError::Address);
+        }
+        Ok(Self(ascii.into_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether `self` is `suffix` or below it.
+    pub fn is_within(&self, suffix: &Self) -> bool {
+        self.0.strip_suffix(suffix.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
+}
+
+/// Letters, digits, hyphens (not at an end) and the underscore that real host names carry.
+fn label_is_well_formed(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    !bytes.is_empty()
+        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
+        && bytes.first() != Some(&b'-')
+        && bytes.last() != Some(&b'-')
+}
+
+impl Host {
+    /// A name or an address, the latter with or without brackets.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        match bare.parse::<IpAddr>() {
+            Ok(address) => Ok(Self::Address(address)),
+            Err(_) => HostName::parse(text).map(Self::Name),
+        }
+    }
+
+    /// As the authority of a URL whose scheme has `default_port`.
+    pub fn authority(&self, port: u16, default_port: u16) -> String {
+        if port == default_port { self.to_string() } else { format!("{self}:{port}") }
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => name.fmt(f),
+            Self::Address(IpAddr::V4(address)) => address.fmt(f),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// Splits `host:port`, `[v6]:port`, `host`; None where the port is not a number from 1 to 65535.
+pub fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    let host_end =
+        if text.starts_with('[') { text.find(']').map(|at| at + 1)? } else { text.rfind(':').unwrap_or(text.len()) };
+    let (host, rest) = text.split_at(host_end);
+    // An IPv6 address without brackets: every colon is part of it.
+    if !host.starts_with('[') && host.contains(':') {
+        return Some((text, None));
+    }
+    match rest.strip_prefix(':') {
+        None if rest.is_empty() => Some((host, None)),
+        None => None,
+        Some(port) => {
+            let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+            let port: u16 = if digits { port.parse().ok()? } else { return None };
+            (port != 0).then_some((host, Some(port)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_lower_case_a_labels_without_the_final_dot() {
+        assert_eq!(HostName::parse("WWW.Example.ORG.").unwrap().as_str(), "www.example.org");
+        assert_eq!(HostName::parse("bücher.example").unwrap().as_str(), "xn--bcher-kva.example");
+        assert_eq!(HostName::parse("_dmarc.example.org").unwrap().as_str(), "_dmarc.example.org");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let long = "a".repeat(64);
+        let table = [
+            ("", NameError::Empty),
+            (".", NameError::Empty),
+            ("a..b", NameError::Malformed),
+            ("-a.example", NameError::Malformed),
+            ("a b.example", NameError::Malformed),
+            ("http://example.org", NameError::Malformed),
+            ("*.example.org", NameError::Malformed),
+            ("192.0.2.1", NameError::Address),
+            ("2001:db8::1", NameError::Address),
+            ("192.0.2.256", NameError::Malformed),
+        ];
+        for (text, expected) in table {
+            let got = HostName::parse(text);
+            assert!(got.is_err(), "{text}: {got:?}");
+            if expected != NameError::Malformed {
+                assert_eq!(got, Err(expected), "{text}");
+            }
+        }
+        assert!(HostName::parse(&format!("{long}.example")).is_err());
+    }
+
+    #[test]
+    fn within_means_the_name_or_below_it_not_merely_the_same_ending() {
+        let suffix = HostName::parse("bank.example").unwrap();
+        assert!(HostName::parse("bank.example").unwrap().is_within(&suffix));
+        assert!(HostName::parse("www.bank.example").unwrap().is_within(&suffix));
+        assert!(!HostName::parse("notbank.example").unwrap().is_within(&suffix));
+        assert!(!HostName::parse("example").unwrap().is_within(&suffix));
+    }
+
+    #[test]
+    fn ports_are_split_off_names_and_both_kinds_of_address() {
+        assert_eq!(split_port("a.example"), Some(("a.example", None)));
+        assert_eq!(split_port("a.example:53"), Some(("a.example", Some(53))));
+        assert_eq!(split_port("[2001:db8::1]:53"), Some(("[2001:db8::1]", Some(53))));
+        assert_eq!(split_port("[2001:db8::1]"), Some(("[2001:db8::1]", None)));
+        assert_eq!(split_port("2001:db8::1"), Some(("2001:db8::1", None)));
+        for bad in ["a:0", "a:65536", "a:", "a:+5", "[::1", "[::1]x", "a:b"] {
+            assert_eq!(split_port(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_authority_names_the_port_only_where_it_is_not_the_default() {
+        let v6 = Host::parse("2001:db8::1").unwrap();
+        assert_eq!(v6.authority(80, 80), "[2001:db8::1]");
+        assert_eq!(v6.authority(8080, 80), "[2001:db8::1]:8080");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in ".*") {
+            let _ = (HostName::parse(&text), Host::parse(&text), split_port(&text));
+        }
+
+        #[test]
+        fn a_name_reads_back_as_itself(text in "[a-z0-9.-]{1,80}") {
+            if let Ok(name) = HostName::parse(&text) {
+                prop_assert_eq!(HostName::parse(name.as_str()), Ok(name));
+            }
+        }
+    }
+}

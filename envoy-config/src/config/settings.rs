@@ -1,0 +1,312 @@
+//! The configuration once it has been checked: what every other part of the command works from.
+//!
+//! A value of these types has passed every check of `longhaul check`; nobody checks again. There is no string where a
+//! type exists, and nothing here changes after loading: a changed file makes a new `Settings`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::allowlist::NamePattern;
+use super::names::{Host, HostName, HostPort};
+use super::units::{Bytes, Rate};
+use crate::derive::Overrides;
+
+/// One checked `longhaul.yaml`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The file this was read from, absolute. Relative paths in it have been resolved against its folder already.
+    pub file: PathBuf,
+    /// What this box is.
+    pub role: Role,
+    /// The slow link.
+    pub link: Link,
+    /// Where clients find us.
+    pub proxy: Proxy,
+    /// What we bind.
+    pub listen: Listen,
+    /// What we may reach.
+    pub upstream: Upstream,
+    /// Which URLs move where.
+    pub rewrite: Rewrite,
+    /// Which names are steered.
+    pub dns: Dns,
+    /// Where objects are kept.
+    pub cache: Cache,
+    /// How answers are compressed.
+    pub compress: Compress,
+    /// Certificates the operator holds, in the order written.
+    pub terminate: Vec<Termination>,
+    /// Values the operator set in place of derived ones.
+    pub transport: Overrides,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// What this box is. Only `Edge` can be run by this version; the loader refuses the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// One box on the wired side of the link.
+    Edge,
+}
+
+/// The slow link, as its operator describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Round-trip time without queueing.
+    pub rtt: Duration,
+    /// Rate toward the clients.
+    pub down: Rate,
+    /// Rate from the clients.
+    pub up: Rate,
+}
+
+/// Where clients find the proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// First in DNS answers, and the http targets of moved URLs. At least one; without duplicates.
+    pub addresses: Vec<IpAddr>,
+    /// The proxy's own https names or addresses; each is covered by a certificate in [`Settings::terminate`].
+    pub secure_names: Vec<Host>,
+}
+
+/// The sockets we bind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listen {
+    /// Transparent and proxy-address http traffic.
+    pub http: SocketAddr,
+    /// TLS: our own names, terminated names, everything else passed through by SNI. None: `off`.
+    pub tls: Option<SocketAddr>,
+    /// The steering DNS, UDP and TCP. None: `off`.
+    pub dns: Option<SocketAddr>,
+    /// Envoy's admin interface; always a loopback address.
+    pub admin: SocketAddr,
+    /// Prometheus metrics of CoreDNS. None: `off`.
+    pub metrics: Option<SocketAddr>,
+    /// How packets get here that were not addressed to us.
+    pub intercept: Intercept,
+}
+
+/// How client packets for other addresses reach our listeners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intercept {
+    /// An nft `redirect` rule; the original destination is read from conntrack.
+    Redirect,
+    /// An nft `tproxy` rule; the listeners are transparent sockets (`CAP_NET_ADMIN`).
+    Tproxy,
+    /// None: clients come because DNS sent them.
+    None,
+}
+
+/// What we may reach on the wired side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Resolvers asked for origins, never our own rewriting DNS. At least one.
+    pub resolvers: Vec<SocketAddr>,
+    /// Ports that may be asked for through the proxy. At least one.
+    pub ports: BTreeSet<u16>,
+    /// Private, loopback, link-local or multicast ranges that are reachable all the same.
+    pub allow_private: Vec<IpNet>,
+    /// Origins reached at a fixed address and port instead of by DNS on the URL's port.
+    pub map: BTreeMap<HostName, SocketAddr>,
+}
+
+/// What is rewritten in pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrite {
+    /// How much is moved.
+    pub level: Level,
+    /// Where it is moved, as asked for; what was chosen is [`crate::derive::Derived::target`].
+    pub target: TargetWish,
+    /// Names never touched, each with everything below it.
+    pub exclude: Vec<HostName>,
+}
+
+/// How much a page is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Nothing.
+    Off,
+    /// What can be moved without changing how a page behaves.
+    Safe,
+    /// Also objects of the page's own host.
+    Full,
+}
+
+impl Level {
+    /// The word in the file, and in the filter's configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Safe => "safe",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Where moved URLs shall point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetWish {
+    /// What the link model expects to pay; nothing moves where moving would slow a page.
+    Auto,
+    /// The secure names.
+    Https,
+    /// The proxy addresses.
+    Http,
+}
+
+/// DNS steering.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dns {
+    /// Allowlist files, absolute, each readable and without a bad line when checked.
+    pub domains: Vec<PathBuf>,
+    /// Names in the file itself that are never steered.
+    pub except_names: Vec<NamePattern>,
+    /// Files of names that are never steered, absolute and checked like `domains`.
+    pub except_files: Vec<PathBuf>,
+    /// Also steer any name whose first label is `www`.
+    pub www: bool,
+    /// What becomes of the origin's addresses.
+    pub mode: DnsMode,
+    /// TTL of steered answers.
+    pub ttl: Ttl,
+    /// What AAAA is answered with where the proxy has no IPv6 address.
+    pub aaaa: AaaaPolicy,
+    /// What HTTPS (type 65) is answered with.
+    pub https: HttpsPolicy,
+    /// What happens to answers a client wants to validate.
+    pub dnssec: DnssecPolicy,
+    /// Answer `use-application-dns.net` so that browsers keep asking this server.
+    pub canary: bool,
+    /// How often lists are looked at; zero: never.
+    pub reload: Duration,
+    /// Stop steering while the proxy does not answer.
+    pub health: bool,
+    /// Clients that always get the true answer.
+    pub bypass: Vec<IpNet>,
+}
+
+/// What becomes of the origin's addresses in a steered answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DnsMode {
+    /// Proxy first, then at most this many of the origin's.
+    Prepend {
+        /// Origin addresses kept.
+        max_origin: u8,
+    },
+    /// Only the proxy.
+    Replace,
+}
+
+/// TTL of a steered answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ttl {
+    /// One TTL for the whole answer: the origin's, held between these.
+    Between {
+        /// Lower bound.
+        min: Duration,
+        /// Upper bound.
+        max: Duration,
+    },
+    /// This for the proxy's record and the origin's for its own, as in the 2004 paper; caches handle it badly.
+    Split(Duration),
+}
+
+/// AAAA of a steered name where the proxy has no IPv6 address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AaaaPolicy {
+    /// No data, with an SOA.
+    Nodata,
+    /// The true answer: clients with IPv6 go past the proxy.
+    Pass,
+}
+
+/// HTTPS records of a steered name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpsPolicy {
+    /// No data, with an SOA.
+    Nodata,
+    /// The record without addresses, ECH and HTTP/3.
+    Strip,
+    /// The true answer.
+    Pass,
+}
+
+/// Answers under DNSSEC to a client that validates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DnssecPolicy {
+    /// Left alone.
+    Skip,
+    /// Rewritten all the same: validating clients will fail.
+    Break,
+}
+
+/// Where objects are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cache {
+    /// Nowhere.
+    Off,
+    /// Envoy's own cache on disk.
+    Disk {
+        /// Its folder, absolute.
+        dir: PathBuf,
+        /// Its size.
+        size: Bytes,
+    },
+    /// An existing caching proxy is asked instead of the origin.
+    Parent(HostPort),
+}
+
+/// Compression toward clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compress {
+    /// Brotli quality 0-11; None: `off`.
+    pub brotli: Option<u8>,
+    /// Gzip level 1-9; None: `off`.
+    pub gzip: Option<u8>,
+}
+
+/// A certificate the operator gave and the names it is used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Termination {
+    /// Names (or, for the proxy itself, addresses) served with it. At least one; a name stands in one entry only.
+    pub names: Vec<Host>,
+    /// PEM certificate chain, absolute path.
+    pub cert: PathBuf,
+    /// PEM private key, absolute path.
+    pub key: PathBuf,
+}
+
+/// Bounds on what one client or page may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory the rewriter may hold for one page.
+    pub page_memory: Bytes,
+    /// Client connections at one time.
+    pub connections: u32,
+    /// Header block of one request.
+    pub header: Bytes,
+}
+
+impl Settings {
+    /// Authorities an http object can be moved to without TLS: `ADDRESS`, with the port where it is not 80.
+    pub fn http_authorities(&self) -> Vec<String> {
+        self.proxy.addresses.iter().map(|a| Host::Address(*a).authority(self.listen.http.port(), 80)).collect()
+    }
+
+    /// The proxy's own https authorities: names or addresses, with the port where it is not 443.
+    pub fn https_authorities(&self) -> Vec<String> {
+        let Some(tls) = self.listen.tls else { return Vec::new() };
+        self.proxy.secure_names.iter().map(|name| name.authority(tls.port(), 443)).collect()
+    }
+
+    /// Every authority that is the proxy itself, secure names first.
+    pub fn own_authorities(&self) -> Vec<String> {
+        let mut own = self.https_authorities();
+        own.extend(self.http_authorities());
+        own
+    }
+}

@@ -1,0 +1,258 @@
+//! Quantities as an operator writes them: `600ms`, `20mbit`, `1gib`.
+//!
+//! A number without its unit is refused everywhere: 600 of what is how links get misconfigured.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate {
+    bits_per_second: u64,
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+impl Rate {
+    /// A rate from bits per second.
+    pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
+        Self { bits_per_second }
+    }
+
+    /// Bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.bits_per_second
+    }
+
+    /// Bytes this rate carries in `time`, rounded down; saturates.
+    pub fn bytes_in(self, time: Duration) -> u64 {
+        let bits = u128::from(self.bits_per_second).saturating_mul(time.as_micros()) / 1_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX)
+    }
+
+    /// Time this rate needs for `bytes`.
+    pub fn time_for(self, bytes: u64) -> Duration {
+        let micros = u128::from(bytes).saturating_mul(8_000_000) / u128::from(self.bits_per_second.max(1));
+        Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+}
+
+/// What an operator may write after a number, and what it multiplies by.
+struct Unit {
+    suffix: &'static str,
+    factor: u64,
+}
+
+// Decimal for the wire (as links are sold), binary and decimal told apart for storage.
+const RATE_UNITS: &[Unit] = &[
+    Unit { suffix: "gbit", factor: 1_000_000_000 },
+    Unit { suffix: "mbit", factor: 1_000_000 },
+    Unit { suffix: "kbit", factor: 1_000 },
+    Unit { suffix: "bit", factor: 1 },
+];
+const BYTE_UNITS: &[Unit] = &[
+    Unit { suffix: "tib", factor: 1 << 40 },
+    Unit { suffix: "gib", factor: 1 << 30 },
+    Unit { suffix: "mib", factor: 1 << 20 },
+    Unit { suffix: "kib", factor: 1 << 10 },
+    Unit { suffix: "tb", factor: 1_000_000_000_000 },
+    Unit { suffix: "gb", factor: 1_000_000_000 },
+    Unit { suffix: "mb", factor: 1_000_000 },
+    Unit { suffix: "kb", factor: 1_000 },
+    Unit { suffix: "b", factor: 1 },
+];
+const MICROS_UNITS: &[Unit] = &[
+    Unit { suffix: "ms", factor: 1_000 },
+    Unit { suffix: "us", factor: 1 },
+    Unit { suffix: "s", factor: 1_000_000 },
+    Unit { suffix: "m", factor: 60_000_000 },
+    Unit { suffix: "h", factor: 3_600_000_000 },
+    Unit { suffix: "d", factor: 86_400_000_000 },
+];
+
+/// Why a quantity was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitError {
+    /// A number alone.
+    NoUnit,
+    /// A number and a unit this kind of value does not have.
+    UnknownUnit,
+    /// No number at the start, a sign, an exponent.
+    NotANumber,
+    /// More than 64 bits, or finer than the unit can be divided.
+    OutOfRange,
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoUnit => "a number without a unit",
+            Self::UnknownUnit => "a unit that is not known here",
+            Self::NotANumber => "no number",
+            Self::OutOfRange => "a number too large or too fine",
+        })
+    }
+}
+
+/// `600ms`, `1.5s`, `1h`, `1d`.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    parse(text, MICROS_UNITS).map(Duration::from_micros)
+}
+
+/// `20mbit`, `0.5mbit`, `78kbit`.
+pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
+    parse(text, RATE_UNITS).map(Rate::from_bits_per_second)
+}
+
+/// `256kib`, `1gib`, `100mb`.
+pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
+    parse(text, BYTE_UNITS).map(Bytes)
+}
+
+fn parse(text: &str, units: &[Unit]) -> Result<u64, UnitError> {
+    let lower = text.trim().to_ascii_lowercase();
+    let end = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
+    let (number, suffix) = lower.split_at(end);
+    let suffix = suffix.trim_start();
+    if number.is_empty() {
+        return Err(UnitError::NotANumber);
+    }
+    if suffix.is_empty() {
+        return Err(UnitError::NoUnit);
+    }
+    let unit = units.iter().find(|unit| unit.suffix == suffix).ok_or(UnitError::UnknownUnit)?;
+    decimal(number, unit.factor)
+}
+
+/// `number` times `factor` without a detour over floating point, so that `0.1gbit` is exactly 100 mbit.
+fn decimal(number: &str, factor: u64) -> Result<u64, UnitError> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || fraction.contains('.') || (number.contains('.') && fraction.is_empty()) {
+        return Err(UnitError::NotANumber);
+    }
+    let whole: u64 = whole.parse().map_err(|_| UnitError::OutOfRange)?;
+    let mut value = whole.checked_mul(factor).ok_or(UnitError::OutOfRange)?;
+    let mut place = factor;
+    for digit in fraction.bytes() {
+        let digit = u64::from(digit.saturating_sub(b'0'));
+        // A binary unit is not divisible by ten for ever: what is left of a byte is dropped, as nobody means it.
+        value = value.checked_add(digit.saturating_mul(place) / 10).ok_or(UnitError::OutOfRange)?;
+        place /= 10;
+        if place == 0 && digit != 0 {
+            return Err(UnitError::OutOfRange);
+        }
+    }
+    Ok(value)
+}
+
+/// The largest unit that leaves at most three decimals, for a person to read.
+fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
+    for (factor, suffix) in units {
+        if value >= *factor {
+            let thousandths = u128::from(value) * 1_000 / u128::from(*factor);
+            let (whole, rest) = (thousandths / 1_000, thousandths % 1_000);
+            return match rest {
+                0 => write!(f, "{whole}{suffix}"),
+                _ => write!(f, "{whole}.{}{suffix}", format!("{rest:03}").trim_end_matches('0')),
+            };
+        }
+    }
+    let smallest = units.last().map_or("", |(_, suffix)| suffix);
+    write!(f, "{value}{smallest}")
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.bits_per_second, &[(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit"), (1, "bit")])
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &[(1 << 40, "tib"), (1 << 30, "gib"), (1 << 20, "mib"), (1 << 10, "kib"), (1, "b")])
+    }
+}
+
+/// A duration as the configuration file would say it: whole hours or minutes, else seconds.
+pub fn show_duration(duration: Duration) -> String {
+    struct Shown(u64);
+    impl fmt::Display for Shown {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.0 {
+                micros if micros > 0 && micros % 3_600_000_000 == 0 => write!(f, "{}h", micros / 3_600_000_000),
+                micros if micros > 0 && micros % 60_000_000 == 0 => write!(f, "{}m", micros / 60_000_000),
+                micros => scaled(f, micros, &[(1_000_000, "s"), (1_000, "ms"), (1, "us")]),
+            }
+        }
+    }
+    Shown(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_units_of_the_documentation_are_read_exactly() {
+        assert_eq!(parse_duration("600ms"), Ok(Duration::from_millis(600)));
+        assert_eq!(parse_duration("1.5 s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("1d"), Ok(Duration::from_hours(24)));
+        assert_eq!(parse_rate("20mbit"), Ok(Rate::from_bits_per_second(20_000_000)));
+        assert_eq!(parse_rate("0.5Mbit"), Ok(Rate::from_bits_per_second(500_000)));
+        assert_eq!(parse_rate("0.1gbit"), Ok(Rate::from_bits_per_second(100_000_000)));
+        assert_eq!(parse_bytes("1gib"), Ok(Bytes(1 << 30)));
+        assert_eq!(parse_bytes("1gb"), Ok(Bytes(1_000_000_000)));
+        assert_eq!(parse_bytes("0b"), Ok(Bytes(0)));
+    }
+
+    #[test]
+    fn what_is_not_a_quantity_is_refused_with_the_reason() {
+        let table = [
+            ("600", UnitError::NoUnit),
+            ("600 parsecs", UnitError::UnknownUnit),
+            ("20mbit", UnitError::UnknownUnit),
+            ("ms", UnitError::NotANumber),
+            ("-1ms", UnitError::NotANumber),
+            ("", UnitError::NotANumber),
+            ("1.ms", UnitError::NotANumber),
+            (".5s", UnitError::NotANumber),
+            ("1.2.3s", UnitError::NotANumber),
+            ("99999999999999999999s", UnitError::OutOfRange),
+            ("999999999999999d", UnitError::OutOfRange),
+            ("0.00000001us", UnitError::OutOfRange),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse_duration(text), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rate_and_a_time_give_bytes() {
+        let rate = Rate::from_bits_per_second(20_000_000);
+        assert_eq!(rate.bytes_in(Duration::from_millis(600)), 1_500_000);
+        assert_eq!(rate.time_for(1_500_000), Duration::from_millis(600));
+    }
+
+    proptest! {
+        #[test]
+        fn a_shown_whole_quantity_reads_back_as_itself(n in 1u64..1000, unit in 0usize..4) {
+            let text = format!("{n}{}", ["bit", "kbit", "mbit", "gbit"][unit]);
+            let rate = parse_rate(&text).unwrap();
+            prop_assert_eq!(parse_rate(&rate.to_string()).unwrap(), rate);
+            let text = format!("{n}{}", ["b", "kib", "mib", "gib"][unit]);
+            let bytes = parse_bytes(&text).unwrap();
+            prop_assert_eq!(parse_bytes(&bytes.to_string()).unwrap(), bytes);
+            let text = format!("{n}{}", ["us", "ms", "s", "m"][unit]);
+            let time = parse_duration(&text).unwrap();
+            prop_assert_eq!(parse_duration(&show_duration(time)).unwrap(), time);
+        }
+
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in ".*") {
+            let _ = (parse_duration(&text), parse_rate(&text), parse_bytes(&text));
+        }
+    }
+}

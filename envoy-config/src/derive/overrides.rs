@@ -1,0 +1,142 @@
+//! `transport:` of the configuration file: derived values the operator sets himself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::config::units::Bytes;
+
+/// The operator's own values, by key. A key that stands here has been checked for its kind and range.
+pub type Overrides = BTreeMap<TransportKey, Override>;
+
+/// One overridden value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// Line of the configuration file it stands on, from 1.
+    pub line: usize,
+    /// The value.
+    pub value: OverrideValue,
+}
+
+/// A value of the kind its key has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OverrideValue {
+    /// For keys of [`Kind::Bytes`].
+    Bytes(Bytes),
+    /// For keys of [`Kind::Duration`].
+    Duration(Duration),
+    /// For keys of [`Kind::Count`].
+    Count(u32),
+    /// For keys of [`Kind::Name`].
+    Name(String),
+    /// `off`, for keys that have it.
+    Off,
+}
+
+/// What kind of value a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `64kib`, in this range.
+    Bytes {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// `15m`, in this range of milliseconds.
+    Duration {
+        /// Smallest, in milliseconds.
+        min_ms: u64,
+        /// Largest, in milliseconds.
+        max_ms: u64,
+    },
+    /// A whole number in this range.
+    Count {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+        /// Whether `off` is a value too.
+        off: bool,
+    },
+    /// A word: letters, digits, `_`, at most 15 (the kernel's `TCP_CA_NAME_MAX`); `host` leaves it to the machine.
+    Name,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const DAY_MS: u64 = 86_400_000;
+
+macro_rules! transport_keys {
+    ($($variant:ident $name:literal $kind:expr, $purpose:literal;)*) => {
+        /// Every derived value that can be set, in the order `longhaul check` prints them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum TransportKey { $(#[doc = $purpose] $variant),* }
+
+        impl TransportKey {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The key under `transport:`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// What may stand there.
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$variant => $kind),* }
+            }
+
+            /// What the value is for, in a few words.
+            pub const fn purpose(self) -> &'static str {
+                match self { $(Self::$variant => $purpose),* }
+            }
+        }
+    };
+}
+
+transport_keys! {
+    BdpDown "bdp_down" Kind::Bytes { min: 1, max: 4 * GIB }, "bytes in flight that fill the link toward clients";
+    BdpUp "bdp_up" Kind::Bytes { min: 1, max: 4 * GIB }, "bytes in flight that fill the link from clients";
+    CongestionControl "congestion_control" Kind::Name, "of connections to clients";
+    InitialWindow "initial_window" Kind::Count { min: 1, max: 4096, off: false }, "segments sent before the first acknowledgement (client route: initcwnd, initrwnd)";
+    WindowClamp "window_clamp" Kind::Count { min: 2, max: 65_535, off: true }, "segments a connection may ever have in flight (client route: cwnd lock)";
+    SendBufferMax "send_buffer_max" Kind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_wmem)";
+    ReceiveBufferMax "receive_buffer_max" Kind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_rmem)";
+    NotsentLowat "notsent_lowat" Kind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes the kernel takes ahead of what it has sent (TCP_NOTSENT_LOWAT)";
+    UserTimeout "user_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "silence after which a client's connection is given up (TCP_USER_TIMEOUT)";
+    KeepaliveIdle "keepalive_idle" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time before a client's connection is probed";
+    KeepaliveInterval "keepalive_interval" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "between probes";
+    KeepaliveProbes "keepalive_probes" Kind::Count { min: 1, max: 100, off: false }, "unanswered probes before giving up";
+    ClientIdleTimeout "client_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a client's connection with nothing on it is kept this long";
+    UpstreamIdleTimeout "upstream_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a connection to an origin with nothing on it is kept this long";
+    StreamIdleTimeout "stream_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a request that makes no progress is given up";
+    HandshakeTimeout "handshake_timeout" Kind::Duration { min_ms: 1_000, max_ms: 600_000 }, "for a client's first bytes, TLS handshake and request headers";
+    DrainTime "drain_time" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "old connections live on this long after a change";
+    StreamWindow "stream_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2: bytes a client may send ahead on one request";
+    ConnectionWindow "connection_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2: bytes a client may send ahead on one connection";
+    ConcurrentStreams "concurrent_streams" Kind::Count { min: 1, max: 1000, off: false }, "HTTP/2: requests at one time on one connection";
+    ConnectionBuffer "connection_buffer" Kind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes Envoy holds for one connection, and the largest chunk a filter sees";
+    UpstreamConnections "upstream_connections" Kind::Count { min: 1, max: 10_000, off: false }, "connections to one origin at one time";
+    Shards "shards" Kind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";
+}
+
+impl TransportKey {
+    /// The key of this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|key| key.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_found_by_its_own_name_and_no_name_stands_twice() {
+        for key in TransportKey::ALL {
+            assert_eq!(TransportKey::by_name(key.name()), Some(*key));
+        }
+        assert_eq!(TransportKey::by_name("initcwnd"), None);
+    }
+}

@@ -1,0 +1,376 @@
+//! The table: one line a value, its formula and what the formula rests on.
+
+use std::time::Duration;
+
+use super::host::{CongestionControls, HostFacts};
+use super::link_model::{LinkModel, bandwidth_delay_product};
+use super::overrides::{OverrideValue, TransportKey};
+use super::target::{TargetChoice, TargetKind, choose};
+use super::value::{CongestionControl, Origin, Row, Value};
+use crate::config::units::{Bytes, show_duration};
+use crate::config::{Link, Settings};
+
+/// Everything computed from the link. Each field is a [`TransportKey`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "TransportKey::purpose describes each of the fields that bear a key's name")]
+pub struct Derived {
+    pub bdp_down: Value<Bytes>,
+    pub bdp_up: Value<Bytes>,
+    pub congestion_control: Value<CongestionControl>,
+    pub initial_window: Value<u32>,
+    pub window_clamp: Value<Option<u32>>,
+    pub send_buffer_max: Value<Bytes>,
+    pub receive_buffer_max: Value<Bytes>,
+    pub notsent_lowat: Value<Bytes>,
+    pub user_timeout: Value<Duration>,
+    pub keepalive_idle: Value<Duration>,
+    pub keepalive_interval: Value<Duration>,
+    pub keepalive_probes: Value<u32>,
+    pub client_idle_timeout: Value<Duration>,
+    pub upstream_idle_timeout: Value<Duration>,
+    pub stream_idle_timeout: Value<Duration>,
+    pub handshake_timeout: Value<Duration>,
+    pub drain_time: Value<Duration>,
+    pub stream_window: Value<Bytes>,
+    pub connection_window: Value<Bytes>,
+    pub concurrent_streams: Value<u32>,
+    pub connection_buffer: Value<Bytes>,
+    pub upstream_connections: Value<u32>,
+    pub shards: Value<u32>,
+    /// Where moved URLs point, and why.
+    pub target: TargetChoice,
+    /// What the link does to a page.
+    pub model: LinkModel,
+    /// The table's lines, in the order of [`TransportKey::ALL`].
+    pub rows: Vec<Row>,
+}
+
+/// TCP payload of a full Ethernet packet with timestamps: 1500 - 20 - 20 - 12.
+const SEGMENT: u64 = 1448;
+/// The kernel's own maxima (`tcp_wmem`, `tcp_rmem`), below which we never go.
+const KERNEL_WMEM: u64 = 4 << 20;
+const KERNEL_RMEM: u64 = 6 << 20;
+/// A page of the 2025 median, as measured in the lab.
+const HEAVY_PAGE_BYTES: u64 = 2_862_000;
+
+const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
+const RFC_6349: &str = "RFC 6349 section 3.3";
+const TCP_7: &str = "tcp(7)";
+const PAPER_OUTAGE: &str = "WWW over GPRS, 2002: outages of 5 to 40 s";
+const RFC_9113: &str = "RFC 9113 section 6.9";
+
+/// Computes every value; what stands under `transport:` replaces what was computed, and values that rest on it follow.
+#[must_use]
+pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
+    let mut table = Table { settings, rows: Vec::new() };
+    let model = LinkModel::of(&settings.link);
+    let mut target = choose(settings, &model);
+    let Link { rtt, down, up } = settings.link;
+    let rtt_text = show_duration(rtt);
+
+    let bdp_down = table.bytes(
+        TransportKey::BdpDown,
+        bandwidth_delay_product(down, rtt),
+        format!("{down} x {rtt_text} / 8"),
+        RFC_6349,
+    );
+    let bdp_up =
+        table.bytes(TransportKey::BdpUp, bandwidth_delay_product(up, rtt), format!("{up} x {rtt_text} / 8"), RFC_6349);
+    let congestion_control = table.congestion_control(host);
+    let initial_window = table.initial_window(bdp_down.value);
+    let window_clamp = table.window_clamp();
+    let send_buffer_max = table.bytes(
+        TransportKey::SendBufferMax,
+        (bdp_down.value.0.saturating_mul(4)).max(KERNEL_WMEM),
+        format!(
+            "4 x bdp_down {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
+            bdp_down.value,
+            Bytes(KERNEL_WMEM)
+        ),
+        TCP_7,
+    );
+    let receive_buffer_max = table.bytes(
+        TransportKey::ReceiveBufferMax,
+        (bdp_up.value.0.saturating_mul(4)).max(KERNEL_RMEM),
+        format!(
+            "4 x bdp_up {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
+            bdp_up.value,
+            Bytes(KERNEL_RMEM)
+        ),
+        TCP_7,
+    );
+    let notsent_lowat = table.bytes(
+        TransportKey::NotsentLowat,
+        down.bytes_in(Duration::from_millis(50)).clamp(16 << 10, 256 << 10),
+        format!("50 ms of {down}, from 16kib to 256kib: later answers overtake what has not been sent"),
+        TCP_7,
+    );
+    let user_timeout = table.duration(
+        TransportKey::UserTimeout,
+        Duration::from_secs(40) + rtt * 50,
+        format!("40 s of outage + 50 x RTT {rtt_text}"),
+        PAPER_OUTAGE,
+    );
+    let keepalive_idle = table.duration(
+        TransportKey::KeepaliveIdle,
+        Duration::from_mins(2),
+        "below the few minutes after which mobile networks forget a connection".to_owned(),
+        "RFC 5382 asks for 124 min; deployed NATs forget far sooner",
+    );
+    let keepalive_interval = table.duration(
+        TransportKey::KeepaliveInterval,
+        (rtt * 10).max(Duration::from_secs(10)),
+        format!("10 x RTT {rtt_text}, at least 10 s"),
+        TCP_7,
+    );
+    let keepalive_probes = table.count(
+        TransportKey::KeepaliveProbes,
+        clamp_count(40_000 / u64::try_from(keepalive_interval.value.as_millis()).unwrap_or(u64::MAX).max(1), 4, 10),
+        "probes that last over 40 s of outage, from 4 to 10".to_owned(),
+        PAPER_OUTAGE,
+    );
+    let client_idle_timeout = table.duration(
+        TransportKey::ClientIdleTimeout,
+        (Duration::from_mins(5) + rtt * 1000).min(Duration::from_hours(1)),
+        format!(
+            "300 s, longer than a page is read, + 1000 x RTT {rtt_text}: a new connection costs two of them; at most 1h"
+        ),
+        "design: connections persist across pages (WWW 2004, section 3.1)",
+    );
+    let upstream_idle_timeout = table.duration(
+        TransportKey::UpstreamIdleTimeout,
+        Duration::from_mins(5),
+        "longer than the next page of a reader on the same site; most origins close sooner".to_owned(),
+        "design: connections to origins are shared by all clients",
+    );
+    let stream_idle_timeout = table.duration(
+        TransportKey::StreamIdleTimeout,
+        Duration::from_secs(260) + user_timeout.value,
+        format!(
+            "260 s + user_timeout {}: longer than an outage, so that TCP decides first",
+            show_duration(user_timeout.value)
+        ),
+        PAPER_OUTAGE,
+    );
+    let handshake_timeout = table.duration(
+        TransportKey::HandshakeTimeout,
+        Duration::from_secs(15) + rtt * 20,
+        format!("15 s + 20 x RTT {rtt_text}: retransmitted handshakes finish, slow-loris does not last"),
+        "RFC 6298 (doubling retransmissions)",
+    );
+    let drain_time = table.duration(
+        TransportKey::DrainTime,
+        round_up_to_seconds(down.time_for(HEAVY_PAGE_BYTES) * 8).clamp(Duration::from_mins(1), Duration::from_mins(10)),
+        format!("8 pages of 2.9 MB at {down}, from 60 s to 600 s"),
+        "lab: the 2025 median page",
+    );
+    let stream_window = table.bytes(
+        TransportKey::StreamWindow,
+        bdp_up.value.0.saturating_mul(2).clamp(65_535, 16 << 20),
+        format!("2 x bdp_up {}, from 64 KiB to 16mib", bdp_up.value),
+        RFC_9113,
+    );
+    let connection_window = table.bytes(
+        TransportKey::ConnectionWindow,
+        stream_window.value.0.saturating_mul(4).clamp(65_535, 64 << 20),
+        format!("4 x stream_window {}, at most 64mib", stream_window.value),
+        RFC_9113,
+    );
+    let concurrent_streams = table.count(
+        TransportKey::ConcurrentStreams,
+        128,
+        "more than the objects of a page on one shard (73 in the 2025 median)".to_owned(),
+        "RFC 9113 section 6.5.2 advises 100 or more",
+    );
+    let connection_buffer = table.bytes(
+        TransportKey::ConnectionBuffer,
+        32 << 10,
+        "one wasm call a chunk: larger chunks delay the first byte, smaller ones cost calls".to_owned(),
+        "Envoy edge best practices",
+    );
+    let upstream_connections = table.count(
+        TransportKey::UpstreamConnections,
+        64,
+        "ten browsers' worth of six: an origin is not to be flooded in our name".to_owned(),
+        "browsers open six connections to a name",
+    );
+    let shards = table.shards(&target, bdp_down.value);
+    target.authorities.truncate(usize::try_from(shards.value).unwrap_or(usize::MAX));
+
+    Derived {
+        bdp_down,
+        bdp_up,
+        congestion_control,
+        initial_window,
+        window_clamp,
+        send_buffer_max,
+        receive_buffer_max,
+        notsent_lowat,
+        user_timeout,
+        keepalive_idle,
+        keepalive_interval,
+        keepalive_probes,
+        client_idle_timeout,
+        upstream_idle_timeout,
+        stream_idle_timeout,
+        handshake_timeout,
+        drain_time,
+        stream_window,
+        connection_window,
+        concurrent_streams,
+        connection_buffer,
+        upstream_connections,
+        shards,
+        target,
+        model,
+        rows: table.rows,
+    }
+}
+
+/// Collects the printed lines while values are computed.
+struct Table<'a> {
+    settings: &'a Settings,
+    rows: Vec<Row>,
+}
+
+impl Table<'_> {
+    /// Settles one value: `computed`, or what the operator wrote and `read` understands.
+    fn settle<T>(
+        &mut self,
+        key: TransportKey,
+        computed: T,
+        formula: String,
+        source: &'static str,
+        read: impl Fn(&OverrideValue) -> Option<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Value<T> {
+        let written = self.settings.transport.get(&key).and_then(|o| read(&o.value).map(|value| (value, o.line)));
+        let (value, formula, origin) = match written {
+            None => (computed, formula, Origin::Derived),
+            Some((value, line)) => (value, format!("{}, from {formula}", show(&computed)), Origin::Overridden { line }),
+        };
+        self.rows.push(Row {
+            name: key.name(),
+            value: show(&value),
+            purpose: key.purpose(),
+            formula: formula.clone(),
+            source,
+            origin,
+        });
+        Value { value, formula, source, origin }
+    }
+
+    fn bytes(&mut self, key: TransportKey, computed: u64, formula: String, source: &'static str) -> Value<Bytes> {
+        let read = |value: &OverrideValue| if let OverrideValue::Bytes(bytes) = value { Some(*bytes) } else { None };
+        self.settle(key, Bytes(computed), formula, source, read, ToString::to_string)
+    }
+
+    fn duration(
+        &mut self,
+        key: TransportKey,
+        computed: Duration,
+        formula: String,
+        source: &'static str,
+    ) -> Value<Duration> {
+        let read = |value: &OverrideValue| if let OverrideValue::Duration(time) = value { Some(*time) } else { None };
+        self.settle(key, computed, formula, source, read, |time| show_duration(*time))
+    }
+
+    fn count(&mut self, key: TransportKey, computed: u32, formula: String, source: &'static str) -> Value<u32> {
+        let read = |value: &OverrideValue| if let OverrideValue::Count(count) = value { Some(*count) } else { None };
+        self.settle(key, computed, formula, source, read, ToString::to_string)
+    }
+
+    /// A share of the link for each of the six connections a browser opens, so that together they fill it at once and
+    /// no single one floods its queue.
+    fn initial_window(&mut self, bdp_down: Bytes) -> Value<u32> {
+        let segments = clamp_count(bdp_down.0.div_ceil(SEGMENT * 6), 10, 1000);
+        let formula = format!("bdp_down {bdp_down} / 1448 B segments / 6 connections, from 10 to 1000");
+        self.count(TransportKey::InitialWindow, segments, formula, RFC_6928)
+    }
+
+    fn window_clamp(&mut self) -> Value<Option<u32>> {
+        self.settle(
+            TransportKey::WindowClamp,
+            None,
+            "off: BBR paces to the link already".to_owned(),
+            "WWW over GPRS, 2002, clamps loss-based TCP",
+            |value| match value {
+                OverrideValue::Count(count) => Some(Some(*count)),
+                OverrideValue::Off => Some(None),
+                _ => None,
+            },
+            |clamp| clamp.map_or_else(|| "off".to_owned(), |segments| segments.to_string()),
+        )
+    }
+
+    fn congestion_control(&mut self, host: &HostFacts) -> Value<CongestionControl> {
+        let bbr = || CongestionControl::Named("bbr".to_owned());
+        let (computed, formula) = match &host.congestion_controls {
+            CongestionControls::Unknown => (bbr(), "bbr: loss on such links is seldom congestion".to_owned()),
+            CongestionControls::Known { allowed, available, default } => {
+                let usable = if rustix::process::geteuid().is_root() { available } else { allowed };
+                if default == "bbr" || usable.iter().any(|name| name == "bbr") {
+                    (bbr(), "bbr: loss on such links is seldom congestion".to_owned())
+                } else if available.iter().any(|name| name == "bbr") {
+                    let formula = format!(
+                        "left at the host's {default}: bbr needs CAP_NET_ADMIN or net.ipv4.tcp_allowed_congestion_control"
+                    );
+                    (CongestionControl::HostDefault, formula)
+                } else {
+                    (
+                        CongestionControl::HostDefault,
+                        format!("left at the host's {default}: no bbr here (modprobe tcp_bbr)"),
+                    )
+                }
+            }
+        };
+        let read = |value: &OverrideValue| match value {
+            OverrideValue::Name(name) if name == "host" => Some(CongestionControl::HostDefault),
+            OverrideValue::Name(name) => Some(CongestionControl::Named(name.clone())),
+            _ => None,
+        };
+        self.settle(
+            TransportKey::CongestionControl,
+            computed,
+            formula,
+            "lab: all measurements ran with BBR",
+            read,
+            ToString::to_string,
+        )
+    }
+
+    /// How many targets are worth their handshakes. Over HTTP/2 a browser's receive window of 64 KB, doubling a round
+    /// trip, bounds one connection; over HTTP/1.1 its six connections a name do.
+    fn shards(&mut self, target: &TargetChoice, bdp_down: Bytes) -> Value<u32> {
+        let given = u32::try_from(target.authorities.len()).unwrap_or(u32::MAX);
+        let (wanted, formula) = match target.kind {
+            TargetKind::Https => {
+                let wanted = clamp_count(bdp_down.0.div_ceil(6 * 65_536), 1, 4);
+                (
+                    wanted,
+                    format!(
+                        "bdp_down {bdp_down} / 6 / 64 KiB client window = {wanted}, from 1 to 4; {given} https name(s) given"
+                    ),
+                )
+            }
+            TargetKind::Http => (6, format!("every http address helps HTTP/1.1, up to 6; {given} given")),
+            TargetKind::Nothing => (1, "nothing is moved".to_owned()),
+        };
+        let computed = wanted.min(given).max(1);
+        self.count(
+            TransportKey::Shards,
+            computed,
+            formula,
+            "lab: two to four https names for heavy pages; 1, 2, 4, 6 http addresses",
+        )
+    }
+}
+
+fn clamp_count(value: u64, min: u32, max: u32) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX).clamp(min, max)
+}
+
+fn round_up_to_seconds(time: Duration) -> Duration {
+    if time.subsec_nanos() == 0 { time } else { Duration::from_secs(time.as_secs() + 1) }
+}
