@@ -1,0 +1,3 @@
+//! Trains a header-codec dictionary from header traces.
+
+fn main() {}
