@@ -1,0 +1,304 @@
+//! From a reference in a document to the URL it moves to, or the reason it stays.
+
+use crate::base::{Base, Scheme};
+use crate::host::{self, Scan};
+use crate::mapper::Mapper;
+use crate::outcome::{Outcome, Reason};
+use crate::reference::{self, Shape};
+use crate::shard;
+use crate::usage::{Level, Use};
+use std::borrow::Cow;
+use url::{Position, Url};
+
+/// An object about to be moved, for a last say of policies that know the page (its Content-Security-Policy).
+#[derive(Debug, Clone, Copy)]
+pub struct Object<'a> {
+    /// The scheme it is fetched with.
+    pub scheme: Scheme,
+    /// Its host, lower case, brackets around IPv6.
+    pub host: &'a str,
+    /// Its port if it is not the scheme's default.
+    pub port: Option<u16>,
+    /// Its path without query; may hold characters that the browser will percent-encode.
+    pub path: &'a str,
+    /// The scheme of the target it would move to.
+    pub target_scheme: Scheme,
+    /// The authority of the target it would move to.
+    pub target: &'a str,
+}
+
+/// Where an object would move to.
+#[derive(Debug, Clone, Copy)]
+struct Target<'a> {
+    scheme: Scheme,
+    authority: &'a str,
+}
+
+/// How a reference is written, which decides what leaving it means in a document that was moved itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// With its scheme: it means the same wherever the document is.
+    WithScheme,
+    /// Without: the browser completes it from where it got the document.
+    Relative,
+}
+
+impl Mapper {
+    /// What becomes of `reference`, used as `usage` in a document with the base `base`.
+    ///
+    /// `reference` is the value with character references and escapes decoded. Nothing is allocated for what is left,
+    /// but for odd spellings (see [`reference`](crate::reference)).
+    pub fn forward(&self, base: &Base, reference: &str, usage: Use) -> Outcome {
+        self.forward_if(base, reference, usage, |_| Ok(()))
+    }
+
+    /// The same, but where the URL would move, `permit` is asked once and may name a reason against it.
+    pub fn forward_if(
+        &self,
+        base: &Base,
+        reference: &str,
+        usage: Use,
+        permit: impl FnOnce(&Object<'_>) -> Result<(), Reason>,
+    ) -> Outcome {
+        if self.level == Level::Off && base.proxied.is_none() {
+            return Outcome::Left(Reason::Off);
+        }
+        if reference.len() > self.url_bytes {
+            return Outcome::Left(Reason::TooLong);
+        }
+        match Shape::of(reference) {
+            Shape::Empty => Outcome::Left(Reason::Empty),
+            Shape::Fragment => Outcome::Left(Reason::Fragment),
+            Shape::OtherScheme => Outcome::Left(Reason::Scheme),
+            Shape::Relative { plain: true } if base.proxied.is_some() => Outcome::Left(Reason::Relative),
+            Shape::Relative { .. } if base.proxied.is_none() && base.on_page_host && self.level < Level::Full => {
+                Outcome::Left(Reason::SameHost)
+            }
+            Shape::Relative { .. } | Shape::Odd => self.forward_parsed(base, reference, usage, permit),
+            Shape::Absolute { scheme, authority, rest } => {
+                // Without the base's scheme the reference means what the browser's idea of the base makes of it.
+                if base.proxied.is_some() && scheme.is_none() {
+                    return self.forward_parsed(base, reference, usage, permit);
+                }
+                let Some(scheme) = scheme.or_else(|| Scheme::from_name(base.url.scheme().as_bytes())) else {
+                    return Outcome::Left(Reason::Scheme);
+                };
+                match self.forward_scanned(base, scheme, authority, rest, usage, permit) {
+                    Ok(outcome) => outcome,
+                    Err(permit) => self.forward_parsed(base, reference, usage, permit),
+                }
+            }
+        }
+    }
+
+    /// The fast path: an absolute reference whose host needs no parser. `Err` gives `permit` back: use the parser.
+    fn forward_scanned<P: FnOnce(&Object<'_>) -> Result<(), Reason>>(
+        &self,
+        base: &Base,
+        scheme: Scheme,
+        authority: &str,
+        rest: &str,
+        usage: Use,
+        permit: P,
+    ) -> Result<Outcome, P> {
+        let Some((host, port)) = split_plain_port(authority, scheme) else { return Err(permit) };
+        let host = match host::scan(host) {
+            Scan::Canonical => Cow::Borrowed(host),
+            Scan::Capitals => Cow::Owned(host.to_ascii_lowercase()),
+            Scan::Unclear => return Err(permit),
+        };
+        let (scheme, port) = upgraded(base, scheme, port);
+        let path = reference::path_of(rest);
+        let tail = rest.get(path.len()..).unwrap_or_default();
+        let path = if path.is_empty() { "/" } else { path };
+        let outcome = self.decide(base, scheme, &host, port, usage).and_then(|target| {
+            let object =
+                Object { scheme, host: &host, port, path, target_scheme: target.scheme, target: target.authority };
+            permit(&object).map(|()| write_moved(target, scheme, &host, port, path, tail))
+        });
+        Ok(match outcome {
+            Ok(url) => Outcome::Moved(url),
+            Err(reason) => Outcome::Left(reason),
+        })
+    }
+
+    /// The general path, through the WHATWG parser. Query and fragment are kept as written: browsers encode a query in
+    /// the document's own encoding, which is not known here.
+    fn forward_parsed(
+        &self,
+        base: &Base,
+        reference: &str,
+        usage: Use,
+        permit: impl FnOnce(&Object<'_>) -> Result<(), Reason>,
+    ) -> Outcome {
+        let reference = without_newlines(reference::trim(reference));
+        let path = reference::path_of(&reference);
+        let tail = reference.get(path.len()..).unwrap_or_default();
+        let parsed = match (path, tail.chars().next()) {
+            ("", None) => return Outcome::Left(Reason::Empty),
+            ("", Some('#')) => return Outcome::Left(Reason::Fragment),
+            // Joining an empty path would keep the base's query, which a query of its own replaces.
+            ("", _) => Ok(Url::parse(&base.url[..Position::AfterPath]).unwrap_or_else(|_| base.url.clone())),
+            _ => Url::options().base_url(Some(&base.url)).parse(path),
+        };
+        let Ok(url) = parsed else { return Outcome::Left(Reason::Malformed) };
+        let (Some(scheme), Some(parsed_host), Some(host)) =
+            (Scheme::from_name(url.scheme().as_bytes()), url.host(), url.host_str())
+        else {
+            return Outcome::Left(Reason::Scheme);
+        };
+        let written = if Url::parse(path).is_ok() { Written::WithScheme } else { Written::Relative };
+        let (scheme, port) = upgraded(base, scheme, url.port());
+        let decision = if !url.username().is_empty() || url.password().is_some() {
+            Err(Reason::UserInfo)
+        } else {
+            self.decide_parsed(base, scheme, &parsed_host, host, port, usage)
+        };
+        let moved = decision.and_then(|target| {
+            let path = url.path();
+            let object = Object { scheme, host, port, path, target_scheme: target.scheme, target: target.authority };
+            permit(&object).map(|()| write_moved(target, scheme, host, port, path, tail))
+        });
+        let (outcome, url) = match moved {
+            Ok(url) => (Outcome::Moved(url.clone()), url),
+            Err(reason) => {
+                let url = format!("{}{tail}", &url[..Position::AfterPath]);
+                (Outcome::Pinned(url.clone(), reason), url)
+            }
+        };
+        match (outcome, &base.proxied) {
+            (Outcome::Pinned(_, reason), None) => Outcome::Left(reason),
+            (Outcome::Pinned(_, reason), Some(_)) if written == Written::WithScheme => Outcome::Left(reason),
+            (outcome, Some(proxied)) if written == Written::Relative => {
+                let same = match (proxied.join(&reference), Url::parse(&url)) {
+                    (Ok(as_is), Ok(meant)) => as_is == meant,
+                    _ => false,
+                };
+                if same { Outcome::Left(Reason::Relative) } else { outcome }
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    fn decide_parsed(
+        &self,
+        base: &Base,
+        scheme: Scheme,
+        parsed_host: &url::Host<&str>,
+        host: &str,
+        port: Option<u16>,
+        usage: Use,
+    ) -> Result<Target<'_>, Reason> {
+        // A host that cannot move may still be left for a reason that says more.
+        match self.decide(base, scheme, host, port, usage) {
+            Ok(target) => host::movable(parsed_host).map(|()| target),
+            Err(reason @ (Reason::AlreadyMoved | Reason::SameHost | Reason::Excluded)) => Err(reason),
+            Err(reason) => Err(host::movable(parsed_host).err().unwrap_or(reason)),
+        }
+    }
+
+    /// The policy: whether an object at `scheme://host:port` may move, and where to.
+    fn decide(
+        &self,
+        base: &Base,
+        scheme: Scheme,
+        host: &str,
+        port: Option<u16>,
+        usage: Use,
+    ) -> Result<Target<'_>, Reason> {
+        if self.is_own_host(host) {
+            return Err(Reason::AlreadyMoved);
+        }
+        // Objects beside a sheet that was moved go with it at every level: that is where the browser looks for them.
+        let beside_moved_sheet = base.proxied.is_some() && base.url.host_str() == Some(host);
+        if !beside_moved_sheet {
+            if base.proxied.is_none() && self.level < Level::Full && host == base.page_host {
+                return Err(Reason::SameHost);
+            }
+            if usage.moves_at() > self.level {
+                return Err(if self.level == Level::Off { Reason::Off } else { Reason::Level });
+            }
+        }
+        if self.is_excluded(host) {
+            return Err(Reason::Excluded);
+        }
+        if base.page_scheme == Scheme::Https && scheme == Scheme::Http {
+            return Err(Reason::MixedContent);
+        }
+        if !self.is_port_allowed(port.unwrap_or(scheme.default_port())) {
+            return Err(Reason::Port);
+        }
+        match (scheme, port) {
+            (Scheme::Https, Some(_)) | (Scheme::Http, Some(443)) => return Err(Reason::Unsayable),
+            _ => {}
+        }
+        match (scheme, self.https_targets.is_empty(), self.http_targets.is_empty()) {
+            (_, true, true) => Err(Reason::NoTarget),
+            (_, false, _) => pick(Scheme::Https, &self.https_targets, host),
+            (Scheme::Http, true, false) => pick(Scheme::Http, &self.http_targets, host),
+            (Scheme::Https, true, false) => Err(Reason::NoSecureTarget),
+        }
+    }
+}
+
+fn pick<'a>(scheme: Scheme, targets: &'a [String], host: &str) -> Result<Target<'a>, Reason> {
+    let index = match targets {
+        [_] => Some(0),
+        several => shard::winner(host, several.iter().map(String::as_str)),
+    };
+    let authority = index.and_then(|index| targets.get(index)).ok_or(Reason::NoTarget)?;
+    Ok(Target { scheme, authority })
+}
+
+/// What a browser makes of a URL under `upgrade-insecure-requests` (W3C Upgrade Insecure Requests, section 4.1).
+fn upgraded(base: &Base, scheme: Scheme, port: Option<u16>) -> (Scheme, Option<u16>) {
+    if base.upgrade_insecure && scheme == Scheme::Http {
+        (Scheme::Https, port.filter(|&port| port != Scheme::Https.default_port()))
+    } else {
+        (scheme, port)
+    }
+}
+
+/// Splits `host[:port]` of a reference as written. None where the parser must say: user names, brackets, odd ports.
+fn split_plain_port(authority: &str, scheme: Scheme) -> Option<(&str, Option<u16>)> {
+    let Some(colon) = authority.bytes().position(|byte| byte == b':') else { return Some((authority, None)) };
+    let (host, port) = authority.split_at_checked(colon)?;
+    let digits = port.get(1..)?;
+    if digits.is_empty() {
+        return Some((host, None));
+    }
+    if digits.len() > 5 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let port: u16 = digits.parse().ok()?;
+    Some((host, (port != scheme.default_port()).then_some(port)))
+}
+
+fn without_newlines(reference: &str) -> Cow<'_, str> {
+    let dropped = ['\t', '\n', '\r'];
+    if reference.contains(dropped) { Cow::Owned(reference.replace(dropped, "")) } else { Cow::Borrowed(reference) }
+}
+
+fn write_moved(target: Target<'_>, scheme: Scheme, host: &str, port: Option<u16>, path: &str, tail: &str) -> String {
+    let mut digits = [0_u8; 6];
+    let port = match (scheme, port) {
+        (Scheme::Https, None) => ":443",
+        (_, None) => "",
+        (_, Some(port)) => write_port(&mut digits, port),
+    };
+    let parts = [target.scheme.as_str(), "://", target.authority, "/", host, port, path, tail];
+    let mut url = String::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for part in parts {
+        url.push_str(part);
+    }
+    url
+}
+
+/// `:PORT` in `buffer`.
+fn write_port(buffer: &mut [u8; 6], port: u16) -> &str {
+    use std::io::Write;
+    let mut rest: &mut [u8] = buffer;
+    let left = write!(rest, ":{port}").map_or(0, |()| rest.len());
+    let used = buffer.len().saturating_sub(left);
+    buffer.get(..used).and_then(|used| std::str::from_utf8(used).ok()).unwrap_or_default()
+}

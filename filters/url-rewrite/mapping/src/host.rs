@@ -1,0 +1,214 @@
+//! Which host names can stand in a moved URL.
+//!
+//! A host becomes the first segment of a path and, on the way back, a `Host` header and a name to resolve. So only
+//! what reads the same in all three moves: dotted names of letters, digits, `-` and `_`, and literal addresses.
+
+use crate::outcome::Reason;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Longest name DNS can hold, in bytes of its dotted form.
+const NAME_BYTES: usize = 253;
+/// Longest label DNS can hold.
+const LABEL_BYTES: usize = 63;
+
+/// What a scan of a host as written tells without a parser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scan {
+    /// A movable name exactly as the WHATWG parser would write it.
+    Canonical,
+    /// The same but for capital letters.
+    Capitals,
+    /// Needs the parser: address literals, non-ASCII, percent signs, punycode; or cannot move at all.
+    Unclear,
+}
+
+/// Scans a host as written in a URL. Punycode is unclear because the parser rejects some of it; a last label that
+/// begins with a digit is unclear because it may make the host an IPv4 address.
+pub(crate) fn scan(host: &str) -> Scan {
+    let bytes = host.as_bytes();
+    if bytes.len() > NAME_BYTES {
+        return Scan::Unclear;
+    }
+    let mut capitals = false;
+    let mut dots = 0_usize;
+    let mut label_start = true;
+    let mut last_label_first = 0_u8;
+    let mut label_len = 0_usize;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {}
+            b'A'..=b'Z' => capitals = true,
+            b'.' if !label_start => {
+                dots += 1;
+                label_start = true;
+                label_len = 0;
+                continue;
+            }
+            _ => return Scan::Unclear,
+        }
+        if label_start {
+            last_label_first = byte;
+            label_start = false;
+            let prefix = bytes.get(at..at + 4).unwrap_or_default();
+            if prefix.eq_ignore_ascii_case(b"xn--") {
+                return Scan::Unclear;
+            }
+        }
+        label_len += 1;
+        if label_len > LABEL_BYTES {
+            return Scan::Unclear;
+        }
+    }
+    if dots == 0 || label_start || !last_label_first.is_ascii_alphabetic() {
+        return Scan::Unclear;
+    }
+    if capitals { Scan::Capitals } else { Scan::Canonical }
+}
+
+/// Whether a host that the parser wrote can stand in a moved URL.
+pub(crate) fn movable(host: &url::Host<&str>) -> Result<(), Reason> {
+    match host {
+        url::Host::Domain(name) => {
+            let labels_fit = name.split('.').all(|label| {
+                (1..=LABEL_BYTES).contains(&label.len())
+                    && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+            });
+            if labels_fit && name.contains('.') && name.len() <= NAME_BYTES { Ok(()) } else { Err(Reason::HostForm) }
+        }
+        url::Host::Ipv4(address) if is_private_v4(*address) => Err(Reason::PrivateAddress),
+        url::Host::Ipv6(address) if is_private_v6(*address) => Err(Reason::PrivateAddress),
+        url::Host::Ipv4(_) | url::Host::Ipv6(_) => Ok(()),
+    }
+}
+
+/// Whether a host taken from a path is written as [`forward`](crate::Mapper::forward) writes it. Private addresses
+/// count as well written: whether they may be reached is for the guard behind the resolver, which knows exceptions.
+pub(crate) fn is_canonical(host: &str) -> bool {
+    match scan(host) {
+        Scan::Canonical => true,
+        Scan::Capitals => false,
+        Scan::Unclear => url::Host::parse(host).is_ok_and(|parsed| {
+            let borrowed = match &parsed {
+                url::Host::Domain(name) => url::Host::Domain(name.as_str()),
+                url::Host::Ipv4(address) => url::Host::Ipv4(*address),
+                url::Host::Ipv6(address) => url::Host::Ipv6(*address),
+            };
+            parsed.to_string() == host && movable(&borrowed) != Err(Reason::HostForm)
+        }),
+    }
+}
+
+/// Addresses that are not globally reachable (IANA special-purpose registry), documentation networks excepted:
+/// nobody is behind those, and examples need them.
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || first == 0
+        || first >= 240
+        || (first == 100 && (64..128).contains(&second))
+}
+
+fn is_private_v6(address: Ipv6Addr) -> bool {
+    if let Some(inner) = address.to_ipv4_mapped() {
+        return is_private_v4(inner);
+    }
+    address.is_loopback()
+        || address.is_unspecified()
+        || address.is_multicast()
+        || address.is_unique_local()
+        || address.is_unicast_link_local()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dotted_names_of_plain_letters_need_no_parser() {
+        for host in ["i.cnn.net", "a-b.example", "x_y.example.org", "9.example"] {
+            assert_eq!(scan(host), Scan::Canonical, "{host}");
+        }
+        assert_eq!(scan("I.Cnn.Net"), Scan::Capitals);
+    }
+
+    #[test]
+    fn everything_else_is_left_to_the_parser() {
+        for host in [
+            "",
+            ".",
+            "a",
+            "a.",
+            ".a",
+            "a..b",
+            "192.0.2.1",
+            "1.0x7f",
+            "xn--a.example",
+            "a.XN--b",
+            "b\u{fc}cher.example",
+            "a b.c",
+            "[::1]",
+            "a%2eb.c",
+        ] {
+            assert_eq!(scan(host), Scan::Unclear, "{host}");
+        }
+        assert_eq!(scan(&format!("{}.example", "a".repeat(64))), Scan::Unclear);
+        assert_eq!(scan(&"a.".repeat(127)), Scan::Unclear);
+    }
+
+    #[test]
+    fn a_scanned_name_is_what_the_parser_writes() {
+        for host in ["i.cnn.net", "a-b.example", "-a.example", "a--b.example", "x_y.example.org"] {
+            assert_eq!(url::Host::parse(host).unwrap().to_string(), host);
+            assert!(is_canonical(host));
+        }
+    }
+
+    #[test]
+    fn hosts_are_accepted_back_only_as_written_by_us() {
+        for host in ["192.0.2.1", "[2001:db8::1]", "xn--bcher-kva.example", "10.0.0.1"] {
+            assert!(is_canonical(host), "{host}");
+        }
+        for host in [
+            "I.cnn.net",
+            "localhost",
+            "a.example.",
+            "192.0.2.01",
+            "0x7f.1",
+            "[2001:DB8::1]",
+            "[::1",
+            "a..b",
+            "..",
+            "b\u{fc}cher.example",
+            "a%2eb",
+            "xn--a.example",
+            "a,b.example",
+        ] {
+            assert!(!is_canonical(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn private_addresses_never_move_and_public_ones_may() {
+        for (host, outcome) in [
+            ("10.1.2.3", Err(Reason::PrivateAddress)),
+            ("127.0.0.1", Err(Reason::PrivateAddress)),
+            ("169.254.169.254", Err(Reason::PrivateAddress)),
+            ("100.64.0.1", Err(Reason::PrivateAddress)),
+            ("0.0.0.0", Err(Reason::PrivateAddress)),
+            ("255.255.255.255", Err(Reason::PrivateAddress)),
+            ("[::ffff:10.0.0.1]", Err(Reason::PrivateAddress)),
+            ("[::1]", Err(Reason::PrivateAddress)),
+            ("[fd00::1]", Err(Reason::PrivateAddress)),
+            ("[fe80::1]", Err(Reason::PrivateAddress)),
+            ("198.51.100.7", Ok(())),
+            ("[2001:db8::1]", Ok(())),
+            ("100.128.0.1", Ok(())),
+        ] {
+            let url = url::Url::parse(&format!("http://{host}/")).unwrap();
+            assert_eq!(movable(&url.host().unwrap()), outcome, "{host}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The shape of a reference, told without allocation for the forms that pages really use.
+//!
+//! Whatever is not plain goes to the WHATWG parser: tabs and newlines inside, backslashes, dot segments, `http:` with
+//! too few or too many slashes. Those forms exist, mean something, and are rare.
+
+use crate::base::Scheme;
+
+/// What a reference looks like. Leading and trailing controls and spaces do not count (WHATWG URL, basic URL parser).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Shape<'a> {
+    /// Nothing.
+    Empty,
+    /// `#...` only.
+    Fragment,
+    /// `data:`, `blob:`, `mailto:` and every other scheme but http and https.
+    OtherScheme,
+    /// `http://AUTHORITY REST`, `https://...` or `//...` (then without a scheme); `rest` starts with `/`, `?` or `#`
+    /// or is empty, and holds no dot segment.
+    Absolute { scheme: Option<Scheme>, authority: &'a str, rest: &'a str },
+    /// `path`, `/path` or `?query` on the base's authority; `plain` if it begins with neither `/` nor holds dot
+    /// segments, so that it resolves below whatever the base's last slash is.
+    Relative { plain: bool },
+    /// The parser must say.
+    Odd,
+}
+
+impl<'a> Shape<'a> {
+    pub(crate) fn of(reference: &'a str) -> Self {
+        let reference = trim(reference);
+        let bytes = reference.as_bytes();
+        let Some(&first) = bytes.first() else { return Self::Empty };
+        if bytes.iter().any(|&byte| matches!(byte, b'\t' | b'\n' | b'\r')) {
+            return Self::Odd;
+        }
+        if first == b'#' {
+            return Self::Fragment;
+        }
+        if let Some((scheme, after)) = split_scheme(reference) {
+            let scheme = if scheme.eq_ignore_ascii_case("http") {
+                Scheme::Http
+            } else if scheme.eq_ignore_ascii_case("https") {
+                Scheme::Https
+            } else {
+                return Self::OtherScheme;
+            };
+            return match after.strip_prefix("//") {
+                Some(after) => Self::absolute(Some(scheme), after),
+                None => Self::Odd,
+            };
+        }
+        if let Some(after) = reference.strip_prefix("//") {
+            return Self::absolute(None, after);
+        }
+        let path = path_of(reference);
+        if path.contains('\\') {
+            return Self::Odd;
+        }
+        Self::Relative { plain: first != b'/' && !has_dot_segment(path) }
+    }
+
+    fn absolute(scheme: Option<Scheme>, after: &'a str) -> Self {
+        let end = after.bytes().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\')).unwrap_or(after.len());
+        let Some((authority, rest)) = after.split_at_checked(end) else { return Self::Odd };
+        let path = path_of(rest);
+        if authority.is_empty() || path.contains('\\') || has_dot_segment(path) {
+            return Self::Odd;
+        }
+        Self::Absolute { scheme, authority, rest }
+    }
+}
+
+/// Without the leading and trailing C0 controls and spaces that browsers drop.
+pub(crate) fn trim(reference: &str) -> &str {
+    reference.trim_matches(|character| character <= ' ')
+}
+
+/// The scheme, if the reference begins with one, and what follows its colon.
+fn split_scheme(reference: &str) -> Option<(&str, &str)> {
+    let end = reference
+        .bytes()
+        .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))
+        .filter(|&end| reference.as_bytes().get(end) == Some(&b':'))?;
+    if !reference.as_bytes().first()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let (scheme, colon) = reference.split_at_checked(end)?;
+    Some((scheme, colon.get(1..)?))
+}
+
+/// What stands before the first `?` or `#`.
+pub(crate) fn path_of(rest: &str) -> &str {
+    let end = rest.bytes().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(rest.len());
+    rest.get(..end).unwrap_or(rest)
+}
+
+/// Whether a path has a segment `.` or `..`, also with `%2e` for a dot.
+fn has_dot_segment(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    // Nearly every path has neither a slash before a dot nor a percent-encoded dot: one pass tells.
+    let mut suspicious = bytes.first() == Some(&b'.') || bytes.first() == Some(&b'%');
+    for pair in bytes.windows(2) {
+        suspicious |= matches!(pair, [b'/', b'.' | b'%']);
+    }
+    suspicious && path.split('/').any(is_dot_segment)
+}
+
+fn is_dot_segment(segment: &str) -> bool {
+    let mut rest = segment;
+    for dots in 0..3 {
+        if rest.is_empty() {
+            return dots > 0;
+        }
+        rest = match rest.strip_prefix('.').or_else(|| strip_prefix_ignoring_case(rest, "%2e")) {
+            Some(after) => after,
+            None => return false,
+        };
+    }
+    false
+}
+
+fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_pages_use_are_told_without_a_parser() {
+        let absolute = |scheme, authority, rest| Shape::Absolute { scheme, authority, rest };
+        for (reference, shape) in [
+            ("", Shape::Empty),
+            ("  \t ", Shape::Empty),
+            ("#top", Shape::Fragment),
+            (" #top", Shape::Fragment),
+            ("data:image/gif;base64,AAAA", Shape::OtherScheme),
+            ("javascript:void(0)", Shape::OtherScheme),
+            ("http://i.cnn.net/plane.jpg", absolute(Some(Scheme::Http), "i.cnn.net", "/plane.jpg")),
+            ("HTTPS://i.cnn.net:81?x#y", absolute(Some(Scheme::Https), "i.cnn.net:81", "?x#y")),
+            (" //i.cnn.net ", absolute(None, "i.cnn.net", "")),
+            ("//i.cnn.net/a?b=/../c", absolute(None, "i.cnn.net", "/a?b=/../c")),
+            ("//i.cnn.net/.well-known/x", absolute(None, "i.cnn.net", "/.well-known/x")),
+            ("plane.jpg", Shape::Relative { plain: true }),
+            ("a/b:c.jpg", Shape::Relative { plain: true }),
+            ("1:2", Shape::Relative { plain: true }),
+            ("?page=../2", Shape::Relative { plain: true }),
+            ("/plane.jpg", Shape::Relative { plain: false }),
+            ("../plane.jpg", Shape::Relative { plain: false }),
+            ("a/%2E./plane.jpg", Shape::Relative { plain: false }),
+            ("...", Shape::Relative { plain: true }),
+        ] {
+            assert_eq!(Shape::of(reference), shape, "{reference:?}");
+        }
+    }
+
+    #[test]
+    fn forms_that_mean_something_unexpected_go_to_the_parser() {
+        for reference in [
+            "http:plane.jpg",
+            "http:/plane.jpg",
+            "http:///plane.jpg",
+            "https:\\\\i.cnn.net",
+            "//",
+            "///x",
+            "\\\\i.cnn.net\\x",
+            "/\\x",
+            "a\nb",
+            "ht\ttp://i.cnn.net",
+            "http://i.cnn.net\\x",
+            "http://i.cnn.net/../x",
+            "http://i.cnn.net/a/%2e%2E/x",
+            "http://i.cnn.net/.",
+        ] {
+            assert_eq!(Shape::of(reference), Shape::Odd, "{reference:?}");
+        }
+    }
+}

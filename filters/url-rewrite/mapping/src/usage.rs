@@ -1,0 +1,91 @@
+//! What objects are used for, and what may be moved at which level.
+
+use serde::{Deserialize, Serialize};
+
+/// How much is moved (`rewrite.level`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Nothing is moved.
+    Off,
+    /// Objects of other hosts than the page's that load the same from anywhere.
+    Safe,
+    /// Adds what the original paper moved: objects of the page's own host, media and fonts.
+    Full,
+}
+
+/// What a document uses an object as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// `img`, `picture`, `input type=image`, SVG `image` and `feImage`.
+    Image,
+    /// `link rel=icon` and its relatives.
+    Icon,
+    /// `video poster`.
+    Poster,
+    /// The legacy `background` attribute.
+    Background,
+    /// `url()` and `image-set()` where CSS wants an image.
+    CssImage,
+    /// A classic script; modules are never moved.
+    Script,
+    /// `link rel=stylesheet`.
+    Stylesheet,
+    /// `@import` in a style sheet.
+    CssImport,
+    /// `src` of an `@font-face` rule, or a font preload. Browsers always fetch fonts with CORS.
+    Font,
+    /// `video`, `audio` and their `source`.
+    Media,
+    /// `track`: text tracks.
+    Track,
+}
+
+impl Use {
+    /// Every use, in the order of declaration.
+    pub const ALL: [Self; 11] = [
+        Self::Image,
+        Self::Icon,
+        Self::Poster,
+        Self::Background,
+        Self::CssImage,
+        Self::Script,
+        Self::Stylesheet,
+        Self::CssImport,
+        Self::Font,
+        Self::Media,
+        Self::Track,
+    ];
+
+    /// The lowest level at which an object of this use moves.
+    pub const fn moves_at(self) -> Level {
+        match self {
+            Self::Image
+            | Self::Icon
+            | Self::Poster
+            | Self::Background
+            | Self::CssImage
+            | Self::Script
+            | Self::Stylesheet
+            | Self::CssImport => Level::Safe,
+            Self::Font | Self::Media | Self::Track => Level::Full,
+        }
+    }
+
+    /// A short name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Icon => "icon",
+            Self::Poster => "poster",
+            Self::Background => "background",
+            Self::CssImage => "css image",
+            Self::Script => "script",
+            Self::Stylesheet => "stylesheet",
+            Self::CssImport => "css import",
+            Self::Font => "font",
+            Self::Media => "media",
+            Self::Track => "track",
+        }
+    }
+}
