@@ -1,0 +1,38 @@
+//! The filter's configuration as written: JSON, delivered by Envoy, produced by `longhaul render`.
+//!
+//! One type for the writer and the reader, so that they cannot disagree. Unknown keys are refused: a misspelt limit that
+//! is silently ignored is worse than none.
+
+use crate::limits::Limits;
+use serde::{Deserialize, Serialize};
+use url_mapping::Level;
+
+/// The configuration as written. [`Plan`](crate::plan::Plan) is the same, checked and compiled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where moved URLs point to. Both lists may be empty: then nothing is moved.
+    pub targets: Targets,
+    /// Every authority that is the proxy itself, all targets included.
+    pub own: Vec<String>,
+    /// How much is moved.
+    pub level: Level,
+    /// Host suffixes that are never touched.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Ports of origins that may be asked for through the proxy.
+    pub ports: Vec<u16>,
+    /// Bounds of one page; each has a default.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// Authorities (`HOST` or `HOST:PORT`) that moved URLs point to; several of a kind are shards.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Targets {
+    /// Reached over https. An https object moves to one of these only; http objects prefer them.
+    pub https: Vec<String>,
+    /// Reached over http. Only http objects move here, and only if there is no https target.
+    pub http: Vec<String>,
+}

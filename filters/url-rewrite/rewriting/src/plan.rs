@@ -1,0 +1,141 @@
+//! The configuration checked and compiled: immutable, shared by every stream of a worker.
+
+use crate::config::Config;
+use crate::limits::Limits;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+use thiserror::Error;
+use url_mapping::{Mapper, RuleError, Rules};
+
+/// Why a configuration is refused.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// Not the JSON that is expected; the message names line and column.
+    #[error("url-rewrite configuration: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// Well-formed, but a value cannot be meant.
+    #[error("url-rewrite configuration: {0}")]
+    Rule(#[from] RuleError),
+    /// A limit of zero would turn rewriting off in a way nobody could find.
+    #[error("url-rewrite configuration: limits.{0}: expected at least 1, found `0`; use level off to move nothing")]
+    ZeroLimit(&'static str),
+}
+
+/// What every stream of this configuration shares.
+#[derive(Debug)]
+pub struct Plan {
+    mapper: Mapper,
+    limits: Limits,
+    fingerprint: u64,
+}
+
+impl Plan {
+    /// Reads, checks and compiles a configuration.
+    ///
+    /// # Errors
+    /// Says where in the text, or which key, and what was expected.
+    pub fn from_json(json: &[u8]) -> Result<Rc<Self>, PlanError> {
+        Self::new(&serde_json::from_slice(json)?)
+    }
+
+    /// Checks and compiles a configuration.
+    ///
+    /// # Errors
+    /// Says which key and what was expected.
+    pub fn new(config: &Config) -> Result<Rc<Self>, PlanError> {
+        let limits = config.limits;
+        let zero = [
+            ("page_memory_bytes", limits.page_memory_bytes),
+            ("url_bytes", limits.url_bytes),
+            ("srcset_candidates", limits.srcset_candidates),
+            ("output_growth_bytes", limits.output_growth_bytes),
+        ];
+        if let Some((name, _)) = zero.into_iter().find(|&(_, value)| value == 0) {
+            return Err(PlanError::ZeroLimit(name));
+        }
+        let mapper = Mapper::new(&Rules {
+            https_targets: config.targets.https.clone(),
+            http_targets: config.targets.http.clone(),
+            own: config.own.clone(),
+            level: config.level,
+            exclude: config.exclude.clone(),
+            ports: config.ports.clone(),
+            url_bytes: limits.url_bytes,
+        })?;
+        Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config) }))
+    }
+
+    /// What URLs become.
+    pub fn mapper(&self) -> &Mapper {
+        &self.mapper
+    }
+
+    /// Bounds of one page.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Changes with everything that can change a rewritten page: the configuration and this crate's version. Part of
+    /// the entity tags of rewritten pages, so that a browser's copy from before a change is not revalidated.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+/// `DefaultHasher::new()` has fixed keys; should a compiler release change it, pages are fetched once more.
+fn fingerprint(config: &Config) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    let Config { targets, own, level, exclude, ports, limits } = config;
+    (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
+    format!("{limits:?}").hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = r#"{
+        "targets": {"https": ["pep.example.net"], "http": ["198.51.100.12:8080"]},
+        "own": ["pep.example.net", "198.51.100.12:8080"],
+        "level": "safe", "exclude": ["bank.example"], "ports": [80, 443],
+        "limits": {"page_memory_bytes": 262144, "url_bytes": 8192, "srcset_candidates": 256, "nesting": 4, "output_growth_bytes": 8388608}
+    }"#;
+    const LEAST: &str = r#"{"targets": {}, "own": [], "level": "off", "ports": []}"#;
+
+    #[test]
+    fn a_configuration_may_be_complete_or_least() {
+        let full = Plan::from_json(FULL.as_bytes()).unwrap();
+        assert!(!full.mapper().moves_nothing());
+        assert_eq!(full.limits(), &Limits::default());
+        assert!(Plan::from_json(LEAST.as_bytes()).unwrap().mapper().moves_nothing());
+    }
+
+    #[test]
+    fn a_configuration_that_cannot_be_meant_is_refused_with_place_and_expectation() {
+        let refusal = |json: &str| Plan::from_json(json.as_bytes()).map(|_| ()).unwrap_err().to_string();
+        for (from, to, said) in [
+            ("exclude", "exlude", "unknown field `exlude`, expected one of"),
+            ("\"safe\"", "\"bold\"", "unknown variant `bold`, expected one of `off`, `safe`, `full` at line 4 column"),
+            ("[80, 443]", "[80, 70000]", "expected u16 at line 4"),
+            ("[80, 443]", "[0]", "ports[0]: expected a port from 1 to 65535, found `0`"),
+            ("\"url_bytes\": 8192", "\"url_bytes\": 0", "limits.url_bytes: expected at least 1"),
+            ("url_bytes", "url_chars", "unknown field `url_chars`"),
+            ("[\"pep.example.net\"]", "[\"other.example\"]", "targets.https[0]: expected one of the authorities listed under `own`"),
+        ] {
+            let message = refusal(&FULL.replace(from, to));
+            assert!(message.contains(said), "{message}");
+        }
+        assert!(refusal("").contains("EOF"));
+    }
+
+    #[test]
+    fn the_fingerprint_follows_the_configuration() {
+        let of = |json: &str| Plan::from_json(json.as_bytes()).unwrap().fingerprint();
+        assert_eq!(of(FULL), of(FULL));
+        for (from, to) in [("safe", "full"), ("[80, 443]", "[80]"), ("8192", "8193"), ("bank.", "shop.")] {
+            assert_ne!(of(FULL), of(&FULL.replace(from, to)));
+        }
+    }
+}
