@@ -1,0 +1,108 @@
+package longhaul
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// strip takes from the HTTPS records of an answer what would lead a client past the proxy, record by record:
+//
+//	ipv4hint, ipv6hint   removed: some clients connect to them although they also have A and AAAA answers
+//	ech                  removed: it hides the server name by which the proxy routes
+//	h3, h3-* in alpn     removed: QUIC goes to UDP port 443, which a proxy for TCP does not carry
+//	alias form, another target name, a port   the whole record removed: it names another host or port to connect to
+//	mandatory, no-default-alpn that can no longer be met   the whole record removed: a client must not use it
+//
+// What is left over, if anything, still tells the client to use https at once.
+func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verdict) {
+	end := chainEnd(q.Name, res.Answer)
+	answer := make([]dns.RR, 0, len(res.Answer))
+	left, changed := 0, false
+	for _, rr := range res.Answer {
+		record, ok := rr.(*dns.HTTPS)
+		if !ok {
+			if rr.Header().Rrtype != dns.TypeRRSIG {
+				answer = append(answer, rr)
+			}
+			continue
+		}
+		now, use := stripRecord(record, end)
+		changed = changed || now != record
+		if use {
+			left++
+			answer = append(answer, now)
+		}
+	}
+	switch {
+	case left == 0:
+		return p.noData(q, res, ttl), suppressed
+	case !changed:
+		return res, kept
+	}
+	out := reply(res)
+	out.Answer = answer
+	return out, stripped
+}
+
+// stripRecord returns the record without what leads past the proxy (the same pointer when there is no such thing), and
+// whether a client can still use it.
+func stripRecord(rr *dns.HTTPS, owner string) (*dns.HTTPS, bool) {
+	if rr.Priority == 0 || rr.Target != "." && !strings.EqualFold(rr.Target, owner) {
+		return nil, false
+	}
+	var params []dns.SVCBKeyValue
+	removed := map[dns.SVCBKey]bool{}
+	changed := false
+	for _, kv := range rr.Value {
+		switch kv := kv.(type) {
+		case *dns.SVCBPort:
+			return nil, false
+		case *dns.SVCBIPv4Hint, *dns.SVCBIPv6Hint, *dns.SVCBECHConfig:
+			removed[kv.Key()] = true
+			continue
+		case *dns.SVCBAlpn:
+			alpn := slices.DeleteFunc(slices.Clone(kv.Alpn), isHTTP3)
+			if len(alpn) == len(kv.Alpn) {
+				break
+			}
+			changed = true
+			if len(alpn) == 0 {
+				removed[kv.Key()] = true
+				continue
+			}
+			params = append(params, &dns.SVCBAlpn{Alpn: alpn})
+			continue
+		}
+		params = append(params, kv)
+	}
+	if !changed && len(removed) == 0 {
+		return rr, true
+	}
+	for _, kv := range params {
+		switch kv := kv.(type) {
+		case *dns.SVCBMandatory:
+			if slices.ContainsFunc(kv.Code, func(k dns.SVCBKey) bool { return removed[k] }) {
+				return nil, false
+			}
+		case *dns.SVCBNoDefaultAlpn:
+			if removed[dns.SVCB_ALPN] {
+				return nil, false
+			}
+		}
+	}
+	return &dns.HTTPS{SVCB: dns.SVCB{Hdr: rr.Hdr, Priority: rr.Priority, Target: rr.Target, Value: params}}, true
+}
+
+func isHTTP3(protocol string) bool { return protocol == "h3" || strings.HasPrefix(protocol, "h3-") }
+
+// chainEnd follows the CNAMEs of an answer from name, in the order they stand in.
+func chainEnd(name string, answer []dns.RR) string {
+	for _, rr := range answer {
+		if cname, ok := rr.(*dns.CNAME); ok && strings.EqualFold(cname.Hdr.Name, name) {
+			name = cname.Target
+		}
+	}
+	return name
+}

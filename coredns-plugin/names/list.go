@@ -1,0 +1,255 @@
+package names
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+)
+
+// Format is how a list file is written. A file is of one format throughout; its first line that is not blank or a comment
+// tells which.
+type Format uint8
+
+const (
+	// Plain has one entry a line: example.org, =example.org or *.example.org.
+	Plain Format = iota + 1
+	// Hosts is the format of /etc/hosts: an address, which is ignored, and names, each standing for itself only.
+	Hosts
+	// RPZ is the zone file of a response policy zone (draft-vixie-dnsop-dns-rpz).
+	RPZ
+)
+
+func (f Format) String() string {
+	switch f {
+	case Plain:
+		return "plain"
+	case Hosts:
+		return "hosts"
+	case RPZ:
+		return "rpz"
+	}
+	return "empty"
+}
+
+// List is what a list file says.
+type List struct {
+	// Listed holds the names the file is about.
+	Listed *Set
+	// Exempt holds the names an RPZ exempts from its own policy (CNAME rpz-passthru.). Other formats have none.
+	Exempt *Set
+	Format Format
+	// Ignored counts what a file of its format may hold and is no name to steer: RPZ records that block or that match by
+	// address, names of the local machine in a hosts file.
+	Ignored int
+	// Terminated says that the file ends in a newline. A file that used to and no longer does is half written.
+	Terminated bool
+}
+
+// Error says what is wrong with a list file and where.
+type Error struct {
+	File    string
+	Line    int // from 1; 0 when the file as a whole is meant
+	Column  int // in bytes, from 1; 0 when the line as a whole is meant
+	Problem error
+}
+
+func (e *Error) Error() string {
+	where := e.File
+	if e.Line > 0 {
+		where = fmt.Sprintf("%s:%d", where, e.Line)
+	}
+	if e.Column > 0 {
+		where = fmt.Sprintf("%s:%d", where, e.Column)
+	}
+	return where + ": " + e.Problem.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Problem }
+
+const (
+	maxLineBytes = 64 << 10
+	// allowEmpty is the comment by which a file says that it is meant to hold no names.
+	allowEmpty = "allow-empty"
+)
+
+var (
+	errEmpty   = errors.New(`no names in the file; if that is meant, say so with a comment line "# ` + allowEmpty + `"`)
+	errTooLong = fmt.Errorf("line longer than %d bytes", maxLineBytes)
+)
+
+// Parse reads a list to its end. Any line that is not understood refuses the whole list with an *Error: a list half taken
+// over would steer names by accident of where it broke. sizeHint is the expected size in bytes.
+func Parse(r io.Reader, file string, sizeHint int) (*List, error) {
+	p := &parser{file: file, in: bufio.NewReaderSize(r, maxLineBytes), listed: NewBuilder(sizeHint), exempt: NewBuilder(0)}
+	if bom, _ := p.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
+		if _, err := p.in.Discard(3); err != nil {
+			return nil, p.fail(0, err)
+		}
+	}
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	list := &List{Format: p.format, Ignored: p.ignored, Terminated: p.terminated}
+	if p.listed.Len() == 0 && p.exempt.Len() == 0 && !p.mayBeEmpty {
+		p.line = 0
+		return nil, p.fail(0, errEmpty)
+	}
+	list.Listed, list.Exempt = p.listed.Set(), p.exempt.Set()
+	return list, nil
+}
+
+type parser struct {
+	file           string
+	in             *bufio.Reader
+	line           int // number of the line read last
+	format         Format
+	listed, exempt *Builder
+	ignored        int
+	mayBeEmpty     bool
+	terminated     bool
+}
+
+func (p *parser) fail(column int, problem error) error {
+	return &Error{File: p.file, Line: p.line, Column: column, Problem: problem}
+}
+
+func (p *parser) run() error {
+	for {
+		line, err := p.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return p.fail(0, err)
+		}
+		text := p.strip(line)
+		if len(text) == 0 {
+			continue
+		}
+		if p.format == 0 {
+			if p.format = formatOf(text); p.format == RPZ {
+				return p.zone(line)
+			}
+		}
+		if p.format == Hosts {
+			err = p.hosts(line, text)
+		} else {
+			err = p.plain(line, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the next line with its newline, if it has one. It is valid until the next call.
+func (p *parser) next() ([]byte, error) {
+	line, err := p.in.ReadSlice('\n')
+	switch {
+	case err == bufio.ErrBufferFull:
+		p.line++
+		return nil, errTooLong
+	case err == io.EOF && len(line) > 0:
+		err = nil
+	case err != nil:
+		return nil, err
+	}
+	p.line++
+	p.terminated = line[len(line)-1] == '\n'
+	return line, err
+}
+
+// strip returns line without its comment and the blanks around it. While the format is not known yet, lines of nothing but
+// a zone file's comment are passed over too.
+func (p *parser) strip(line []byte) []byte {
+	text := line
+	if i := bytes.IndexByte(text, '#'); i >= 0 {
+		p.comment(text[i+1:])
+		text = text[:i]
+	}
+	text = trim(text)
+	if p.format == 0 && len(text) > 0 && text[0] == ';' {
+		p.comment(text[1:])
+		return nil
+	}
+	return text
+}
+
+func (p *parser) comment(text []byte) {
+	if string(trim(text)) == allowEmpty {
+		p.mayBeEmpty = true
+	}
+}
+
+// trim cuts the blanks that occur in text files; unlike bytes.TrimSpace it never looks for others.
+func trim(text []byte) []byte {
+	for len(text) > 0 && isBlank(text[0]) {
+		text = text[1:]
+	}
+	for len(text) > 0 && isBlank(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// formatOf tells the format by the first line that says anything: one word is a plain list's, an address and words a hosts
+// file's, and a directive or a record a zone file's.
+func formatOf(text []byte) Format {
+	end := bytes.IndexAny(text, " \t")
+	if end < 0 {
+		return Plain
+	}
+	if _, err := netip.ParseAddr(string(text[:end])); err == nil {
+		return Hosts
+	}
+	return RPZ
+}
+
+func (p *parser) plain(line, text []byte) error {
+	if i := bytes.IndexAny(text, " \t"); i >= 0 {
+		return p.fail(columnOf(line, text)+i, errors.New("more than one word; this is a plain list, one name a line"))
+	}
+	if err := p.listed.addEntry(text); err != nil {
+		return p.fail(columnOf(line, text), err)
+	}
+	return nil
+}
+
+func (p *parser) hosts(line, text []byte) error {
+	address, rest := cutWord(text)
+	if _, err := netip.ParseAddr(string(address)); err != nil {
+		return p.fail(columnOf(line, text), fmt.Errorf("found %q; this is a hosts file, expected an address first", address))
+	}
+	if len(rest) == 0 {
+		return p.fail(columnOf(line, text), errors.New("an address without a name"))
+	}
+	for len(rest) > 0 {
+		var name []byte
+		name, rest = cutWord(rest)
+		// Every hosts file begins with localhost and its like: the machine's own names, which nobody means to list.
+		if bytes.IndexByte(name, '.') < 0 || string(name) == "localhost.localdomain" || string(name) == "0.0.0.0" {
+			p.ignored++
+			continue
+		}
+		if err := p.listed.addName(name, Self); err != nil {
+			return p.fail(columnOf(line, name), err)
+		}
+	}
+	return nil
+}
+
+// cutWord returns the first word of text and what follows it, without the blanks between.
+func cutWord(text []byte) (word, rest []byte) {
+	if i := bytes.IndexAny(text, " \t"); i >= 0 {
+		return text[:i], trim(text[i:])
+	}
+	return text, nil
+}
+
+// columnOf returns the column, from 1, at which part begins in line, of which it is a part.
+func columnOf(line, part []byte) int { return cap(line) - cap(part) + 1 }

@@ -1,0 +1,132 @@
+package names
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// policy says what one record of a response policy zone asks for.
+type policy uint8
+
+const (
+	otherPolicy policy = iota // blocks the name, or is no policy at all (SOA, NS, TXT)
+	steer                     // local data: an address or another name in place of the truth
+	exempt                    // the name is exempt from the zone's own policy
+)
+
+// policyOf reads the policy of a record. Blocking a name (CNAME to the root or to a wildcard, rpz-drop and the like) is
+// another plugin's trade: such a name is not steered, as if it were not listed.
+func policyOf(rr dns.RR) policy {
+	switch rr := rr.(type) {
+	case *dns.A, *dns.AAAA:
+		return steer
+	case *dns.CNAME:
+		target := strings.ToLower(rr.Target)
+		switch {
+		case target == "rpz-passthru.":
+			return exempt
+		case target == ".", target == "*.", strings.HasPrefix(target, "rpz-") && strings.Count(target, ".") == 1:
+			return otherPolicy
+		}
+		return steer
+	}
+	return otherPolicy
+}
+
+var errNoSOA = errors.New("expected one name a line, or a hosts file, which has an address first, or a response policy zone, which begins with its SOA record")
+
+// zone reads the rest of the input as the zone file of a response policy zone. first is its first line, already read.
+func (p *parser) zone(first []byte) error {
+	linesBefore := p.line - 1
+	in := &lastByteReader{r: io.MultiReader(bytes.NewReader(bytes.Clone(first)), p.in)}
+	zp := dns.NewZoneParser(in, ".", "")
+	p.line = 0 // the zone parser tells lines of its own errors only
+
+	origin := ""
+	for rr, ok := zp.Next(); ok; rr, ok = zp.Next() {
+		owner := rr.Header().Name
+		if origin == "" {
+			if rr.Header().Rrtype != dns.TypeSOA {
+				p.line = linesBefore + 1
+				return p.fail(0, errNoSOA)
+			}
+			origin = dns.CanonicalName(owner)
+		}
+		if err := p.record(rr, origin); err != nil {
+			return p.fail(0, fmt.Errorf("record of %q: %w", owner, err))
+		}
+	}
+	if err := zp.Err(); err != nil {
+		return p.zoneError(err, linesBefore)
+	}
+	p.terminated = in.last == '\n'
+	return nil
+}
+
+// record takes over one record. In a response policy zone example.org speaks of that name only and *.example.org of those
+// below it, each written below the zone's own name.
+func (p *parser) record(rr dns.RR, origin string) error {
+	owner := dns.CanonicalName(rr.Header().Name)
+	if owner == origin {
+		return nil
+	}
+	trigger, inZone := owner, true
+	if origin != "." {
+		trigger, inZone = strings.CutSuffix(owner, "."+origin)
+	}
+	if !inZone {
+		return fmt.Errorf("outside of the zone %q", origin)
+	}
+	to := p.listed
+	switch policyOf(rr) {
+	case otherPolicy:
+		p.ignored++
+		return nil
+	case exempt:
+		to = p.exempt
+	}
+	// Triggers other than query names end in a label of their own: 24.0.2.0.192.rpz-client-ip.
+	if kind := trigger[strings.LastIndexByte(trigger, '.')+1:]; strings.HasPrefix(kind, "rpz-") {
+		p.ignored++
+		return nil
+	}
+	if below, wildcard := strings.CutPrefix(trigger, "*."); wildcard {
+		return to.addName([]byte(below), Below)
+	}
+	return to.addName([]byte(trigger), Self)
+}
+
+// zonePosition finds the position that package dns puts at the end of a parse error's text and nowhere else.
+var zonePosition = regexp.MustCompile(`^(?:dns: )?(.*) at line: (\d+):(\d+)$`)
+
+func (p *parser) zoneError(err error, linesBefore int) error {
+	found := zonePosition.FindStringSubmatch(err.Error())
+	if found == nil {
+		return p.fail(0, err)
+	}
+	line, _ := strconv.Atoi(found[2])
+	column, _ := strconv.Atoi(found[3])
+	p.line = linesBefore + line
+	return p.fail(column, errors.New(found[1]))
+}
+
+// lastByteReader remembers the last byte read.
+type lastByteReader struct {
+	r    io.Reader
+	last byte
+}
+
+func (l *lastByteReader) Read(b []byte) (int, error) {
+	n, err := l.r.Read(b)
+	if n > 0 {
+		l.last = b[n-1]
+	}
+	return n, err
+}

@@ -1,0 +1,420 @@
+package longhaul
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coredns/caddy"
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/plugin"
+
+	"example.org/longhaul/coredns-plugin/names"
+)
+
+const (
+	defaultMaxOrigin  = 4
+	defaultReload     = 5 * time.Second
+	defaultMinTTL     = 60   // seconds
+	defaultMaxTTL     = 3600 // seconds
+	defaultReplaceTTL = 30   // seconds: how long a client that roams away stays without the site
+	longestTTL        = 7 * 24 * time.Hour
+	mostOrigins       = 64
+)
+
+// properties reads what stands in the plugin's block, by the first word of the line. Each may be given once, but for those
+// in repeatable, which add up.
+var properties = map[string]func(*config, *caddy.Controller, []string) error{
+	"proxy":  (*config).parseProxy,
+	"match":  (*config).parseMatch,
+	"except": (*config).parseExcept,
+	"www":    func(cfg *config, c *caddy.Controller, args []string) error { return cfg.parseSwitch(c, args, &cfg.www) },
+	"own":    (*config).parseOwn,
+	"alpn":   (*config).parseALPN,
+	"bypass": func(cfg *config, c *caddy.Controller, args []string) error {
+		return cfg.parsePrefixes(c, args, &cfg.bypass)
+	},
+	"allow_private": func(cfg *config, c *caddy.Controller, args []string) error {
+		return cfg.parsePrefixes(c, args, &cfg.policy.allowPrivate)
+	},
+	"mode":       (*config).parseMode,
+	"max_origin": (*config).parseMaxOrigin,
+	"ttl":        (*config).parseTTL,
+	"aaaa":       (*config).parseAAAA,
+	"https":      (*config).parseHTTPS,
+	"dnssec":     (*config).parseDNSSEC,
+	"canary": func(cfg *config, c *caddy.Controller, args []string) error {
+		return cfg.parseSwitch(c, args, &cfg.canary)
+	},
+	"health": (*config).parseHealth,
+	"pause":  (*config).parsePause,
+	"reload": (*config).parseReload,
+}
+
+var repeatable = []string{"proxy", "match", "except", "own", "bypass", "allow_private"}
+
+// config is the block as written, while it is read.
+type config struct {
+	root   string // what relative file names start from
+	policy policy
+	seen   map[string]bool
+
+	files   []*listFile
+	match   *names.Builder
+	except  *names.Builder
+	own     *names.Builder
+	alpn    []string
+	bypass  []netip.Prefix
+	proxies []netip.Addr
+	www     bool
+	canary  bool
+
+	healthAt netip.AddrPort // without an address: this port of each proxy address
+	interval time.Duration
+	pause    string
+	reload   time.Duration
+}
+
+func parse(c *caddy.Controller) (*Longhaul, error) {
+	cfg := &config{
+		root:   dnsserver.GetConfig(c).Root,
+		policy: policy{maxOrigin: defaultMaxOrigin},
+		seen:   map[string]bool{},
+		match:  names.NewBuilder(0), except: names.NewBuilder(0), own: names.NewBuilder(0),
+		interval: defaultInterval,
+		reload:   defaultReload,
+	}
+	blocks := 0
+	for c.Next() {
+		if blocks++; blocks > 1 {
+			return nil, plugin.ErrOnce
+		}
+		for _, path := range c.RemainingArgs() {
+			cfg.files = append(cfg.files, &listFile{path: cfg.path(path)})
+		}
+		for c.NextBlock() {
+			name := c.Val()
+			read, known := properties[name]
+			if !known {
+				return nil, c.Errf("unknown property '%s'", name)
+			}
+			if cfg.seen[name] && !slices.Contains(repeatable, name) {
+				return nil, c.Errf("property '%s' given twice", name)
+			}
+			cfg.seen[name] = true
+			if err := read(cfg, c, c.RemainingArgs()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := cfg.check(); err != nil {
+		return nil, c.Errf("%v", err)
+	}
+	return cfg.build(), nil
+}
+
+// check looks for what is missing or does not go together.
+func (cfg *config) check() error {
+	switch {
+	case len(cfg.proxies) == 0:
+		return errors.New("no proxy address; give at least one with 'proxy ADDRESS'")
+	case len(cfg.files) == 0 && cfg.match.Len() == 0 && cfg.own.Len() == 0 && !cfg.www && !cfg.canary:
+		return errors.New("nothing to do; give a list file, 'match', 'www', 'own' or 'canary'")
+	case len(cfg.alpn) > 0 && cfg.own.Len() == 0:
+		return errors.New("'alpn' is announced for the proxy's own names; give them with 'own NAME'")
+	case cfg.policy.replace && cfg.seen["max_origin"]:
+		return errors.New("'max_origin' has no meaning with 'mode replace'")
+	case cfg.policy.replace && cfg.policy.ttl.split != 0:
+		return errors.New("'ttl split' has no meaning with 'mode replace'")
+	}
+	for _, f := range cfg.files {
+		if slices.ContainsFunc(cfg.files, func(other *listFile) bool { return other != f && other.path == f.path }) {
+			return fmt.Errorf("list file '%s' given twice", f.path)
+		}
+	}
+	return nil
+}
+
+func (cfg *config) build() *Longhaul {
+	if !cfg.seen["ttl"] {
+		cfg.policy.ttl = ttlRule{min: defaultMinTTL, max: defaultMaxTTL}
+		if cfg.policy.replace {
+			cfg.policy.ttl = ttlRule{min: defaultReplaceTTL, max: defaultReplaceTTL}
+		}
+	}
+	p := &proxy{interval: cfg.interval, pause: cfg.pause}
+	p.all.add(cfg.proxies...)
+	switch {
+	case cfg.healthAt.Addr().IsValid():
+		p.listeners = []*listener{{at: cfg.healthAt, addrs: cfg.proxies}}
+	case cfg.healthAt.Port() != 0:
+		for _, addr := range cfg.proxies {
+			p.listeners = append(p.listeners, &listener{at: netip.AddrPortFrom(addr, cfg.healthAt.Port()), addrs: []netip.Addr{addr}})
+		}
+	}
+	return &Longhaul{
+		policy: cfg.policy,
+		own:    ownNames{cfg.own.Set(), cfg.alpn},
+		canary: cfg.canary,
+		www:    cfg.www,
+		lists:  &lists{inline: cfg.match.Set(), inlineExcept: cfg.except.Set(), files: cfg.files, reload: cfg.reload},
+		bypass: newBypass(cfg.bypass, &p.all),
+		proxy:  p,
+	}
+}
+
+func (cfg *config) path(name string) string {
+	if !filepath.IsAbs(name) && cfg.root != "" {
+		return filepath.Join(cfg.root, name)
+	}
+	return name
+}
+
+func (cfg *config) parseProxy(c *caddy.Controller, args []string) error {
+	if len(args) == 0 {
+		return c.ArgErr()
+	}
+	for _, arg := range args {
+		addr, err := netip.ParseAddr(arg)
+		switch {
+		case err != nil:
+			return c.Errf("'%s' is no IP address; expected one the clients reach the proxy at", arg)
+		case addr.Zone() != "", addr.Is4In6(), addr.IsUnspecified(), addr.IsMulticast(), addr.IsLinkLocalUnicast():
+			return c.Errf("'%s' cannot stand in an answer; expected an address all clients reach the proxy at", arg)
+		case contains(cfg.proxies, addr):
+			return c.Errf("proxy address '%s' given twice", arg)
+		}
+		cfg.proxies = append(cfg.proxies, addr)
+	}
+	return nil
+}
+
+func (cfg *config) parseMatch(c *caddy.Controller, args []string) error {
+	return addNames(c, args, cfg.match)
+}
+
+// parseExcept tells files from names by a slash: a file in the working directory is ./except.txt.
+func (cfg *config) parseExcept(c *caddy.Controller, args []string) error {
+	if len(args) == 0 {
+		return c.ArgErr()
+	}
+	for _, arg := range args {
+		if strings.Contains(arg, "/") {
+			cfg.files = append(cfg.files, &listFile{path: cfg.path(arg), except: true})
+		} else if err := addNames(c, []string{arg}, cfg.except); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseOwn takes exact names: what lies below the proxy's name is not the proxy.
+func (cfg *config) parseOwn(c *caddy.Controller, args []string) error {
+	exact := make([]string, len(args))
+	for i, arg := range args {
+		exact[i] = "=" + arg
+	}
+	return addNames(c, exact, cfg.own)
+}
+
+func addNames(c *caddy.Controller, args []string, to *names.Builder) error {
+	if len(args) == 0 {
+		return c.ArgErr()
+	}
+	for _, arg := range args {
+		if err := to.Add(arg); err != nil {
+			return c.Errf("%v", err)
+		}
+	}
+	return nil
+}
+
+func (cfg *config) parseALPN(c *caddy.Controller, args []string) error {
+	if len(args) == 0 {
+		return c.ArgErr()
+	}
+	for _, arg := range args {
+		if !slices.Contains([]string{"h2", "h3", "http/1.1"}, arg) {
+			return c.Errf("unknown protocol '%s'; expected h2, h3 or http/1.1", arg)
+		}
+	}
+	cfg.alpn = args
+	return nil
+}
+
+func (cfg *config) parseSwitch(c *caddy.Controller, args []string, on *bool) error {
+	if len(args) != 0 {
+		return c.ArgErr()
+	}
+	*on = true
+	return nil
+}
+
+func (cfg *config) parsePrefixes(c *caddy.Controller, args []string, to *[]netip.Prefix) error {
+	if len(args) == 0 {
+		return c.ArgErr()
+	}
+	for _, arg := range args {
+		prefix, err := netip.ParsePrefix(arg)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(arg)
+			if addrErr != nil || addr.Zone() != "" {
+				return c.Errf("'%s' is neither an address nor a range such as 192.0.2.0/24", arg)
+			}
+			addr = addr.Unmap()
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if prefix != prefix.Masked() {
+			return c.Errf("range '%s' has bits behind its length; expected %s", arg, prefix.Masked())
+		}
+		*to = append(*to, prefix)
+	}
+	return nil
+}
+
+func (cfg *config) parseMode(c *caddy.Controller, args []string) error {
+	return choose(c, args, map[string]func(){
+		"prepend": func() { cfg.policy.replace = false },
+		"replace": func() { cfg.policy.replace = true },
+	})
+}
+
+func (cfg *config) parseAAAA(c *caddy.Controller, args []string) error {
+	return choose(c, args, map[string]func(){
+		"nodata": func() { cfg.policy.passAAAA = false },
+		"pass":   func() { cfg.policy.passAAAA = true },
+	})
+}
+
+func (cfg *config) parseHTTPS(c *caddy.Controller, args []string) error {
+	return choose(c, args, map[string]func(){
+		"nodata": func() { cfg.policy.https = httpsNoData },
+		"strip":  func() { cfg.policy.https = httpsStrip },
+		"pass":   func() { cfg.policy.https = httpsPass },
+	})
+}
+
+func (cfg *config) parseDNSSEC(c *caddy.Controller, args []string) error {
+	return choose(c, args, map[string]func(){
+		"skip":  func() { cfg.policy.breakDNSSEC = false },
+		"break": func() { cfg.policy.breakDNSSEC = true },
+	})
+}
+
+// choose carries out the one word of args.
+func choose(c *caddy.Controller, args []string, words map[string]func()) error {
+	if len(args) != 1 {
+		return c.ArgErr()
+	}
+	do, known := words[args[0]]
+	if !known {
+		expected := make([]string, 0, len(words))
+		for word := range words {
+			expected = append(expected, word)
+		}
+		slices.Sort(expected)
+		return c.Errf("unknown value '%s'; expected %s", args[0], strings.Join(expected, " or "))
+	}
+	do()
+	return nil
+}
+
+func (cfg *config) parseMaxOrigin(c *caddy.Controller, args []string) error {
+	if len(args) != 1 {
+		return c.ArgErr()
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n < 1 || n > mostOrigins {
+		return c.Errf("'%s' is no number of addresses; expected 1 to %d, or 'mode replace' to keep none", args[0], mostOrigins)
+	}
+	cfg.policy.maxOrigin = n
+	return nil
+}
+
+func (cfg *config) parseTTL(c *caddy.Controller, args []string) error {
+	split := len(args) == 2 && args[0] == "split"
+	if split {
+		args = args[1:]
+	}
+	if len(args) < 1 || len(args) > 2 {
+		return c.ArgErr()
+	}
+	seconds := make([]uint32, len(args))
+	for i, arg := range args {
+		d, err := duration(arg)
+		if err != nil || d < time.Second || d > longestTTL || d%time.Second != 0 {
+			return c.Errf("'%s' is no TTL; expected whole seconds from 1s to 7d", arg)
+		}
+		seconds[i] = uint32(d / time.Second)
+	}
+	first, last := seconds[0], seconds[len(seconds)-1]
+	switch {
+	case split:
+		cfg.policy.ttl = ttlRule{max: ^uint32(0), split: first}
+	case first > last:
+		return c.Errf("ttl from %s to %s is no range; expected the lower bound first", args[0], args[1])
+	default:
+		cfg.policy.ttl = ttlRule{min: first, max: last}
+	}
+	return nil
+}
+
+func (cfg *config) parseHealth(c *caddy.Controller, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return c.ArgErr()
+	}
+	at, err := netip.ParseAddrPort(args[0])
+	if err != nil {
+		port, portErr := strconv.ParseUint(args[0], 10, 16)
+		if portErr != nil {
+			return c.Errf("'%s' is no listener; expected PORT, or ADDRESS:PORT", args[0])
+		}
+		at = netip.AddrPortFrom(netip.Addr{}, uint16(port))
+	}
+	if at.Port() == 0 {
+		return c.Errf("'%s' is no listener; expected a port from 1 to 65535", args[0])
+	}
+	cfg.healthAt = at
+	if len(args) == 2 {
+		d, err := duration(args[1])
+		if err != nil || d < 100*time.Millisecond {
+			return c.Errf("'%s' is no interval; expected at least 100ms", args[1])
+		}
+		cfg.interval = d
+	}
+	return nil
+}
+
+func (cfg *config) parsePause(c *caddy.Controller, args []string) error {
+	if len(args) != 1 {
+		return c.ArgErr()
+	}
+	cfg.pause = cfg.path(args[0])
+	return nil
+}
+
+func (cfg *config) parseReload(c *caddy.Controller, args []string) error {
+	if len(args) != 1 {
+		return c.ArgErr()
+	}
+	d, err := duration(args[0])
+	if err != nil || d < 0 {
+		return c.Errf("'%s' is no duration; expected one such as 5s, or 0s to read lists only once", args[0])
+	}
+	cfg.reload = d
+	return nil
+}
+
+// duration reads a duration as package time does, and days as 1d.
+func duration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
+}

@@ -1,0 +1,74 @@
+// Package slim links the longhaul plugin and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
+// observe and test. Left out are the plugins that bring whole cloud and cluster clients along, which make the stock
+// binary four times as large.
+package slim
+
+import (
+	"slices"
+
+	"github.com/coredns/coredns/core/dnsserver"
+
+	// The plugins. A directive must be in directives too, which a test compares.
+	_ "example.org/longhaul/coredns-plugin"
+	_ "github.com/coredns/coredns/plugin/acl"
+	_ "github.com/coredns/coredns/plugin/any"
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/bufsize"
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/cancel"
+	_ "github.com/coredns/coredns/plugin/chaos"
+	_ "github.com/coredns/coredns/plugin/debug"
+	_ "github.com/coredns/coredns/plugin/dns64"
+	_ "github.com/coredns/coredns/plugin/dnssec"
+	_ "github.com/coredns/coredns/plugin/erratic"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/file"
+	_ "github.com/coredns/coredns/plugin/forward"
+	_ "github.com/coredns/coredns/plugin/header"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/hosts"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/local"
+	_ "github.com/coredns/coredns/plugin/log"
+	_ "github.com/coredns/coredns/plugin/loop"
+	_ "github.com/coredns/coredns/plugin/metadata"
+	_ "github.com/coredns/coredns/plugin/metrics"
+	_ "github.com/coredns/coredns/plugin/minimal"
+	_ "github.com/coredns/coredns/plugin/multisocket"
+	_ "github.com/coredns/coredns/plugin/nsid"
+	_ "github.com/coredns/coredns/plugin/pprof"
+	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/reload"
+	_ "github.com/coredns/coredns/plugin/rewrite"
+	_ "github.com/coredns/coredns/plugin/root"
+	_ "github.com/coredns/coredns/plugin/template"
+	_ "github.com/coredns/coredns/plugin/timeouts"
+	_ "github.com/coredns/coredns/plugin/tls"
+	_ "github.com/coredns/coredns/plugin/view"
+	_ "github.com/coredns/coredns/plugin/whoami"
+)
+
+// included are the directives of the plugins above but for ours, in any order.
+var included = []string{
+	"acl", "any", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "dnssec", "erratic", "errors", "file",
+	"forward", "header", "health", "hosts", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket",
+	"nsid", "pprof", "prometheus", "ready", "reload", "rewrite", "root", "template", "timeouts", "tls", "view", "whoami",
+}
+
+func init() { dnsserver.Directives = directives(dnsserver.Directives) }
+
+// directives returns the order of the plugin chain: the stock order of what is included, and ours immediately before
+// loadbalance. There it sees the client's own question, its answer comes out in front of what loadbalance shuffled, and
+// the cache below it holds nothing but the truth.
+func directives(stock []string) []string {
+	var chain []string
+	for _, d := range stock {
+		if d == "loadbalance" {
+			chain = append(chain, "longhaul")
+		}
+		if slices.Contains(included, d) {
+			chain = append(chain, d)
+		}
+	}
+	return chain
+}
