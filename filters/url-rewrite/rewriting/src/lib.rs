@@ -1,1 +1,24 @@
 //! Where URLs occur in pages, style sheets and headers, and replacing them: pure, streaming.
+
+mod bail_out;
+mod char_refs;
+mod charset;
+pub mod config;
+mod css;
+mod html;
+mod ledger;
+pub mod limits;
+mod patch;
+pub mod places;
+pub mod plan;
+mod rewriter;
+mod rules;
+mod srcset;
+
+pub use bail_out::BailOut;
+pub use config::Config;
+pub use ledger::{Observer, Tally, UrlEvent};
+pub use limits::Limits;
+pub use places::Place;
+pub use plan::{Plan, PlanError};
+pub use rewriter::{Body, Kind, Rewriter};

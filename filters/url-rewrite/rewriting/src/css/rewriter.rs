@@ -1,0 +1,71 @@
+//! A style sheet of its own (`text/css`): chunks in, chunks out. Keeps every byte, whatever happens.
+
+use encoding_rs::UTF_8;
+
+use super::stream::{SheetUrl, Stream};
+use super::{decide, write};
+use crate::bail_out::BailOut;
+use crate::charset::Charset;
+use crate::ledger::{Ledger, Tally};
+use crate::patch::Patch;
+use crate::places::STYLE_SHEET;
+
+/// Rewrites one CSS body.
+#[derive(Debug)]
+pub(crate) struct CssRewriter {
+    patch: Patch,
+    ledger: Ledger,
+    stream: Stream,
+    stopped: Option<BailOut>,
+    found: Vec<SheetUrl>,
+}
+
+impl CssRewriter {
+    pub(crate) fn new(ledger: Ledger, charset: Charset) -> Self {
+        let stream = Stream::new(charset.encoding().unwrap_or(UTF_8), ledger.plan.limits().url_bytes);
+        Self { patch: Patch::default(), ledger, stream, stopped: None, found: Vec::new() }
+    }
+
+    pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        if self.stopped.is_some() {
+            out.extend_from_slice(chunk);
+            return;
+        }
+        self.patch.push(chunk);
+        if self.stream.push(chunk, &mut |url| self.found.push(url)).is_err() {
+            self.stopped = Some(BailOut::CssToken);
+        }
+        self.apply();
+        let held = if self.stopped.is_some() { 0 } else { self.stream.held() };
+        self.patch.release(self.patch.end().saturating_sub(held), out);
+    }
+
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        if self.stopped.is_none() && self.stream.finish(&mut |url| self.found.push(url)).is_err() {
+            self.stopped = Some(BailOut::CssToken);
+        }
+        self.apply();
+        self.patch.release(self.patch.end(), out);
+    }
+
+    pub(crate) fn bail_out(&self) -> Option<BailOut> {
+        self.stopped
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        self.ledger.tally.clone()
+    }
+
+    fn apply(&mut self) {
+        for url in self.found.drain(..) {
+            let reference = url.value.as_deref();
+            let moved = decide(&mut self.ledger, STYLE_SHEET, url.range.start, reference, url.too_long, url.fetch);
+            if let Some(moved) = moved {
+                self.patch.replace(url.range, write::escape(&moved).into_owned().into_bytes());
+            }
+        }
+        if self.patch.growth() > self.ledger.plan.limits().output_growth_bytes {
+            self.stopped.get_or_insert(BailOut::Growth);
+        }
+    }
+}

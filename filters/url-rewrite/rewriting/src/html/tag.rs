@@ -1,0 +1,35 @@
+//! One start tag, read once.
+
+use super::attributes::{Attribute, Attributes};
+
+/// A start tag's name and attributes.
+#[derive(Debug)]
+pub(crate) struct Tag<'t> {
+    /// As written.
+    pub(crate) name: &'t [u8],
+    attributes: Vec<Attribute<'t>>,
+}
+
+impl<'t> Tag<'t> {
+    /// `tag` is the whole start tag, from `<` to `>`.
+    pub(crate) fn read(tag: &'t [u8]) -> Self {
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
+        let name = tag.get(1..).unwrap_or_default();
+        let name = name.split(ends).next().unwrap_or_default();
+        Self { name, attributes: Attributes::of(tag).collect() }
+    }
+
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// The first attribute of this name: browsers drop the others.
+    pub(crate) fn get(&self, name: &str) -> Option<&Attribute<'t>> {
+        self.attributes.iter().find(|attribute| attribute.is(name))
+    }
+
+    /// Whether an attribute has this keyword for a value, in any case.
+    pub(crate) fn says(&self, name: &str, keyword: &str) -> bool {
+        self.get(name).is_some_and(|attribute| attribute.value.eq_ignore_ascii_case(keyword.as_bytes()))
+    }
+}

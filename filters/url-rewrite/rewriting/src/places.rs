@@ -1,0 +1,101 @@
+//! Where sub-resource URLs live in HTML: the whole policy on one screen.
+//!
+//! `Move(usage)` says what the object is used as; the mapping decides by that and by the URL whether it moves at the
+//! configured level. Rules with names of their own look at the rest of the tag and live in `rules`. What is in no row is
+//! never touched: `data-*`, `a`, `area`, `form`, `cite`, `ping`, Open Graph, microdata, JSON in scripts.
+
+use url_mapping::{Reason, Use};
+
+/// One place in a page where a URL, or several, can stand.
+#[derive(Debug)]
+pub struct Place {
+    /// Tag name in lower case.
+    pub element: &'static str,
+    /// Attribute name in lower case, or what stands for the element's text.
+    pub attribute: &'static str,
+    pub(crate) syntax: Syntax,
+    pub(crate) rule: Rule,
+}
+
+/// How URLs are written there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// The value is one URL.
+    Url,
+    /// Image candidates: <https://html.spec.whatwg.org/multipage/images.html#srcset-attribute>
+    Srcset,
+}
+
+/// What decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Move(Use),
+    Leave(Reason),
+    /// By `type`: only classic scripts move.
+    Script,
+    /// By the tokens of `rel`, and `as`.
+    Link,
+    /// Only `type=image` has an image.
+    Input,
+}
+
+use Rule::{Input, Leave, Link, Move, Script};
+use Syntax::{Srcset, Url};
+
+macro_rules! places {
+    ($($element:literal $attribute:literal $syntax:ident $rule:expr;)+) => {
+        &[$(Place { element: $element, attribute: $attribute, syntax: $syntax, rule: $rule }),+]
+    };
+}
+
+/// Elements of HTML.
+pub(crate) const HTML: &[Place] = places! {
+    "img"    "src"         Url    Move(Use::Image);
+    "img"    "srcset"      Srcset Move(Use::Image);
+    "source" "src"         Url    Move(Use::Media);
+    "source" "srcset"      Srcset Move(Use::Image);
+    "input"  "src"         Url    Input;
+    "video"  "poster"      Url    Move(Use::Poster);
+    "video"  "src"         Url    Move(Use::Media);
+    "audio"  "src"         Url    Move(Use::Media);
+    "track"  "src"         Url    Move(Use::Track);
+    "script" "src"         Url    Script;
+    "link"   "href"        Url    Link;
+    "link"   "imagesrcset" Srcset Link;
+    "body"   "background"  Url    Move(Use::Background);
+    "table"  "background"  Url    Move(Use::Background);
+    "thead"  "background"  Url    Move(Use::Background);
+    "tbody"  "background"  Url    Move(Use::Background);
+    "tfoot"  "background"  Url    Move(Use::Background);
+    "tr"     "background"  Url    Move(Use::Background);
+    "td"     "background"  Url    Move(Use::Background);
+    "th"     "background"  Url    Move(Use::Background);
+    "iframe" "src"         Url    Leave(Reason::Document);
+    "frame"  "src"         Url    Leave(Reason::Document);
+    "embed"  "src"         Url    Leave(Reason::Document);
+    "object" "data"        Url    Leave(Reason::Document);
+};
+
+/// Elements of SVG, in a page.
+pub(crate) const SVG: &[Place] = places! {
+    "image"   "href"       Url Move(Use::Image);
+    "image"   "xlink:href" Url Move(Use::Image);
+    "feimage" "href"       Url Move(Use::Image);
+    "feimage" "xlink:href" Url Move(Use::Image);
+    "script"  "href"       Url Script;
+    "script"  "xlink:href" Url Script;
+    "use"     "href"       Url Leave(Reason::SameOriginOnly);
+    "use"     "xlink:href" Url Leave(Reason::SameOriginOnly);
+};
+
+/// The `style` attribute of any element: a list of CSS declarations.
+pub(crate) const STYLE_ATTRIBUTE: &Place =
+    &Place { element: "*", attribute: "style", syntax: Url, rule: Move(Use::CssImage) };
+
+/// The text of a `style` element: a style sheet.
+pub(crate) const STYLE_ELEMENT: &Place =
+    &Place { element: "style", attribute: "#text", syntax: Url, rule: Move(Use::CssImage) };
+
+/// A style sheet of its own (`text/css`).
+pub(crate) const STYLE_SHEET: &Place =
+    &Place { element: "text/css", attribute: "#text", syntax: Url, rule: Move(Use::CssImage) };

@@ -1,0 +1,103 @@
+//! The rules of `places` that look at more of a tag than the URL's own attribute.
+
+use url_mapping::{Reason, Use};
+
+use crate::html::tag::Tag;
+use crate::places::{Place, Rule};
+
+/// What the tag says about the object at this place; the URL itself has not been looked at.
+pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Use, Reason> {
+    let usage = match place.rule {
+        Rule::Move(usage) => usage,
+        Rule::Leave(reason) => return Err(reason),
+        Rule::Script => script(tag)?,
+        Rule::Link => link(tag)?,
+        Rule::Input => {
+            if !tag.says("type", "image") {
+                return Err(Reason::NotFetched);
+            }
+            Use::Image
+        }
+    };
+    fetched_without_conditions(tag)?;
+    Ok(usage)
+}
+
+/// `integrity` and `crossorigin` say how the object must be fetched and what it must be. Moved, it is fetched from
+/// another origin than before, so only objects without either are certain to load the same.
+fn fetched_without_conditions(tag: &Tag<'_>) -> Result<(), Reason> {
+    if tag.get("integrity").is_some_and(|value| !value.value.trim_ascii().is_empty()) {
+        return Err(Reason::Integrity);
+    }
+    if tag.get("crossorigin").is_some() {
+        return Err(Reason::Cors);
+    }
+    Ok(())
+}
+
+/// <https://html.spec.whatwg.org/multipage/scripting.html#prepare-the-script-element>, the script's type.
+fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
+    /// <https://mimesniff.spec.whatwg.org/#javascript-mime-type>, without the slash's left side for `text/`.
+    const JAVASCRIPT: [&str; 16] = [
+        "application/ecmascript",
+        "application/javascript",
+        "application/x-ecmascript",
+        "application/x-javascript",
+        "text/ecmascript",
+        "text/javascript",
+        "text/javascript1.0",
+        "text/javascript1.1",
+        "text/javascript1.2",
+        "text/javascript1.3",
+        "text/javascript1.4",
+        "text/javascript1.5",
+        "text/jscript",
+        "text/livescript",
+        "text/x-ecmascript",
+        "text/x-javascript",
+    ];
+    let is_javascript = |essence: &[u8]| JAVASCRIPT.iter().any(|known| essence.eq_ignore_ascii_case(known.as_bytes()));
+
+    let classic = match (tag.get("type"), tag.get("language")) {
+        (Some(kind), _) if kind.value.is_empty() => true,
+        (Some(kind), _) if kind.value.trim_ascii().eq_ignore_ascii_case(b"module") => return Err(Reason::Module),
+        (Some(kind), _) => is_javascript(kind.value.trim_ascii()),
+        (None, Some(language)) if !language.value.is_empty() => is_javascript(&[b"text/", language.value].concat()),
+        (None, _) => true,
+    };
+    if classic { Ok(Use::Script) } else { Err(Reason::NotFetched) }
+}
+
+/// By the tokens of `rel`: every one of them must agree with a move.
+fn link(tag: &Tag<'_>) -> Result<Use, Reason> {
+    let rel = tag.get("rel").map(|rel| rel.value).unwrap_or_default();
+    let mut usage = Err(Reason::LinkRel);
+    for token in rel.split(|byte| byte.is_ascii_whitespace()).filter(|token| !token.is_empty()) {
+        match token.to_ascii_lowercase().as_slice() {
+            b"stylesheet" => usage = Ok(Use::Stylesheet),
+            b"icon" | b"apple-touch-icon" | b"apple-touch-icon-precomposed" | b"apple-touch-startup-image" => {
+                usage = usage.or(Ok(Use::Icon));
+            }
+            b"preload" | b"prefetch" => usage = usage.or_else(|_| preloaded(tag)),
+            // Qualifies one of the others.
+            b"shortcut" | b"alternate" | b"nofollow" | b"noopener" | b"noreferrer" => {}
+            b"modulepreload" => return Err(Reason::Module),
+            _ => return Err(Reason::LinkRel),
+        }
+    }
+    usage
+}
+
+/// What a preload is for: it must go exactly where the element that consumes it goes, or the object is fetched twice.
+fn preloaded(tag: &Tag<'_>) -> Result<Use, Reason> {
+    let destination = tag.get("as").map(|value| value.value).unwrap_or_default();
+    match destination.to_ascii_lowercase().as_slice() {
+        b"image" => Ok(Use::Image),
+        b"script" => Ok(Use::Script),
+        b"style" => Ok(Use::Stylesheet),
+        b"font" => Ok(Use::Font),
+        b"track" => Ok(Use::Track),
+        b"audio" | b"video" => Ok(Use::Media),
+        _ => Err(Reason::Preload),
+    }
+}
