@@ -1,2 +1,178 @@
-//! A link emulator on TUN devices: rate, delay, loss, queue, outages, seeded.
-fn main() {}
+//! The command: two TUN devices, a profile, and a link between them until a signal comes.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use longhaul_link::control::{self, ControlSocket};
+use longhaul_link::end::{End, EndError, EndSettings, Subnet};
+use longhaul_link::engine::{Engine, Woken, block_signals};
+use longhaul_link::profile::{self, BUILT_IN};
+use longhaul_link::random::Seed;
+use longhaul_link::statistics::Statistics;
+
+/// Emulates a link between two network namespaces.
+///
+/// Makes a TUN device at each end, prints a line that begins with `ready` when both are up, carries packets until SIGINT
+/// or SIGTERM, then writes what it counted as JSON and exits 0. SIGUSR1 writes the JSON and goes on. Direction `up` is
+/// from end A (the clients) to end B (the wired side). Needs root.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+struct Arguments {
+    #[command(subcommand)]
+    act: Option<Act>,
+    /// Name of a built-in profile (see `longhaul-link profiles`) or path of a TOML file.
+    #[arg(long, required = true)]
+    profile: Option<String>,
+    /// Changes one value of the profile, such as `down.rate_bps=35000`. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Seed of everything random; a fresh one, printed, if absent.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Namespace of end A, by name or path; this process's own if absent.
+    #[arg(long, value_name = "NAME")]
+    a_netns: Option<String>,
+    /// Namespace of end B.
+    #[arg(long, value_name = "NAME")]
+    b_netns: Option<String>,
+    /// Device at end A.
+    #[arg(long, value_name = "DEVICE", default_value = "tun0")]
+    a_dev: String,
+    /// Device at end B.
+    #[arg(long, value_name = "DEVICE", default_value = "tun1")]
+    b_dev: String,
+    /// Address of end A with its prefix length, such as 10.1.0.1/30. May be repeated.
+    #[arg(long, value_name = "ADDRESS/BITS")]
+    a_addr: Vec<Subnet>,
+    /// Address of end B. May be repeated.
+    #[arg(long, value_name = "ADDRESS/BITS")]
+    b_addr: Vec<Subnet>,
+    /// UNIX socket that takes the commands stats, reset and outage.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// File for the JSON instead of standard output.
+    #[arg(long, value_name = "PATH")]
+    stats: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Act {
+    /// Lists the built-in profiles.
+    Profiles,
+    /// Sends a command to a running emulator and prints the answer: stats, reset, outage 5s [hold|drop] [up|down|both].
+    Control {
+        /// The emulator's socket.
+        path: PathBuf,
+        /// The command.
+        #[arg(required = true)]
+        command: Vec<String>,
+    },
+}
+
+/// Exit status for a command that cannot be carried out as it was given.
+const REFUSED: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.act {
+        Some(Act::Profiles) => list_profiles(),
+        Some(Act::Control { path, command }) => send_command(path, &command.join(" ")),
+        None => run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("longhaul-link: {}", failure.message);
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Failure {
+    message: String,
+    status: u8,
+}
+
+impl Failure {
+    fn refused(message: impl Display) -> Self {
+        Self { message: format!("{message}"), status: REFUSED }
+    }
+
+    fn broken(message: impl Display) -> Self {
+        Self { message: format!("{message}"), status: 1 }
+    }
+}
+
+impl From<EndError> for Failure {
+    fn from(error: EndError) -> Self {
+        Self::refused(error)
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let name = arguments.profile.as_deref().unwrap_or_default();
+    let profile = profile::load(name, &arguments.overrides).map_err(Failure::refused)?;
+    let seed = arguments.seed.map_or_else(Seed::fresh, Seed);
+    let signals = block_signals().map_err(Failure::broken)?;
+    let end = |namespace: &Option<String>, device: &str, addresses: &[Subnet]| {
+        End::open(&EndSettings {
+            namespace: namespace.clone(),
+            device: device.to_owned(),
+            addresses: addresses.to_vec(),
+            mtu_bytes: profile.mtu_bytes,
+        })
+    };
+    let a = end(&arguments.a_netns, &arguments.a_dev, &arguments.a_addr)?;
+    let b = end(&arguments.b_netns, &arguments.b_dev, &arguments.b_addr)?;
+    let control =
+        match &arguments.control {
+            Some(path) => Some(ControlSocket::listen(path).map_err(|error| {
+                Failure::refused(format!("cannot listen for commands on {}: {error}", path.display()))
+            })?),
+            None => None,
+        };
+    let mut engine = Engine::new(name, &profile, seed, (a, b), control, &signals).map_err(Failure::broken)?;
+    say(&format!("ready profile={name} seed={} a={} b={}", seed.0, arguments.a_dev, arguments.b_dev))?;
+    loop {
+        let woken = engine.run();
+        write_statistics(&engine.statistics(), arguments.stats.as_deref())?;
+        match woken {
+            Ok(Woken::Report) => {}
+            Ok(Woken::Stop) => return Ok(()),
+            Err(error) => return Err(Failure::broken(format!("the link broke: {error} (was a namespace deleted?)"))),
+        }
+    }
+}
+
+fn write_statistics(statistics: &Statistics, path: Option<&Path>) -> Result<(), Failure> {
+    let text = serde_json::to_string(statistics).map_err(Failure::broken)?;
+    match path {
+        None => say(&text),
+        Some(path) => std::fs::write(path, text + "\n")
+            .map_err(|error| Failure::broken(format!("cannot write the statistics to {}: {error}", path.display()))),
+    }
+}
+
+/// A line on standard output, there at once for whoever waits for it.
+fn say(line: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::broken)
+}
+
+fn list_profiles() -> Result<(), Failure> {
+    for (name, text) in BUILT_IN {
+        let profile = profile::parse(name, text, &[]).map_err(Failure::broken)?;
+        say(&format!("{name:16} {}", profile.title))?;
+    }
+    Ok(())
+}
+
+fn send_command(path: &Path, command: &str) -> Result<(), Failure> {
+    let answer = control::send(path, command)
+        .map_err(|error| Failure::refused(format!("no emulator answers on {}: {error}", path.display())))?;
+    say(answer.trim_end())
+}

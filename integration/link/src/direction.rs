@@ -1,0 +1,286 @@
+//! One direction of the link: what a packet meets, in the order in which it meets it.
+//!
+//! ```text
+//!  offered ──► too long? ──► queue ══► transmitter ──► on the air ──► propagation ──► delivered
+//!                             full?     rate,           random loss,   delay, jitter,
+//!                                       outage: hold    burst loss,    reordering,
+//!                                                       outage: drop   duplication
+//! ```
+//! Loss comes *after* the transmitter, as on a radio link: a lost packet has used its time on the air. (A tool that drops
+//! on the way in gives the flow more capacity than the link has.)
+//!
+//! The queue counts the packet being transmitted, so no packet waits longer than `limit × 8 / rate`, its own transmission
+//! included. A packet whose transmission has begun is finished even if an outage begins meanwhile.
+//!
+//! There is no clock here. Everything that happens is decided by the moments at which packets are offered, the profile
+//! and the seed; calling [`Direction::advance`] late changes nothing but when the caller hears of it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use crate::Way;
+use crate::counters::{Counters, DropCause};
+use crate::impairment::burst_loss::BurstLoss;
+use crate::impairment::delay::Delay;
+use crate::impairment::duplication::Duplication;
+use crate::impairment::jitter::Jitter;
+use crate::impairment::outage::{Outage, Outages};
+use crate::impairment::queue::DropTail;
+use crate::impairment::random_loss::RandomLoss;
+use crate::impairment::rate::Rate;
+use crate::impairment::reordering::Reordering;
+use crate::profile::DirectionProfile;
+use crate::random::{Decides, Seed};
+use crate::time::Moment;
+
+/// A packet that has reached the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The IP packet.
+    pub packet: Vec<u8>,
+    /// When it was offered to the link.
+    pub offered: Moment,
+    /// When it had to arrive.
+    pub due: Moment,
+}
+
+/// What became of a packet that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It is in the queue (it may still be lost on the air).
+    Queued,
+    /// It went no further.
+    Dropped(DropCause),
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    packet: Vec<u8>,
+    offered: Moment,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    start: Moment,
+    finish: Moment,
+}
+
+/// Ordered by arrival, then by departure.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct InFlight {
+    due: Moment,
+    departure: u64,
+    offered: Moment,
+    packet: Vec<u8>,
+}
+
+/// One direction of the link.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    mtu_bytes: usize,
+    rate: Option<Rate>,
+    queue: DropTail<Waiting>,
+    transmission: Option<Transmission>,
+    outages: Outages,
+    random_loss: Option<RandomLoss>,
+    burst_loss: Option<BurstLoss>,
+    delay: Delay,
+    reordering: Option<Reordering>,
+    duplication: Option<Duplication>,
+    in_flight: BinaryHeap<Reverse<InFlight>>,
+    departures: u64,
+    counters: Counters,
+}
+
+impl Direction {
+    /// An idle direction behaving as the profile says.
+    pub fn new(way: Way, profile: &DirectionProfile, outages: Vec<Outage>, mtu_bytes: usize, seed: Seed) -> Self {
+        let jitter =
+            profile.jitter.map(|jitter| Jitter::new(jitter.amount, jitter.shape, seed.stream(way, Decides::Jitter)));
+        Self {
+            mtu_bytes,
+            rate: profile.rate,
+            queue: DropTail::new(profile.queue_bytes),
+            transmission: None,
+            outages: Outages::new(outages),
+            random_loss: profile
+                .random_loss
+                .map(|probability| RandomLoss::new(probability, seed.stream(way, Decides::RandomLoss))),
+            burst_loss: profile.burst_loss.map(|bursts| BurstLoss::new(bursts, seed.stream(way, Decides::BurstLoss))),
+            delay: Delay::new(profile.delay, jitter),
+            reordering: profile.reordering.map(|reordering| {
+                let chance = seed.stream(way, Decides::Reordering);
+                Reordering::new(reordering.probability, reordering.held_back, chance)
+            }),
+            duplication: profile
+                .duplication
+                .map(|probability| Duplication::new(probability, seed.stream(way, Decides::Duplication))),
+            in_flight: BinaryHeap::new(),
+            departures: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Hands a packet to the link.
+    pub fn offer(&mut self, now: Moment, packet: Vec<u8>) -> Offer {
+        self.advance(now);
+        let length = packet.len();
+        self.counters.offered.add(length);
+        if length > self.mtu_bytes {
+            return self.drop_one(DropCause::TooLong, length);
+        }
+        if self.queue.push(length, Waiting { packet, offered: now }).is_err() {
+            return self.drop_one(DropCause::QueueFull, length);
+        }
+        if self.transmission.is_none() {
+            self.begin_next(now);
+        }
+        Offer::Queued
+    }
+
+    /// Lets everything happen that happens up to and including `now`.
+    pub fn advance(&mut self, now: Moment) {
+        while let Some(transmission) = self.transmission
+            && transmission.finish <= now
+        {
+            self.finish(transmission);
+            self.begin_next(transmission.finish);
+        }
+    }
+
+    /// Takes the next packet that has arrived by `now`. Call until there is none.
+    pub fn deliver(&mut self, now: Moment) -> Option<Delivery> {
+        self.advance(now);
+        if self.in_flight.peek()?.0.due > now {
+            return None;
+        }
+        let InFlight { due, offered, packet, .. } = self.in_flight.pop()?.0;
+        self.counters.delivered.add(packet.len());
+        self.counters.one_way_delay.record(now.since(offered));
+        self.counters.lateness.record(now.since(due));
+        Some(Delivery { packet, offered, due })
+    }
+
+    /// When [`Self::deliver`] may next have something; nothing while the direction is idle.
+    ///
+    /// It may be earlier than the true moment (the packet being transmitted may get lost or be held up by jitter), never
+    /// later: so a link with a long delay is woken once a packet and not twice.
+    pub fn next_event(&self) -> Option<Moment> {
+        let arrival = self.in_flight.peek().map(|first| first.0.due);
+        let transmission = self.transmission.map(|transmission| transmission.finish + self.delay.least());
+        match (arrival, transmission) {
+            (Some(arrival), Some(transmission)) => Some(arrival.min(transmission)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Adds an outage that begins now. A transmission that waits for the end of another outage waits for this one too.
+    pub fn begin_outage(&mut self, now: Moment, outage: Outage) {
+        self.advance(now);
+        self.outages.add(now, outage);
+        if let Some(transmission) = self.transmission
+            && transmission.start > now
+        {
+            self.begin_next(now);
+        }
+    }
+
+    /// Counts a delivery that the receiving device would not take.
+    pub fn refused_by_device(&mut self, length_bytes: usize) {
+        self.counters.delivered.remove(length_bytes);
+        self.counters.drop_one(DropCause::DeviceRefused, length_bytes);
+    }
+
+    /// What was counted since the start or the last [`Self::reset_counters`].
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Starts counting afresh. Packets on their way stay on their way.
+    pub fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.queue.forget_highest();
+    }
+
+    /// The queue's state: bytes now, most bytes, limit.
+    pub fn queue_levels(&self) -> QueueLevels {
+        QueueLevels {
+            now_bytes: self.queue.held_bytes(),
+            highest_bytes: self.queue.highest_bytes(),
+            limit_bytes: self.queue.limit_bytes(),
+        }
+    }
+
+    /// Packets that have left the transmitter and not yet arrived.
+    pub fn in_flight_packets(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    fn begin_next(&mut self, earliest: Moment) {
+        self.transmission = self.queue.head_bytes().map(|length| {
+            let start = self.outages.may_send_from(earliest);
+            let time_on_air = self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(length));
+            Transmission { start, finish: start + time_on_air }
+        });
+    }
+
+    fn finish(&mut self, transmission: Transmission) {
+        let Some(Waiting { packet, offered }) = self.queue.pop() else { return };
+        let left = transmission.finish;
+        self.counters.carried.add(packet.len());
+        self.counters.busy += transmission.finish.since(transmission.start);
+        self.counters.queueing.record(transmission.start.since(offered));
+
+        // Every stage takes its random numbers for every packet, lost or not: the fate of the n-th packet is then the
+        // same whichever other impairments are switched on.
+        let lost_alone = self.random_loss.as_mut().is_some_and(RandomLoss::loses_next);
+        let lost_in_burst = self.burst_loss.as_mut().is_some_and(BurstLoss::loses_next);
+        let doubled = self.duplication.as_mut().is_some_and(Duplication::doubles_next);
+        let held_back = self.reordering.as_mut().and_then(Reordering::holds_back_next);
+        let alone = self.delay.draw();
+        let cause = if self.outages.loses(left) {
+            Some(DropCause::Outage)
+        } else if lost_in_burst {
+            Some(DropCause::BurstLoss)
+        } else if lost_alone {
+            Some(DropCause::RandomLoss)
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            self.drop_one(cause, packet.len());
+            return;
+        }
+        if held_back.is_some() {
+            self.counters.held_back_packets += 1;
+        }
+        let due = self.delay.arrival(left, alone) + held_back.unwrap_or_default();
+        if doubled {
+            self.counters.duplicated_packets += 1;
+            self.fly(due, offered, packet.clone());
+        }
+        self.fly(due, offered, packet);
+    }
+
+    fn fly(&mut self, due: Moment, offered: Moment, packet: Vec<u8>) {
+        self.departures += 1;
+        self.in_flight.push(Reverse(InFlight { due, departure: self.departures, offered, packet }));
+    }
+
+    fn drop_one(&mut self, cause: DropCause, length_bytes: usize) -> Offer {
+        self.counters.drop_one(cause, length_bytes);
+        Offer::Dropped(cause)
+    }
+}
+
+/// How full the queue is and was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct QueueLevels {
+    /// Bytes waiting or being transmitted.
+    pub now_bytes: usize,
+    /// The most there were since counting began.
+    pub highest_bytes: usize,
+    /// The bound; a packet that would pass it is dropped.
+    pub limit_bytes: usize,
+}

@@ -1,0 +1,246 @@
+//! One end of the link: a TUN device in a network namespace.
+//!
+//! The device is made without `IFF_VNET_HDR`, so the kernel hands over whole IP packets of at most the MTU with their
+//! checksums filled in: no segmentation offload hides the packets a real link would carry. It vanishes with its file
+//! descriptor, so nothing is left behind however the process ends.
+
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns};
+use serde::Serialize;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// Packets the kernel keeps for us between two reads. We read at once, so this only has to cover the time this process is
+/// not scheduled; the default of 500 overflows when a busy machine lets a sender burst meanwhile.
+const KERNEL_QUEUE_PACKETS: u32 = 10_000;
+
+/// An address with its prefix length, such as 10.1.0.1/30.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// The device's address.
+    pub address: IpAddr,
+    /// Length of the prefix in bits.
+    pub prefix_bits: u8,
+}
+
+impl FromStr for Subnet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("`{text}` is not an address with a prefix length: expected for example 10.1.0.1/30");
+        let (address, bits) = text.split_once('/').ok_or_else(expected)?;
+        let address: IpAddr = address.parse().map_err(|_| expected())?;
+        let prefix_bits: u8 = bits.parse().map_err(|_| expected())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        if prefix_bits > most {
+            return Err(expected());
+        }
+        Ok(Self { address, prefix_bits })
+    }
+}
+
+impl std::fmt::Display for Subnet {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.prefix_bits)
+    }
+}
+
+/// What an end is to be.
+#[derive(Clone, Debug)]
+pub struct EndSettings {
+    /// Name (as `ip netns` knows it) or path of the namespace; the process's own if absent.
+    pub namespace: Option<String>,
+    /// The device's name there.
+    pub device: String,
+    /// Its addresses.
+    pub addresses: Vec<Subnet>,
+    /// Its MTU.
+    pub mtu_bytes: u16,
+}
+
+/// Why an end could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum EndError {
+    /// No such namespace, or no right to it.
+    #[error("cannot enter the network namespace {}: {reason} (create it first: ip netns add NAME)", path.display())]
+    Namespace {
+        /// The namespace's file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The kernel would not make or configure the device.
+    #[error("cannot set up the TUN device {device}{}: {reason}{}", place(namespace.as_deref()), hint(reason))]
+    Device {
+        /// The device's name.
+        device: String,
+        /// The namespace it was to be in.
+        namespace: Option<String>,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The set-up thread died.
+    #[error("the thread that sets up {device} stopped unexpectedly")]
+    Thread {
+        /// The device's name.
+        device: String,
+    },
+}
+
+fn place(namespace: Option<&str>) -> String {
+    namespace.map(|name| format!(" in namespace {name}")).unwrap_or_default()
+}
+
+fn hint(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        io::ErrorKind::PermissionDenied => " (run as root, or with CAP_NET_ADMIN)",
+        io::ErrorKind::ResourceBusy => " (a device of that name exists already)",
+        io::ErrorKind::NotFound => " (is the tun module there?)",
+        _ => "",
+    }
+}
+
+/// One end, up and ready.
+pub struct End {
+    device: SyncDevice,
+    namespace: Option<File>,
+    name: String,
+}
+
+/// The kernel's own counters of the device: what was lost where the emulator cannot see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KernelDrops {
+    /// Packets the kernel dropped because this process did not read in time. Not zero means: do not trust the run.
+    pub before_the_link: u64,
+    /// Packets the kernel dropped after this process handed them over.
+    pub after_the_link: u64,
+}
+
+impl End {
+    /// Makes the device and brings it up.
+    pub fn open(settings: &EndSettings) -> Result<Self, EndError> {
+        let namespace = settings.namespace.as_deref().map(open_namespace).transpose()?;
+        // A thread of its own, because setns changes the namespace of the calling thread for good.
+        let device = in_namespace(namespace.as_ref(), || build_device(settings))
+            .ok_or_else(|| EndError::Thread { device: settings.device.clone() })?
+            .map_err(|reason| EndError::Device {
+                device: settings.device.clone(),
+                namespace: settings.namespace.clone(),
+                reason,
+            })?;
+        Ok(Self { device, namespace, name: settings.device.clone() })
+    }
+
+    /// Reads the next packet the namespace sends; `WouldBlock` when there is none.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.device.recv(buffer)
+    }
+
+    /// Hands a packet to the namespace.
+    pub fn send(&self, packet: &[u8]) -> io::Result<usize> {
+        self.device.send(packet)
+    }
+
+    /// What the kernel dropped on either side of this process.
+    pub fn kernel_drops(&self) -> KernelDrops {
+        // /proc/thread-self follows the thread into the namespace, which /proc/net and /sys do not.
+        in_namespace(self.namespace.as_ref(), || std::fs::read_to_string("/proc/thread-self/net/dev"))
+            .and_then(Result::ok)
+            .and_then(|table| parse_drops(&table, &self.name))
+            .unwrap_or_default()
+    }
+}
+
+impl AsFd for End {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+fn open_namespace(name: &str) -> Result<File, EndError> {
+    let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
+    File::open(&path).map_err(|reason| EndError::Namespace { path, reason })
+}
+
+/// Runs something on a thread inside a namespace. `None` if that thread died.
+fn in_namespace<T: Send>(
+    namespace: Option<&File>,
+    act: impl FnOnce() -> io::Result<T> + Send,
+) -> Option<io::Result<T>> {
+    thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                if let Some(namespace) = namespace {
+                    setns(namespace, CloneFlags::CLONE_NEWNET)?;
+                }
+                act()
+            })
+            .join()
+            .ok()
+    })
+}
+
+fn build_device(settings: &EndSettings) -> io::Result<SyncDevice> {
+    let device = DeviceBuilder::new()
+        .name(&settings.device)
+        .mtu(settings.mtu_bytes)
+        .tx_queue_len(KERNEL_QUEUE_PACKETS)
+        .packet_information(false)
+        .offload(false)
+        .enable(false)
+        .build_sync()?;
+    if !settings.addresses.iter().any(|subnet| subnet.address.is_ipv6()) {
+        // Without this the kernel sends router solicitations and multicast reports over the link and they are counted.
+        // A kernel without IPv6 has no such file, and nothing to silence.
+        let switch = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", settings.device);
+        let _ = std::fs::write(switch, "1");
+    }
+    for subnet in &settings.addresses {
+        match subnet.address {
+            IpAddr::V4(address) => device.add_address_v4(address, subnet.prefix_bits)?,
+            IpAddr::V6(address) => device.add_address_v6(address, subnet.prefix_bits)?,
+        }
+    }
+    device.enabled(true)?;
+    device.set_nonblocking(true)?;
+    Ok(device)
+}
+
+/// Reads one line of /proc/net/dev: name, then eight receive and eight transmit counters, the fourth being drops.
+fn parse_drops(table: &str, device: &str) -> Option<KernelDrops> {
+    let counters = table.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
+    let counters: Vec<u64> = counters.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    // For the kernel our writes are receptions and our reads are transmissions.
+    Some(KernelDrops { before_the_link: *counters.get(11)?, after_the_link: *counters.get(3)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subnet_needs_an_address_and_a_prefix_length_that_fits_it() {
+        assert_eq!("10.1.0.1/30".parse::<Subnet>().unwrap().to_string(), "10.1.0.1/30");
+        assert_eq!("2001:db8::1/64".parse::<Subnet>().unwrap().prefix_bits, 64);
+        for wrong in ["10.1.0.1", "10.1.0.1/33", "10.1.0/24", "/24", "2001:db8::1/129", ""] {
+            let message = wrong.parse::<Subnet>().unwrap_err();
+            assert!(message.contains("expected for example 10.1.0.1/30"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_drops_are_read_from_the_devices_own_line() {
+        let table = "Inter-|   Receive                                                |  Transmit\n \
+             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n \
+                lo:     100       2    0    9    0     0          0         0      100       2    0    9    0     0       0          0\n \
+              tun0: 7058284    5000    0    3    0     0          0         0  1234567    4000    0    5    0     0       0          0\n";
+        assert_eq!(parse_drops(table, "tun0"), Some(KernelDrops { before_the_link: 5, after_the_link: 3 }));
+        assert_eq!(parse_drops(table, "tun"), None);
+    }
+}

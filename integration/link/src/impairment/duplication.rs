@@ -1,0 +1,40 @@
+//! Packets that arrive twice, as after a link layer's retransmission whose acknowledgement was lost.
+
+use crate::random::Chance;
+
+/// Each packet is delivered twice with the same probability.
+#[derive(Clone, Debug)]
+pub struct Duplication {
+    probability: f64,
+    chance: Chance,
+}
+
+impl Duplication {
+    /// Doubles this fraction of packets (0 to 1).
+    pub fn new(probability: f64, chance: Chance) -> Self {
+        Self { probability, chance }
+    }
+
+    /// Whether the next packet arrives twice.
+    pub fn doubles_next(&mut self) -> bool {
+        self.chance.happens(self.probability)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Way;
+    use crate::random::{Decides, Seed};
+
+    #[test]
+    fn none_and_all_are_exact_and_a_half_is_about_half() {
+        let doubled = |probability| {
+            let mut duplication = Duplication::new(probability, Seed(1).stream(Way::Up, Decides::Duplication));
+            (0..10_000).filter(|_| duplication.doubles_next()).count()
+        };
+        assert_eq!(doubled(0.0), 0);
+        assert_eq!(doubled(1.0), 10_000);
+        assert!((4_800..=5_200).contains(&doubled(0.5)), "{}", doubled(0.5));
+    }
+}
