@@ -1,1 +1,25 @@
 //! The only code that makes proxy-wasm host calls: bytes in and out, typed errors, never a panic.
+//!
+//! The SDK's own wrappers panic on every status they do not expect and decode header values as UTF-8; a panic kills the
+//! worker's VM and with it every page in flight. So filters take from the SDK only its dispatcher and traits, and every
+//! host call from here. A call made in the wrong phase comes back as a [`HostError`], and the filter goes on.
+//!
+//! | module | host calls |
+//! |---|---|
+//! | [`headers`] | read and edit the four header maps |
+//! | [`body`] | read and replace what the proxy shows of a body |
+//! | [`reply`] | answer instead of the origin |
+//! | [`metrics`] | counters |
+//! | [`property`] | what the proxy knows of the stream |
+//! | [`log`] | log lines, and panics as critical ones |
+
+pub mod body;
+mod error;
+mod ffi;
+pub mod headers;
+pub mod log;
+pub mod metrics;
+pub mod property;
+pub mod reply;
+
+pub use error::HostError;

@@ -1,0 +1,53 @@
+//! What a host call can answer instead of succeeding.
+
+use std::fmt;
+
+/// A host call that did not do what it was asked (proxy-wasm ABI 0.2.1, `proxy_status_t`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostError {
+    /// What was asked for does not exist.
+    NotFound,
+    /// An argument makes no sense to the host, often because of the phase the stream is in.
+    BadArgument,
+    /// The host could not serialise or parse.
+    Serialization,
+    /// Nothing there.
+    Empty,
+    /// The host does not have this call, or it is forbidden by `capability_restriction_config`.
+    Unimplemented,
+    /// Whatever else.
+    Internal(u32),
+    /// Refused on our side: a header value with a control byte would make the proxy close the connection.
+    ForbiddenByte,
+}
+
+impl HostError {
+    /// The outcome a status stands for.
+    pub(crate) fn check(status: u32) -> Result<(), Self> {
+        match status {
+            0 => Ok(()),
+            1 => Err(Self::NotFound),
+            2 => Err(Self::BadArgument),
+            3 => Err(Self::Serialization),
+            7 => Err(Self::Empty),
+            12 => Err(Self::Unimplemented),
+            other => Err(Self::Internal(other)),
+        }
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => formatter.write_str("not found"),
+            Self::BadArgument => formatter.write_str("bad argument"),
+            Self::Serialization => formatter.write_str("serialization failure"),
+            Self::Empty => formatter.write_str("empty"),
+            Self::Unimplemented => formatter.write_str("not implemented or not permitted"),
+            Self::Internal(status) => write!(formatter, "status {status}"),
+            Self::ForbiddenByte => formatter.write_str("control byte in a header value"),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
