@@ -15,9 +15,18 @@ pub(crate) struct Charset {
     certain: bool,
 }
 
-/// The value cannot be read or written in the body's encoding.
+/// A value as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Text<'v> {
+    pub(crate) text: Cow<'v, str>,
+    /// What the characters outside ASCII are, not known: they stand for bytes. Such a text may be moved as long as these
+    /// characters stay as they are, whatever they mean.
+    pub(crate) opaque: bool,
+}
+
+/// The text cannot be written in the body's encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unreadable;
+pub(crate) struct Unwritable;
 
 impl Charset {
     /// From the `charset` of the Content-Type header, if there is one.
@@ -59,28 +68,47 @@ impl Charset {
         self.encoding
     }
 
-    /// The text of a value.
-    pub(crate) fn read(self, value: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
-        if value.is_ascii() {
-            return str::from_utf8(value).map(Cow::Borrowed).map_err(|_| Unreadable);
+    /// The text of a value. What is broken, or in an encoding that nothing declares, is opaque: each byte stands for
+    /// itself, as windows-1252 has it.
+    pub(crate) fn read(self, value: &[u8]) -> Text<'_> {
+        if let (true, Ok(text)) = (value.is_ascii(), str::from_utf8(value)) {
+            return Text { text: Cow::Borrowed(text), opaque: false };
         }
-        let encoding = self.encoding.ok_or(Unreadable)?;
-        let text = encoding.decode_without_bom_handling_and_without_replacement(value).ok_or(Unreadable)?;
-        // Browsers write the characters of a query in the page's encoding, those of a path in UTF-8. A moved URL would
-        // have to say which, so it does not move.
-        if encoding != UTF_8 && text.contains('?') {
-            return Err(Unreadable);
+        let known = |encoding: &'static Encoding| encoding.decode_without_bom_handling_and_without_replacement(value);
+        match self.encoding.and_then(known) {
+            Some(text) => Text { text, opaque: false },
+            None => Text { text: WINDOWS_1252.decode_without_bom_handling(value).0, opaque: true },
         }
-        Ok(text)
     }
 
-    /// A value as bytes. Characters that the encoding lacks become numeric references, so this is for attributes only.
-    pub(crate) fn write(self, value: &str) -> Cow<'_, [u8]> {
-        match self.encoding {
-            Some(encoding) if !value.is_ascii() => encoding.encode(value).0,
-            _ => Cow::Borrowed(value.as_bytes()),
+    /// Text for an attribute, as bytes. Characters that the encoding lacks become numeric references.
+    pub(crate) fn write(self, text: &str, opaque: bool) -> Cow<'_, [u8]> {
+        match self.encoding_of(opaque) {
+            Some(encoding) if !text.is_ascii() => encoding.encode(text).0,
+            _ => Cow::Borrowed(text.as_bytes()),
         }
     }
+
+    /// Text for where there are no character references, as bytes.
+    pub(crate) fn write_raw(self, text: &str, opaque: bool) -> Result<Cow<'_, [u8]>, Unwritable> {
+        match self.encoding_of(opaque) {
+            Some(encoding) if !text.is_ascii() => match encoding.encode(text) {
+                (bytes, _, false) => Ok(bytes),
+                (_, _, true) => Err(Unwritable),
+            },
+            _ => Ok(Cow::Borrowed(text.as_bytes())),
+        }
+    }
+
+    fn encoding_of(self, opaque: bool) -> Option<&'static Encoding> {
+        if opaque { Some(WINDOWS_1252) } else { self.encoding }
+    }
+}
+
+/// Whether `changed` has the characters outside ASCII that `original` has, so that they may be opaque.
+pub(crate) fn keeps_opaque(original: &str, changed: &str) -> bool {
+    let beyond = |text: &str| text.chars().filter(|character| !character.is_ascii()).collect::<Vec<_>>();
+    beyond(original) == beyond(changed)
 }
 
 /// The label in `content="text/html; charset=..."`:

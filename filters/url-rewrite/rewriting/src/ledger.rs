@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use url_mapping::{Base, Outcome, Reason, Use};
+use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
 use crate::places::Place;
 use crate::plan::Plan;
@@ -65,6 +65,28 @@ impl Tally {
     }
 }
 
+/// What is asked of the mapping for one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ask {
+    /// What the object is used as.
+    pub(crate) usage: Use,
+    /// Fetched with CORS and without credentials: it can move if its server consents to the page's origin already, that
+    /// is, if it is not the page's own.
+    pub(crate) cors: bool,
+}
+
+/// One URL that was found, and what its place says about it.
+#[derive(Debug)]
+pub(crate) struct Mention<'m> {
+    pub(crate) place: &'static Place,
+    /// Where it stands in the body.
+    pub(crate) offset: usize,
+    /// What it says, decoded.
+    pub(crate) url: &'m str,
+    /// What to ask, or why there is nothing to ask.
+    pub(crate) verdict: Result<Ask, Reason>,
+}
+
 /// Decides and keeps count, for one body.
 pub(crate) struct Ledger {
     pub(crate) plan: Rc<Plan>,
@@ -78,28 +100,55 @@ impl Ledger {
         Self { plan, base, tally: Tally::default(), observer }
     }
 
-    /// The URL to write in place of `reference`, if it changes.
-    pub(crate) fn decide(
+    /// Decides one URL. If it changes, `write` turns the new URL into what is written in its place, or says why it cannot
+    /// be written there.
+    pub(crate) fn decide<T>(
         &mut self,
-        place: &'static Place,
-        offset: usize,
-        reference: &str,
-        verdict: Result<Use, Reason>,
-    ) -> Option<String> {
-        let outcome = match verdict {
-            Ok(usage) => self.plan.mapper().forward(&self.base, reference, usage),
-            Err(reason) => Outcome::Left(reason),
+        mention: &Mention<'_>,
+        write: impl FnOnce(&str) -> Result<T, Reason>,
+    ) -> Option<T> {
+        let (outcome, written) = match self.outcome(mention) {
+            Outcome::Left(reason) => (Outcome::Left(reason), None),
+            Outcome::Moved(url) => match write(&url) {
+                Ok(written) => (Outcome::Moved(url), Some(written)),
+                Err(reason) => (Outcome::Left(reason), None),
+            },
+            Outcome::Pinned(url, why) => match write(&url) {
+                Ok(written) => (Outcome::Pinned(url, why), Some(written)),
+                Err(reason) => (Outcome::Left(reason), None),
+            },
         };
-        self.record(place, offset, reference, &outcome);
-        match outcome {
-            Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(url),
-            Outcome::Left(_) => None,
+        self.record(mention.place, mention.offset, mention.url, &outcome);
+        written
+    }
+
+    /// Records a URL that stays for a reason that is known without looking at it.
+    pub(crate) fn leave(&mut self, place: &'static Place, offset: usize, reason: Reason) {
+        self.record(place, offset, "", &Outcome::Left(reason));
+    }
+
+    fn outcome(&self, mention: &Mention<'_>) -> Outcome {
+        let mapper = self.plan.mapper();
+        match mention.verdict {
+            Ok(Ask { usage, cors }) => mapper.forward_if(&self.base, mention.url, usage, |object| {
+                if cors && (self.plan.mapper().level() < Level::Full || self.is_own_origin(object)) {
+                    return Err(Reason::Cors);
+                }
+                Ok(())
+            }),
+            Err(reason) => match mapper.forward_if(&self.base, mention.url, Use::Image, |_| Err(reason)) {
+                // Left or not, a reference in a sheet that was moved must go on meaning what it meant.
+                Outcome::Pinned(url, _) => Outcome::Pinned(url, reason),
+                Outcome::Left(none @ (Reason::Empty | Reason::Fragment | Reason::Scheme)) => Outcome::Left(none),
+                _ => Outcome::Left(reason),
+            },
         }
     }
 
-    /// Records a URL that was decided without being read.
-    pub(crate) fn leave(&mut self, place: &'static Place, offset: usize, reference: &str, reason: Reason) {
-        self.record(place, offset, reference, &Outcome::Left(reason));
+    /// Whether the page may read the object without its server's consent today, which it could not after a move.
+    fn is_own_origin(&self, object: &Object<'_>) -> bool {
+        let base = &self.base;
+        object.host == base.page_host() && object.scheme == base.page_scheme() && object.port == base.page_port()
     }
 
     fn record(&mut self, place: &'static Place, offset: usize, url: &str, outcome: &Outcome) {

@@ -7,17 +7,22 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// The input that has not left yet, and what is to be replaced in it. Positions count from the start of the body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Patch {
     held: Vec<u8>,
     /// Where the held bytes begin.
     start: usize,
     edits: VecDeque<(Range<usize>, Vec<u8>)>,
-    /// Bytes by which replacements are longer than what they replace, in all.
-    growth: usize,
+    /// Bytes by which replacements may still be longer than what they replace; none left once one did not fit.
+    room: Option<usize>,
 }
 
 impl Patch {
+    /// `room`: by how many bytes the output may be longer than the input.
+    pub(crate) fn new(room: usize) -> Self {
+        Self { held: Vec::new(), start: 0, edits: VecDeque::new(), room: Some(room) }
+    }
+
     /// Takes the next bytes of the input.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
@@ -35,16 +40,20 @@ impl Patch {
         self.start + self.held.len()
     }
 
-    pub(crate) fn growth(&self) -> usize {
-        self.growth
+    /// Whether there was no room for a replacement. That one and all later ones are not made.
+    pub(crate) fn is_full(&self) -> bool {
+        self.room.is_none()
     }
 
     /// Replaces a range. Ranges come in order and do not overlap: one that does not is dropped, because an edit lost
     /// costs a round trip and an edit misplaced costs the page.
     pub(crate) fn replace(&mut self, range: Range<usize>, with: Vec<u8>) {
         let earliest = self.edits.back().map_or(self.start, |(last, _)| last.end);
-        if range.start >= earliest && range.start <= range.end && range.end <= self.end() {
-            self.growth += with.len().saturating_sub(range.len());
+        if range.start < earliest || range.start > range.end || range.end > self.end() {
+            return;
+        }
+        self.room = self.room.and_then(|room| room.checked_sub(with.len().saturating_sub(range.len())));
+        if self.room.is_some() {
             self.edits.push_back((range, with));
         }
     }
@@ -72,7 +81,7 @@ mod tests {
     #[test]
     fn only_the_replaced_ranges_change_however_the_input_leaves() {
         for step in 1..12 {
-            let mut patch = Patch::default();
+            let mut patch = Patch::new(9);
             let mut out = Vec::new();
             patch.push(b"abcdefghij");
             patch.replace(2..4, b"XYZ".to_vec());
@@ -85,13 +94,13 @@ mod tests {
                 }
             }
             assert_eq!(String::from_utf8(out).unwrap(), "abXYZ+efghj", "step {step}");
-            assert_eq!((patch.held.len(), patch.growth()), (0, 2));
+            assert_eq!((patch.held.len(), patch.room), (0, Some(7)));
         }
     }
 
     #[test]
     fn an_edit_out_of_order_or_out_of_reach_is_dropped() {
-        let mut patch = Patch::default();
+        let mut patch = Patch::new(9);
         let mut out = Vec::new();
         patch.push(b"abcd");
         patch.replace(2..3, b"X".to_vec());
@@ -99,5 +108,19 @@ mod tests {
         patch.replace(3..9, b"Z".to_vec());
         patch.release(9, &mut out);
         assert_eq!(out, b"abXd");
+    }
+
+    #[test]
+    fn once_an_edit_does_not_fit_none_is_made() {
+        let mut patch = Patch::new(3);
+        let mut out = Vec::new();
+        patch.push(b"abcd");
+        patch.replace(0..1, b"ABC".to_vec());
+        assert!(!patch.is_full());
+        patch.replace(1..2, b"XYZ".to_vec());
+        assert!(patch.is_full());
+        patch.replace(2..3, b"Z".to_vec());
+        patch.release(4, &mut out);
+        assert_eq!(out, b"ABCbcd");
     }
 }

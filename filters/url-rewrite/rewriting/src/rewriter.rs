@@ -59,8 +59,8 @@ pub struct Rewriter(Inner);
 
 #[derive(Debug)]
 enum Inner {
-    Html(HtmlRewriter),
-    Css(CssRewriter),
+    Html(Box<HtmlRewriter>),
+    Css(Box<CssRewriter>),
 }
 
 impl Rewriter {
@@ -69,8 +69,8 @@ impl Rewriter {
         let ledger = Ledger::new(plan, body.base, observer);
         let charset = Charset::from_header(body.encoding);
         Self(match body.kind {
-            Kind::Html => Inner::Html(HtmlRewriter::new(ledger, charset)),
-            Kind::Css => Inner::Css(CssRewriter::new(ledger, charset)),
+            Kind::Html => Inner::Html(Box::new(HtmlRewriter::new(ledger, charset))),
+            Kind::Css => Inner::Css(Box::new(CssRewriter::new(ledger, charset))),
         })
     }
 

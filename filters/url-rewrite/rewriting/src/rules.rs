@@ -3,36 +3,37 @@
 use url_mapping::{Reason, Use};
 
 use crate::html::tag::Tag;
+use crate::ledger::Ask;
 use crate::places::{Place, Rule};
 
 /// What the tag says about the object at this place; the URL itself has not been looked at.
-pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Use, Reason> {
+pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
     let usage = match place.rule {
         Rule::Move(usage) => usage,
         Rule::Leave(reason) => return Err(reason),
         Rule::Script => script(tag)?,
         Rule::Link => link(tag)?,
-        Rule::Input => {
-            if !tag.says("type", "image") {
-                return Err(Reason::NotFetched);
-            }
-            Use::Image
-        }
+        Rule::Input if tag.says("type", "image") => Use::Image,
+        Rule::Input => return Err(Reason::NotFetched),
     };
-    fetched_without_conditions(tag)?;
-    Ok(usage)
+    let cors = with_cors(tag, usage)?;
+    Ok(Ask { usage, cors: cors || usage == Use::Font })
 }
 
-/// `integrity` and `crossorigin` say how the object must be fetched and what it must be. Moved, it is fetched from
-/// another origin than before, so only objects without either are certain to load the same.
-fn fetched_without_conditions(tag: &Tag<'_>) -> Result<(), Reason> {
-    if tag.get("integrity").is_some_and(|value| !value.value.trim_ascii().is_empty()) {
-        return Err(Reason::Integrity);
-    }
-    if tag.get("crossorigin").is_some() {
+/// Whether the object is fetched with CORS, by `crossorigin`; an error if that, or `integrity`, forbids a move.
+///
+/// Moved, an object is fetched from another origin than before. Its digest can then be checked only if it is fetched with
+/// CORS, and only of objects that the proxy delivers as they are, which style sheets are not.
+fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
+    let crossorigin = tag.get("crossorigin");
+    if crossorigin.is_some_and(|attribute| attribute.value.eq_ignore_ascii_case(b"use-credentials")) {
         return Err(Reason::Cors);
     }
-    Ok(())
+    let integrity = tag.get("integrity").is_some_and(|attribute| !attribute.value.trim_ascii().is_empty());
+    if integrity && (crossorigin.is_none() || usage == Use::Stylesheet) {
+        return Err(Reason::Integrity);
+    }
+    Ok(crossorigin.is_some())
 }
 
 /// <https://html.spec.whatwg.org/multipage/scripting.html#prepare-the-script-element>, the script's type.
@@ -72,7 +73,7 @@ fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
 fn link(tag: &Tag<'_>) -> Result<Use, Reason> {
     let rel = tag.get("rel").map(|rel| rel.value).unwrap_or_default();
     let mut usage = Err(Reason::LinkRel);
-    for token in rel.split(|byte| byte.is_ascii_whitespace()).filter(|token| !token.is_empty()) {
+    for token in rel.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()) {
         match token.to_ascii_lowercase().as_slice() {
             b"stylesheet" => usage = Ok(Use::Stylesheet),
             b"icon" | b"apple-touch-icon" | b"apple-touch-icon-precomposed" | b"apple-touch-startup-image" => {

@@ -13,7 +13,7 @@ pub(crate) struct StandIn {
     after_lead: bool,
 }
 
-/// Which bytes are followed by one that looks like ASCII and is not (`\` in Shift_JIS is the famous one).
+/// Which bytes are followed by one that looks like ASCII and is not (`\` in `Shift_JIS` is the famous one).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trails {
     None,

@@ -14,39 +14,53 @@ pub(crate) mod scanner;
 pub(crate) mod stream;
 pub(crate) mod write;
 
+use std::borrow::Cow;
+
 use url_mapping::{Reason, Use};
 
-use crate::ledger::Ledger;
+use crate::charset::{self, Charset};
+use crate::ledger::{Ask, Ledger, Mention};
+use crate::patch::Patch;
 use crate::places::Place;
 use scanner::Fetch;
+use stream::SheetUrl;
 
 /// What a URL in CSS is used as, or why it cannot move.
-pub(crate) fn verdict(fetch: Fetch) -> Result<Use, Reason> {
+pub(crate) fn verdict(fetch: Fetch) -> Result<Ask, Reason> {
+    let ask = |usage| Ok(Ask { usage, cors: usage == Use::Font });
     match fetch {
-        Fetch::Image => Ok(Use::CssImage),
-        Fetch::Import => Ok(Use::CssImport),
-        Fetch::Font => Ok(Use::Font),
+        Fetch::Image => ask(Use::CssImage),
+        Fetch::Import => ask(Use::CssImport),
+        Fetch::Font => ask(Use::Font),
         Fetch::CorsImage => Err(Reason::Cors),
         Fetch::SameOrigin => Err(Reason::SameOriginOnly),
     }
 }
 
-/// The URL to write in place of `reference` (none if it could not be read), if it changes.
-pub(crate) fn decide(
+/// Decides a URL of a sheet that stands at `start` in the body, and patches it.
+pub(crate) fn patch(
     ledger: &mut Ledger,
+    patch: &mut Patch,
+    charset: Charset,
     place: &'static Place,
-    offset: usize,
-    reference: Option<&str>,
-    too_long: bool,
-    fetch: Fetch,
-) -> Option<String> {
-    match reference {
-        Some(reference) => ledger.decide(place, offset, reference, verdict(fetch)),
-        None => {
-            let reason = if too_long { Reason::TooLong } else { Reason::Encoding };
-            ledger.leave(place, offset, "", reason);
-            None
+    start: usize,
+    found: SheetUrl,
+) {
+    let range = start + found.range.start..start + found.range.end;
+    let value = match found.value {
+        Ok(value) => value,
+        Err(reason) => return ledger.leave(place, range.start, reason),
+    };
+    let mention = Mention { place, offset: range.start, url: &value.url, verdict: verdict(found.fetch) };
+    let written = ledger.decide(&mention, |url| {
+        if value.opaque.as_ref().is_some_and(|original| !charset::keeps_opaque(original, url)) {
+            return Err(Reason::Encoding);
         }
+        let bytes = charset.write_raw(&write::escape(url), value.opaque.is_some()).map(Cow::into_owned);
+        bytes.map_err(|_| Reason::Encoding)
+    });
+    if let Some(written) = written {
+        patch.replace(range, written);
     }
 }
 

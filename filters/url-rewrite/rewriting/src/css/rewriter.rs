@@ -1,9 +1,7 @@
 //! A style sheet of its own (`text/css`): chunks in, chunks out. Keeps every byte, whatever happens.
 
-use encoding_rs::UTF_8;
-
+use super::patch;
 use super::stream::{SheetUrl, Stream};
-use super::{decide, write};
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
 use crate::ledger::{Ledger, Tally};
@@ -15,6 +13,7 @@ use crate::places::STYLE_SHEET;
 pub(crate) struct CssRewriter {
     patch: Patch,
     ledger: Ledger,
+    charset: Charset,
     stream: Stream,
     stopped: Option<BailOut>,
     found: Vec<SheetUrl>,
@@ -22,8 +21,11 @@ pub(crate) struct CssRewriter {
 
 impl CssRewriter {
     pub(crate) fn new(ledger: Ledger, charset: Charset) -> Self {
-        let stream = Stream::new(charset.encoding().unwrap_or(UTF_8), ledger.plan.limits().url_bytes);
-        Self { patch: Patch::default(), ledger, stream, stopped: None, found: Vec::new() }
+        // Unlike a page, a sheet in which nothing is declared is UTF-8 (CSS Syntax, 3.2), or what its page is, which is
+        // not known here.
+        let stream = Stream::new(charset, ledger.plan.limits().url_bytes);
+        let room = ledger.plan.limits().output_growth_bytes;
+        Self { patch: Patch::new(room), ledger, charset, stream, stopped: None, found: Vec::new() }
     }
 
     pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
@@ -58,13 +60,9 @@ impl CssRewriter {
 
     fn apply(&mut self) {
         for url in self.found.drain(..) {
-            let reference = url.value.as_deref();
-            let moved = decide(&mut self.ledger, STYLE_SHEET, url.range.start, reference, url.too_long, url.fetch);
-            if let Some(moved) = moved {
-                self.patch.replace(url.range, write::escape(&moved).into_owned().into_bytes());
-            }
+            patch(&mut self.ledger, &mut self.patch, self.charset, STYLE_SHEET, 0, url);
         }
-        if self.patch.growth() > self.ledger.plan.limits().output_growth_bytes {
+        if self.patch.is_full() {
             self.stopped.get_or_insert(BailOut::Growth);
         }
     }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use cssparser::{Parser, Token};
+use url_mapping::Reason;
 
 /// What a URL in a style sheet is fetched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,8 @@ pub(crate) struct Found {
     /// The whole token, for reading its value again.
     pub(crate) token: Range<usize>,
     pub(crate) fetch: Fetch,
-    /// Longer than the bound on tokens, so nothing is said about its value.
-    pub(crate) too_long: bool,
+    /// Why its value is not looked at, if it is longer than the bound on tokens.
+    pub(crate) unread: Option<Reason>,
 }
 
 /// The beginning of a string or `url()` that is longer than the bound, to be stepped through without keeping it.
@@ -44,6 +45,8 @@ pub(crate) struct Long {
     pub(crate) closing: u8,
     /// What it would be fetched for, if it is a URL at all.
     pub(crate) fetch: Option<Fetch>,
+    /// Why its value is not looked at.
+    pub(crate) unread: Reason,
 }
 
 /// A name or number that does not fit the bound that keeps memory bounded. Nothing like it is found in a sheet that works.
@@ -122,10 +125,7 @@ impl Scanner {
         while let Some(rest) = text.get(done..).filter(|rest| !rest.is_empty()) {
             let mut parser = Parser::new(rest);
             let base = done;
-            loop {
-                let Ok(token) = parser.next_including_whitespace_and_comments() else {
-                    break;
-                };
+            while let Ok(token) = parser.next_including_whitespace_and_comments() {
                 let opens = matches!(
                     token,
                     Token::Function(_) | Token::ParenthesisBlock | Token::SquareBracketBlock | Token::CurlyBracketBlock
@@ -164,7 +164,10 @@ impl Scanner {
         let is_url = !is_string || self.string_is_url();
         let fetch = if is_url { self.fetch() } else { None };
         self.after_token();
-        Ok(Long { opening, closing, fetch })
+        let content = text.get(opening..).unwrap_or_default().trim_ascii_start();
+        let is_data = content.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+        let unread = if is_data { Reason::Scheme } else { Reason::TooLong };
+        Ok(Long { opening, closing, fetch, unread })
     }
 
     pub(crate) fn token_bytes(&self) -> usize {
@@ -184,7 +187,7 @@ impl Scanner {
                 Token::QuotedString(_) | Token::BadString(_) | Token::UnquotedUrl(_) | Token::BadUrl(_) => {
                     let long = self.long_token(text.get(range.clone()).unwrap_or_default())?;
                     if let Some(fetch) = long.fetch {
-                        found(Found { range: range.clone(), token: range, fetch, too_long: true });
+                        found(Found { range: range.clone(), token: range, fetch, unread: Some(long.unread) });
                     }
                     return Ok(());
                 }
@@ -272,7 +275,7 @@ impl Scanner {
         let written = text.get(token.clone()).unwrap_or_default();
         let inner = inside(written);
         let range = token.start + inner.start..token.start + inner.end;
-        found(Found { range, token, fetch, too_long: false });
+        found(Found { range, token, fetch, unread: None });
     }
 
     fn depth(&self) -> usize {
@@ -356,18 +359,16 @@ fn inside(written: &str) -> Range<usize> {
         let last = bytes.len().saturating_sub(1);
         if last >= from && bytes.get(last) == Some(&byte) && !escaped(last) { last } else { bytes.len() }
     };
-    match bytes.first() {
-        Some(&quote @ (b'"' | b'\'')) => 1..closed_by(quote, 1),
-        _ => {
-            let open = bytes.iter().position(|&byte| byte == b'(').map_or(bytes.len(), |at| at + 1);
-            let end = closed_by(b')', open);
-            let body = bytes.get(open..end).unwrap_or_default();
-            let start = open + body.iter().take_while(|byte| is_space(byte)).count();
-            let kept = bytes.get(start..end).unwrap_or_default();
-            let trailing = kept.iter().rev().take_while(|byte| is_space(byte)).count();
-            start..end - trailing
-        }
+    if let Some(&quote @ (b'"' | b'\'')) = bytes.first() {
+        return 1..closed_by(quote, 1);
     }
+    let open = bytes.iter().position(|&byte| byte == b'(').map_or(bytes.len(), |at| at + 1);
+    let end = closed_by(b')', open);
+    let body = bytes.get(open..end).unwrap_or_default();
+    let start = open + body.iter().take_while(|byte| is_space(byte)).count();
+    let kept = bytes.get(start..end).unwrap_or_default();
+    let trailing = kept.iter().rev().take_while(|byte| is_space(byte)).count();
+    start..end - trailing
 }
 
 /// The value of a string or `url()` token.

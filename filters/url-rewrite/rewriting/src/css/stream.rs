@@ -5,27 +5,36 @@
 
 use std::ops::Range;
 
-use encoding_rs::Encoding;
+use encoding_rs::UTF_8;
+use url_mapping::Reason;
 
 use super::bytes::StandIn;
 use super::scanner::{Fetch, Found, LOOKAHEAD, Scanner, TokenTooLong, value};
+use crate::charset::Charset;
 
 /// A URL in a sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SheetUrl {
     /// The bytes of the sheet that say it, counted from where the stream began.
     pub(crate) range: Range<usize>,
-    /// What it says; none if it is too long or cannot be read in the sheet's encoding.
-    pub(crate) value: Option<String>,
+    /// What it says, or why it was not read.
+    pub(crate) value: Result<Value, Reason>,
     pub(crate) fetch: Fetch,
-    /// Longer than the limit.
-    pub(crate) too_long: bool,
+}
+
+/// What a URL in a sheet says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// Escapes decoded.
+    pub(crate) url: String,
+    /// If its characters outside ASCII stand for bytes ([`crate::charset::Text`]): the token as written.
+    pub(crate) opaque: Option<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Stream {
     scanner: Scanner,
-    encoding: &'static Encoding,
+    charset: Charset,
     stand_in: StandIn,
     /// The bytes not yet done with, and the same as text.
     bytes: Vec<u8>,
@@ -60,11 +69,11 @@ enum Escape {
 
 impl Stream {
     /// `token_bytes`: the longest token that is looked at.
-    pub(crate) fn new(encoding: &'static Encoding, token_bytes: usize) -> Self {
+    pub(crate) fn new(charset: Charset, token_bytes: usize) -> Self {
         Self {
             scanner: Scanner::new(token_bytes),
-            encoding,
-            stand_in: StandIn::new(encoding),
+            charset,
+            stand_in: StandIn::new(charset.encoding().unwrap_or(UTF_8)),
             bytes: Vec::new(),
             text: String::new(),
             at: 0,
@@ -104,16 +113,11 @@ impl Stream {
 
     /// Whether there is more to do with the bytes at hand.
     fn tokens(&mut self, last: bool, found: &mut dyn FnMut(SheetUrl)) -> Result<bool, TokenTooLong> {
-        let Self { scanner, encoding, bytes, text, at, .. } = self;
+        let Self { scanner, charset, bytes, text, at, .. } = self;
         let done = scanner.scan(text, last, &mut |url: Found| {
             let token = bytes.get(url.token.clone()).unwrap_or_default();
-            let read = if url.too_long { None } else { read(encoding, token) };
-            found(SheetUrl {
-                range: *at + url.range.start..*at + url.range.end,
-                value: read,
-                fetch: url.fetch,
-                too_long: url.too_long,
-            });
+            let value = url.unread.map_or_else(|| read(*charset, token), Err);
+            found(SheetUrl { range: *at + url.range.start..*at + url.range.end, value, fetch: url.fetch });
         })?;
         self.drop_first(done);
         if self.text.starts_with("/*") {
@@ -131,7 +135,7 @@ impl Stream {
         }
         let long = self.scanner.long_token(&self.text)?;
         if let Some(fetch) = long.fetch {
-            found(SheetUrl { range: self.at..self.at, value: None, fetch, too_long: true });
+            found(SheetUrl { range: self.at..self.at, value: Err(long.unread), fetch });
         }
         self.drop_first(long.opening);
         self.inside = Inside::Long { closing: long.closing, escape: Escape::No };
@@ -191,7 +195,8 @@ impl Stream {
 }
 
 /// The value of a string or `url()` token in the sheet's encoding.
-fn read(encoding: &'static Encoding, token: &[u8]) -> Option<String> {
-    let (text, malformed) = encoding.decode_without_bom_handling(token);
-    if malformed { None } else { value(&text) }
+fn read(charset: Charset, token: &[u8]) -> Result<Value, Reason> {
+    let read = charset.read(token);
+    let url = value(&read.text).ok_or(Reason::Encoding)?;
+    Ok(Value { url, opaque: read.opaque.then(|| read.text.into_owned()) })
 }

@@ -1,6 +1,7 @@
 //! A URL written so that it reads back as itself: in quotes, in `url()` without quotes, and in a `<style>` element.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// `url` escaped for a quoted string or an unquoted `url()`, whichever it stands in.
 ///
@@ -18,7 +19,8 @@ pub(crate) fn escape(url: &str) -> Cow<'_, str> {
             written.push(character);
         } else if by_number(character) {
             // The space ends the number.
-            written.push_str(&format!("\\{:x} ", u32::from(character)));
+            // Writing to a string cannot fail.
+            let _ = write!(written, "\\{:x} ", u32::from(character));
         } else {
             written.push(character);
         }

@@ -1,6 +1,6 @@
-//! Drives lol_html as a finder: its output is thrown away, its positions are kept.
+//! Drives `lol_html` as a finder: its output is thrown away, its positions are kept.
 //!
-//! Writing through lol_html would rewrite whole tags (quotes, white space, stray slashes). What it is needed for is the
+//! Writing through `lol_html` would rewrite whole tags (quotes, white space, stray slashes). What it is needed for is the
 //! tokenizer's state and the tree builder's feedback: what is a tag and what only looks like one inside a script.
 
 use std::cell::RefCell;
@@ -11,21 +11,23 @@ use lol_html::errors::RewritingError;
 use lol_html::html_content::{Element, EndTag};
 use lol_html::{HtmlRewriter, MemorySettings, Settings, element};
 
-use super::page::{Namespace, Page};
+use super::page::{Ends, Namespace, Page};
 use crate::bail_out::BailOut;
 
 /// Elements to be told of. Type selectors let the parser skip the attributes of every other tag.
-const LOOKED_AT: &str = "img, source, input, video, audio, track, script, link, iframe, frame, embed, object, \
-     image, feimage, use, base, meta, style, [style], [background]";
+const LOOKED_AT: &str = "img, source, input, video, audio, track, script, link, iframe, frame, embed, object, image, \
+     feimage, use, base, meta, style, noscript, template, [style], [background]";
 
 /// How much the parser is given at a time, in bytes: what it holds in the worst case is this beyond a tag.
 const SLICE_BYTES: usize = 16 * 1024;
 
-type Engine = HtmlRewriter<'static, Box<dyn FnMut(&[u8])>>;
+type Shared = Rc<RefCell<Page>>;
+type Output = Box<dyn FnMut(&[u8])>;
+type HandlerResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// The parser, until it ends or fails. A failed one panics if it is called again, so it is dropped at once.
 pub(super) struct Finder {
-    engine: Option<Engine>,
+    engine: Option<HtmlRewriter<'static, Output>>,
 }
 
 /// Stops the parser; the page knows why.
@@ -41,18 +43,17 @@ impl fmt::Display for Stop {
 impl std::error::Error for Stop {}
 
 impl Finder {
-    pub(super) fn new(page: &Rc<RefCell<Page>>, memory_bytes: usize) -> Self {
+    pub(super) fn new(page: &Shared, memory_bytes: usize) -> Self {
         let told = Rc::clone(page);
         let sink = Rc::clone(page);
+        let memory =
+            MemorySettings::new().with_max_allowed_memory_usage(memory_bytes).with_preallocated_parsing_buffer_size(0);
         let settings = Settings::new()
             .with_strict(false)
-            .with_memory_settings(
-                MemorySettings::new()
-                    .with_max_allowed_memory_usage(memory_bytes)
-                    .with_preallocated_parsing_buffer_size(0),
-            )
+            .with_memory_settings(memory)
             .append_element_content_handler(element!(LOOKED_AT, move |element| start_tag(&told, element)));
-        let output: Box<dyn FnMut(&[u8])> = Box::new(move |bytes: &[u8]| {
+        // What it emits is the input, or it would not be a finder; only how much of it is done with is of use.
+        let output: Output = Box::new(move |bytes: &[u8]| {
             if let Ok(mut page) = sink.try_borrow_mut() {
                 page.parsed(bytes.len());
             }
@@ -93,29 +94,57 @@ fn cause(error: &RewritingError) -> BailOut {
     }
 }
 
-fn start_tag(
-    page: &Rc<RefCell<Page>>,
-    element: &mut Element<'_, '_>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+fn start_tag(page: &Shared, element: &mut Element<'_, '_>) -> HandlerResult {
     let namespace = match element.namespace_uri() {
         "http://www.w3.org/1999/xhtml" => Namespace::Html,
         "http://www.w3.org/2000/svg" => Namespace::Svg,
         _ => Namespace::Other,
     };
-    let wants_end = {
-        let mut page = page.try_borrow_mut()?;
-        let wants_end = page.start_tag(element.source_location().bytes(), namespace);
-        if page.stopped.is_some() {
-            return Err(Stop.into());
-        }
-        wants_end
-    };
-    if wants_end && let Some(handlers) = element.end_tag_handlers() {
+    let ends = page.try_borrow_mut()?.start_tag(element.source_location().bytes(), namespace);
+    if let Some(ends) = ends
+        && let Some(handlers) = element.end_tag_handlers()
+    {
         let page = Rc::clone(page);
-        handlers.push(Box::new(move |_: &mut EndTag<'_>| {
-            page.try_borrow_mut()?.end_of_style();
-            Ok(())
-        }));
+        handlers.push(Box::new(move |_: &mut EndTag<'_>| end_tag(&page, ends)));
+    }
+    go_on(page)
+}
+
+fn end_tag(page: &Shared, ends: Ends) -> HandlerResult {
+    match ends {
+        Ends::Style => page.try_borrow_mut()?.end_of_style(),
+        Ends::Template => page.try_borrow_mut()?.end_of_template(),
+        Ends::Noscript => {
+            let markup = page.try_borrow_mut()?.end_of_noscript();
+            if let Some((start, text)) = markup {
+                read_inner(page, start, &text)?;
+            }
+        }
+    }
+    go_on(page)
+}
+
+/// Reads text as markup of its own. What cannot be read stays as it is; the page goes on.
+fn read_inner(page: &Shared, start: usize, text: &[u8]) -> HandlerResult {
+    let memory = {
+        let mut page = page.try_borrow_mut()?;
+        page.begin_inner(start);
+        page.longest_markup()
+    };
+    let mut finder = Finder::new(page, memory);
+    let read = finder.write(text).and_then(|()| finder.finish());
+    drop(finder);
+    let mut page = page.try_borrow_mut()?;
+    page.end_inner();
+    if read.is_err() && page.stopped != Some(BailOut::Growth) {
+        page.stopped = None;
     }
     Ok(())
+}
+
+fn go_on(page: &Shared) -> HandlerResult {
+    match page.try_borrow()?.stopped {
+        Some(_) => Err(Stop.into()),
+        None => Ok(()),
+    }
 }

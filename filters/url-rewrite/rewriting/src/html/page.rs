@@ -2,19 +2,16 @@
 
 use std::ops::Range;
 
-use url_mapping::Reason;
-
 use super::attributes::Attribute;
 use super::tag::Tag;
-use super::value;
+use super::value::Value;
 use crate::bail_out::BailOut;
-use crate::char_refs;
 use crate::charset::{Charset, label_in_content};
 use crate::css;
 use crate::css::stream::{SheetUrl, Stream};
 use crate::ledger::Ledger;
 use crate::patch::Patch;
-use crate::places::{self, Place, STYLE_ATTRIBUTE, STYLE_ELEMENT};
+use crate::places::{self, STYLE_ELEMENT};
 use crate::rules;
 
 /// The namespace an element is in, as far as places differ.
@@ -25,6 +22,14 @@ pub(super) enum Namespace {
     Other,
 }
 
+/// An element whose end tag matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    Style,
+    Noscript,
+    Template,
+}
+
 /// A page on its way through.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -32,11 +37,24 @@ pub(super) struct Page {
     pub(super) ledger: Ledger,
     pub(super) charset: Charset,
     pub(super) stopped: Option<BailOut>,
-    /// How far the parser is done with the input.
-    parsed: usize,
+    /// The parser of the page, and on it the ones of markup inside (`noscript`).
+    readers: Vec<Reader>,
+    /// Where the text of a `noscript` begins that is being kept to be read as markup.
+    noscript: Option<usize>,
+    templates: usize,
     base_seen: bool,
-    style: Option<Style>,
     found: Vec<SheetUrl>,
+    edits: Vec<(Range<usize>, Vec<u8>)>,
+}
+
+/// How far one parser is.
+#[derive(Debug, Default)]
+struct Reader {
+    /// Where its input begins in the body.
+    start: usize,
+    /// Up to where in the body it is done.
+    parsed: usize,
+    style: Option<Style>,
 }
 
 /// The text of a `style` element, being read.
@@ -50,14 +68,16 @@ struct Style {
 impl Page {
     pub(super) fn new(ledger: Ledger, charset: Charset) -> Self {
         Self {
-            patch: Patch::default(),
+            patch: Patch::new(ledger.plan.limits().output_growth_bytes),
             ledger,
             charset,
             stopped: None,
-            parsed: 0,
+            readers: vec![Reader::default()],
+            noscript: None,
+            templates: 0,
             base_seen: false,
-            style: None,
             found: Vec::new(),
+            edits: Vec::new(),
         }
     }
 
@@ -69,75 +89,134 @@ impl Page {
 
     /// Up to where the input may leave.
     pub(super) fn certain(&self) -> usize {
-        self.parsed - self.style.as_ref().map_or(0, |style| style.stream.held()).min(self.parsed)
+        let Some(reader) = self.readers.first() else { return 0 };
+        let held = reader.style.as_ref().map_or(0, |style| style.stream.held());
+        reader.parsed.saturating_sub(held).min(self.noscript.unwrap_or(usize::MAX))
     }
 
     /// How much of the input the parser has taken and not decided about.
     pub(super) fn undecided(&self) -> usize {
-        self.patch.end() - self.parsed
+        self.readers.first().map_or(0, |reader| self.patch.end().saturating_sub(reader.parsed))
     }
 
-    /// The parser is done with the next `count` bytes.
-    pub(super) fn parsed(&mut self, count: usize) {
-        let end = self.parsed + count;
-        if let Some(mut style) = self.style.take() {
-            let from = self.parsed.max(style.start);
-            if from < end {
-                let text = self.patch.bytes(from..end);
-                if style.stream.push(text, &mut |url| self.found.push(url)).is_err() {
-                    self.stopped = Some(BailOut::CssToken);
-                }
-                self.patch_style(style.start);
-            }
-            self.style = Some(style);
+    /// A parser begins on markup inside the page's, at `start` of the body.
+    pub(super) fn begin_inner(&mut self, start: usize) {
+        self.readers.push(Reader { start, parsed: start, style: None });
+    }
+
+    /// The innermost parser is done.
+    pub(super) fn end_inner(&mut self) {
+        self.end_of_style();
+        if self.readers.len() > 1 {
+            self.readers.pop();
         }
-        self.parsed = end;
     }
 
-    /// The end of a `style` element, or of the page.
-    pub(super) fn end_of_style(&mut self) {
-        if let Some(mut style) = self.style.take() {
-            if style.stream.finish(&mut |url| self.found.push(url)).is_err() {
-                self.stopped = Some(BailOut::CssToken);
+    /// The innermost parser is done with the next `count` bytes.
+    pub(super) fn parsed(&mut self, count: usize) {
+        let Some(reader) = self.readers.last_mut() else { return };
+        let end = reader.parsed + count;
+        let from = reader.parsed;
+        reader.parsed = end;
+        if let Some(style) = &mut reader.style
+            && end > style.start
+        {
+            let start = style.start;
+            let text = self.patch.bytes(from.max(start)..end);
+            if style.stream.push(text, &mut |url| self.found.push(url)).is_err() {
+                // No sheet that works holds such a name: the rest of this one stays as it is.
+                reader.style = None;
             }
+            self.patch_style(start);
+        }
+        // Longer than anything that is kept: it goes as it is.
+        if self.noscript.is_some_and(|start| end.saturating_sub(start) > self.longest_markup()) {
+            self.noscript = None;
+        }
+    }
+
+    /// The end of a `style` element, or of the text it is in.
+    pub(super) fn end_of_style(&mut self) {
+        if let Some(mut style) = self.readers.last_mut().and_then(|reader| reader.style.take()) {
+            // A name too long to be read at the very end takes nothing with it.
+            let _ = style.stream.finish(&mut |url| self.found.push(url));
             self.patch_style(style.start);
         }
     }
 
+    /// The end of a `noscript` element: its text and where that stands, if it is to be read as markup.
+    pub(super) fn end_of_noscript(&mut self) -> Option<(usize, Vec<u8>)> {
+        let start = self.noscript.take()?;
+        let end = self.readers.first()?.parsed;
+        let text = self.patch.bytes(start..end);
+        // Without one of these there is neither an attribute nor a `url()`.
+        memchr::memchr2(b'=', b'(', text)?;
+        Some((start, text.to_vec()))
+    }
+
+    pub(super) fn end_of_template(&mut self) {
+        self.templates = self.templates.saturating_sub(1);
+    }
+
     fn patch_style(&mut self, start: usize) {
         for url in self.found.drain(..) {
-            let range = start + url.range.start..start + url.range.end;
-            let moved = css::decide(
-                &mut self.ledger,
-                STYLE_ELEMENT,
-                range.start,
-                url.value.as_deref(),
-                url.too_long,
-                url.fetch,
-            );
-            if let Some(moved) = moved {
-                self.patch.replace(range, css::write::escape(&moved).into_owned().into_bytes());
-            }
+            css::patch(&mut self.ledger, &mut self.patch, self.charset, STYLE_ELEMENT, start, url);
+        }
+        self.stop_if_full();
+    }
+
+    fn stop_if_full(&mut self) {
+        if self.patch.is_full() {
+            self.stopped = Some(BailOut::Growth);
         }
     }
 
-    /// Looks at a start tag. Returns whether the page needs to know where the element ends.
-    pub(super) fn start_tag(&mut self, range: Range<usize>, namespace: Namespace) -> bool {
-        if range.start != self.parsed {
+    /// Looks at a start tag, at `range` of the innermost parser's input. Says whether it matters where the element ends.
+    pub(super) fn start_tag(&mut self, range: Range<usize>, namespace: Namespace) -> Option<Ends> {
+        let reader = self.readers.last()?;
+        let range = reader.start + range.start..reader.start + range.end;
+        if range.start != reader.parsed {
             self.stopped = Some(BailOut::Parser);
-            return false;
+            return None;
         }
         if range.len() > self.longest_markup() {
             self.stopped = Some(BailOut::Memory);
-            return false;
+            return None;
         }
-        // Edits borrow the page, so the tag is read from a copy; most tags that get here have a URL to look at.
-        let bytes = self.patch.bytes(range.clone()).to_vec();
-        let tag = Tag::read(&bytes);
+        let mut edits = std::mem::take(&mut self.edits);
+        let ends = self.look_at(range, namespace, &mut edits);
+        edits.sort_by_key(|(range, _)| range.start);
+        for (range, with) in edits.drain(..) {
+            self.patch.replace(range, with);
+        }
+        self.edits = edits;
+        self.stop_if_full();
+        ends
+    }
+
+    fn look_at(
+        &mut self,
+        range: Range<usize>,
+        namespace: Namespace,
+        edits: &mut Vec<(Range<usize>, Vec<u8>)>,
+    ) -> Option<Ends> {
+        let tag = Tag::read(self.patch.bytes(range.clone()));
+        let place_of =
+            |attribute: &Attribute<'_>| range.start + attribute.range.start..range.start + attribute.range.end;
         if namespace == Namespace::Html {
-            self.page_facts(&tag);
+            if tag.is("base") {
+                if let Some(href) = tag.get("href").filter(|_| !self.base_seen && self.templates == 0) {
+                    self.base_seen = true;
+                    let href = Value::read(self.charset, href, range.start);
+                    self.ledger.base = self.ledger.base.with_href(&href.text);
+                }
+            } else if tag.is("meta") {
+                declare_charset(&tag, &mut self.charset);
+                if !self.charset.is_ascii_compatible() {
+                    self.stopped = Some(BailOut::Encoding);
+                }
+            }
         }
-        let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
         let places = match namespace {
             Namespace::Html => places::HTML,
             Namespace::Svg => places::SVG,
@@ -145,99 +224,50 @@ impl Page {
         };
         for place in places.iter().filter(|place| tag.is(place.element)) {
             if let Some(attribute) = tag.get(place.attribute) {
-                self.place(place, &tag, attribute, range.start, &mut edits);
+                let at = place_of(attribute);
+                let value = Value::read(self.charset, attribute, at.start);
+                let written = value.urls(&mut self.ledger, place, rules::verdict(place, &tag));
+                edits.extend(written.map(|written| (at, written)));
             }
         }
         if let Some(attribute) = tag.get("style") {
-            self.style_attribute(attribute, range.start, &mut edits);
+            let at = place_of(attribute);
+            let value = Value::read(self.charset, attribute, at.start);
+            edits.extend(value.declarations(&mut self.ledger).map(|written| (at, written)));
         }
-        edits.sort_by_key(|(range, _)| range.start);
-        for (range, with) in edits {
-            self.patch.replace(range, with);
+        if namespace != Namespace::Html {
+            return None;
         }
-        if self.patch.growth() > self.ledger.plan.limits().output_growth_bytes {
-            self.stopped = Some(BailOut::Growth);
-        }
-        if namespace == Namespace::Html && tag.is("style") {
-            self.start_style(&tag, range.end);
-            return true;
-        }
-        false
-    }
-
-    /// What a tag says about the page as a whole.
-    fn page_facts(&mut self, tag: &Tag<'_>) {
-        if tag.is("base") {
-            if let Some(href) = tag.get("href").filter(|_| !self.base_seen) {
-                self.base_seen = true;
-                if let Ok(text) = self.charset.read(href.value) {
-                    self.ledger.base = self.ledger.base.with_href(&value::decoded(text));
-                }
+        if tag.is("style") {
+            let is_css = tag.get("type").is_none_or(|_| tag.says("type", "") || tag.says("type", "text/css"));
+            if is_css && let Some(reader) = self.readers.last_mut() {
+                let stream = Stream::new(self.charset, self.ledger.plan.limits().url_bytes);
+                reader.style = Some(Style { stream, start: range.end });
             }
-        } else if tag.is("meta") {
-            if let Some(label) = tag.get("charset") {
-                self.charset.meta(label.value);
-            } else if tag.says("http-equiv", "content-type")
-                && let Some(label) = tag.get("content").and_then(|content| label_in_content(content.value))
-            {
-                self.charset.meta(label);
+            is_css.then_some(Ends::Style)
+        } else if tag.is("noscript") {
+            let deeper = self.readers.len();
+            if self.noscript.is_some() || deeper > self.ledger.plan.limits().nesting {
+                return None;
             }
-            if !self.charset.is_ascii_compatible() {
-                self.stopped = Some(BailOut::Encoding);
-            }
+            self.noscript = Some(range.end);
+            Some(Ends::Noscript)
+        } else if tag.is("template") {
+            self.templates += 1;
+            Some(Ends::Template)
+        } else {
+            None
         }
     }
+}
 
-    fn place(
-        &mut self,
-        place: &'static Place,
-        tag: &Tag<'_>,
-        attribute: &Attribute<'_>,
-        tag_start: usize,
-        edits: &mut Vec<(Range<usize>, Vec<u8>)>,
-    ) {
-        let offset = tag_start + attribute.range.start;
-        let verdict = rules::verdict(place, tag);
-        let Ok(text) = self.charset.read(attribute.value) else {
-            self.ledger.leave(place, offset, "", Reason::Encoding);
-            return;
-        };
-        if let Some(changed) = value::rewrite(&mut self.ledger, place, offset, &value::decoded(text), verdict) {
-            edits.push(self.edit(attribute, tag_start, &changed));
-        }
-    }
-
-    fn style_attribute(
-        &mut self,
-        attribute: &Attribute<'_>,
-        tag_start: usize,
-        edits: &mut Vec<(Range<usize>, Vec<u8>)>,
-    ) {
-        let offset = tag_start + attribute.range.start;
-        let Ok(text) = self.charset.read(attribute.value) else {
-            if css::may_hold_url(attribute.value) {
-                self.ledger.leave(STYLE_ATTRIBUTE, offset, "", Reason::Encoding);
-            }
-            return;
-        };
-        if let Some(changed) = value::declarations(&mut self.ledger, offset, &value::decoded(text)) {
-            edits.push(self.edit(attribute, tag_start, &changed));
-        }
-    }
-
-    fn edit(&self, attribute: &Attribute<'_>, tag_start: usize, changed: &str) -> (Range<usize>, Vec<u8>) {
-        let range = tag_start + attribute.range.start..tag_start + attribute.range.end;
-        let written = char_refs::encode(changed, attribute.quote);
-        (range, self.charset.write(&written).into_owned())
-    }
-
-    fn start_style(&mut self, tag: &Tag<'_>, start: usize) {
-        let is_css =
-            tag.get("type").is_none_or(|kind| kind.value.is_empty() || kind.value.eq_ignore_ascii_case(b"text/css"));
-        if is_css {
-            let encoding = self.charset.encoding().unwrap_or(encoding_rs::UTF_8);
-            let stream = Stream::new(encoding, self.ledger.plan.limits().url_bytes);
-            self.style = Some(Style { stream, start });
-        }
+/// `<meta charset>` and its older form.
+fn declare_charset(tag: &Tag<'_>, charset: &mut Charset) {
+    if let Some(label) = tag.get("charset") {
+        charset.meta(label.value);
+    } else if tag.says("http-equiv", "content-type")
+        && let Some(label) = tag.get("content").and_then(|content| label_in_content(content.value))
+    {
+        charset.meta(label);
     }
 }

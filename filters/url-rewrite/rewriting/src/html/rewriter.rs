@@ -48,11 +48,9 @@ impl HtmlRewriter {
         let ended = finder.finish();
         drop(finder);
         let Ok(mut page) = self.page.try_borrow_mut() else { return };
-        match ended {
-            Ok(()) => page.end_of_style(),
-            Err(cause) => {
-                page.stopped.get_or_insert(cause);
-            }
+        page.end_of_style();
+        if let Err(cause) = ended {
+            page.stopped.get_or_insert(cause);
         }
         let end = page.patch.end();
         page.patch.release(end, out);

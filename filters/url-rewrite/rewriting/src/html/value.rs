@@ -3,67 +3,128 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use url_mapping::{Reason, Use};
+use url_mapping::Reason;
 
+use super::attributes::{Attribute, Quote};
+use crate::char_refs;
+use crate::charset::{self, Charset, Text};
 use crate::css;
-use crate::ledger::Ledger;
+use crate::ledger::{Ask, Ledger, Mention};
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
 
-/// Decides what stands in an attribute. `value` is decoded; so is the answer.
-pub(super) fn rewrite(
-    ledger: &mut Ledger,
-    place: &'static Place,
+/// One attribute's value on its way through.
+#[derive(Debug)]
+pub(super) struct Value<'v> {
+    charset: Charset,
+    quote: Quote,
+    /// As written, but in Unicode.
+    written: Text<'v>,
+    /// As its reader has it: character references decoded.
+    pub(super) text: Cow<'v, str>,
+    /// Where it begins in the body.
     offset: usize,
-    value: &str,
-    verdict: Result<Use, Reason>,
-) -> Option<String> {
-    match place.syntax {
-        Syntax::Url => ledger.decide(place, offset, value, verdict),
-        Syntax::Srcset => candidates(ledger, place, offset, value, verdict),
-    }
 }
 
-fn candidates(
-    ledger: &mut Ledger,
-    place: &'static Place,
-    offset: usize,
-    value: &str,
-    verdict: Result<Use, Reason>,
-) -> Option<String> {
-    let most = ledger.plan.limits().srcset_candidates;
-    if Candidates::of(value).nth(most).is_some() {
-        ledger.leave(place, offset, "", Reason::SrcsetLimit);
-        return None;
+impl<'v> Value<'v> {
+    pub(super) fn read(charset: Charset, attribute: &Attribute<'v>, offset: usize) -> Self {
+        let written = charset.read(attribute.value);
+        let text = match &written.text {
+            Cow::Borrowed(text) => char_refs::decode(text),
+            Cow::Owned(text) => Cow::Owned(char_refs::decode(text).into_owned()),
+        };
+        Self { charset, quote: attribute.quote, written, text, offset }
     }
-    let mut changed = Spliced::of(value);
-    for range in Candidates::of(value) {
-        let url = value.get(range.clone()).unwrap_or_default();
-        if let Some(moved) = ledger.decide(place, offset, url, verdict).filter(|moved| srcset::can_hold(moved)) {
-            changed.replace(range, &moved);
-        }
-    }
-    changed.finish()
-}
 
-/// Decides the URLs in a `style` attribute. `value` is decoded; so is the answer.
-pub(super) fn declarations(ledger: &mut Ledger, offset: usize, value: &str) -> Option<String> {
-    if !css::may_hold_url(value.as_bytes()) {
-        return None;
+    /// Bytes that cannot be told from characters that references stand for: neither could be written again.
+    fn is_unreadable(&self) -> bool {
+        self.written.opaque && !charset::keeps_opaque(&self.written.text, &self.text)
     }
-    let mut found = Vec::new();
-    let mut scanner = css::scanner::Scanner::new(ledger.plan.limits().url_bytes);
-    // A name too long to be read ends the search; what came before it is decided.
-    let _ = scanner.scan(value, true, &mut |url| found.push(url));
-    let mut changed = Spliced::of(value);
-    for url in found {
-        let reference = if url.too_long { None } else { value.get(url.token).and_then(css::scanner::value) };
-        if let Some(moved) = css::decide(ledger, STYLE_ATTRIBUTE, offset, reference.as_deref(), url.too_long, url.fetch)
-        {
-            changed.replace(url.range, &css::write::escape(&moved));
+
+    /// Whether a part of the value can become `changed`.
+    fn fits(&self, original: &str, changed: &str) -> Result<(), Reason> {
+        let fits = !self.written.opaque || charset::keeps_opaque(original, changed);
+        if fits { Ok(()) } else { Err(Reason::Encoding) }
+    }
+
+    /// The bytes to write for the changed value.
+    fn write(&self, changed: &str) -> Vec<u8> {
+        self.charset.write(&char_refs::encode(changed, self.quote), self.written.opaque).into_owned()
+    }
+
+    /// Decides what stands in an attribute that holds URLs; the bytes to write in its place if anything changes.
+    pub(super) fn urls(
+        &self,
+        ledger: &mut Ledger,
+        place: &'static Place,
+        verdict: Result<Ask, Reason>,
+    ) -> Option<Vec<u8>> {
+        if self.is_unreadable() {
+            ledger.leave(place, self.offset, Reason::Encoding);
+            return None;
+        }
+        let mention = Mention { place, offset: self.offset, url: &self.text, verdict };
+        match place.syntax {
+            Syntax::Url => ledger.decide(&mention, |url| self.fits(&self.text, url).map(|()| self.write(url))),
+            Syntax::Srcset => self.candidates(ledger, &mention),
         }
     }
-    changed.finish()
+
+    fn candidates(&self, ledger: &mut Ledger, list: &Mention<'_>) -> Option<Vec<u8>> {
+        let most = ledger.plan.limits().srcset_candidates;
+        if Candidates::of(&self.text).nth(most).is_some() {
+            ledger.leave(list.place, list.offset, Reason::SrcsetLimit);
+            return None;
+        }
+        let mut changed = Spliced::of(&self.text);
+        for range in Candidates::of(&self.text) {
+            let url = self.text.get(range.clone()).unwrap_or_default();
+            let moved = ledger.decide(&Mention { url, ..*list }, |moved| {
+                self.fits(url, moved)?;
+                if srcset::can_hold(moved) { Ok(moved.to_owned()) } else { Err(Reason::Srcset) }
+            });
+            if let Some(moved) = moved {
+                changed.replace(range, &moved);
+            }
+        }
+        changed.finish().map(|changed| self.write(&changed))
+    }
+
+    /// Decides the URLs in a `style` attribute; the bytes to write in its place if anything changes.
+    pub(super) fn declarations(&self, ledger: &mut Ledger) -> Option<Vec<u8>> {
+        if !css::may_hold_url(self.text.as_bytes()) {
+            return None;
+        }
+        if self.is_unreadable() {
+            ledger.leave(STYLE_ATTRIBUTE, self.offset, Reason::Encoding);
+            return None;
+        }
+        let mut found = Vec::new();
+        let mut scanner = css::scanner::Scanner::new(ledger.plan.limits().url_bytes);
+        // A name too long to be read ends the search; what came before it is decided.
+        let _ = scanner.scan(&self.text, true, &mut |url| found.push(url));
+        let mut changed = Spliced::of(&self.text);
+        for url in found {
+            if let Some(reason) = url.unread {
+                ledger.leave(STYLE_ATTRIBUTE, self.offset, reason);
+                continue;
+            }
+            let Some(reference) = self.text.get(url.token).and_then(css::scanner::value) else { continue };
+            let mention = Mention {
+                place: STYLE_ATTRIBUTE,
+                offset: self.offset,
+                url: &reference,
+                verdict: css::verdict(url.fetch),
+            };
+            let original = self.text.get(url.range.clone()).unwrap_or_default();
+            let moved = ledger
+                .decide(&mention, |moved| self.fits(original, moved).map(|()| css::write::escape(moved).into_owned()));
+            if let Some(moved) = moved {
+                changed.replace(url.range, &moved);
+            }
+        }
+        changed.finish().map(|changed| self.write(&changed))
+    }
 }
 
 /// A text with some ranges replaced.
@@ -90,13 +151,5 @@ impl<'v> Spliced<'v> {
         }
         self.text.push_str(self.original.get(self.at..).unwrap_or_default());
         Some(self.text)
-    }
-}
-
-/// An attribute's value as its reader has it, character references decoded.
-pub(super) fn decoded<'v>(text: Cow<'v, str>) -> Cow<'v, str> {
-    match text {
-        Cow::Borrowed(text) => crate::char_refs::decode(text),
-        Cow::Owned(text) => Cow::Owned(crate::char_refs::decode(&text).into_owned()),
     }
 }

@@ -1,0 +1,21 @@
+//! Header policy: pure decisions about requests and responses, as lists of edits that the filter's glue applies.
+//!
+//! | module | job |
+//! |---|---|
+//! | `fields` | a header list to read, edits to make, a reply to send instead |
+//! | [`request`] | reverse map, gate of the proxy origin, what goes up |
+//! | [`response`] | what comes down: tables of dispositions, and whether the body is rewritten |
+//! | `etag` | entity tags that name the version of the rewriting |
+//! | `referer` | the address a page has without us |
+//! | `location` | redirects inside the prefix space |
+//! | `mime` | the media types that decide |
+
+mod etag;
+mod fields;
+mod location;
+mod mime;
+mod referer;
+pub mod request;
+pub mod response;
+
+pub use fields::{Edit, Fields, Reply, ReplyReason};
