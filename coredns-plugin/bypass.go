@@ -13,8 +13,8 @@ import (
 // bypass knows the sources that always get the true answer. The proxy is among them whatever is configured: an answer that
 // led it to itself would loop.
 type bypass struct {
-	configured []netip.Prefix // and the proxy's addresses
-	proxies    []netip.Addr
+	configured []netip.Prefix
+	proxies    []netip.Addr                 // the proxy's addresses but for loopback ones
 	local      atomic.Pointer[[]netip.Addr] // the addresses of this host, while the proxy runs on it; nil or empty otherwise
 }
 
@@ -24,23 +24,34 @@ const localInterval = 30 * time.Second
 // newBypass adds the proxy's own addresses to the configured sources. Loopback addresses are left out: who asks from one is
 // somebody on this host, and a proxy whose own queries come from there has to be named by hand.
 func newBypass(configured []netip.Prefix, proxies *addresses) *bypass {
-	b := &bypass{configured: slices.Clone(configured)}
+	b := &bypass{configured: configured}
 	for _, addr := range slices.Concat(proxies.v4, proxies.v6) {
 		if !addr.IsLoopback() {
 			b.proxies = append(b.proxies, addr)
-			b.configured = append(b.configured, netip.PrefixFrom(addr, addr.BitLen()))
 		}
 	}
 	return b
 }
 
+// has reports whether source gets the truth.
 func (b *bypass) has(source netip.Addr) bool {
-	if containsIn(b.configured, source) {
+	if contains(b.proxies, source) || containsIn(b.configured, source) {
 		return true
 	}
 	local := b.local.Load()
 	return local != nil && contains(*local, source)
 }
+
+// hasAll reports whether all clients in subnet get the truth. It looks only at what is configured by hand: the proxy does
+// not hide in a subnet.
+func (b *bypass) hasAll(subnet netip.Prefix) bool {
+	return slices.ContainsFunc(b.configured, func(p netip.Prefix) bool {
+		return p.Bits() <= subnet.Bits() && p.Contains(subnet.Addr())
+	})
+}
+
+// dependsOnSubnet reports whether clients in different subnets may be told different things.
+func (b *bypass) dependsOnSubnet() bool { return len(b.configured) > 0 }
 
 // start reads the addresses of this host, and again from time to time until ctx ends.
 func (b *bypass) start(ctx context.Context, done *sync.WaitGroup) {

@@ -8,6 +8,7 @@ package longhaul
 import (
 	"context"
 	"crypto/tls"
+	"net/netip"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/metrics"
@@ -42,45 +43,61 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 	if r.Opcode != dns.OpcodeQuery || len(r.Question) != 1 || r.Question[0].Qclass != dns.ClassINET {
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
-	q := r.Question[0] // a copy: plugins further on may rename the question in place
-	switch q.Qtype {
+	switch r.Question[0].Qtype {
 	case dns.TypeA, dns.TypeAAAA, dns.TypeHTTPS:
 	default:
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 
-	key := names.KeyOf(q.Name)
+	key := names.KeyOf(r.Question[0].Name)
 	if l.own.names.Has(&key) {
 		return l.answerOwn(ctx, w, r)
 	}
 	if l.canary && canaries.Has(&key) {
 		return l.answerCanary(ctx, w, r)
 	}
-	if !l.lists.lists(&key) && !(l.www && key.IsWWW()) {
+	if !l.lists.listed(&key) && !(l.www && key.IsWWW()) {
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
+	return l.serveListed(ctx, w, r, &key)
+}
 
+// serveListed answers a query for the addresses or HTTPS records of a listed name.
+func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key *names.Key) (int, error) {
+	q := r.Question[0] // a copy: plugins further on may rename the question in place
+	counts := l.counts.of(metrics.WithServer(ctx))
+	var asked *dns.EDNS0_SUBNET
+	var subnet netip.Prefix
+	if l.bypass.dependsOnSubnet() {
+		asked, subnet = clientSubnet(r)
+	}
 	proxies, left := l.proxy.now()
-	if l.lists.excepts(&key) {
+	if l.lists.excepted(key) {
 		left = leftExcept
-	} else if l.bypass.has(sourceOf(w.RemoteAddr())) {
+	} else if l.bypass.has(sourceOf(w.RemoteAddr())) || asked != nil && l.bypass.hasAll(subnet) {
 		left = leftClient
 	}
-	if left != 0 {
-		l.counts.of(metrics.WithServer(ctx)).count(q.Qtype, left)
+	if left != 0 && asked == nil {
+		counts.count(q.Qtype, left)
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 
 	truth := capture{ResponseWriter: w}
 	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &truth, r)
 	if truth.msg == nil {
-		l.counts.of(metrics.WithServer(ctx)).count(q.Qtype, leftError)
+		counts.count(q.Qtype, leftError)
 		return rcode, err
 	}
-	answer, what := l.steer(ctx, w, q, r, truth.msg, proxies)
-	l.counts.of(metrics.WithServer(ctx)).count(q.Qtype, what)
-	if writeErr := w.WriteMsg(answer); writeErr != nil && err == nil {
-		return rcode, writeErr
+	answer, what := truth.msg, left
+	if left == 0 {
+		answer, what = l.steer(ctx, w, q, r, truth.msg, proxies)
+	}
+	counts.count(q.Qtype, what)
+	if asked != nil {
+		answer = withScope(answer, asked)
+	}
+	if writeErr := w.WriteMsg(answer); err == nil {
+		err = writeErr
 	}
 	return rcode, err
 }

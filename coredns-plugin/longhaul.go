@@ -116,11 +116,16 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 // withTTL returns a copy of rr that lives ttl seconds, or under split TTLs its own time, which is never 0 beside others. It
 // returns nil for a signature, which no longer fits.
 func (p *policy) withTTL(rr dns.RR, ttl uint32) dns.RR {
-	if rr.Header().Rrtype == dns.TypeRRSIG {
-		return nil
-	}
 	if p.ttl.split != 0 {
 		ttl = max(rr.Header().Ttl, 1)
+	}
+	switch rr := rr.(type) {
+	case *dns.RRSIG:
+		return nil
+	case *dns.A: // without the deep copy of dns.Copy: nobody changes the bytes of an address
+		c := *rr
+		c.Hdr.Ttl = ttl
+		return &c
 	}
 	rr = dns.Copy(rr)
 	rr.Header().Ttl = ttl

@@ -19,7 +19,6 @@ import (
 	_ "github.com/coredns/coredns/plugin/chaos"
 	_ "github.com/coredns/coredns/plugin/debug"
 	_ "github.com/coredns/coredns/plugin/dns64"
-	_ "github.com/coredns/coredns/plugin/dnssec"
 	_ "github.com/coredns/coredns/plugin/erratic"
 	_ "github.com/coredns/coredns/plugin/errors"
 	_ "github.com/coredns/coredns/plugin/file"
@@ -50,7 +49,7 @@ import (
 
 // included are the directives of the plugins above but for ours, in any order.
 var included = []string{
-	"acl", "any", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "dnssec", "erratic", "errors", "file",
+	"acl", "any", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "erratic", "errors", "file",
 	"forward", "header", "health", "hosts", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket",
 	"nsid", "pprof", "prometheus", "ready", "reload", "rewrite", "root", "template", "timeouts", "tls", "view", "whoami",
 }

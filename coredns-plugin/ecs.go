@@ -1,0 +1,58 @@
+package longhaul
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/miekg/dns"
+)
+
+// clientSubnet returns the EDNS client subnet option of a query (RFC 7871) and the range of clients it was asked for, the
+// zero Prefix when it has none or says nothing of the client.
+//
+// A resolver that asks for its clients is one source to us, but its option tells whether all clients it may give the answer
+// to are to be bypassed. Anybody may claim any subnet: that can only win the truth, never the proxy.
+func clientSubnet(r *dns.Msg) (*dns.EDNS0_SUBNET, netip.Prefix) {
+	opt := r.IsEdns0()
+	if opt == nil {
+		return nil, netip.Prefix{}
+	}
+	for _, o := range opt.Option {
+		if ecs, ok := o.(*dns.EDNS0_SUBNET); ok {
+			addr, ok := netip.AddrFromSlice(ecs.Address)
+			if !ok || ecs.SourceNetmask == 0 {
+				return nil, netip.Prefix{}
+			}
+			if ecs.Family == 1 {
+				addr = addr.Unmap() // package dns holds IPv4 in 16 bytes
+			}
+			prefix, err := addr.Prefix(int(ecs.SourceNetmask))
+			if err != nil {
+				return nil, netip.Prefix{}
+			}
+			return ecs, prefix
+		}
+	}
+	return nil, netip.Prefix{}
+}
+
+// withScope returns res saying that it holds for the query's subnet only. Otherwise the resolver between us and the clients
+// would give the truth to those that are to be steered, or the other way round.
+func withScope(res *dns.Msg, asked *dns.EDNS0_SUBNET) *dns.Msg {
+	scoped := *asked
+	scoped.SourceScope = asked.SourceNetmask
+	opt := &dns.OPT{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeOPT}}
+	out := *res
+	out.Extra = make([]dns.RR, 0, len(res.Extra)+1)
+	for _, rr := range res.Extra {
+		if was, ok := rr.(*dns.OPT); ok {
+			opt.Hdr = was.Hdr
+			opt.Option = slices.DeleteFunc(slices.Clone(was.Option), func(o dns.EDNS0) bool { return o.Option() == dns.EDNS0SUBNET })
+			continue
+		}
+		out.Extra = append(out.Extra, rr)
+	}
+	opt.Option = append(opt.Option, &scoped)
+	out.Extra = append(out.Extra, opt)
+	return &out
+}
