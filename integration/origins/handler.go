@@ -123,8 +123,10 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, name string, obje
 	header.Set("Content-Type", made.contentType)
 	header.Set("ETag", made.etag)
 	header.Set("Cache-Control", cachePolicy(made.contentType))
-	for key, value := range object.Header {
-		header.Set(key, value)
+	for _, more := range []map[string]string{h.site.Hosts[name].Header, object.Header} {
+		for key, value := range more {
+			header.Set(key, value)
+		}
 	}
 	bytesOut := made.bytes
 	if compressible(made) {

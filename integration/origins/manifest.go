@@ -45,6 +45,8 @@ type Host struct {
 	Objects map[string]Object `json:"objects"`
 	// Generate answers every other path with an object made from its extension, instead of 404.
 	Generate bool `json:"generate"`
+	// Header is sent with every object of the host, such as Access-Control-Allow-Origin.
+	Header map[string]string `json:"header"`
 	// Special opens the paths under /_/ whose answers the request itself describes (special.go).
 	Special bool `json:"special"`
 }

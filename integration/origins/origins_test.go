@@ -58,7 +58,7 @@ func startBed(t *testing.T) *bed {
 		"dns": [%q], "http_port": %d, "https_port": %d, "ca": {"cert": "ca.pem", "key": "ca.key"},
 		"hosts": {
 			"www.page.test": {"address": %q, "root": ".", "special": true, "aaaa": "2001:db8::1", "https_record": true},
-			"img.page.test": {"address": %q, "generate": true, "objects": {
+			"img.page.test": {"address": %q, "generate": true, "header": {"X-Of-Host": "yes"}, "objects": {
 				"/with space.php?a=ü|b": {"kind": "jpeg", "bytes": 5000, "header": {"X-Kind": "listed"}}}}
 		},
 		"records": {"pep.page.test": ["198.51.100.12", "198.51.100.13"]}
@@ -240,7 +240,7 @@ func TestAHostAnswersAtItsOwnAddressOnly(t *testing.T) {
 func TestAListedObjectIsFoundHoweverItsURLIsEscaped(t *testing.T) {
 	b := startBed(t)
 	response, text := b.mustFetch("http", imgAddress, "img.page.test", "/with%20space.php?a=%C3%BC%7Cb")
-	if len(text) != 5000 || response.Header.Get("X-Kind") != "listed" {
+	if len(text) != 5000 || response.Header.Get("X-Kind") != "listed" || response.Header.Get("X-Of-Host") != "yes" {
 		t.Errorf("%d bytes, header %v", len(text), response.Header)
 	}
 	if _, _, err := image.Decode(bytes.NewReader(text)); err != nil {

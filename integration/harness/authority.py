@@ -1,0 +1,54 @@
+"""A throw-away certificate authority: made for one run, trusted by one browser profile, gone with the run's folder."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import trustme
+
+
+@dataclass(frozen=True)
+class KeyFiles:
+    """Paths of a PEM certificate (with its chain) and its PEM key."""
+
+    cert: Path
+    key: Path
+
+    def as_dict(self) -> dict[str, str]:
+        """The form manifests take."""
+        return {"cert": str(self.cert), "key": str(self.key)}
+
+
+class Authority:
+    """Issues certificates for names and addresses."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ca = trustme.CA(organization_name="Longhaul test bed")
+        self.files = KeyFiles(folder / "ca.pem", folder / "ca.key")
+        self._ca.cert_pem.write_to_path(self.files.cert)
+        self._ca.private_key_pem.write_to_path(self.files.key)
+
+    def issue(self, *names: str) -> KeyFiles:
+        """One certificate for all the names."""
+        issued = self._ca.issue_cert(*names)
+        stem = self._folder / names[0]
+        files = KeyFiles(stem.with_name(stem.name + ".pem"), stem.with_name(stem.name + ".key"))
+        files.cert.unlink(missing_ok=True)
+        for part in issued.cert_chain_pems:
+            part.write_to_path(files.cert, append=True)
+        issued.private_key_pem.write_to_path(files.key)
+        return files
+
+    def trust_in(self, home: Path) -> None:
+        """Makes a browser whose HOME is `home` trust this authority (NSS database, Debian's libnss3-tools)."""
+        store = home / ".pki" / "nssdb"
+        store.mkdir(parents=True, exist_ok=True)
+        database = f"sql:{store}"
+        for arguments in (
+            ["-N", "--empty-password"],
+            ["-A", "-t", "C,,", "-n", "longhaul-test-bed", "-i", str(self.files.cert)],
+        ):
+            subprocess.run(["certutil", "-d", database, *arguments], check=True, capture_output=True)

@@ -1,0 +1,278 @@
+"""A real Chromium in a namespace, cold for every load: what it loaded, what failed, how long it took, how it looked."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .artifacts import need_commands
+from .authority import Authority
+from .devtools import DevTools
+from .namespaces import Namespace
+from .processes import Child
+from .waiting import Timeout
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",  # the bed runs as root, where Chromium's own sandbox does not
+    "--disable-gpu",
+    "--disable-quic",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--no-default-browser-check",
+    # Nothing but the page may use the link: no updates, no metrics, no suggestions.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    "--no-pings",
+    # ... and what no flag turns off does not exist.
+    "--host-resolver-rules="
+    + ",".join(
+        f"MAP {name} ~NOTFOUND"
+        for name in (
+            "accounts.google.com",
+            "clients2.google.com",
+            "content-autofill.googleapis.com",
+            "optimizationguide-pa.googleapis.com",
+            "safebrowsing.googleapis.com",
+            "update.googleapis.com",
+        )
+    ),
+    # The saved pages are http pages; a try over https first would add a round trip that is not theirs.
+    "--disable-features=HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,Translate,MediaRouter",
+)
+
+
+@dataclass
+class Request:
+    """One request as the browser's network events tell it."""
+
+    url: str
+    kind: str
+    """The browser's word: Document, Image, Script, Stylesheet, Font, ..."""
+    status: int = 0
+    failure: str = ""
+    protocol: str = ""
+    remote: str = ""
+    """Address and port of the other end."""
+    mime: str = ""
+    bytes_on_wire: int = 0
+    finished: bool = False
+    started_s: float = 0.0
+    ended_s: float = 0.0
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def loaded(self) -> bool:
+        """The whole body came and the status says it is what was asked for."""
+        return self.finished and 200 <= self.status < 400
+
+
+@dataclass
+class Load:
+    """One page load."""
+
+    url: str
+    load_ms: float
+    """Navigation start to the end of the load event."""
+    first_byte_ms: float
+    requests: list[Request]
+    console: list[str]
+    """Errors and warnings, of the page and of the browser about the page."""
+    screenshot: bytes
+    """PNG of the first screen."""
+
+    def loaded(self) -> list[Request]:
+        """The requests that gave their object."""
+        return [request for request in self.requests if request.loaded]
+
+    def failed(self) -> list[Request]:
+        """The requests that did not."""
+        return [request for request in self.requests if not request.loaded]
+
+
+class Browser:
+    """One browser process with a profile of its own."""
+
+    def __init__(self, devtools: DevTools, home: Path) -> None:
+        self._devtools = devtools
+        self._home = home
+
+    def load(
+        self, url: str, *, timeout_s: float = 120.0, settle_s: float = 0.5, viewport: tuple[int, int] = (1280, 900)
+    ) -> Load:
+        """Loads a page in a new tab and waits for the load event, then until the network was quiet for `settle_s`."""
+        tab = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self._devtools.call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self._devtools.call(f"{domain}.enable", session)
+        self._devtools.call(
+            "Emulation.setDeviceMetricsOverride", session,
+            width=viewport[0], height=viewport[1], deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+        answer = self._devtools.call("Page.navigate", session, timeout_s=timeout_s, url=url)
+        if "errorText" not in answer:
+            self._await_load(session, url, timeout_s, settle_s)
+        timing = self._timing(session)
+        shot = self._devtools.call("Page.captureScreenshot", session, format="png")["data"]
+        events = self._devtools.events(session)
+        self._devtools.call("Target.closeTarget", targetId=tab)
+        return Load(
+            url=url,
+            load_ms=timing.get("loadEventEnd", 0.0),
+            first_byte_ms=timing.get("responseStart", 0.0),
+            requests=list(_requests(events)),
+            console=list(_console(events)),
+            screenshot=base64.b64decode(shot),
+        )
+
+    def _await_load(self, session: str, url: str, timeout_s: float, settle_s: float) -> None:
+        def loaded(events: list[dict[str, Any]]) -> bool:
+            return any(one["method"] == "Page.loadEventFired" and one.get("sessionId") == session for one in events)
+
+        if not self._devtools.wait_until(loaded, timeout_s):
+            unfinished = [one.url for one in _requests(self._devtools.events(session)) if not one.ended_s]
+            raise Timeout(f"{url} did not load within {timeout_s:g} s; still waiting for {unfinished[:10]}")
+        quiet_since, seen = time.monotonic(), -1
+        while time.monotonic() - quiet_since < settle_s:
+            time.sleep(0.02)
+            now = sum(1 for one in self._devtools.events(session) if one["method"].startswith("Network."))
+            if now != seen:
+                quiet_since, seen = time.monotonic(), now
+
+    def _timing(self, session: str) -> dict[str, float]:
+        script = "JSON.stringify(performance.getEntriesByType('navigation')[0] || {})"
+        value = self.evaluate(script, session)
+        return {key: number for key, number in json.loads(value).items() if isinstance(number, int | float)}
+
+    def evaluate(self, script: str, session: str) -> Any:
+        """The value of a script in the page."""
+        result = self._devtools.call("Runtime.evaluate", session, expression=script, returnByValue=True)
+        return result["result"].get("value")
+
+
+@contextmanager
+def browser(
+    folder: Path, namespace: Namespace | None = None, authority: Authority | None = None, *, flags: tuple[str, ...] = ()
+) -> Iterator[Browser]:
+    """A fresh browser: empty profile, empty caches, no connections; everything it wrote is deleted afterwards."""
+    need_commands("chromium")
+    home = Path(tempfile.mkdtemp(prefix="browser-", dir=folder))
+    try:
+        if authority:
+            authority.trust_in(home)
+        with _started(home, namespace, flags) as devtools:
+            yield Browser(devtools, home)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) -> Iterator[DevTools]:
+    """Starts the process with DevTools on its descriptors 3 (it reads) and 4 (it writes)."""
+    browser_reads, we_write = (_above_4(fd) for fd in os.pipe())
+    we_read, browser_writes = (_above_4(fd) for fd in os.pipe())
+    command = [
+        "bash", "-c", f'exec 3<&{browser_reads} 4>&{browser_writes} {browser_reads}<&- {browser_writes}>&-; exec "$@"',
+        "chromium", "chromium", *FLAGS, *flags, "--remote-debugging-pipe", f"--user-data-dir={home / 'profile'}",
+        "about:blank",
+    ]  # fmt: skip
+    child = None
+    devtools = None
+    try:
+        child = Child(
+            namespace.inside(command) if namespace else command,
+            home / "browser.log",
+            env={"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(home)},
+            pass_fds=(browser_reads, browser_writes),
+            stop_timeout_s=3.0,
+        )
+        # Ours must be the only open ends, or the end of the browser would never be seen.
+        os.close(browser_reads)
+        os.close(browser_writes)
+        browser_reads = browser_writes = -1
+        devtools = DevTools(we_read, we_write)
+        we_read = -1  # the reader thread closes it
+        devtools.call("Browser.getVersion")
+        yield devtools
+        with suppress(Exception):
+            devtools.call("Browser.close", timeout_s=2.0)
+    finally:
+        if child:
+            child.stop()
+        for fd in (browser_reads, browser_writes, we_read, we_write):
+            if fd >= 0:
+                os.close(fd)
+
+
+def _above_4(fd: int) -> int:
+    """The same pipe end on a descriptor that the shell's 3 and 4 cannot collide with."""
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(fd)
+    return moved
+
+
+def _requests(events: list[dict[str, Any]]) -> Iterator[Request]:
+    """Puts the network events of one tab together, one Request for each hop of a redirect."""
+    open_requests: dict[str, Request] = {}
+    for event in events:
+        params = event.get("params", {})
+        match event["method"]:
+            case "Network.requestWillBeSent":
+                identity = params["requestId"]
+                if identity in open_requests and "redirectResponse" in params:
+                    hop = open_requests.pop(identity)
+                    _answered(hop, params["redirectResponse"])
+                    hop.finished, hop.ended_s = True, params["timestamp"]
+                    yield hop
+                if params["request"]["url"].startswith(("http:", "https:")):
+                    open_requests[identity] = Request(
+                        params["request"]["url"], params.get("type", ""), started_s=params["timestamp"]
+                    )
+            case "Network.responseReceived" if request := open_requests.get(params["requestId"]):
+                _answered(request, params["response"])
+            case "Network.loadingFinished" if request := open_requests.pop(params["requestId"], None):
+                request.finished, request.ended_s = True, params["timestamp"]
+                request.bytes_on_wire = int(params["encodedDataLength"])
+                yield request
+            case "Network.loadingFailed" if request := open_requests.pop(params["requestId"], None):
+                request.failure = params.get("blockedReason") or params["errorText"]
+                request.ended_s = params["timestamp"]
+                yield request
+    yield from open_requests.values()
+
+
+def _answered(request: Request, response: dict[str, Any]) -> None:
+    request.status = response["status"]
+    request.protocol = response.get("protocol", "")
+    request.mime = response.get("mimeType", "")
+    request.headers = {name.lower(): value for name, value in response.get("headers", {}).items()}
+    if "remoteIPAddress" in response:
+        request.remote = f"{response['remoteIPAddress']}:{response['remotePort']}"
+
+
+def _console(events: list[dict[str, Any]]) -> Iterator[str]:
+    for event in events:
+        params = event.get("params", {})
+        match event["method"]:
+            case "Runtime.exceptionThrown":
+                details = params["exceptionDetails"]
+                yield f"exception: {details.get('exception', {}).get('description', details['text'])}"
+            case "Runtime.consoleAPICalled" if params["type"] in ("error", "warning", "assert"):
+                yield f"{params['type']}: " + " ".join(str(one.get("value", "")) for one in params["args"])
+            case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
+                yield f"{params['entry']['level']}: {params['entry']['text']} {params['entry'].get('url', '')}"

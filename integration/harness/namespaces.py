@@ -1,0 +1,122 @@
+"""Network namespaces of our own, with names that say whose they are, and commands run inside them.
+
+A namespace is called lh-PID-NUMBER-ROLE, after the process that made it: whatever a killed run left behind can be told
+from what a run beside us is using, and is swept away. Nothing outside these namespaces is changed; /etc/resolv.conf is
+covered by a bind mount in a mount namespace of the one command that needs another.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+PREFIX = "lh-"
+_counter = itertools.count()
+
+
+def _run(command: Sequence[str], *, timeout_s: float = 30.0, check: bool = True) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")
+    return done
+
+
+class Namespace:
+    """One network namespace, with its loopback up and IPv6 off (the bed's addresses are IPv4)."""
+
+    def __init__(self, role: str, *, resolv_conf: Path | None = None) -> None:
+        self.name = f"{PREFIX}{os.getpid()}-{next(_counter)}-{role}"
+        self.resolv_conf = resolv_conf
+
+    def __enter__(self) -> Namespace:
+        _run(["ip", "netns", "add", self.name])
+        try:
+            self.ip("link", "set", "lo", "up")
+            self.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
+            self.sysctl("net.ipv6.conf.default.disable_ipv6", 1)
+            # Every load is to meet the network as the first one did: no windows remembered from the load before.
+            self.sysctl("net.ipv4.tcp_no_metrics_save", 1)
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Ends what still runs inside and deletes the namespace with its devices, routes and rules."""
+        remove(self.name)
+
+    def inside(self, command: Sequence[str | Path]) -> list[str]:
+        """The command line that runs `command` in this namespace, with its resolv.conf where it has one."""
+        enter = ["nsenter", f"--net=/run/netns/{self.name}", "--"]
+        if self.resolv_conf is not None:
+            cover = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
+            enter += ["unshare", "--mount", "sh", "-c", cover, str(self.resolv_conf)]
+        return enter + [str(part) for part in command]
+
+    def run(
+        self, *command: str | Path, timeout_s: float = 30.0, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command inside to its end."""
+        return _run(self.inside(command), timeout_s=timeout_s, check=check)
+
+    def ip(self, *arguments: str) -> str:
+        """The command `ip` inside."""
+        return _run(["ip", "-n", self.name, *arguments]).stdout
+
+    def sysctl(self, key: str, value: int | str) -> None:
+        """Sets a kernel setting of this namespace."""
+        _run(["nsenter", f"--net=/run/netns/{self.name}", "--", "sysctl", "-qw", f"{key}={value}"])
+
+    def processes(self) -> list[int]:
+        """Ids of the processes inside."""
+        return [int(pid) for pid in _run(["ip", "netns", "pids", self.name], check=False).stdout.split()]
+
+
+def veth(left: Namespace, left_device: str, right: Namespace, right_device: str) -> None:
+    """Joins two namespaces with an Ethernet cable; both ends are up."""
+    _run(["ip", "-n", left.name, "link", "add", left_device, "type", "veth",
+          "peer", "name", right_device, "netns", right.name])  # fmt: skip
+    left.ip("link", "set", left_device, "up")
+    right.ip("link", "set", right_device, "up")
+
+
+def remove(name: str) -> None:
+    """Deletes one of our namespaces and ends the processes in it, which nothing but a test run puts there."""
+    assert name.startswith(PREFIX), name
+    for pid in _run(["ip", "netns", "pids", name], check=False).stdout.split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    _run(["ip", "netns", "delete", name], check=False)
+
+
+def ours() -> list[str]:
+    """Names of all namespaces that this process made and that still exist."""
+    return [name for name in _all() if _owner(name) == os.getpid()]
+
+
+def sweep() -> list[str]:
+    """Removes what runs that were killed left behind; returns the names."""
+    stale = [name for name in _all() if not Path(f"/proc/{_owner(name)}").exists()]
+    for name in stale:
+        remove(name)
+    return stale
+
+
+def _all() -> list[str]:
+    folder = Path("/run/netns")
+    return sorted(path.name for path in folder.glob(f"{PREFIX}*-*")) if folder.is_dir() else []
+
+
+def _owner(name: str) -> int:
+    digits = name.removeprefix(PREFIX).split("-", 1)[0]
+    return int(digits) if digits.isdigit() else 0

@@ -1,0 +1,78 @@
+"""Starts the origins program with a site and reads what reached it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .artifacts import built
+from .namespaces import Namespace
+from .processes import Child
+from .waiting import wait_for
+
+
+@dataclass
+class Site:
+    """What the origins serve; the fields are those of their manifest."""
+
+    dns: list[str] = field(default_factory=list)
+    http_port: int = 80
+    https_port: int = 0
+    ca: dict[str, str] | None = None
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    records: dict[str, list[str]] = field(default_factory=dict)
+
+    def write(self, path: Path) -> Path:
+        """Writes the manifest."""
+        path.write_text(json.dumps(self.__dict__, indent=1))
+        return path
+
+
+class Origins:
+    """The running origins. `namespace` is where; the machine's own network when absent."""
+
+    def __init__(self, manifest: Path, folder: Path, namespace: Namespace | None = None) -> None:
+        self.log = folder / "origins.jsonl"
+        command: list[str | Path] = [built("origins"), "-manifest", manifest, "-log", self.log]
+        self._command = namespace.inside(command) if namespace else command
+        self._output = folder / "origins.log"
+        self._child: Child | None = None
+        self._seen = 0
+
+    def __enter__(self) -> Origins:
+        self._child = Child(self._command, self._output)
+        try:
+            self._child.wait_for_output("ready")
+        except BaseException:
+            self._child.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if self._child:
+            self._child.stop()
+
+    def events(self, event: str, **wanted: str) -> list[dict[str, Any]]:
+        """Events of one kind since the last `forget`, oldest first; `wanted` filters by field."""
+        lines = self.log.read_text().splitlines()[self._seen :]
+        found = [json.loads(line) for line in lines if line.endswith("}")]
+        return [
+            one
+            for one in found
+            if one["event"] == event and all(one.get(key) == value for key, value in wanted.items())
+        ]
+
+    def requests(self, **wanted: str) -> list[dict[str, Any]]:
+        """Requests that arrived, such as `requests(host="img.demo.test")`."""
+        return self.events("request", **wanted)
+
+    def wait_for_request(self, timeout_s: float = 5.0, **wanted: str) -> dict[str, Any]:
+        """Waits until such a request has arrived."""
+        return wait_for(f"a request {wanted} at the origins", lambda: self.requests(**wanted), timeout_s)[0]
+
+    def forget(self) -> None:
+        """Events so far are not looked at again."""
+        self._seen = len(self.log.read_text().splitlines())

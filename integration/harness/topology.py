@@ -1,0 +1,98 @@
+"""The three namespaces of every end-to-end test: clients, the PEP's host, the wired Internet.
+
+    clients                       gateway (the PEP's host)                internet
+    192.0.2.2 ── link or cable ── 192.0.2.1 ... 198.51.100.1 ── cable ── 198.51.100.2
+                                  198.51.100.12, the proxy address        203.0.113.0/24, every site
+                                                                          10.66.0.1, 169.254.169.254: out of bounds
+
+All addresses that stand for public ones are documentation ranges (RFC 5737), which neither browsers nor the proxy's
+guard take for private. The forbidden ones really exist behind the gateway: a guard that fails would be seen to connect.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from .link import Link
+from .namespaces import Namespace, veth
+
+CLIENT = "192.0.2.2"
+GATEWAY = "192.0.2.1"
+CLIENT_NETWORK = "192.0.2.0/24"
+CLIENT_DEVICE = "lan0"
+PROXY = "198.51.100.12"
+INTERNET = "198.51.100.2"
+SITES = ipaddress.ip_network("203.0.113.0/24")
+RESOLVER = "203.0.113.53"
+PRIVATE_ADDRESS = "10.66.0.1"
+LINK_LOCAL_ADDRESS = "169.254.169.254"
+
+
+def site_addresses() -> Iterable[str]:
+    """Addresses for sites, one after the other, without the resolver's."""
+    return (str(address) for address in SITES.hosts() if str(address) != RESOLVER)
+
+
+class Topology:
+    """The namespaces, joined and routed. `link_profile` puts the link emulator between clients and gateway."""
+
+    def __init__(
+        self, folder: Path, *, link_profile: str | None = None, link_changes: dict[str, str] | None = None
+    ) -> None:
+        self._folder = folder
+        self._profile = link_profile
+        self._changes = link_changes
+        self._stack = ExitStack()
+        resolv_conf = folder / "resolv.conf"
+        # One try would make a lost packet look like a broken name; five seconds are resolvers' usual patience.
+        resolv_conf.write_text(f"nameserver {RESOLVER}\noptions timeout:5 attempts:2\n")
+        self.clients = Namespace("clients", resolv_conf=resolv_conf)
+        self.gateway = Namespace("gateway")
+        self.internet = Namespace("internet")
+        self.link: Link | None = None
+
+    def __enter__(self) -> Topology:
+        with ExitStack() as stack:
+            for namespace in (self.clients, self.gateway, self.internet):
+                stack.enter_context(namespace)
+            self._join_clients(stack)
+            self._join_internet()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def _join_clients(self, stack: ExitStack) -> None:
+        if self._profile is None:
+            veth(self.clients, CLIENT_DEVICE, self.gateway, CLIENT_DEVICE)
+            self.clients.ip("address", "add", f"{CLIENT}/24", "dev", CLIENT_DEVICE)
+            self.gateway.ip("address", "add", f"{GATEWAY}/24", "dev", CLIENT_DEVICE)
+        else:
+            ends = (self.clients, CLIENT_DEVICE, f"{CLIENT}/24"), (self.gateway, CLIENT_DEVICE, f"{GATEWAY}/24")
+            self.link = stack.enter_context(Link(self._folder, self._profile, *ends, changes=self._changes))
+        self.clients.ip("route", "add", "default", "via", GATEWAY, "dev", CLIENT_DEVICE)
+
+    def _join_internet(self) -> None:
+        self.gateway.ip("address", "add", f"{PROXY}/32", "dev", "lo")
+        self.gateway.sysctl("net.ipv4.ip_forward", 1)
+        veth(self.gateway, "wan0", self.internet, "wan0")
+        self.gateway.ip("address", "add", "198.51.100.1/30", "dev", "wan0")
+        self.internet.ip("address", "add", f"{INTERNET}/30", "dev", "wan0")
+        self.internet.ip("route", "add", "default", "via", "198.51.100.1")
+        for reached in (str(SITES), f"{PRIVATE_ADDRESS}/32", f"{LINK_LOCAL_ADDRESS}/32"):
+            # "local" lets one machine be every address of a range without configuring each.
+            self.internet.ip("route", "add", "local", reached, "dev", "lo")
+            self.gateway.ip("route", "add", reached, "via", INTERNET)
+
+    def widen_initial_window(self, segments: int | None) -> None:
+        """Sets the initial window towards the clients, as the operator of a long fat link does; None takes it back."""
+        window = ["initcwnd", str(segments)] if segments else []
+        self.gateway.ip(
+            "route", "replace", CLIENT_NETWORK, "dev", CLIENT_DEVICE, "proto", "kernel", "scope", "link",
+            "src", GATEWAY, *window,
+        )  # fmt: skip

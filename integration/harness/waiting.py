@@ -1,0 +1,27 @@
+"""Waiting for a condition instead of sleeping: a test is as fast as what it waits for, and says what did not come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class Timeout(AssertionError):  # noqa: N818 - it reads as what happened
+    """What was waited for did not come in time."""
+
+
+def wait_for(
+    what: str, condition: Callable[[], Result | None], timeout_s: float = 10.0, interval_s: float = 0.02
+) -> Result:
+    """Returns the first true value of `condition`; raises Timeout, which names `what`, after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Timeout(f"waited {timeout_s:g} s for {what}; last seen: {value!r}")
+        time.sleep(interval_s)
