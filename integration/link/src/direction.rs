@@ -33,6 +33,7 @@ use crate::impairment::reordering::Reordering;
 use crate::profile::DirectionProfile;
 use crate::random::{Decides, Seed};
 use crate::time::Moment;
+use crate::timeline::Timeline;
 
 /// A packet that has reached the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,7 @@ pub struct Direction {
     in_flight: BinaryHeap<Reverse<InFlight>>,
     departures: u64,
     counters: Counters,
+    timeline: Option<Timeline>,
 }
 
 impl Direction {
@@ -119,7 +121,15 @@ impl Direction {
             in_flight: BinaryHeap::new(),
             departures: 0,
             counters: Counters::default(),
+            timeline: None,
         }
+    }
+
+    /// Also counts what is sent by slices of time of this length, from the start on.
+    #[must_use]
+    pub fn with_timeline(mut self, slice: Option<Duration>) -> Self {
+        self.timeline = slice.map(|slice| Timeline::new(slice, Moment::START));
+        self
     }
 
     /// Hands a packet to the link.
@@ -197,10 +207,19 @@ impl Direction {
         &self.counters
     }
 
+    /// Bytes sent by slices of time, if that was asked for.
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.as_ref()
+    }
+
     /// Starts counting afresh. Packets on their way stay on their way.
-    pub fn reset_counters(&mut self) {
+    pub fn reset_counters(&mut self, now: Moment) {
+        self.advance(now);
         self.counters = Counters::default();
         self.queue.forget_highest();
+        if let Some(timeline) = &mut self.timeline {
+            timeline.restart(now);
+        }
     }
 
     /// The queue's state: bytes now, most bytes, limit.
@@ -229,6 +248,9 @@ impl Direction {
         let Some(Waiting { packet, offered }) = self.queue.pop() else { return };
         let left = transmission.finish;
         self.counters.carried.add(packet.len());
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(left, packet.len());
+        }
         self.counters.busy += transmission.finish.since(transmission.start);
         self.counters.queueing.record(transmission.start.since(offered));
 

@@ -6,7 +6,8 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -16,6 +17,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use crate::Way;
+use crate::capture::Capture;
 use crate::control::{Command, ControlSocket, Reply};
 use crate::direction::Direction;
 use crate::end::End;
@@ -23,6 +25,7 @@ use crate::impairment::outage::Outage;
 use crate::observe::Tap;
 use crate::profile::Profile;
 use crate::random::Seed;
+use crate::scheduling::{Scheduling, be_prompt};
 use crate::statistics::{DirectionStatistics, Statistics};
 use crate::time::Moment;
 
@@ -62,16 +65,35 @@ pub fn block_signals() -> nix::Result<SigSet> {
     Ok(signals)
 }
 
+/// What a link is made of, besides its two ends.
+#[derive(Debug)]
+pub struct Settings {
+    /// Name or path of the profile, for the report.
+    pub profile_name: String,
+    /// What the link is like.
+    pub profile: Profile,
+    /// Seed of everything random.
+    pub seed: Seed,
+    /// Where commands come from.
+    pub control: Option<ControlSocket>,
+    /// Files for what end A and end B see.
+    pub capture_files: (Option<PathBuf>, Option<PathBuf>),
+    /// Length of the slices of time in which to count bytes.
+    pub timeline_slice: Option<Duration>,
+}
+
 /// A running link.
 pub struct Engine {
-    name: String,
+    profile_name: String,
     seed: Seed,
     a: End,
     b: End,
     up: Direction,
     down: Direction,
     tap: Tap,
+    captures: (Option<Capture>, Option<Capture>),
     control: Option<ControlSocket>,
+    scheduling: Scheduling,
     signals: SignalFd,
     timer: TimerFd,
     armed: Option<Moment>,
@@ -82,15 +104,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Puts the link between two ends. `name` is the profile's, for the report.
-    pub fn new(
-        name: &str,
-        profile: &Profile,
-        seed: Seed,
-        (a, b): (End, End),
-        control: Option<ControlSocket>,
-        signals: &SigSet,
-    ) -> io::Result<Self> {
+    /// Puts a link between two ends. `signals` are those of [`block_signals`].
+    pub fn new(settings: Settings, (a, b): (End, End), signals: &SigSet) -> io::Result<Self> {
         let signals = SignalFd::with_flags(signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
@@ -98,30 +113,38 @@ impl Engine {
         watch(&epoll, &b, Source::EndB)?;
         watch(&epoll, &timer, Source::Timer)?;
         watch(&epoll, &signals, Source::Signal)?;
-        if let Some(control) = &control {
+        if let Some(control) = &settings.control {
             watch(&epoll, control.wake.as_ref(), Source::Control)?;
         }
+        let Settings { profile_name, profile, seed, control, capture_files, timeline_slice } = settings;
         let direction = |way, direction| {
-            let outages =
-                profile.outages.iter().filter(|(affects, _)| affects.includes(way)).map(|(_, outage)| *outage);
-            Direction::new(way, direction, outages.collect(), usize::from(profile.mtu_bytes), seed)
+            let outages = profile.outages.iter().filter(|(affects, _)| affects.includes(way));
+            let outages = outages.map(|(_, outage)| *outage).collect();
+            Direction::new(way, direction, outages, usize::from(profile.mtu_bytes), seed).with_timeline(timeline_slice)
         };
+        let (up, down) = (direction(Way::Up, &profile.up), direction(Way::Down, &profile.down));
+        let started = Instant::now();
+        let wall_clock = SystemTime::now();
+        let capture = |path: Option<PathBuf>| path.map(|path| Capture::create(&path, wall_clock)).transpose();
         Ok(Self {
-            name: name.to_owned(),
+            profile_name,
             seed,
             a,
             b,
-            up: direction(Way::Up, &profile.up),
-            down: direction(Way::Down, &profile.down),
+            up,
+            down,
             tap: Tap::default(),
+            captures: (capture(capture_files.0)?, capture(capture_files.1)?),
             control,
             signals,
             timer,
             armed: None,
             epoll,
-            started: Instant::now(),
+            started,
             counting_since: Moment::START,
             buffer: vec![0; LONGEST_PACKET_BYTES],
+            // Last: every thread started after this inherits it, and the writers above need no priority.
+            scheduling: be_prompt(),
         })
     }
 
@@ -141,20 +164,29 @@ impl Engine {
         }
     }
 
+    /// How the event loop is scheduled.
+    pub fn scheduling(&self) -> Scheduling {
+        self.scheduling
+    }
+
+    /// Takes the link down and closes the captures. Gives the number of packets that are missing from them.
+    pub fn finish(self) -> io::Result<u64> {
+        let missing = |capture: Option<Capture>| capture.map_or(Ok(0), Capture::finish);
+        Ok(missing(self.captures.0)? + missing(self.captures.1)?)
+    }
+
     /// Everything counted so far.
     pub fn statistics(&mut self) -> Statistics {
         let now = self.now();
         self.up.advance(now);
         self.down.advance(now);
-        let direction = |direction: &Direction| {
-            DirectionStatistics::new(direction.counters(), direction.queue_levels(), direction.in_flight_packets())
-        };
         Statistics {
-            profile: self.name.clone(),
+            profile: self.profile_name.clone(),
+            scheduling: self.scheduling,
             seed: self.seed.0,
             elapsed_s: now.since(self.counting_since).as_secs_f64(),
-            up: direction(&self.up),
-            down: direction(&self.down),
+            up: DirectionStatistics::new(&self.up),
+            down: DirectionStatistics::new(&self.down),
             kernel_drops_a: self.a.kernel_drops(),
             kernel_drops_b: self.b.kernel_drops(),
             observed: self.tap.report(self.counting_since),
@@ -212,10 +244,13 @@ impl Engine {
             let now = self.now();
             let Some(packet) = self.buffer.get(..length) else { continue };
             self.tap.see(now, way, packet);
-            let direction = match way {
-                Way::Up => &mut self.up,
-                Way::Down => &mut self.down,
+            let (direction, capture) = match way {
+                Way::Up => (&mut self.up, &mut self.captures.0),
+                Way::Down => (&mut self.down, &mut self.captures.1),
             };
+            if let Some(capture) = capture {
+                capture.record(now, packet);
+            }
             direction.offer(now, packet.to_vec());
         }
         Ok(())
@@ -224,11 +259,14 @@ impl Engine {
     fn deliver(&mut self, way: Way) -> io::Result<()> {
         loop {
             let now = self.now();
-            let (direction, to) = match way {
-                Way::Up => (&mut self.up, &self.b),
-                Way::Down => (&mut self.down, &self.a),
+            let (direction, to, capture) = match way {
+                Way::Up => (&mut self.up, &self.b, &mut self.captures.1),
+                Way::Down => (&mut self.down, &self.a, &mut self.captures.0),
             };
             let Some(delivery) = direction.deliver(now) else { return Ok(()) };
+            if let Some(capture) = capture {
+                capture.record(now, &delivery.packet);
+            }
             match to.send(&delivery.packet) {
                 Ok(_) => {}
                 Err(error) if is_gone(&error) => return Err(error),
@@ -246,10 +284,11 @@ impl Engine {
                 Command::Stats => Reply::Statistics(Box::new(self.statistics())),
                 Command::Reset => {
                     let statistics = self.statistics();
-                    self.up.reset_counters();
-                    self.down.reset_counters();
-                    self.tap = Tap::default();
-                    self.counting_since = self.now();
+                    let now = self.now();
+                    self.up.reset_counters(now);
+                    self.down.reset_counters(now);
+                    self.tap.restart();
+                    self.counting_since = now;
                     Reply::Statistics(Box::new(statistics))
                 }
                 Command::Outage { length, kind, affects } => {

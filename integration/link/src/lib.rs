@@ -13,13 +13,15 @@
 //! - [`impairment`] one file each for queue, rate, delay, jitter, losses, reordering, duplication, outages.
 //! - [`direction`] the order in which a packet meets them. Pure: no clock, no input or output, moments as arguments.
 //! - [`random`] one seed, an independent stream for each decision.
-//! - [`observe`] what crossed the link: TCP connections, DNS queries.
-//! - [`engine`] the event loop between [`end`] (the devices) and two directions; [`control`] commands to it while it runs.
-//! - [`statistics`] the JSON it writes.
+//! - [`observe`] what crossed the link: TCP connections, DNS queries. [`capture`] writes it down, [`timeline`] when.
+//! - [`engine`] the event loop between [`end`] (the devices) and two directions, on time by [`scheduling`]; [`control`]
+//!   commands it while it runs.
+//! - [`statistics`] the JSON it writes, from [`counters`] and [`spread`].
 
 // Counts become averages in reports and tests; none comes near the 2^52 up to which f64 is exact.
 #![allow(clippy::cast_precision_loss)]
 
+pub mod capture;
 pub mod control;
 pub mod counters;
 pub mod direction;
@@ -29,9 +31,11 @@ pub mod impairment;
 pub mod observe;
 pub mod profile;
 pub mod random;
+pub mod scheduling;
 pub mod spread;
 pub mod statistics;
 pub mod time;
+pub mod timeline;
 
 use serde::Serialize;
 

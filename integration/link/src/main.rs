@@ -1,17 +1,21 @@
 //! The command: two TUN devices, a profile, and a link between them until a signal comes.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use longhaul_link::control::{self, ControlSocket};
 use longhaul_link::end::{End, EndError, EndSettings, Subnet};
-use longhaul_link::engine::{Engine, Woken, block_signals};
+use longhaul_link::engine::{Engine, Settings, Woken, block_signals};
 use longhaul_link::profile::{self, BUILT_IN};
 use longhaul_link::random::Seed;
+use longhaul_link::scheduling::Scheduling;
 use longhaul_link::statistics::Statistics;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 
 /// Emulates a link between two network namespaces.
 ///
@@ -56,6 +60,18 @@ struct Arguments {
     /// File for the JSON instead of standard output.
     #[arg(long, value_name = "PATH")]
     stats: Option<PathBuf>,
+    /// Also counts the bytes sent in every slice of this many milliseconds.
+    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeline_ms: Option<u64>,
+    /// Writes what end A sees to a pcap file.
+    #[arg(long, value_name = "FILE")]
+    a_pcap: Option<PathBuf>,
+    /// Writes what end B sees to a pcap file.
+    #[arg(long, value_name = "FILE")]
+    b_pcap: Option<PathBuf>,
+    /// Stops, as after SIGTERM, when the thread that started this process ends.
+    #[arg(long)]
+    exit_with_parent: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -117,6 +133,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = arguments.profile.as_deref().unwrap_or_default();
     let profile = profile::load(name, &arguments.overrides).map_err(Failure::refused)?;
     let seed = arguments.seed.map_or_else(Seed::fresh, Seed);
+    if arguments.exit_with_parent {
+        set_pdeathsig(Signal::SIGTERM).map_err(Failure::broken)?;
+    }
     let signals = block_signals().map_err(Failure::broken)?;
     let end = |namespace: &Option<String>, device: &str, addresses: &[Subnet]| {
         End::open(&EndSettings {
@@ -135,15 +154,39 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             })?),
             None => None,
         };
-    let mut engine = Engine::new(name, &profile, seed, (a, b), control, &signals).map_err(Failure::broken)?;
-    say(&format!("ready profile={name} seed={} a={} b={}", seed.0, arguments.a_dev, arguments.b_dev))?;
+    let settings = Settings {
+        profile_name: name.to_owned(),
+        profile,
+        seed,
+        control,
+        capture_files: (arguments.a_pcap.clone(), arguments.b_pcap.clone()),
+        timeline_slice: arguments.timeline_ms.map(Duration::from_millis),
+    };
+    let mut engine = Engine::new(settings, (a, b), &signals)
+        .map_err(|error| Failure::refused(format!("cannot set up the link: {error}")))?;
+    let scheduling = match engine.scheduling() {
+        Scheduling::RealTime => "real_time",
+        Scheduling::Ordinary => "ordinary",
+    };
+    let (a, b, seed) = (&arguments.a_dev, &arguments.b_dev, seed.0);
+    say(&format!("ready profile={name} seed={seed} a={a} b={b} scheduling={scheduling}"))?;
+    let woken = carry(&mut engine, arguments.stats.as_deref())?;
+    let missing = engine.finish().map_err(|error| Failure::broken(format!("a capture is not complete: {error}")))?;
+    if missing > 0 {
+        eprintln!("longhaul-link: the disk was too slow: {missing} packets are missing from the captures");
+    }
+    woken.map_err(|error| Failure::broken(format!("the link broke: {error} (was a namespace deleted?)")))
+}
+
+/// Carries packets until the link is to stop or breaks, and writes the statistics whenever they are asked for.
+fn carry(engine: &mut Engine, statistics_file: Option<&Path>) -> Result<io::Result<()>, Failure> {
     loop {
         let woken = engine.run();
-        write_statistics(&engine.statistics(), arguments.stats.as_deref())?;
+        write_statistics(&engine.statistics(), statistics_file)?;
         match woken {
             Ok(Woken::Report) => {}
-            Ok(Woken::Stop) => return Ok(()),
-            Err(error) => return Err(Failure::broken(format!("the link broke: {error} (was a namespace deleted?)"))),
+            Ok(Woken::Stop) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
         }
     }
 }
@@ -159,7 +202,7 @@ fn write_statistics(statistics: &Statistics, path: Option<&Path>) -> Result<(), 
 
 /// A line on standard output, there at once for whoever waits for it.
 fn say(line: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::broken)
 }
 

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
-use crate::counters::{Counters, Drops, Tally};
-use crate::direction::QueueLevels;
+use crate::counters::{Drops, Tally};
+use crate::direction::{Direction, QueueLevels};
 use crate::end::KernelDrops;
 use crate::observe::Observed;
+use crate::scheduling::Scheduling;
 use crate::spread::Summary;
+use crate::timeline::{Timeline, TimelineReport};
 
 /// Everything counted, at one moment.
 #[derive(Clone, Debug, Serialize)]
@@ -15,6 +17,8 @@ pub struct Statistics {
     pub profile: String,
     /// Seed of everything random.
     pub seed: u64,
+    /// How the event loop is scheduled.
+    pub scheduling: Scheduling,
     /// Seconds counted.
     pub elapsed_s: f64,
     /// From A to B.
@@ -57,11 +61,15 @@ pub struct DirectionStatistics {
     pub one_way_delay: Option<Summary>,
     /// Handed over later than due: the instrument's own error.
     pub lateness: Option<Summary>,
+    /// Bytes sent by slices of time, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<TimelineReport>,
 }
 
 impl DirectionStatistics {
     /// Summarises a direction's counters.
-    pub fn new(counters: &Counters, queue: QueueLevels, in_flight_packets: usize) -> Self {
+    pub fn new(direction: &Direction) -> Self {
+        let counters = direction.counters();
         Self {
             offered: counters.offered,
             carried: counters.carried,
@@ -69,12 +77,13 @@ impl DirectionStatistics {
             dropped: counters.dropped,
             duplicated_packets: counters.duplicated_packets,
             held_back_packets: counters.held_back_packets,
-            in_flight_packets,
+            in_flight_packets: direction.in_flight_packets(),
             busy_s: counters.busy.as_secs_f64(),
-            queue,
+            queue: direction.queue_levels(),
             queueing: counters.queueing.summary(),
             one_way_delay: counters.one_way_delay.summary(),
             lateness: counters.lateness.summary(),
+            timeline: direction.timeline().map(Timeline::report),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! TCP connections seen on the link.
 //!
 //! A connection begins with a SYN that is not a SYN-ACK; the same SYN again (same addresses, ports and initial sequence
-//! number) is a retransmission, counted but not a new connection.
+//! number) is a retransmission, counted but not a new connection. A connection that was open when counting began afresh
+//! is listed, without an opening time, once it carries anything.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,7 +10,8 @@ use std::net::SocketAddr;
 use etherparse::TcpSlice;
 use serde::Serialize;
 
-use super::MOST_RECORDS;
+use super::tls::ClientHello;
+use super::{MOST_RECORDS, millis};
 use crate::Way;
 use crate::time::Moment;
 
@@ -23,11 +25,13 @@ struct Ends {
 struct Connection {
     ends: Ends,
     from: Way,
-    opened: Moment,
+    /// Nothing for a connection that was open before counting began.
+    opened: Option<Moment>,
     initial_sequence: u32,
     syn_packets: u32,
     answered: Option<Moment>,
     closed: Option<(Moment, Close)>,
+    hello: ClientHello,
     bytes_up: u64,
     bytes_down: u64,
 }
@@ -51,34 +55,50 @@ pub struct Connections {
     syn_packets: u64,
 }
 
+/// The parts of a segment that matter here.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// Where it was seen.
+    pub way: Way,
+    /// Who sent it.
+    pub source: SocketAddr,
+    /// To whom.
+    pub destination: SocketAddr,
+    /// Its header and payload.
+    pub tcp: &'a TcpSlice<'a>,
+    /// Length of the whole IP packet.
+    pub packet_bytes: usize,
+}
+
 impl Connections {
-    /// Looks at one segment; `packet_bytes` is the length of the whole IP packet.
-    pub fn see(
-        &mut self,
-        now: Moment,
-        way: Way,
-        source: SocketAddr,
-        destination: SocketAddr,
-        segment: &TcpSlice<'_>,
-        packet_bytes: usize,
-    ) {
-        let forward = Ends { client: source, server: destination };
-        if segment.syn() && !segment.ack() {
-            self.see_syn(now, way, forward, segment.sequence_number());
+    /// Looks at one segment.
+    pub fn see(&mut self, now: Moment, segment: Segment<'_>) {
+        let tcp = segment.tcp;
+        let forward = Ends { client: segment.source, server: segment.destination };
+        let backward = Ends { client: segment.destination, server: segment.source };
+        if tcp.syn() && !tcp.ack() {
+            self.see_syn(now, segment.way, forward, tcp.sequence_number());
         }
-        let backward = Ends { client: destination, server: source };
-        let Some(index) = self.latest.get(&forward).or_else(|| self.latest.get(&backward)) else { return };
-        let Some(connection) = self.records.get_mut(*index) else { return };
-        match way {
-            Way::Up => connection.bytes_up += packet_bytes as u64,
-            Way::Down => connection.bytes_down += packet_bytes as u64,
+        let (index, from_client) = match (self.latest.get(&forward), self.latest.get(&backward)) {
+            (Some(index), _) => (*index, true),
+            (None, Some(index)) => (*index, false),
+            (None, None) => return,
+        };
+        let Some(connection) = self.records.get_mut(index) else { return };
+        match segment.way {
+            Way::Up => connection.bytes_up += segment.packet_bytes as u64,
+            Way::Down => connection.bytes_down += segment.packet_bytes as u64,
         }
-        if segment.syn() && segment.ack() {
+        if from_client && !tcp.syn() {
+            let offset = tcp.sequence_number().wrapping_sub(connection.initial_sequence).wrapping_sub(1);
+            connection.hello.see(offset, tcp.payload());
+        }
+        if tcp.syn() && tcp.ack() {
             connection.answered.get_or_insert(now);
         }
-        if segment.rst() {
+        if tcp.rst() {
             connection.closed.get_or_insert((now, Close::Reset));
-        } else if segment.fin() {
+        } else if tcp.fin() {
             connection.closed.get_or_insert((now, Close::Fin));
         }
     }
@@ -100,39 +120,52 @@ impl Connections {
         self.records.push(Connection {
             ends,
             from,
-            opened: now,
+            opened: Some(now),
             initial_sequence,
             syn_packets: 1,
             answered: None,
             closed: None,
+            hello: ClientHello::default(),
             bytes_up: 0,
             bytes_down: 0,
         });
     }
 
+    /// Starts counting afresh. Connections still open are remembered, with nothing counted on them.
+    pub fn restart(&mut self) {
+        self.records.retain(|connection| connection.closed.is_none());
+        for connection in &mut self.records {
+            connection.opened = None;
+            connection.syn_packets = 0;
+            connection.bytes_up = 0;
+            connection.bytes_down = 0;
+        }
+        self.latest = self.records.iter().enumerate().map(|(index, connection)| (connection.ends, index)).collect();
+        self.opened = 0;
+        self.syn_packets = 0;
+    }
+
     /// The report, with times relative to `since`.
     pub fn report(&self, since: Moment) -> Report {
-        let millis = |moment: Moment| moment.since(since).as_secs_f64() * 1e3;
-        Report {
-            connections: self.opened,
-            syn_packets: self.syn_packets,
-            list: self
-                .records
-                .iter()
-                .map(|connection| ConnectionReport {
-                    client: connection.ends.client,
-                    server: connection.ends.server,
-                    from: connection.from,
-                    opened_ms: millis(connection.opened),
-                    answered_ms: connection.answered.map(millis),
-                    closed_ms: connection.closed.map(|(moment, _)| millis(moment)),
-                    closed_by: connection.closed.map(|(_, close)| close),
-                    syn_packets: connection.syn_packets,
-                    bytes_up: connection.bytes_up,
-                    bytes_down: connection.bytes_down,
-                })
-                .collect(),
-        }
+        let list = self
+            .records
+            .iter()
+            .filter(|connection| connection.opened.is_some() || connection.bytes_up + connection.bytes_down > 0)
+            .map(|connection| ConnectionReport {
+                client: connection.ends.client,
+                server: connection.ends.server,
+                server_name: connection.hello.server_name().map(str::to_owned),
+                way: connection.from,
+                opened_ms: connection.opened.map(|moment| millis(moment, since)),
+                answered_ms: connection.answered.map(|moment| millis(moment, since)),
+                closed_ms: connection.closed.map(|(moment, _)| millis(moment, since)),
+                closed_by: connection.closed.map(|(_, close)| close),
+                syn_packets: connection.syn_packets,
+                bytes_up: connection.bytes_up,
+                bytes_down: connection.bytes_down,
+            })
+            .collect();
+        Report { connections: self.opened, syn_packets: self.syn_packets, list }
     }
 }
 
@@ -147,27 +180,29 @@ pub struct Report {
     pub list: Vec<ConnectionReport>,
 }
 
-/// One connection.
+/// One connection. Times are those at which the packet was offered to the link.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionReport {
     /// Who sent the SYN.
     pub client: SocketAddr,
     /// To whom.
     pub server: SocketAddr,
+    /// The name in the TLS `ClientHello`, if there was one.
+    pub server_name: Option<String>,
     /// The direction the SYN travelled in.
-    pub from: Way,
-    /// When the first SYN was offered to the link.
-    pub opened_ms: f64,
-    /// When the SYN-ACK was offered to the link.
+    pub way: Way,
+    /// The first SYN; nothing if the connection was open before counting began.
+    pub opened_ms: Option<f64>,
+    /// The first SYN-ACK.
     pub answered_ms: Option<f64>,
-    /// When the first FIN or RST was offered.
+    /// The first FIN or RST.
     pub closed_ms: Option<f64>,
     /// Which of the two it was.
     pub closed_by: Option<Close>,
     /// SYN packets sent for it.
     pub syn_packets: u32,
-    /// Bytes of its IP packets offered in direction up.
+    /// Bytes of its IP packets in direction up.
     pub bytes_up: u64,
-    /// Bytes of its IP packets offered in direction down.
+    /// Bytes of its IP packets in direction down.
     pub bytes_down: u64,
 }
