@@ -106,6 +106,11 @@ impl Base {
         self.upgrade_insecure = true;
     }
 
+    /// The absolute URL that `reference` means, as text; nothing is moved. None if it is no URL.
+    pub fn join(&self, reference: &str) -> Option<String> {
+        self.url.join(reference).ok().map(String::from)
+    }
+
     /// Host of the document, as the parser spells it.
     pub fn page_host(&self) -> &str {
         &self.page_host

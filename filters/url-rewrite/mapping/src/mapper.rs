@@ -135,6 +135,11 @@ pub(crate) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     Some((host, Some(port.parse().ok()?)))
 }
 
+/// The port an authority names: `Some(None)` if it names none, None if what follows its colon is no port.
+pub fn port_of(authority: &[u8]) -> Option<Option<u16>> {
+    split_port(std::str::from_utf8(authority).ok()?).map(|(_, port)| port)
+}
+
 fn list<T>(
     key: &str,
     values: &[String],

@@ -5,6 +5,8 @@ mod char_refs;
 mod charset;
 pub mod config;
 mod css;
+pub mod eligible;
+pub mod headers;
 mod html;
 mod ledger;
 pub mod limits;

@@ -122,7 +122,11 @@ mod tests {
             ("[80, 443]", "[0]", "ports[0]: expected a port from 1 to 65535, found `0`"),
             ("\"url_bytes\": 8192", "\"url_bytes\": 0", "limits.url_bytes: expected at least 1"),
             ("url_bytes", "url_chars", "unknown field `url_chars`"),
-            ("[\"pep.example.net\"]", "[\"other.example\"]", "targets.https[0]: expected one of the authorities listed under `own`"),
+            (
+                "[\"pep.example.net\"]",
+                "[\"other.example\"]",
+                "targets.https[0]: expected one of the authorities listed under `own`",
+            ),
         ] {
             let message = refusal(&FULL.replace(from, to));
             assert!(message.contains(said), "{message}");

@@ -1,1 +1,26 @@
 //! The url-rewrite filter: proxy-wasm callbacks handed to the pure crates, nothing else.
+//!
+//! One callback is one call into `url_rewriting`, whose answer is a value (edits, a reply, bytes) that is applied here.
+//! There is no `if` about URLs, headers or markup in this crate; `filters/README.md` says why.
+//!
+//! | module | callbacks |
+//! |---|---|
+//! | `root` | configuration |
+//! | `stream` | requests and responses |
+//! | `counters` | what Prometheus sees |
+
+mod counters;
+mod root;
+mod stream;
+
+/// The module's entry point. The SDK's macro exports it without a word of documentation.
+#[allow(missing_docs)]
+mod entry {
+    use crate::root::Root;
+    use proxy_wasm::traits::RootContext;
+
+    proxy_wasm::main! {{
+        filter_host::log::report_panics("url-rewrite");
+        proxy_wasm::set_root_context(|_| -> Box<dyn RootContext> { Box::<Root>::default() });
+    }}
+}

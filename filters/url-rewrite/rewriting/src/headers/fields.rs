@@ -30,9 +30,13 @@ impl<'a> Fields<'a> {
 
     /// Whether any value of the comma-separated list `name` is `token`, in any case, parameters aside.
     pub fn lists(&self, name: &str, token: &str) -> bool {
-        self.all(name)
-            .flat_map(|value| value.split(|&byte| byte == b','))
-            .any(|item| item.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+        self.all(name).flat_map(|value| value.split(|&byte| byte == b',')).any(|item| {
+            item.split(|&byte| byte == b';')
+                .next()
+                .unwrap_or_default()
+                .trim_ascii()
+                .eq_ignore_ascii_case(token.as_bytes())
+        })
     }
 }
 

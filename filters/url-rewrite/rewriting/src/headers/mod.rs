@@ -13,7 +13,7 @@
 mod etag;
 mod fields;
 mod location;
-mod mime;
+pub(crate) mod mime;
 mod referer;
 pub mod request;
 pub mod response;

@@ -1,0 +1,98 @@
+//! Whether a response is rewritten, and if not, why not.
+
+use crate::headers::request::Visit;
+use crate::headers::{Fields, mime};
+use crate::plan::Plan;
+use crate::rewriter::Kind;
+
+macro_rules! ineligible {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $label:literal;)+) => {
+        /// Why a response passes untouched.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Ineligible {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Ineligible {
+            /// Every reason, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// A short name, `snake_case`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $label,)+ }
+            }
+        }
+    };
+}
+
+ineligible! {
+    /// The configuration moves nothing.
+    MovesNothing = "moves_nothing";
+    /// The page's host is under `rewrite.exclude`.
+    Excluded = "excluded";
+    /// Neither HTML nor CSS; on the proxy's own origin, not CSS.
+    Type = "type";
+    /// No content, partial content, not modified, a redirect.
+    Status = "status";
+    /// Still compressed, in a way that the proxy does not undo.
+    Encoded = "encoded";
+    /// `Cache-Control: no-transform`.
+    NoTransform = "no_transform";
+    /// To be saved, not shown.
+    Attachment = "attachment";
+    /// Asked for by a script.
+    FetchedByScript = "fetched_by_script";
+    /// In an encoding that is not an extension of ASCII.
+    Charset = "charset";
+    /// Announces trailers: what is held back could not be sent before them.
+    Trailers = "trailers";
+}
+
+/// What kind of body to rewrite.
+///
+/// # Errors
+/// The first reason against it, in the order of the enum.
+pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Result<Kind, Ineligible> {
+    let content_type = fields.get("content-type").unwrap_or_default();
+    // Nearly all responses are images and scripts: tell them by the first bytes, before anything allocates.
+    let kind = match content_type.get(..8) {
+        Some(start) if start.eq_ignore_ascii_case(b"text/htm") => "text/html",
+        Some(start) if start.eq_ignore_ascii_case(b"text/css") => "text/css",
+        _ => return Err(Ineligible::Type),
+    };
+    let kind = match mime::essence(content_type) {
+        essence if essence != kind => return Err(Ineligible::Type),
+        _ if kind == "text/css" => Kind::Css,
+        // A sheet that was moved must be rewritten, or its references miss; a page is not moved to begin with.
+        _ if visit.moved.is_some() => return Err(Ineligible::Type),
+        _ => Kind::Html,
+    };
+    let host = visit.authority.rsplit_once(':').map_or(visit.authority.as_str(), |(host, _)| host);
+    if visit.moved.is_none() && plan.mapper().moves_nothing() {
+        Err(Ineligible::MovesNothing)
+    } else if visit.moved.is_none() && plan.mapper().is_excluded(&host.to_ascii_lowercase()) {
+        Err(Ineligible::Excluded)
+    } else if !matches!(status, 200..=203 | 207..=299 | 400..=599) {
+        Err(Ineligible::Status)
+    } else if !fields.all("content-encoding").all(|coding| coding.eq_ignore_ascii_case(b"identity")) {
+        Err(Ineligible::Encoded)
+    } else if fields.lists("cache-control", "no-transform") && visit.moved.is_none() {
+        Err(Ineligible::NoTransform)
+    } else if fields.lists("content-disposition", "attachment") {
+        Err(Ineligible::Attachment)
+    } else if visit.is_fetched_by_script {
+        Err(Ineligible::FetchedByScript)
+    } else if is_beyond_ascii(content_type) {
+        Err(Ineligible::Charset)
+    } else if fields.get("trailer").is_some() {
+        Err(Ineligible::Trailers)
+    } else {
+        Ok(kind)
+    }
+}
+
+/// Whether the declared encoding is none in which markup can be found. An unknown label declares nothing.
+fn is_beyond_ascii(content_type: &[u8]) -> bool {
+    let declared = mime::charset(content_type).and_then(encoding_rs::Encoding::for_label);
+    declared.is_some_and(|encoding| !encoding.is_ascii_compatible())
+}

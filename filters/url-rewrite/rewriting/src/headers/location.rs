@@ -1,0 +1,56 @@
+//! Addresses in response headers of the proxy's own origin, where a relative one would mean the proxy.
+
+use crate::plan::Plan;
+use url_mapping::{Base, Outcome, Use};
+
+/// `Location` of an object that was moved: stays in the prefix space where it may, else goes to the true URL. What the
+/// object is used as is not known here; it was moved already, so the rules of an image are as good as any.
+pub(crate) fn redirect(plan: &Plan, base: &Base, location: &[u8]) -> Option<Vec<u8>> {
+    let location = std::str::from_utf8(location).ok()?;
+    match plan.mapper().forward(base, location, Use::Image) {
+        Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(url.into_bytes()),
+        Outcome::Left(_) => None,
+    }
+}
+
+/// The address in a `Refresh` header made absolute: a refresh is a navigation, and those belong to the true origin.
+/// <https://html.spec.whatwg.org/multipage/semantics.html#shared-declarative-refresh-steps>
+pub(crate) fn refresh(base: &Base, refresh: &[u8]) -> Option<Vec<u8>> {
+    let refresh = std::str::from_utf8(refresh).ok()?;
+    let at = refresh.find(|character: char| !(character.is_ascii_digit() || character == '.' || character == ' '))?;
+    let (time, rest) = refresh.split_at_checked(at)?;
+    let rest = rest.trim_start_matches([';', ',', ' ']);
+    let url = match rest.split_at_checked(3) {
+        Some((name, after)) if name.eq_ignore_ascii_case("url") => {
+            after.trim_start().strip_prefix('=').map_or(rest, str::trim_start)
+        }
+        _ => rest,
+    };
+    let url = match url.chars().next() {
+        Some(quote @ ('"' | '\'')) => url.get(1..)?.split(quote).next()?,
+        _ => url,
+    };
+    Some(format!("{};url={}", time.trim(), base.join(url)?).into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use url_mapping::Scheme;
+
+    #[test]
+    fn a_refresh_of_a_moved_object_leads_to_the_true_place() {
+        let base = Base::new(Scheme::Http, "cdn.example", "/a/b").unwrap();
+        for (header, expected) in [
+            ("5; url=/x", Some("5;url=http://cdn.example/x")),
+            ("0;URL='c?d'", Some("0;url=http://cdn.example/a/c?d")),
+            ("1.5, url = \"https://other.example/\"", Some("1.5;url=https://other.example/")),
+            ("5;x", Some("5;url=http://cdn.example/a/x")),
+            ("5", None),
+            ("", None),
+        ] {
+            let found = refresh(&base, header.as_bytes());
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{header}");
+        }
+    }
+}

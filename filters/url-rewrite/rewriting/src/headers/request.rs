@@ -1,0 +1,301 @@
+//! What a request means, what of it goes up, and which requests the proxy's own origin does not serve.
+
+use super::etag::{self, Unwrapped};
+use super::fields::{Edit, Fields, Reply, ReplyReason};
+use super::referer::{self, Restored};
+use crate::plan::Plan;
+use std::borrow::Cow;
+use url_mapping::{Origin, Refusal, Reverse, Scheme};
+
+/// Tells the inner hop how to reach the origin. Clients' own are removed before and here.
+pub const SCHEME_HEADER: &str = "x-longhaul-scheme";
+const OUR_PREFIX: &[u8] = b"x-longhaul-";
+
+/// What of a request to the proxy's own origin never goes up: whatever the browser or a person means for the proxy is
+/// not the origin's, and the other way round.
+const NEVER_UP: [&str; 5] = ["authorization", "cookie", "cookie2", "proxy-authorization", "sec-purpose"];
+
+/// Never goes up at all: dictionaries of the browser are for bodies as they were, not as the proxy changes them.
+const DICTIONARIES: [&str; 2] = ["available-dictionary", "dictionary-id"];
+
+/// What browsers send to https origins only. An http origin behind our https name would see it for the first time.
+const SECURE_ONLY: [&[u8]; 2] = [b"sec-fetch-", b"sec-ch-"];
+
+/// Destinations (Fetch, `Sec-Fetch-Dest`) the proxy's own origin serves. Everything else, known or to come, would run
+/// or be shown in that origin, which belongs to nobody, and is sent to its true URL.
+const SERVED: [&[u8]; 8] = [b"audio", b"empty", b"font", b"image", b"script", b"style", b"track", b"video"];
+
+/// What the response has to know of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visit {
+    /// The object's true URL.
+    pub scheme: Scheme,
+    /// Host and port of the true URL.
+    pub authority: String,
+    /// Path and query of the true URL.
+    pub path: String,
+    /// Where the browser asked for it, if that was the proxy's own origin.
+    pub moved: Option<Moved>,
+    /// What follows the response's headers.
+    pub exchange: Exchange,
+    /// Whether a script asked for it, to do with it what nobody knows.
+    pub is_fetched_by_script: bool,
+    /// Whether `If-None-Match` named a body that we had rewritten.
+    pub names_our_etag: bool,
+}
+
+/// What a request leads to, by its method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exchange {
+    /// Headers and perhaps a body.
+    Ordinary,
+    /// Headers alone (HEAD).
+    HeadersOnly,
+    /// An upgrade (WebSocket) or CONNECT: bytes of no known meaning.
+    Tunnel,
+}
+
+/// A request to the proxy's own origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// How the browser reached the proxy.
+    pub scheme: Scheme,
+    /// The proxy's own authority.
+    pub authority: String,
+    /// Path and query with the origin's host in front.
+    pub path: String,
+    /// What the browser will use it as, as far as it says.
+    pub destination: Destination,
+    /// The page's origin, if the object is fetched with CORS.
+    pub origin: Option<Vec<u8>>,
+}
+
+/// What a browser uses an object as, by `Sec-Fetch-Dest`, or by `Accept` on http origins, which are not told more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destination {
+    /// A classic script.
+    Script,
+    /// A style sheet.
+    Style,
+    /// Images, sound, video, tracks.
+    Media,
+    /// Fonts, or for a script to read.
+    Other,
+    /// Not said: any of these.
+    Unknown,
+}
+
+/// What to do with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Send it up with these edits.
+    Forward {
+        /// Edits of the request's headers.
+        edits: Vec<Edit>,
+        /// For the response.
+        visit: Visit,
+    },
+    /// Answer it.
+    Reply(Reply),
+}
+
+/// Decides about a request by its headers, pseudo headers (`:authority`, ...) included.
+pub fn decide(plan: &Plan, fields: &Fields<'_>) -> Decision {
+    let authority = fields.get(":authority").unwrap_or_default();
+    let path = fields.get(":path").unwrap_or_default();
+    match plan.mapper().reverse(authority, path) {
+        Reverse::NotOurs => transparent(plan, fields, authority, path),
+        Reverse::Refused(refusal) => Decision::Reply(refused(refusal)),
+        Reverse::Origin(origin) => moved(plan, fields, authority, path, &origin),
+    }
+}
+
+// ----- somebody else's authority: the browser believes to talk to the origin
+
+fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) -> Decision {
+    let scheme = scheme_of(fields);
+    match url_mapping::port_of(authority) {
+        Some(port) if plan.mapper().is_port_allowed(port.unwrap_or(scheme.default_port())) => {}
+        _ => return Decision::Reply(reply(403, ReplyReason::PortNotListed)),
+    }
+    let mut edits = vec![Edit::Set(SCHEME_HEADER, scheme.as_str().as_bytes().to_vec())];
+    let names_our_etag = common(plan, fields, (scheme, authority), &mut edits);
+    let visit = Visit {
+        scheme,
+        authority: text(authority),
+        path: text(path),
+        moved: None,
+        exchange: exchange(fields),
+        is_fetched_by_script: fields.get("sec-fetch-dest").is_some_and(|dest| dest == b"empty")
+            || fields.get("x-requested-with").is_some(),
+        names_our_etag,
+    };
+    Decision::Forward { edits, visit }
+}
+
+// ----- our own authority: an object that was moved
+
+fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin: &Origin<'_>) -> Decision {
+    if exchange(fields) == Exchange::Tunnel {
+        return Decision::Reply(reply(403, ReplyReason::NotAnObject));
+    }
+    if plan.mapper().is_excluded(origin.host) || !is_sub_resource(fields) {
+        return Decision::Reply(to_true_url(origin.scheme, origin.authority, origin.path));
+    }
+    let mut edits = vec![
+        Edit::Set(":authority", origin.authority.as_bytes().to_vec()),
+        Edit::Set(":path", origin.path.to_vec()),
+        Edit::Set(":scheme", origin.scheme.as_str().as_bytes().to_vec()),
+        Edit::Set(SCHEME_HEADER, origin.scheme.as_str().as_bytes().to_vec()),
+    ];
+    edits.extend(NEVER_UP.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
+    if origin.scheme == Scheme::Http {
+        edits.extend(remove_where(fields, |name| SECURE_ONLY.iter().any(|start| name.starts_with(start))));
+    }
+    let names_our_etag = common(plan, fields, (origin.scheme, origin.authority.as_bytes()), &mut edits);
+    let visit = Visit {
+        scheme: origin.scheme,
+        authority: origin.authority.to_owned(),
+        path: text(origin.path),
+        moved: Some(Moved {
+            scheme: scheme_of(fields),
+            authority: text(authority),
+            path: text(path),
+            destination: destination(fields),
+            origin: fields.get("origin").map(<[u8]>::to_vec),
+        }),
+        exchange: exchange(fields),
+        is_fetched_by_script: false,
+        names_our_etag,
+    };
+    Decision::Forward { edits, visit }
+}
+
+/// Whether the proxy's own origin serves this request. Browsers send `Sec-Fetch-*` to https origins only; to our http
+/// address a navigation still says that it can be upgraded and that it prefers HTML.
+fn is_sub_resource(fields: &Fields<'_>) -> bool {
+    let readable = matches!(fields.get(":method"), Some(b"GET" | b"HEAD" | b"OPTIONS"));
+    let worker = fields.get("service-worker").is_some();
+    let navigation = fields.get("sec-fetch-mode").is_some_and(|mode| mode == b"navigate" || mode == b"websocket");
+    let destination = match fields.get("sec-fetch-dest") {
+        Some(destination) => SERVED.contains(&destination),
+        None => {
+            fields.get("upgrade-insecure-requests").is_none()
+                && !fields.get("accept").is_some_and(|accept| accept.starts_with(b"text/html"))
+        }
+    };
+    readable && !worker && !navigation && destination
+}
+
+fn destination(fields: &Fields<'_>) -> Destination {
+    let accept = fields.get("accept").unwrap_or_default();
+    match fields.get("sec-fetch-dest") {
+        Some(b"script") => Destination::Script,
+        Some(b"style") => Destination::Style,
+        Some(b"image" | b"audio" | b"video" | b"track") => Destination::Media,
+        Some(_) => Destination::Other,
+        None if accept.starts_with(b"text/css") => Destination::Style,
+        None if accept.starts_with(b"image/") => Destination::Media,
+        None => Destination::Unknown,
+    }
+}
+
+// ----- both
+
+/// Edits that do not depend on whose authority it is. Returns whether the client named a body we had rewritten.
+fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut Vec<Edit>) -> bool {
+    edits.extend(remove_where(fields, |name| name.starts_with(OUR_PREFIX) && name != SCHEME_HEADER.as_bytes()));
+    edits.extend(DICTIONARIES.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
+    if let Some(referer) = fields.get("referer") {
+        match referer::restore(plan.mapper(), referer, target) {
+            Restored::AsIs => {}
+            Restored::To(value) => edits.push(Edit::Set("referer", value)),
+            Restored::None => edits.push(Edit::remove("referer")),
+        }
+    }
+    let unwrapped = fields.get("if-none-match").map(|value| etag::unwrap(value, plan.fingerprint()));
+    let names_our_etag = match unwrapped {
+        None | Some(Unwrapped::Foreign) => false,
+        Some(Unwrapped::Restored(value)) => {
+            edits.push(Edit::Set("if-none-match", value));
+            true
+        }
+        Some(Unwrapped::Outdated) => {
+            // The date would have the origin confirm the very copy that is outdated.
+            edits.push(Edit::remove("if-none-match"));
+            edits.push(Edit::remove("if-modified-since"));
+            false
+        }
+    };
+    if fields.get("range").is_some() && may_be_rewritten(fields) {
+        edits.push(Edit::remove("range"));
+        edits.push(Edit::remove("if-range"));
+    }
+    names_our_etag
+}
+
+/// Whether the response may be a body that is rewritten: a range of the origin's bytes would not fit what the client
+/// has of ours. The rest of the ranges pass both ways untouched.
+fn may_be_rewritten(fields: &Fields<'_>) -> bool {
+    let accept = fields.get("accept").unwrap_or_default();
+    fields.get("upgrade-insecure-requests").is_some()
+        || accept.starts_with(b"text/")
+        || fields.get("if-range").is_some_and(|validator| etag::unwrap(validator, 0) != Unwrapped::Foreign)
+        || fields
+            .get("sec-fetch-dest")
+            .is_some_and(|dest| matches!(dest, b"document" | b"iframe" | b"frame" | b"style"))
+}
+
+fn remove_where(fields: &Fields<'_>, matches: impl Fn(&[u8]) -> bool) -> Vec<Edit> {
+    let mut names: Vec<_> = fields.iter().map(|(name, _)| name).filter(|name| matches(name)).collect();
+    names.dedup();
+    names.into_iter().map(|name| Edit::Remove(Cow::Owned(text(name)))).collect()
+}
+
+fn scheme_of(fields: &Fields<'_>) -> Scheme {
+    fields.get(":scheme").and_then(Scheme::from_name).unwrap_or(Scheme::Http)
+}
+
+fn exchange(fields: &Fields<'_>) -> Exchange {
+    match fields.get(":method") {
+        Some(b"CONNECT") => Exchange::Tunnel,
+        _ if fields.get("upgrade").is_some() || fields.get(":protocol").is_some() => Exchange::Tunnel,
+        Some(b"HEAD") => Exchange::HeadersOnly,
+        _ => Exchange::Ordinary,
+    }
+}
+
+/// As text: what is no UTF-8 in it cannot be part of a base URL's meaning, and goes up from the fields, not from here.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+// ----- replies
+
+/// Sends a request to the object's true URL. Not to be stored: the same URL is served to whoever asks for it as a
+/// sub-resource. 307 keeps method and body.
+pub(crate) fn to_true_url(scheme: Scheme, authority: &str, path: &[u8]) -> Reply {
+    let location = [scheme.as_str().as_bytes(), b"://", authority.as_bytes(), path].concat();
+    let mut reply = reply(307, ReplyReason::Redirected);
+    reply.headers.push(("location", location));
+    reply
+}
+
+fn refused(refusal: Refusal) -> Reply {
+    reply(if refusal == Refusal::FrontPage { 404 } else { 403 }, ReplyReason::Refused(refusal))
+}
+
+fn reply(status: u16, because: ReplyReason) -> Reply {
+    let body = match because {
+        ReplyReason::Redirected => String::new(),
+        ReplyReason::Refused(refusal) => format!("{refusal}\n"),
+        ReplyReason::PortNotListed => "the port is not one of those this proxy serves\n".to_owned(),
+        ReplyReason::NotAnObject => "this proxy serves objects of pages; upgrades and tunnels are not\n".to_owned(),
+    };
+    let headers = vec![
+        ("cache-control", b"no-store".to_vec()),
+        ("content-security-policy", b"sandbox".to_vec()),
+        ("x-content-type-options", b"nosniff".to_vec()),
+    ];
+    Reply { status, headers, body, because }
+}

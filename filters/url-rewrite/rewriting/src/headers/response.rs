@@ -1,0 +1,176 @@
+//! What comes down, and whether the body is rewritten.
+
+use super::fields::{Edit, Fields, Reply};
+use super::request::{Destination, Exchange, Moved, Visit, to_true_url};
+use super::{etag, location, mime};
+use crate::eligible;
+use crate::plan::Plan;
+use crate::rewriter::{Body, Kind};
+use url_mapping::{Base, Scheme};
+
+/// Never comes down from any host: it would send the browser around the proxy, or have bodies encoded with
+/// dictionaries that only the origin's own bytes fit, or report our faults to the origin.
+const NEVER_DOWN: [&str; 4] = ["alt-svc", "alternate-protocol", "nel", "use-as-dictionary"];
+
+/// Never comes down from the proxy's own origin: it speaks for a whole origin, and that one is shared by all sites; or
+/// asks for credentials, which nobody should type into it; or names places relative to a page that is none.
+const NEVER_DOWN_MOVED: [&str; 24] = [
+    "accept-ch",
+    "clear-site-data",
+    "content-location",
+    "content-security-policy",
+    "content-security-policy-report-only",
+    "critical-ch",
+    "cross-origin-embedder-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "link",
+    "origin-agent-cluster",
+    "p3p",
+    "permissions-policy",
+    "proxy-authenticate",
+    "public-key-pins",
+    "report-to",
+    "reporting-endpoints",
+    "service-worker-allowed",
+    "set-cookie",
+    "set-cookie2",
+    "speculation-rules",
+    "strict-transport-security",
+    "www-authenticate",
+    "x-content-type-options",
+];
+
+/// Says something about the body's bytes or length that is not so any more once it is rewritten.
+const ABOUT_BYTES: [&str; 6] =
+    ["accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest"];
+
+/// What to do with a response.
+#[derive(Debug)]
+pub enum Decision {
+    /// Send the body as it is.
+    Pass {
+        /// Edits of the response's headers.
+        edits: Vec<Edit>,
+    },
+    /// Rewrite the body.
+    Rewrite {
+        /// Edits of the response's headers.
+        edits: Vec<Edit>,
+        /// For the rewriter.
+        body: Box<Body>,
+    },
+    /// Answer something else instead.
+    Reply(Reply),
+}
+
+/// Decides about the response to `visit` by its headers, `:status` included.
+pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
+    let mut edits: Vec<Edit> =
+        NEVER_DOWN.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove).collect();
+    let status = status_of(fields);
+    if visit.exchange == Exchange::Tunnel {
+        return Decision::Pass { edits };
+    }
+    let body = match &visit.moved {
+        None if fields.get("content-security-policy").is_some() => None,
+        None => {
+            let base = || Base::new(visit.scheme, &visit.authority, &visit.path);
+            eligible::kind(plan, visit, status, fields).ok().and_then(|kind| Some(body(kind, base()?, fields)))
+        }
+        Some(moved) => {
+            if is_mislabelled(moved, status, fields) {
+                return Decision::Reply(to_true_url(visit.scheme, &visit.authority, visit.path.as_bytes()));
+            }
+            let base = Base::new(visit.scheme, &visit.authority, &visit.path)
+                .and_then(|base| base.on_proxy(moved.scheme, &moved.authority, &moved.path));
+            harden(plan, visit, moved, base.as_ref(), fields, &mut edits);
+            let kind = eligible::kind(plan, visit, status, fields);
+            kind.ok().zip(base).map(|(kind, base)| body(kind, base, fields))
+        }
+    };
+    let Some(body) = body else {
+        if status == 304 && visit.names_our_etag {
+            rewrap_etag(plan, fields, &mut edits);
+        }
+        return Decision::Pass { edits };
+    };
+    edits.extend(ABOUT_BYTES.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
+    rewrap_etag(plan, fields, &mut edits);
+    // A response to HEAD has the headers of the page, and no body to rewrite.
+    match visit.exchange {
+        Exchange::Ordinary => Decision::Rewrite { edits, body: Box::new(body) },
+        Exchange::HeadersOnly | Exchange::Tunnel => Decision::Pass { edits },
+    }
+}
+
+fn body(kind: Kind, base: Base, fields: &Fields<'_>) -> Body {
+    let label = fields.get("content-type").and_then(mime::charset);
+    Body { kind, base, encoding: label.and_then(encoding_rs::Encoding::for_label) }
+}
+
+fn rewrap_etag(plan: &Plan, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
+    if let Some(tag) = fields.get("etag") {
+        edits.push(match etag::wrap(tag, plan.fingerprint()) {
+            Some(ours) => Edit::Set("etag", ours),
+            None => Edit::remove("etag"),
+        });
+    }
+}
+
+// ----- the proxy's own origin
+
+/// Makes an answer of the proxy's own origin harmless: it can be shown, but is nobody's page and nobody's account.
+fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
+    edits.extend(NEVER_DOWN_MOVED.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
+    edits.push(Edit::Set("content-security-policy", b"sandbox".to_vec()));
+    edits.push(Edit::Set("cross-origin-resource-policy", b"cross-origin".to_vec()));
+    let origins_own = fields.get("x-content-type-options").is_some_and(|value| value.eq_ignore_ascii_case(b"nosniff"));
+    if origins_own || nosniff_harms_nothing(moved.destination, status_of(fields), fields) {
+        edits.push(Edit::Set("x-content-type-options", b"nosniff".to_vec()));
+    }
+    if let (Some(base), Some(value)) = (base, fields.get("location")) {
+        edits.extend(location::redirect(plan, base, value).map(|value| Edit::Set("location", value)));
+    }
+    if let (Some(base), Some(value)) = (base, fields.get("refresh")) {
+        edits.push(match location::refresh(base, value) {
+            Some(value) => Edit::Set("refresh", value),
+            None => Edit::remove("refresh"),
+        });
+    }
+    // What was same-origin before needs no permission from the origin, and does now.
+    let page = moved.origin.as_deref().unwrap_or_default();
+    let objects_own = format!("{}://{}", visit.scheme, visit.authority);
+    if page == objects_own.as_bytes() && fields.get("access-control-allow-origin").is_none() {
+        edits.push(Edit::Set("access-control-allow-origin", page.to_vec()));
+        edits.push(Edit::Add("vary", b"Origin".to_vec()));
+    }
+}
+
+/// Whether `nosniff` blocks nothing that loads without it: scripts and sheets of a wrong declared type (Fetch, "should
+/// response to request be blocked due to nosniff?"), and images that browsers recognise by their bytes.
+fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<'_>) -> bool {
+    let kind = mime::essence(fields.get("content-type").unwrap_or_default());
+    match destination {
+        _ if !(200..300).contains(&status) => true,
+        Destination::Script => mime::is_javascript(&kind),
+        Destination::Style => kind == "text/css",
+        Destination::Media => mime::is_media(&kind),
+        Destination::Other | Destination::Unknown => true,
+    }
+}
+
+/// Whether this may be a script or sheet with a wrong declared type that came from our http address, where browsers do
+/// not say what they want it for: `nosniff` would block it and its absence would be a hole, so it is not moved.
+fn is_mislabelled(moved: &Moved, status: u16, fields: &Fields<'_>) -> bool {
+    let kind = mime::essence(fields.get("content-type").unwrap_or_default());
+    let unclear = moved.destination == Destination::Unknown
+        && !(mime::is_javascript(&kind) || mime::is_media(&kind) || kind == "text/css");
+    let wrong_sheet = moved.destination == Destination::Style && kind != "text/css";
+    moved.scheme == Scheme::Http && status == 200 && (unclear || wrong_sheet)
+}
+
+fn status_of(fields: &Fields<'_>) -> u16 {
+    let status = fields.get(":status").and_then(|status| std::str::from_utf8(status).ok());
+    status.and_then(|status| status.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,53 @@
+//! Configuration bytes to [`Plan`]; refused with the core's message.
+
+use crate::counters::Counters;
+use crate::stream::Stream;
+use filter_host::body::{self, Buffer};
+use filter_host::log::{self, Level};
+use proxy_wasm::traits::{Context, HttpContext, RootContext};
+use proxy_wasm::types::ContextType;
+use std::rc::Rc;
+use url_rewriting::Plan;
+
+/// What all streams of a configuration share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plan: Rc<Plan>,
+    pub(crate) counters: Counters,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Root {
+    shared: Option<Rc<Shared>>,
+}
+
+impl Context for Root {}
+
+impl RootContext for Root {
+    fn on_configure(&mut self, size: usize) -> bool {
+        let read = body::read(Buffer::PluginConfiguration, size).map_err(|error| format!("unreadable: {error}"));
+        let plan = read.and_then(|json| Plan::from_json(&json).map_err(|error| error.to_string()));
+        match plan {
+            Ok(plan) => {
+                let (counters, missing) = Counters::define();
+                for name in missing {
+                    log::write(Level::Warn, &format!("url-rewrite: the proxy refused the metric {name}"));
+                }
+                self.shared = Some(Rc::new(Shared { plan, counters }));
+                true
+            }
+            Err(message) => {
+                log::write(Level::Error, &message);
+                false
+            }
+        }
+    }
+
+    fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
+        Some(Box::new(Stream::new(self.shared.clone())))
+    }
+
+    fn get_type(&self) -> Option<ContextType> {
+        Some(ContextType::HttpContext)
+    }
+}

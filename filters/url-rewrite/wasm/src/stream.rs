@@ -1,0 +1,164 @@
+//! One request and its response: each callback is one call into the core.
+
+use crate::root::Shared;
+use filter_host::body::{self, Buffer};
+use filter_host::headers::{self, Map};
+use filter_host::log::{self, Level};
+use filter_host::{HostError, reply};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+use std::rc::Rc;
+use url_rewriting::Rewriter;
+use url_rewriting::headers::{Edit, Reply, request, response};
+
+/// A stream. Without a configuration it lets everything pass.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    shared: Option<Rc<Shared>>,
+    visit: Option<request::Visit>,
+    page: Option<Page>,
+}
+
+/// A body that is being rewritten.
+#[derive(Debug)]
+struct Page {
+    rewriter: Rewriter,
+    /// Kept from chunk to chunk, so that a page costs one allocation of a chunk's size.
+    out: Vec<u8>,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+impl Stream {
+    pub(crate) fn new(shared: Option<Rc<Shared>>) -> Self {
+        Self { shared, visit: None, page: None }
+    }
+
+    fn request(&mut self, shared: &Shared) -> Result<Action, HostError> {
+        let pairs = headers::list(Map::Request)?;
+        let fields = pairs.iter().collect();
+        #[cfg(feature = "panic-for-tests")]
+        panic_for_tests(&fields);
+        match request::decide(&shared.plan, &fields) {
+            request::Decision::Forward { edits, visit } => {
+                apply(Map::Request, &edits)?;
+                self.visit = Some(visit);
+                Ok(Action::Continue)
+            }
+            request::Decision::Reply(reply) => send(shared, &reply),
+        }
+    }
+
+    fn response(&mut self, shared: &Shared, visit: &request::Visit) -> Result<Action, HostError> {
+        let pairs = headers::list(Map::Response)?;
+        let fields = pairs.iter().collect();
+        match response::decide(&shared.plan, visit, &fields) {
+            response::Decision::Pass { edits } => apply(Map::Response, &edits)?,
+            response::Decision::Rewrite { edits, body } => {
+                apply(Map::Response, &edits)?;
+                shared.counters.pages.add(1);
+                let rewriter = Rewriter::new(shared.plan.clone(), *body, None);
+                self.page = Some(Page { rewriter, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
+            }
+            response::Decision::Reply(reply) => return send(shared, &reply),
+        }
+        Ok(Action::Continue)
+    }
+}
+
+impl Context for Stream {}
+
+impl HttpContext for Stream {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        let Some(shared) = self.shared.clone() else { return Action::Continue };
+        self.request(&shared).unwrap_or_else(|error| refuse("request headers", error))
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        // No visit: the reply is ours or the proxy's own.
+        let (Some(shared), Some(visit)) = (self.shared.clone(), self.visit.take()) else { return Action::Continue };
+        self.response(&shared, &visit).unwrap_or_else(|error| refuse("response headers", error))
+    }
+
+    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+        let (Some(shared), Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
+        let outcome = page.pass(size, end_of_stream);
+        if end_of_stream || outcome.is_err() {
+            page.count(shared);
+            self.page = None;
+        }
+        if let Err(error) = outcome {
+            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; the rest is passed as it is"));
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        if let (Some(shared), Some(page)) = (&self.shared, self.page.take()) {
+            page.count(shared);
+            shared.counters.cut_by_trailers();
+        }
+        Action::Continue
+    }
+}
+
+impl Drop for Stream {
+    /// The client left mid-page: what was done still counts.
+    fn drop(&mut self) {
+        if let (Some(shared), Some(page)) = (&self.shared, &self.page) {
+            page.count(shared);
+        }
+    }
+}
+
+impl Page {
+    fn pass(&mut self, size: usize, end_of_stream: bool) -> Result<(), HostError> {
+        let chunk = body::read(Buffer::ResponseBody, size)?;
+        self.out.clear();
+        self.rewriter.write(&chunk, &mut self.out);
+        if end_of_stream {
+            self.rewriter.finish(&mut self.out);
+        }
+        self.bytes_in += chunk.len() as u64;
+        self.bytes_out += self.out.len() as u64;
+        if self.out == chunk { Ok(()) } else { body::replace(Buffer::ResponseBody, size, &self.out) }
+    }
+
+    fn count(&self, shared: &Shared) {
+        shared.counters.bytes_in.add(self.bytes_in);
+        shared.counters.bytes_out.add(self.bytes_out);
+        shared.counters.rewritten(&self.rewriter.tally(), self.rewriter.bail_out());
+    }
+}
+
+fn apply(map: Map, edits: &[Edit]) -> Result<(), HostError> {
+    for edit in edits {
+        match edit {
+            Edit::Set(name, value) => headers::set(map, name, value)?,
+            Edit::Add(name, value) => headers::add(map, name, value)?,
+            Edit::Remove(name) => headers::remove(map, name)?,
+        }
+    }
+    Ok(())
+}
+
+fn send(shared: &Shared, answer: &Reply) -> Result<Action, HostError> {
+    let fields: Vec<(&str, &[u8])> = answer.headers.iter().map(|(name, value)| (*name, value.as_slice())).collect();
+    reply::send(answer.status, "longhaul_url_rewrite", &fields, answer.body.as_bytes())?;
+    shared.counters.replied(answer.because);
+    Ok(Action::Pause)
+}
+
+/// A header that could not be edited may be a credential, or what keeps a page out of the proxy's origin: better no
+/// answer than that.
+fn refuse(phase: &str, error: HostError) -> Action {
+    log::write(Level::Error, &format!("url-rewrite: {phase}: {error}; answered 502"));
+    let sent = reply::send(502, "longhaul_url_rewrite_host_error", &[], b"");
+    if sent.is_ok() { Action::Pause } else { Action::Continue }
+}
+
+#[cfg(feature = "panic-for-tests")]
+#[allow(clippy::panic)] // its purpose
+fn panic_for_tests(fields: &url_rewriting::headers::Fields<'_>) {
+    assert!(fields.get("x-panic-for-tests").is_none(), "asked to panic by x-panic-for-tests");
+}

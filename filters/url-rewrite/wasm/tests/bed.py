@@ -1,0 +1,389 @@
+"""A real Envoy with the filter in it, and an origin that answers exactly as a test says.
+
+Everything is on loopback and on ports the kernel chose; what was started is stopped by its own handle.
+"""
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import socket
+import socketserver
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[4]
+DEADLINE_S = 20.0
+ENVOY_ARGUMENTS = ["--concurrency", "1", "--disable-hot-restart", "-l", "warning"]
+
+CONFIG = {
+    "targets": {"https": [], "http": ["198.51.100.12:8080"]},
+    "own": ["198.51.100.12:8080", "pep.example.net"],
+    "level": "safe",
+    "exclude": ["bank.example"],
+    "ports": [80, 443, 8080],
+}
+
+
+def artifact(variable: str, *candidates: str) -> Path | None:
+    """The file an environment variable names, else the first of the usual places that exists."""
+    named = os.environ.get(variable)
+    for candidate in [named] if named else [str(REPOSITORY / candidate) for candidate in candidates]:
+        if candidate and Path(candidate).exists():
+            return Path(candidate)
+    return None
+
+
+def envoy_and_filter() -> tuple[Path, Path]:
+    """Skips the test where one is missing; fails it there if nothing may be skipped."""
+    envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
+    wasm = artifact("LONGHAUL_URL_REWRITE_WASM", "target/dist/url_rewrite.wasm")
+    if envoy and wasm:
+        return envoy, wasm
+    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "url_rewrite.wasm (LONGHAUL_URL_REWRITE_WASM)"
+    reason = f"url-rewrite in Envoy: {missing} is not there; `make build` puts it into target/dist"
+    skips = os.environ.get("LONGHAUL_SKIPS")
+    if skips:
+        with open(skips, "a", encoding="utf-8") as file:
+            file.write(reason + "\n")
+    if os.environ.get("LONGHAUL_REQUIRE_ALL") == "1":
+        raise AssertionError(reason)
+    raise unittest.SkipTest(reason)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {DEADLINE_S} s in vain for {what}")
+        time.sleep(0.01)
+
+
+# ---------------------------------------------------------------------------------------------------------- origin
+
+
+@dataclass
+class Request:
+    """What arrived at the origin."""
+
+    line: str
+    headers: list[tuple[str, str]]
+
+    def get(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+
+@dataclass
+class Answer:
+    """What the origin sends: pieces of raw bytes, each at once, with pauses between them."""
+
+    pieces: list[bytes]
+    pause_s: float = 0.0
+    gates: list[threading.Event] = field(default_factory=list)
+
+
+class Origin:
+    """An HTTP/1.1 origin: one answer for every request, set by the test; keeps what arrived."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.answer = Answer([ok(b"")])
+        self.upgraded = threading.Event()
+        origin = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                with contextlib.suppress(ConnectionError):
+                    while origin.serve(self.rfile, self.wfile):
+                        pass
+
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+            allow_reuse_address = True
+            request_queue_size = 64
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def serve(self, reader, writer) -> bool:
+        line = reader.readline().decode("latin-1").strip()
+        if not line:
+            return False
+        headers: list[tuple[str, str]] = []
+        while (raw := reader.readline().decode("latin-1").strip()) != "":
+            name, _, value = raw.partition(":")
+            headers.append((name, value.strip()))
+        request = Request(line, headers)
+        body = int(request.get("content-length") or 0)
+        reader.read(body)
+        self.requests.append(request)
+        for index, piece in enumerate(self.answer.pieces):
+            if index and self.answer.pause_s:
+                time.sleep(self.answer.pause_s)
+            if index and index <= len(self.answer.gates):
+                self.answer.gates[index - 1].wait(DEADLINE_S)
+            writer.write(piece)
+            writer.flush()
+        if request.get("upgrade"):
+            # After the switch: an echo.
+            while data := reader.read1(4096):
+                writer.write(data)
+                writer.flush()
+            return False
+        return b"connection: close" not in self.answer.pieces[0].lower()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def head(status: str, *headers: str) -> bytes:
+    return "".join(f"{line}\r\n" for line in (f"HTTP/1.1 {status}", *headers, "")).encode("latin-1")
+
+
+def ok(body: bytes, *headers: str, kind: str = "text/html") -> bytes:
+    return head("200 OK", f"content-type: {kind}", f"content-length: {len(body)}", *headers) + body
+
+
+def chunked(pieces: list[bytes], *headers: str, kind: str = "text/html") -> list[bytes]:
+    """The head and then each piece as a chunk of its own, to be sent one by one."""
+    chunks = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces]
+    return [head("200 OK", f"content-type: {kind}", "transfer-encoding: chunked", *headers), *chunks, b"0\r\n\r\n"]
+
+
+# ----------------------------------------------------------------------------------------------------------- envoy
+
+
+@dataclass
+class Response:
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+    complete: bool = True
+
+    def get(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key.lower() == name]
+
+
+class Envoy:
+    """Envoy with the filter, one worker, in front of one origin."""
+
+    def __init__(self, origin: Origin, config: dict | str = CONFIG, wasm: Path | None = None) -> None:
+        envoy, shipped = envoy_and_filter()
+        self.folder = Path(tempfile.mkdtemp(prefix="longhaul-url-rewrite-"))
+        bootstrap = self.folder / "envoy.json"
+        bootstrap.write_text(json.dumps(self.bootstrap(origin.port, config, wasm or shipped)), encoding="utf-8")
+        self.log = self.folder / "envoy.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [envoy, "-c", bootstrap, "--admin-address-path", self.folder / "admin.txt", *ENVOY_ARGUMENTS],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+            )
+        try:
+            admin_file = self.folder / "admin.txt"
+            wait_for(lambda: self.exited() or (admin_file.exists() and ":" in admin_file.read_text()), "Envoy's admin")
+            if self.exited():
+                raise AssertionError(f"Envoy did not start:\n{self.log.read_text()[-3000:]}")
+            self.admin_port = int(admin_file.read_text().rsplit(":", 1)[1])
+            wait_for(lambda: self.admin("/ready").startswith("LIVE"), "Envoy to be ready")
+            self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.admin("/listeners")).group(1))
+        except BaseException:
+            self.close()
+            raise
+
+    def bootstrap(self, origin_port: int, config: dict | str, wasm: Path) -> dict:
+        def typed(kind: str, **rest: object) -> dict:
+            return {"@type": f"type.googleapis.com/{kind}", **rest}
+
+        def address(port: int) -> dict:
+            return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+
+        extensions = "envoy.extensions"
+        decompressor = f"{extensions}.filters.http.decompressor.v3.Decompressor"
+        filters = [
+            {
+                "name": "url-rewrite",
+                "typed_config": typed(
+                    f"{extensions}.filters.http.wasm.v3.Wasm",
+                    config={
+                        "name": "url-rewrite",
+                        "failure_policy": "FAIL_RELOAD",
+                        "reload_config": {"backoff": {"base_interval": "0.01s", "max_interval": "1s"}},
+                        "configuration": typed(
+                            "google.protobuf.StringValue",
+                            value=config if isinstance(config, str) else json.dumps(config),
+                        ),
+                        "vm_config": {
+                            "vm_id": "url-rewrite",
+                            "runtime": "envoy.wasm.runtime.v8",
+                            "code": {"local": {"filename": str(wasm)}},
+                        },
+                    },
+                ),
+            },
+            {
+                "name": "gunzip",
+                "typed_config": typed(
+                    decompressor,
+                    decompressor_library={
+                        "name": "gzip",
+                        "typed_config": typed(f"{extensions}.compression.gzip.decompressor.v3.Gzip", window_bits=15),
+                    },
+                ),
+            },
+            {"name": "router", "typed_config": typed(f"{extensions}.filters.http.router.v3.Router")},
+        ]
+        manager = typed(
+            f"{extensions}.filters.network.http_connection_manager.v3.HttpConnectionManager",
+            stat_prefix="test",
+            http_protocol_options={"accept_http_10": True, "enable_trailers": True},
+            upgrade_configs=[{"upgrade_type": "websocket"}],
+            route_config={
+                "virtual_hosts": [
+                    {
+                        "name": "all",
+                        "domains": ["*"],
+                        "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "origin", "timeout": "0s"}}],
+                    }
+                ]
+            },
+            http_filters=filters,
+        )
+        return {
+            "admin": {"address": address(0)},
+            "static_resources": {
+                "listeners": [
+                    {
+                        "name": "test",
+                        "address": address(0),
+                        "per_connection_buffer_limit_bytes": 32768,
+                        "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
+                    }
+                ],
+                "clusters": [
+                    {
+                        "name": "origin",
+                        "type": "STATIC",
+                        "per_connection_buffer_limit_bytes": 32768,
+                        "load_assignment": {
+                            "cluster_name": "origin",
+                            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address(origin_port)}}]}],
+                        },
+                        "typed_extension_protocol_options": {
+                            f"{extensions}.upstreams.http.v3.HttpProtocolOptions": typed(
+                                f"{extensions}.upstreams.http.v3.HttpProtocolOptions",
+                                explicit_http_config={"http_protocol_options": {"enable_trailers": True}},
+                            )
+                        },
+                    }
+                ],
+            },
+        }
+
+    def exited(self) -> bool:
+        return self.process.poll() is not None
+
+    def admin(self, path: str) -> str:
+        try:
+            with socket.create_connection(("127.0.0.1", self.admin_port), timeout=DEADLINE_S) as connection:
+                connection.sendall(f"GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n".encode())
+                return read_response(connection).body.decode()
+        except (ConnectionError, TimeoutError):
+            return ""
+
+    def metric(self, name: str) -> int:
+        found = re.search(rf"^wasmcustom\.longhaul_url_rewrite_{name}: (\d+)$", self.admin("/stats"), re.M)
+        return int(found.group(1)) if found else 0
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_S)
+
+    def get(self, host: str, path: str = "/", *headers: str, method: str = "GET", version: str = "1.1") -> Response:
+        with self.connect() as connection:
+            lines = [f"{method} {path} HTTP/{version}", f"host: {host}", "connection: close", *headers, "", ""]
+            connection.sendall("\r\n".join(lines).encode("latin-1"))
+            return read_response(connection, is_head=method == "HEAD")
+
+    def close(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_response(connection: socket.socket, is_head: bool = False) -> Response:
+    """One whole response; `complete` says whether it ended as it announced."""
+    raw = b""
+    while b"\r\n\r\n" not in raw:
+        piece = connection.recv(65536)
+        if not piece:
+            return Response(0, [], raw, complete=False)
+        raw += piece
+    start, _, rest = raw.partition(b"\r\n\r\n")
+    first, *lines = start.decode("latin-1").split("\r\n")
+    headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+    response = Response(int(first.split()[1]), headers, b"")
+    if is_head or response.status in (101, 204, 304):
+        response.body = rest
+        return response
+    with contextlib.suppress(ConnectionError):
+        while piece := connection.recv(65536):
+            rest += piece
+            if response.get("content-length") and len(rest) >= int(response.get("content-length")):
+                break
+            if response.get("transfer-encoding") == "chunked" and rest.endswith(b"0\r\n\r\n"):
+                break
+    if response.get("transfer-encoding") == "chunked":
+        response.body, response.complete = unchunk(rest)
+    else:
+        response.body = rest
+        announced = response.get("content-length")
+        response.complete = announced is None or len(rest) == int(announced)
+    return response
+
+
+def unchunk(raw: bytes) -> tuple[bytes, bool]:
+    body = b""
+    while True:
+        size, found, raw = raw.partition(b"\r\n")
+        if not found:
+            return body, False
+        length = int(size, 16)
+        if length == 0:
+            return body, True
+        if len(raw) < length + 2:
+            return body + raw[:length], False
+        body, raw = body + raw[:length], raw[length + 2 :]
+
+
+def arrivals(connection: socket.socket, pieces: int) -> Iterator[bytes]:
+    """Decoded chunks as they arrive, without waiting for the next."""
+    reader = connection.makefile("rb")
+    while reader.readline() not in (b"\r\n", b""):
+        pass
+    for _ in range(pieces):
+        size = int(reader.readline().strip() or b"0", 16)
+        yield reader.read(size)
+        reader.readline()
+
+
+def is_quiet(connection: socket.socket, for_s: float) -> bool:
+    """Whether nothing can be read for a while."""
+    return not select.select([connection], [], [], for_s)[0]
