@@ -1,0 +1,97 @@
+//! The template engine, set so that a slip in a template is an error and never a silent gap in a security rule.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use serde::Serialize;
+
+/// Rendering failed: a template and the program do not fit together.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// A template names something it is not given, or is malformed.
+    #[error("internal fault in a built-in template: {0:#}")]
+    Template(#[from] minijinja::Error),
+    /// The filter's configuration could not be written as JSON.
+    #[error("internal fault: the filter's configuration cannot be written: {0}")]
+    FilterConfig(#[from] serde_json::Error),
+}
+
+/// Every template, by the name others include it by.
+const TEMPLATES: &[(&str, &str)] = &[
+    ("bootstrap.yaml", include_str!("../../templates/bootstrap.yaml.j2")),
+    ("cds.yaml", include_str!("../../templates/cds.yaml.j2")),
+    ("ecds_url_rewrite.yaml", include_str!("../../templates/ecds_url_rewrite.yaml.j2")),
+    ("lds.yaml", include_str!("../../templates/lds.yaml.j2")),
+    ("rds_edge.yaml", include_str!("../../templates/rds_edge.yaml.j2")),
+    ("rds_inner.yaml", include_str!("../../templates/rds_inner.yaml.j2")),
+    ("rds_tunnel.yaml", include_str!("../../templates/rds_tunnel.yaml.j2")),
+    ("sds.yaml", include_str!("../../templates/sds.yaml.j2")),
+    ("part/access_log.yaml", include_str!("../../templates/part/access_log.yaml.j2")),
+    ("part/dns_cache.yaml", include_str!("../../templates/part/dns_cache.yaml.j2")),
+    ("part/edge_http.yaml", include_str!("../../templates/part/edge_http.yaml.j2")),
+    ("part/edge_filters.yaml", include_str!("../../templates/part/edge_filters.yaml.j2")),
+    ("part/edge_replies.yaml", include_str!("../../templates/part/edge_replies.yaml.j2")),
+    ("part/guard.yaml", include_str!("../../templates/part/guard.yaml.j2")),
+    ("part/inner_filters.yaml", include_str!("../../templates/part/inner_filters.yaml.j2")),
+    ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
+    ("part/resolve_and_guard.yaml", include_str!("../../templates/part/resolve_and_guard.yaml.j2")),
+    ("part/resolver.yaml", include_str!("../../templates/part/resolver.yaml.j2")),
+    ("part/socket_options.yaml", include_str!("../../templates/part/socket_options.yaml.j2")),
+];
+
+pub(super) struct Engine {
+    environment: Environment<'static>,
+}
+
+impl Engine {
+    pub(super) fn new() -> Result<Self, RenderError> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // By its name a template of YAML would be escaped as JSON; what needs quoting says `| yaml` here.
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        let syntax =
+            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
+        environment.set_syntax(syntax);
+        environment.add_filter("yaml", quoted);
+        environment.add_filter("nest", nested);
+        for (name, source) in TEMPLATES {
+            environment.add_template(name, source)?;
+        }
+        Ok(Self { environment })
+    }
+
+    pub(super) fn render(&self, template: &str, view: &impl Serialize) -> Result<String, RenderError> {
+        Ok(self.environment.get_template(template)?.render(context! { v => Value::from(Serde(view)) })?)
+    }
+
+    /// As [`Self::render`], with one more value by the name `key`.
+    pub(super) fn render_with(
+        &self,
+        template: &str,
+        view: &impl Serialize,
+        key: &'static str,
+        value: &impl Serialize,
+    ) -> Result<String, RenderError> {
+        let both = Value::from_pairs([("v", Value::from(Serde(view))), (key, Value::from(Serde(value)))]);
+        Ok(self.environment.get_template(template)?.render(both)?)
+    }
+}
+
+/// A string as a double-quoted YAML scalar. JSON's strings are YAML's: nothing in a path or a name ends the scalar.
+fn quoted(text: &str) -> Result<String, minijinja::Error> {
+    serde_json::to_string(text)
+        .map_err(|e| minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "cannot be quoted").with_source(e))
+}
+
+/// A block moved `columns` to the right, ending with one line break: what stands below a key.
+fn nested(block: &str, columns: usize) -> String {
+    let mut out = String::with_capacity(block.len() * 2);
+    for line in block.trim_end().lines() {
+        if !line.is_empty() {
+            out.extend(std::iter::repeat_n(' ', columns));
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    out
+}

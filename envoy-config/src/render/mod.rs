@@ -1,0 +1,59 @@
+//! Checked settings to the files Envoy and CoreDNS run: pure, so that every line can be reviewed and tested before
+//! anything is started.
+//!
+//! Envoy is configured from files alone (filesystem xDS). What an operator edits often lives in its own file, so that a
+//! change of it leaves the listeners byte-identical and cuts nobody's connection:
+//!
+//! | file | holds | changes with |
+//! |---|---|---|
+//! | `bootstrap.yaml` | admin, overload manager, metric labels | limits, admin address: needs a restart |
+//! | `lds.yaml` | listeners, filter chains | addresses, certificates' names, transport, compression, cache |
+//! | `cds.yaml` | clusters | `upstream`, transport |
+//! | `rds/*.yaml` | routes | `upstream.map` |
+//! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, a new `.wasm` |
+//! | `sds/*.yaml` | certificates | certificates |
+//!
+//! The module has no opinion on processes: who writes the tree, in which order and when, is `run`.
+
+mod artifacts;
+mod corefile;
+mod engine;
+mod guard;
+mod tree;
+mod view;
+
+pub use artifacts::{AccessLog, Artifacts, WasmModule};
+pub use corefile::{CorefileContext, corefile};
+pub use engine::RenderError;
+pub use tree::{ModuleCopy, RenderedTree};
+
+use crate::config::Settings;
+use crate::derive::Derived;
+use engine::Engine;
+use view::View;
+
+/// Renders every file of one configuration. No I/O: the same arguments give the same bytes.
+///
+/// # Errors
+/// A template that does not fit what it is given: a fault of this program, never of the operator's file.
+pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<RenderedTree, RenderError> {
+    let view = View::new(settings, derived, artifacts)?;
+    let engine = Engine::new()?;
+    let mut tree = RenderedTree::default();
+    for certificate in &view.certificates {
+        tree.put(certificate.file.clone(), engine.render_with("sds.yaml", &view, "certificate", certificate)?);
+    }
+    tree.put("cds.yaml", engine.render("cds.yaml", &view)?);
+    for edge in &view.edges {
+        tree.put(format!("rds/{}.yaml", edge.name), engine.render_with("rds_edge.yaml", &view, "edge", edge)?);
+    }
+    tree.put("rds/inner.yaml", engine.render("rds_inner.yaml", &view)?);
+    tree.put("rds/tunnel.yaml", engine.render("rds_tunnel.yaml", &view)?);
+    if let (Some(filter), Some(module)) = (&view.url_rewrite, &artifacts.url_rewrite) {
+        tree.put("ecds/url-rewrite.yaml", engine.render("ecds_url_rewrite.yaml", &view)?);
+        tree.copy(ModuleCopy { from: module.path.clone(), to: filter.module_file.clone() });
+    }
+    tree.put("lds.yaml", engine.render("lds.yaml", &view)?);
+    tree.put("bootstrap.yaml", engine.render("bootstrap.yaml", &view)?);
+    Ok(tree)
+}

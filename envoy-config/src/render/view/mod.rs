@@ -1,0 +1,192 @@
+//! What the templates see: plain values, already decided, so that a template only places them.
+
+mod rewrite;
+mod tls;
+mod transport;
+mod upstream;
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::artifacts::{AccessLog, Artifacts};
+use super::engine::RenderError;
+use super::guard::Guard;
+use crate::config::{Cache, Intercept, Settings};
+use crate::derive::Derived;
+use rewrite::UrlRewrite;
+use tls::{Certificate, TlsListener};
+use transport::Transport;
+use upstream::Mapped;
+
+/// Everything a template may name, as `v`.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    root: String,
+    state: String,
+    /// What our requests carry in `CDN-Loop`, so that one that comes back is known: the same for every restart of this
+    /// box, and another for the next box.
+    cdn_id: String,
+    admin: Socket,
+    http: Socket,
+    /// Client packets for other addresses reach our listeners: the original destination can be asked for.
+    intercepts: bool,
+    /// The listeners' sockets accept foreign destination addresses as their own (TPROXY).
+    transparent: bool,
+    tls: Option<TlsListener>,
+    pub(super) edges: Vec<Edge>,
+    pub(super) certificates: Vec<Certificate>,
+    transport: Transport,
+    max_connections: u32,
+    heap_bytes: u64,
+    compress: Compress,
+    cache: Option<DiskCache>,
+    guard: Guard,
+    resolvers: Vec<Socket>,
+    dns_cache: String,
+    mapped: Vec<Mapped>,
+    trusted_ca: String,
+    access_log: Option<LogTarget>,
+    /// Media types worth compressing.
+    compressible: &'static str,
+    /// `Content-Type` of what is unpacked before it goes on, by the coding it came in.
+    unpack_gzip: String,
+    unpack_br: String,
+    capabilities: &'static [&'static str],
+    pub(super) url_rewrite: Option<UrlRewrite>,
+}
+
+/// An address and port in the two fields Envoy wants.
+#[derive(Debug, Serialize)]
+struct Socket {
+    address: String,
+    port: u16,
+}
+
+/// The outer hop of one listener: one route table each, because the scheme of the request is known by the listener alone.
+#[derive(Debug, Serialize)]
+pub(super) struct Edge {
+    pub(super) name: &'static str,
+    scheme: &'static str,
+}
+
+/// Compression toward clients: quality and level, or nothing.
+#[derive(Debug, Serialize)]
+struct Compress {
+    brotli: Option<u8>,
+    gzip: Option<u8>,
+}
+
+/// Envoy's cache on disk.
+#[derive(Debug, Serialize)]
+struct DiskCache {
+    dir: String,
+    max_bytes: u64,
+    max_entries: u64,
+    max_object_bytes: u64,
+}
+
+/// An access log: `file` is empty for stderr.
+#[derive(Debug, Serialize)]
+struct LogTarget {
+    file: Option<String>,
+}
+
+/// Media types that shrink. Images, video, woff and archives are packed already.
+const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ecmascript|json|xml|wasm|graphql|x-ndjson\
+|vnd\\.ms-fontobject|x-font-(ttf|otf)|font-sfnt|.+\\+(json|xml))|font/(ttf|otf|sfnt|collection)\
+|image/(svg\\+xml|bmp|x-icon|vnd\\.microsoft\\.icon))";
+/// Media types the filter rewrites.
+const REWRITTEN: &str = "(?i)(text/html|application/xhtml\\+xml|text/css)";
+
+/// The mean web object is some tens of kilobytes; an entry costs memory, so their number is bounded too.
+const CACHE_BYTES_PER_ENTRY: u64 = 16 << 10;
+/// One object may take this part of the cache at most, so that one download does not empty it.
+const CACHE_OBJECT_SHARE: u64 = 16;
+/// Envoy with its filters, before any connection.
+const HEAP_BASE_BYTES: u64 = 512 << 20;
+/// A connection at work: buffers on both hops, stream and parser state.
+const HEAP_PER_CONNECTION_BYTES: u64 = 64 << 10;
+
+impl View {
+    pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
+        let certificates = tls::certificates(settings);
+        let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
+        let mut edges = vec![Edge { name: "edge_http", scheme: "http" }];
+        if tls.is_some() {
+            edges.push(Edge { name: "edge_tls", scheme: "https" });
+        }
+        let connections = u64::from(settings.limits.connections);
+        Ok(Self {
+            root: artifacts.root.display().to_string(),
+            state: artifacts.state.display().to_string(),
+            cdn_id: cdn_id(settings),
+            admin: settings.listen.admin.into(),
+            http: settings.listen.http.into(),
+            intercepts: settings.listen.intercept != Intercept::None,
+            transparent: settings.listen.intercept == Intercept::Tproxy,
+            tls,
+            edges,
+            certificates,
+            transport: Transport::new(settings, derived),
+            max_connections: settings.limits.connections,
+            heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
+            compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
+            cache: disk_cache(&settings.cache),
+            guard: Guard::new(settings, &artifacts.local_addresses),
+            resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
+            dns_cache: upstream::dns_cache_name(settings),
+            mapped: upstream::mapped(settings),
+            trusted_ca: artifacts.trusted_ca.display().to_string(),
+            access_log: match &artifacts.access_log {
+                AccessLog::Off => None,
+                AccessLog::Stderr => Some(LogTarget { file: None }),
+                AccessLog::File(path) => Some(LogTarget { file: Some(path.display().to_string()) }),
+            },
+            compressible: COMPRESSIBLE,
+            unpack_gzip: content_type(if settings.compress.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
+            unpack_br: content_type(REWRITTEN),
+            capabilities: rewrite::CAPABILITIES,
+            url_rewrite: artifacts
+                .url_rewrite
+                .as_ref()
+                .map(|module| UrlRewrite::new(settings, derived, &artifacts.root, module))
+                .transpose()?,
+        })
+    }
+}
+
+impl From<SocketAddr> for Socket {
+    fn from(socket: SocketAddr) -> Self {
+        Self { address: socket.ip().to_string(), port: socket.port() }
+    }
+}
+
+/// A media type as it stands in a `Content-Type` header.
+fn content_type(media_types: &str) -> String {
+    format!("\\s*{media_types}\\s*(;.*)?")
+}
+
+fn disk_cache(cache: &Cache) -> Option<DiskCache> {
+    match cache {
+        Cache::Off | Cache::Parent(_) => None,
+        Cache::Disk { dir, size } => Some(DiskCache {
+            dir: dir.display().to_string(),
+            max_bytes: size.0,
+            max_entries: (size.0 / CACHE_BYTES_PER_ENTRY).max(64),
+            max_object_bytes: size.0 / CACHE_OBJECT_SHARE,
+        }),
+    }
+}
+
+/// A token of RFC 8586 made from what tells this box from others and says nothing about it.
+fn cdn_id(settings: &Settings) -> String {
+    let listen = &settings.listen;
+    format!("longhaul-{}", short_hash(&format!("{:?} {} {:?}", settings.proxy, listen.http, listen.tls)))
+}
+
+/// Twelve hex digits of a SHA-256: for names that must change with what they name.
+fn short_hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,109 @@
+//! Transport values as Envoy writes them, each with the comment that says where it came from.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::Serialize;
+
+use crate::config::Settings;
+use crate::derive::{CongestionControl, Derived, Value};
+
+/// A value and the comment beside it.
+#[derive(Debug, Serialize)]
+pub(super) struct Commented<T> {
+    value: T,
+    comment: String,
+}
+
+/// Durations are Envoy's (`1.5s`), sizes bytes.
+#[derive(Debug, Serialize)]
+pub(super) struct Transport {
+    /// Base64 of the kernel's name for it, as a socket option's value; none: the host's default.
+    congestion_control: Option<Commented<String>>,
+    notsent_lowat: Commented<u64>,
+    user_timeout_ms: Commented<u64>,
+    keepalive_idle_s: Commented<u64>,
+    keepalive_interval_s: Commented<u64>,
+    keepalive_probes: Commented<u32>,
+    client_idle_timeout: Commented<String>,
+    upstream_idle_timeout: Commented<String>,
+    stream_idle_timeout: Commented<String>,
+    handshake_timeout: Commented<String>,
+    request_headers_timeout: Commented<String>,
+    delayed_close_timeout: Commented<String>,
+    stream_window: Commented<u64>,
+    connection_window: Commented<u64>,
+    concurrent_streams: Commented<u32>,
+    connection_buffer: Commented<u64>,
+    upstream_connections: Commented<u32>,
+    header_kib: Commented<u64>,
+}
+
+/// Envoy's bounds for HTTP/2 windows (RFC 9113 section 6.9.1 above, Envoy's own below).
+const HTTP2_WINDOW_BYTES: std::ops::RangeInclusive<u64> = 65_535..=2_147_483_647;
+/// The largest header block Envoy can be told to accept.
+const MAX_HEADER_KIB: u64 = 8192;
+
+impl Transport {
+    pub(super) fn new(settings: &Settings, d: &Derived) -> Self {
+        let link = &settings.link;
+        let header = settings.limits.header;
+        let headers_cross = link.up.time_for(header.0);
+        Self {
+            congestion_control: match &d.congestion_control.value {
+                CongestionControl::HostDefault => None,
+                CongestionControl::Named(name) => Some(Commented {
+                    value: BASE64_STANDARD.encode(name),
+                    comment: format!("{name}: {}", d.congestion_control.comment()),
+                }),
+            },
+            notsent_lowat: commented(&d.notsent_lowat, |bytes| bytes.0),
+            user_timeout_ms: commented(&d.user_timeout, |time| millis(*time)),
+            keepalive_idle_s: commented(&d.keepalive_idle, |time| time.as_secs().max(1)),
+            keepalive_interval_s: commented(&d.keepalive_interval, |time| time.as_secs().max(1)),
+            keepalive_probes: commented(&d.keepalive_probes, |count| *count),
+            client_idle_timeout: commented(&d.client_idle_timeout, |time| envoy(*time)),
+            upstream_idle_timeout: commented(&d.upstream_idle_timeout, |time| envoy(*time)),
+            stream_idle_timeout: commented(&d.stream_idle_timeout, |time| envoy(*time)),
+            handshake_timeout: commented(&d.handshake_timeout, |time| envoy(*time)),
+            request_headers_timeout: Commented {
+                value: envoy(d.handshake_timeout.value + headers_cross),
+                comment: format!("handshake_timeout + limits.header_bytes {header} at {}", link.up),
+            },
+            delayed_close_timeout: Commented {
+                value: envoy(Duration::from_secs(1) + link.rtt * 4),
+                comment: "1 s + 4 x RTT: the last bytes are acknowledged before the socket goes".to_owned(),
+            },
+            stream_window: commented(&d.stream_window, |bytes| http2_window(bytes.0)),
+            connection_window: commented(&d.connection_window, |bytes| http2_window(bytes.0)),
+            concurrent_streams: commented(&d.concurrent_streams, |count| *count),
+            connection_buffer: commented(&d.connection_buffer, |bytes| bytes.0),
+            upstream_connections: commented(&d.upstream_connections, |count| *count),
+            header_kib: Commented {
+                value: header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB),
+                comment: format!("limits.header_bytes {header}"),
+            },
+        }
+    }
+}
+
+fn commented<T, U>(value: &Value<T>, envoy: impl Fn(&T) -> U) -> Commented<U> {
+    Commented { value: envoy(&value.value), comment: value.comment() }
+}
+
+fn http2_window(bytes: u64) -> u64 {
+    bytes.clamp(*HTTP2_WINDOW_BYTES.start(), *HTTP2_WINDOW_BYTES.end())
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A duration as Envoy's YAML has it, to the millisecond.
+fn envoy(time: Duration) -> String {
+    match (time.as_secs(), time.subsec_millis()) {
+        (seconds, 0) => format!("{seconds}s"),
+        (seconds, millis) => format!("{seconds}.{millis:03}s"),
+    }
+}

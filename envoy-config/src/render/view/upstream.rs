@@ -1,0 +1,37 @@
+//! Origins: those on the map, and the resolver cache for the rest.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::Serialize;
+
+use super::{Socket, short_hash};
+use crate::config::Settings;
+
+/// The names of `upstream.map` that are reached at one address: one cluster for http and one for https.
+#[derive(Debug, Serialize)]
+pub(super) struct Mapped {
+    id: String,
+    socket: Socket,
+    names: Vec<String>,
+}
+
+pub(super) fn mapped(settings: &Settings) -> Vec<Mapped> {
+    let mut by_socket: BTreeMap<SocketAddr, Vec<String>> = BTreeMap::new();
+    for (name, socket) in &settings.upstream.map {
+        by_socket.entry(*socket).or_default().push(name.to_string());
+    }
+    let one = |(socket, names): (SocketAddr, Vec<String>)| Mapped {
+        // Colons in a name would become levels of Envoy's statistics.
+        id: format!("{}_{}", socket.ip().to_string().replace(':', "-"), socket.port()),
+        socket: socket.into(),
+        names,
+    };
+    by_socket.into_iter().map(one).collect()
+}
+
+/// Envoy refuses a resolver cache whose settings differ from those of a live one of the same name, so other settings
+/// have another name.
+pub(super) fn dns_cache_name(settings: &Settings) -> String {
+    format!("origins_{}", short_hash(&format!("{:?}", settings.upstream.resolvers)))
+}
