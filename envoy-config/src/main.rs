@@ -1,2 +1,7 @@
-//! The longhaul command: longhaul.yaml to Envoy and CoreDNS configuration, checked, rendered, run, explained.
-fn main() {}
+//! The longhaul command. Everything it does is in the library; see `longhaul --help`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    longhaul::cli::main()
+}

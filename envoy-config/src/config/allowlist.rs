@@ -4,6 +4,7 @@
 //! anything is started, and not found later in a log.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use super::names::{HostName, NameError};
 
@@ -32,7 +33,7 @@ pub struct ListError {
 }
 
 /// A list that says nothing steers nothing, which is rarely meant; one that means it carries this comment.
-const ALLOW_EMPTY: &str = "#allow-empty";
+const ALLOW_EMPTY: &str = "allow-empty";
 
 /// How many bad lines of one file are worth showing: the first few tell what kind of file it is.
 const MAX_ERRORS: usize = 5;
@@ -69,20 +70,46 @@ pub struct ListSummary {
     pub may_be_empty: bool,
 }
 
+/// How a list is written; the DNS server tells formats by the first line that says anything, and so does this.
+#[derive(Clone, Copy, PartialEq)]
+enum Format {
+    /// One entry a line.
+    Plain,
+    /// As /etc/hosts: an address, which is ignored, and names.
+    Hosts,
+    /// A response policy zone; only the DNS server reads these.
+    Zone,
+}
+
+impl Format {
+    fn of(entry: &str) -> Self {
+        match entry.split_once(char::is_whitespace) {
+            None => Self::Plain,
+            Some((first, _)) if first.parse::<IpAddr>().is_ok() => Self::Hosts,
+            Some(_) => Self::Zone,
+        }
+    }
+}
+
 /// Checks every line; at most a handful of errors are returned.
 pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     let mut summary = ListSummary { names: 0, may_be_empty: false };
     let mut errors = Vec::new();
+    let mut format = None;
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let compact: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-        summary.may_be_empty |= compact == ALLOW_EMPTY;
-        let content = line.split('#').next().unwrap_or_default();
+        let (content, comment) = line.split_once('#').unwrap_or((line, ""));
+        summary.may_be_empty |= comment.trim() == ALLOW_EMPTY;
         let entry = content.trim();
-        if entry.is_empty() {
+        if entry.is_empty() || (format.is_none() && entry.starts_with(';')) {
             continue;
         }
-        match NamePattern::parse(entry) {
-            Ok(_) => summary.names += 1,
+        let read = match format.get_or_insert_with(|| Format::of(entry)) {
+            Format::Zone => return Ok(ListSummary { names: 1, may_be_empty: true }),
+            Format::Plain => NamePattern::parse(entry).map(|_| 1),
+            Format::Hosts => hosts_line(entry),
+        };
+        match read {
+            Ok(names) => summary.names += names,
             Err(error) => {
                 let column = content.chars().take_while(|c| c.is_whitespace()).count() + 1;
                 errors.push(ListError { line: index + 1, column, entry: entry.to_owned(), error });
@@ -93,6 +120,16 @@ pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
         }
     }
     if errors.is_empty() { Ok(summary) } else { Err(errors) }
+}
+
+/// Names of one line; those without a dot are the machine's own and never meant.
+fn hosts_line(entry: &str) -> Result<usize, NameError> {
+    let mut names = 0;
+    for name in entry.split_whitespace().skip(1).filter(|name| name.contains('.') && *name != "0.0.0.0") {
+        HostName::parse(name)?;
+        names += 1;
+    }
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -116,6 +153,12 @@ mod tests {
     fn a_file_that_is_no_list_does_not_give_a_thousand_errors() {
         let text = "<html>\n".repeat(1000);
         assert_eq!(check(&text).unwrap_err().len(), MAX_ERRORS);
+    }
+
+    #[test]
+    fn a_hosts_file_is_read_for_its_names() {
+        assert_eq!(check("127.0.0.1 localhost\n0.0.0.0 ads.example ads.example.net\n").map(|list| list.names), Ok(2));
+        assert_eq!(check("0.0.0.0 ads.example\n0.0.0.0 ads..example\n").unwrap_err()[0].line, 2);
     }
 
     #[test]

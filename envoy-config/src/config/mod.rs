@@ -1,11 +1,20 @@
 //! `longhaul.yaml`: as written, then checked and immutable.
 //!
-//! Text becomes nodes with positions ([`yaml`]); nodes are read section by section ([`read`]) into [`Settings`], and
-//! everything that is wrong is collected ([`diagnostic`]) so that an operator sees all of it at once.
+//! Text becomes nodes with places (`yaml`); nodes are read group by group (`read`, with `reader` for the kinds of value)
+//! into [`Settings`]; what does not go together is found last (`contradictions`). Everything that is wrong is collected
+//! ([`diagnostic`]), so that an operator sees all of it at once.
 
 pub mod allowlist;
+mod contradictions;
+pub mod diagnostic;
+mod load;
 pub mod names;
+mod read;
+mod reader;
 mod settings;
 pub mod units;
+mod yaml;
 
+pub use load::{LoadError, Loaded, load, load_text};
+pub use names::{Host, HostName, HostPort};
 pub use settings::*;

@@ -32,7 +32,7 @@ pub enum NameError {
     Empty,
     /// More than 253 bytes, or a label of more than 63.
     TooLong,
-    /// A character, an empty label, or a hyphen where none may be.
+    /// A character that names do not have, or an empty label.
     Malformed,
     /// Digits and dots: an address, or half of one.
     Address,
@@ -86,13 +86,9 @@ impl HostName {
     }
 }
 
-/// Letters, digits, hyphens (not at an end) and the underscore that real host names carry.
+/// Letters, digits, hyphens and underscores in any place: names with a hyphen at an end are in use and resolve.
 fn label_is_well_formed(label: &str) -> bool {
-    let bytes = label.as_bytes();
-    !bytes.is_empty()
-        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
-        && bytes.first() != Some(&b'-')
-        && bytes.last() != Some(&b'-')
+    !label.is_empty() && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
 }
 
 impl Host {
@@ -163,6 +159,7 @@ mod tests {
         assert_eq!(HostName::parse("WWW.Example.ORG.").unwrap().as_str(), "www.example.org");
         assert_eq!(HostName::parse("bücher.example").unwrap().as_str(), "xn--bcher-kva.example");
         assert_eq!(HostName::parse("_dmarc.example.org").unwrap().as_str(), "_dmarc.example.org");
+        assert_eq!(HostName::parse("-a-.example.org").unwrap().as_str(), "-a-.example.org");
     }
 
     #[test]
@@ -172,7 +169,6 @@ mod tests {
             ("", NameError::Empty),
             (".", NameError::Empty),
             ("a..b", NameError::Malformed),
-            ("-a.example", NameError::Malformed),
             ("a b.example", NameError::Malformed),
             ("http://example.org", NameError::Malformed),
             ("*.example.org", NameError::Malformed),

@@ -52,25 +52,27 @@ const RATE_UNITS: &[Unit] = &[
     Unit { suffix: "kbit", factor: 1_000 },
     Unit { suffix: "bit", factor: 1 },
 ];
-const BYTE_UNITS: &[Unit] = &[
+const BINARY_UNITS: &[Unit] = &[
     Unit { suffix: "tib", factor: 1 << 40 },
     Unit { suffix: "gib", factor: 1 << 30 },
     Unit { suffix: "mib", factor: 1 << 20 },
     Unit { suffix: "kib", factor: 1 << 10 },
+    Unit { suffix: "b", factor: 1 },
+];
+const DECIMAL_UNITS: &[Unit] = &[
     Unit { suffix: "tb", factor: 1_000_000_000_000 },
     Unit { suffix: "gb", factor: 1_000_000_000 },
     Unit { suffix: "mb", factor: 1_000_000 },
     Unit { suffix: "kb", factor: 1_000 },
     Unit { suffix: "b", factor: 1 },
 ];
-const MICROS_UNITS: &[Unit] = &[
-    Unit { suffix: "ms", factor: 1_000 },
-    Unit { suffix: "us", factor: 1 },
-    Unit { suffix: "s", factor: 1_000_000 },
-    Unit { suffix: "m", factor: 60_000_000 },
-    Unit { suffix: "h", factor: 3_600_000_000 },
+const LONG_UNITS: &[Unit] = &[
     Unit { suffix: "d", factor: 86_400_000_000 },
+    Unit { suffix: "h", factor: 3_600_000_000 },
+    Unit { suffix: "m", factor: 60_000_000 },
 ];
+const SHORT_UNITS: &[Unit] =
+    &[Unit { suffix: "s", factor: 1_000_000 }, Unit { suffix: "ms", factor: 1_000 }, Unit { suffix: "us", factor: 1 }];
 
 /// Why a quantity was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,20 +100,20 @@ impl fmt::Display for UnitError {
 
 /// `600ms`, `1.5s`, `1h`, `1d`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    parse(text, MICROS_UNITS).map(Duration::from_micros)
+    parse(text, &[SHORT_UNITS, LONG_UNITS]).map(Duration::from_micros)
 }
 
 /// `20mbit`, `0.5mbit`, `78kbit`.
 pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
-    parse(text, RATE_UNITS).map(Rate::from_bits_per_second)
+    parse(text, &[RATE_UNITS]).map(Rate::from_bits_per_second)
 }
 
 /// `256kib`, `1gib`, `100mb`.
 pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
-    parse(text, BYTE_UNITS).map(Bytes)
+    parse(text, &[BINARY_UNITS, DECIMAL_UNITS]).map(Bytes)
 }
 
-fn parse(text: &str, units: &[Unit]) -> Result<u64, UnitError> {
+fn parse(text: &str, units: &[&[Unit]]) -> Result<u64, UnitError> {
     let lower = text.trim().to_ascii_lowercase();
     let end = lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(lower.len());
     let (number, suffix) = lower.split_at(end);
@@ -122,7 +124,7 @@ fn parse(text: &str, units: &[Unit]) -> Result<u64, UnitError> {
     if suffix.is_empty() {
         return Err(UnitError::NoUnit);
     }
-    let unit = units.iter().find(|unit| unit.suffix == suffix).ok_or(UnitError::UnknownUnit)?;
+    let unit = units.iter().copied().flatten().find(|unit| unit.suffix == suffix).ok_or(UnitError::UnknownUnit)?;
     decimal(number, unit.factor)
 }
 
@@ -147,47 +149,65 @@ fn decimal(number: &str, factor: u64) -> Result<u64, UnitError> {
     Ok(value)
 }
 
-/// The largest unit that leaves at most three decimals, for a person to read.
-fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
-    for (factor, suffix) in units {
-        if value >= *factor {
-            let thousandths = u128::from(value) * 1_000 / u128::from(*factor);
-            let (whole, rest) = (thousandths / 1_000, thousandths % 1_000);
-            return match rest {
-                0 => write!(f, "{whole}{suffix}"),
-                _ => write!(f, "{whole}.{}{suffix}", format!("{rest:03}").trim_end_matches('0')),
-            };
+/// `value` in one unit, with at most three decimals.
+struct Scaled {
+    whole: u64,
+    thousandths: u64,
+    suffix: &'static str,
+    exact: bool,
+}
+
+impl Scaled {
+    /// In the largest of `units` that is not more than `value`.
+    fn of(value: u64, units: &[Unit]) -> Self {
+        let unit = units.iter().find(|unit| value >= unit.factor).or(units.last());
+        let (factor, suffix) = unit.map_or((1, ""), |unit| (unit.factor, unit.suffix));
+        let scaled = u128::from(value) * 1_000;
+        let thousandths = scaled / u128::from(factor);
+        Self {
+            whole: u64::try_from(thousandths / 1_000).unwrap_or(u64::MAX),
+            thousandths: u64::try_from(thousandths % 1_000).unwrap_or_default(),
+            suffix,
+            exact: scaled % u128::from(factor) == 0,
         }
     }
-    let smallest = units.last().map_or("", |(_, suffix)| suffix);
-    write!(f, "{value}{smallest}")
+}
+
+impl fmt::Display for Scaled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.thousandths {
+            0 => write!(f, "{}{}", self.whole, self.suffix),
+            rest => write!(f, "{}.{}{}", self.whole, format!("{rest:03}").trim_end_matches('0'), self.suffix),
+        }
+    }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.bits_per_second, &[(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit"), (1, "bit")])
+        Scaled::of(self.bits_per_second, RATE_UNITS).fmt(f)
     }
 }
 
 impl fmt::Display for Bytes {
+    /// In binary units where they are exact, as buffers are sized; in decimal ones else, as links are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, &[(1 << 40, "tib"), (1 << 30, "gib"), (1 << 20, "mib"), (1 << 10, "kib"), (1, "b")])
+        let binary = Scaled::of(self.0, BINARY_UNITS);
+        let shown = if binary.exact { binary } else { Scaled::of(self.0, DECIMAL_UNITS) };
+        shown.fmt(f)
     }
 }
 
 /// A duration as the configuration file would say it: whole hours or minutes, else seconds.
 pub fn show_duration(duration: Duration) -> String {
-    struct Shown(u64);
-    impl fmt::Display for Shown {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self.0 {
-                micros if micros > 0 && micros % 3_600_000_000 == 0 => write!(f, "{}h", micros / 3_600_000_000),
-                micros if micros > 0 && micros % 60_000_000 == 0 => write!(f, "{}m", micros / 60_000_000),
-                micros => scaled(f, micros, &[(1_000_000, "s"), (1_000, "ms"), (1, "us")]),
-            }
-        }
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    let whole = LONG_UNITS
+        .iter()
+        .filter(|unit| unit.suffix != "d")
+        .find(|unit| micros >= unit.factor && micros % unit.factor == 0);
+    match whole {
+        Some(unit) => format!("{}{}", micros / unit.factor, unit.suffix),
+        None => Scaled::of(micros, SHORT_UNITS).to_string(),
     }
-    Shown(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)).to_string()
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ mod target;
 mod value;
 
 pub use host::{CongestionControls, HostFacts};
-pub use link_model::LinkModel;
-pub use overrides::{Override, Overrides, TransportKey};
+pub use link_model::{LinkClass, LinkModel};
+pub use overrides::{Kind, Override, OverrideValue, Overrides, TransportKey};
 pub use table::{Derived, derive};
 pub use target::{TargetChoice, TargetKind};
 pub use value::{CongestionControl, Origin, Row, Value};

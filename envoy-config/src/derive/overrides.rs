@@ -71,7 +71,7 @@ macro_rules! transport_keys {
     ($($variant:ident $name:literal $kind:expr, $purpose:literal;)*) => {
         /// Every derived value that can be set, in the order `longhaul check` prints them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum TransportKey { $(#[doc = $purpose] $variant),* }
+        pub enum TransportKey { $(#[doc = concat!("`transport.", $name, "`")] $variant),* }
 
         impl TransportKey {
             /// All of them.
@@ -96,8 +96,8 @@ macro_rules! transport_keys {
 }
 
 transport_keys! {
-    BdpDown "bdp_down" Kind::Bytes { min: 1, max: 4 * GIB }, "bytes in flight that fill the link toward clients";
-    BdpUp "bdp_up" Kind::Bytes { min: 1, max: 4 * GIB }, "bytes in flight that fill the link from clients";
+    BdpDown "bdp_down" Kind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link toward clients";
+    BdpUp "bdp_up" Kind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link from clients";
     CongestionControl "congestion_control" Kind::Name, "of connections to clients";
     InitialWindow "initial_window" Kind::Count { min: 1, max: 4096, off: false }, "segments sent before the first acknowledgement (client route: initcwnd, initrwnd)";
     WindowClamp "window_clamp" Kind::Count { min: 2, max: 65_535, off: true }, "segments a connection may ever have in flight (client route: cwnd lock)";

@@ -61,6 +61,7 @@ const RFC_9113: &str = "RFC 9113 section 6.9";
 
 /// Computes every value; what stands under `transport:` replaces what was computed, and values that rest on it follow.
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "it is the table: one value a paragraph")]
 pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let mut table = Table { settings, rows: Vec::new() };
     let model = LinkModel::of(&settings.link);

@@ -1,0 +1,61 @@
+//! `longhaul check FILE`: is it right, and what follows from it.
+
+use super::table::table;
+use super::{ConfigFile, Outcome, load_or_refuse, print};
+use crate::config::Settings;
+use crate::config::units::show_duration;
+use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
+
+/// Columns of the printed table, for terminals and for files under review.
+const WIDTH: usize = 140;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    let loaded = load_or_refuse(&arguments.config.file)?;
+    let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
+    print(&describe(&arguments.config.file.display().to_string(), &loaded.settings, &derived))
+}
+
+/// What `check` prints for an accepted file.
+pub(super) fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
+    let link = &settings.link;
+    let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
+    [
+        format!("{file}: ok, role edge\n\n"),
+        format!(
+            "link: RTT {}, {} down, {} up\n  {}\n\n",
+            show_duration(link.rtt),
+            link.down,
+            link.up,
+            derived.model.sentence()
+        ),
+        target(derived),
+        "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
+        table(&["name", "value", "what for, and why"], &rows, WIDTH),
+    ]
+    .concat()
+}
+
+fn target(derived: &Derived) -> String {
+    let choice = &derived.target;
+    let what = match choice.kind {
+        TargetKind::Nothing => "moved URLs: none".to_owned(),
+        kind => format!("moved URLs: to {} {}", kind.as_str(), choice.authorities.join(", ")),
+    };
+    let warning = choice.warning.as_ref().map(|warning| format!("  warning: {warning}\n")).unwrap_or_default();
+    format!("{what}\n  {}\n{warning}", choice.reason)
+}
+
+/// Two lines a value: what it is for, then where it came from.
+fn lines(row: &Row) -> [Vec<String>; 2] {
+    let why = match row.origin {
+        Origin::Derived => format!("= {} [{}]", row.formula, row.source),
+        Origin::Overridden { line } => format!("= set on line {line}; derived: {} [{}]", row.formula, row.source),
+    };
+    [vec![row.name.to_owned(), row.value.clone(), row.purpose.to_owned()], vec![String::new(), String::new(), why]]
+}

@@ -1,0 +1,118 @@
+//! The command line: what may be typed, and what each command prints and returns.
+//!
+//! | exit | means |
+//! |---|---|
+//! | 0 | done; for `run`: told to stop and stopped |
+//! | 1 | the machine would not: a port, a file, a process |
+//! | 2 | the configuration or the command line was refused; nothing was started or changed |
+
+mod check;
+mod render;
+mod run;
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::diagnostic::{Report, Severity};
+use crate::config::{LoadError, Loaded, load};
+use crate::run::BOUND_COMMAND;
+
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const REFUSED: u8 = 2;
+
+#[derive(Parser)]
+#[command(
+    name = "longhaul",
+    version,
+    about = "A performance enhancing proxy for slow, far-away links",
+    propagate_version = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Validate FILE and print what was derived from the link, and why
+    Check(check::Arguments),
+    /// Write the Envoy and CoreDNS configuration of FILE into a folder
+    Render(render::Arguments),
+    /// Render FILE, start Envoy and CoreDNS, and apply changes until stopped
+    Run(run::Arguments),
+    /// Becomes a child of `run`
+    #[command(name = BOUND_COMMAND, hide = true)]
+    Bound(run::BoundArguments),
+}
+
+/// What a command comes to; its message has been printed by then.
+type Outcome = Result<(), u8>;
+
+/// The whole command.
+pub fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Check(arguments) => check::command(&arguments),
+        Command::Render(arguments) => render::command(&arguments),
+        Command::Run(arguments) => run::command(&arguments),
+        Command::Bound(arguments) => run::bound_command(&arguments),
+    };
+    ExitCode::from(outcome.err().unwrap_or(DONE))
+}
+
+/// The argument every command has.
+#[derive(clap::Args)]
+struct ConfigFile {
+    /// The configuration file, longhaul.yaml
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Loads the file; problems go to stderr, and warnings too.
+fn load_or_refuse(file: &Path) -> Result<Loaded, u8> {
+    match load(file) {
+        Ok(loaded) => {
+            eprint_report(&loaded.report.render(io::stderr().is_terminal()));
+            Ok(loaded)
+        }
+        Err(LoadError::Refused(report)) => {
+            eprint_report(&report.render(io::stderr().is_terminal()));
+            eprintln!("{}", refused_line(&report));
+            Err(REFUSED)
+        }
+        Err(error @ LoadError::Unreadable { .. }) => {
+            eprintln!("{error}");
+            Err(REFUSED)
+        }
+    }
+}
+
+fn eprint_report(text: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The last line under a report.
+fn refused_line(report: &Report) -> String {
+    let errors = report.problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
+    format!("{}: refused, {problems}; nothing was started or changed", report.path.display())
+}
+
+/// Prints to stdout; a reader that has gone away (`| head`) ends the command quietly.
+fn print(text: &str) -> Outcome {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => fail(&format!("cannot write to stdout: {error}")),
+    }
+}
+
+fn fail(message: &str) -> Outcome {
+    eprintln!("error: {message}");
+    Err(FAILED)
+}

@@ -1,0 +1,57 @@
+//! `longhaul render FILE --out DIR`: the files, to be read, reviewed, or mounted elsewhere.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
+use crate::render::AccessLog;
+use crate::run::{Generation, Machine, Overridden, url_rewrite, write_tree};
+
+/// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
+const READY_PORT: u16 = 8181;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigFile,
+    /// The folder to write into; made where it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Where the files will stand when they are used, if not in DIR
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The url-rewrite filter, if not beside this program
+    #[arg(long, value_name = "FILE")]
+    url_rewrite: Option<PathBuf>,
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    let loaded = load_or_refuse(&arguments.config.file)?;
+    let out = absolute(&arguments.out);
+    let overridden = Overridden { url_rewrite: arguments.url_rewrite.clone(), ..Overridden::default() };
+    let filter = match url_rewrite(&overridden) {
+        Ok(path) => path,
+        Err(error) => return fail(&error.to_string()),
+    };
+    let root = arguments.root.as_ref().map_or_else(|| out.clone(), absolute);
+    let machine = Machine {
+        kept: root.join("kept"),
+        root,
+        url_rewrite: Some(filter),
+        dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
+        access_log: AccessLog::Stderr,
+    };
+    let generation = match Generation::of(loaded.settings, &machine) {
+        Ok(generation) => generation,
+        Err(error) => return fail(&error.to_string()),
+    };
+    match write_tree(&out, &generation.tree, None) {
+        Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),
+        Ok(written) => print(&format!("{}: wrote {}\n", out.display(), written.changed.join(", "))),
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn absolute(path: &PathBuf) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.clone())
+}

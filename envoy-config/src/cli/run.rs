@@ -1,0 +1,77 @@
+//! `longhaul run FILE`: serve until told to stop.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::{ConfigFile, FAILED, Outcome, fail, load_or_refuse};
+use crate::render::AccessLog;
+use crate::run::{Options, Overridden, RunError, exec_bound_to_parent, run};
+
+/// What shells report of a process ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigFile,
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Where rendered files and state are kept [default: below $XDG_RUNTIME_DIR or /run/longhaul, one folder a FILE]"
+    )]
+    state: Option<PathBuf>,
+    #[arg(long, value_name = "PATH", help = "Envoy [default: $LONGHAUL_ENVOY, or beside this program]")]
+    envoy: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "CoreDNS with the longhaul plugin [default: $LONGHAUL_COREDNS, or beside this program]"
+    )]
+    coredns: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "The url-rewrite filter [default: $LONGHAUL_URL_REWRITE, or url_rewrite.wasm beside this program]"
+    )]
+    url_rewrite: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
+    access_log: Option<PathBuf>,
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    let loaded = load_or_refuse(&arguments.config.file)?;
+    let options = Options {
+        file: arguments.config.file.clone(),
+        state: arguments.state.clone(),
+        overridden: Overridden {
+            envoy: arguments.envoy.clone(),
+            coredns: arguments.coredns.clone(),
+            url_rewrite: arguments.url_rewrite.clone(),
+        },
+        access_log: match &arguments.access_log {
+            None => AccessLog::Off,
+            Some(path) if path.as_os_str() == "-" => AccessLog::Stderr,
+            Some(path) => AccessLog::File(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        },
+    };
+    match run(&options, loaded) {
+        Ok(()) => Ok(()),
+        Err(RunError::Interrupted) => Err(INTERRUPTED),
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+/// See [`exec_bound_to_parent`].
+#[derive(clap::Args)]
+pub(super) struct BoundArguments {
+    parent: i32,
+    program: PathBuf,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+pub(super) fn bound_command(arguments: &BoundArguments) -> Outcome {
+    let error = exec_bound_to_parent(arguments.parent, &arguments.program, &arguments.arguments);
+    eprintln!("longhaul: cannot start {}: {error}", arguments.program.display());
+    Err(FAILED)
+}

@@ -1,0 +1,324 @@
+//! Settings that are each right and do not go together. Every message names both places.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::diagnostic::Problem;
+use super::names::Host;
+use super::read::Draft;
+use super::settings::{DnsMode, Level, Listen, Proxy, TargetWish, Termination, Upstream};
+use super::yaml::{Node, NodeValue, Place};
+use crate::derive::{OverrideValue, TransportKey};
+
+/// Finds the places of settings for the messages.
+struct Places<'n> {
+    root: &'n Node,
+}
+
+impl Places<'_> {
+    /// The value at `path`, or the deepest group above it that is written. A number is an index of a list.
+    fn of(&self, path: &[&str]) -> Place {
+        let mut node = self.root;
+        let mut place = node.place.start..node.place.start;
+        for step in path {
+            match &node.value {
+                NodeValue::List(items) => match step.parse::<usize>().ok().and_then(|at| items.get(at)) {
+                    Some(item) => {
+                        node = item;
+                        place = item.place.clone();
+                    }
+                    None => break,
+                },
+                _ => match node.entry(step) {
+                    Some(entry) => {
+                        node = &entry.node;
+                        place = if node.place.is_empty() || matches!(node.value, NodeValue::Map(_)) {
+                            entry.key_place.clone()
+                        } else {
+                            node.place.clone()
+                        };
+                    }
+                    None => break,
+                },
+            }
+        }
+        place
+    }
+
+    fn written(&self, section: &str, key: &str) -> bool {
+        self.root.entry(section).is_some_and(|entry| entry.node.entry(key).is_some())
+    }
+
+    /// `name`, and that it is the default where it is not written.
+    fn name(&self, section: &str, key: &str) -> String {
+        if self.written(section, key) {
+            format!("`{section}.{key}`")
+        } else {
+            format!("`{section}.{key}` (the default)")
+        }
+    }
+}
+
+/// Checks what the draft has; a group with a problem of its own is left out.
+pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
+    let places = Places { root };
+    if let Some(listen) = &draft.listen {
+        shared_sockets(&places, listen, problems);
+        if let Some(upstream) = &draft.upstream {
+            resolver_is_ourselves(&places, listen, draft.proxy.as_ref(), upstream, problems);
+            mapped_to_ourselves(&places, listen, upstream, problems);
+        }
+        if let Some(dns) = &draft.dns {
+            steering_without_dns(&places, listen, !dns.domains.is_empty(), dns.www, problems);
+        }
+        if let (Some(proxy), Some(terminate)) = (&draft.proxy, &draft.terminate) {
+            secure_names(&places, listen, proxy, terminate, problems);
+        }
+    }
+    if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
+        if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {
+            problems.push(
+                Problem::error("`rewrite.target: https` without an https name", places.of(&["rewrite", "target"]), "moves URLs to https names")
+                    .and(places.of(&["proxy", "secure_names"]), "`proxy.secure_names` gives none")
+                    .help("add a name under `proxy.secure_names` and its certificate under `tls.terminate`, or write `target: auto`"),
+            );
+        }
+        too_many_shards(&places, draft, proxy, problems);
+    }
+    if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
+        private_proxy_address(&places, proxy, listen, draft, problems);
+    }
+}
+
+/// TCP sockets only: HTTP/3 and DNS share ports with nothing else of ours.
+fn shared_sockets(places: &Places<'_>, listen: &Listen, problems: &mut Vec<Problem>) {
+    let sockets: Vec<(&str, SocketAddr)> = [
+        ("http", Some(listen.http)),
+        ("tls", listen.tls),
+        ("dns", listen.dns),
+        ("admin", Some(listen.admin)),
+        ("metrics", listen.metrics),
+    ]
+    .into_iter()
+    .filter_map(|(key, socket)| socket.map(|socket| (key, socket)))
+    .collect();
+    for (index, (key, socket)) in sockets.iter().enumerate() {
+        for (earlier, other) in sockets.iter().take(index) {
+            if overlap(*socket, *other) {
+                problems.push(
+                    Problem::error(
+                        format!(
+                            "{} and {} want the same socket",
+                            places.name("listen", earlier),
+                            places.name("listen", key)
+                        ),
+                        places.of(&["listen", key]),
+                        format!("{key} on {socket}"),
+                    )
+                    .and(places.of(&["listen", earlier]), format!("{earlier} on {other}"))
+                    .help("give one of them another port"),
+                );
+            }
+        }
+    }
+}
+
+fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
+    a.port() == b.port() && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
+}
+
+/// Whether `address` reaches what is bound to `bound` on this machine.
+fn reaches(bound: SocketAddr, address: SocketAddr, own: &[IpAddr]) -> bool {
+    let here = address.ip() == bound.ip() || address.ip().is_unspecified();
+    let any = bound.ip().is_unspecified() && (address.ip().is_loopback() || own.contains(&address.ip()));
+    bound.port() == address.port() && (here || any)
+}
+
+fn resolver_is_ourselves(
+    places: &Places<'_>,
+    listen: &Listen,
+    proxy: Option<&Proxy>,
+    upstream: &Upstream,
+    problems: &mut Vec<Problem>,
+) {
+    let Some(dns) = listen.dns else { return };
+    let own = proxy.map(|proxy| proxy.addresses.as_slice()).unwrap_or_default();
+    for (index, resolver) in upstream.resolvers.iter().enumerate() {
+        if reaches(dns, *resolver, own) {
+            problems.push(
+                Problem::error(
+                    "`upstream.resolvers` names this box's own DNS",
+                    places.of(&["upstream", "resolvers", &index.to_string()]),
+                    format!("{resolver} would answer with the proxy's own address: a loop"),
+                )
+                .and(places.of(&["listen", "dns"]), format!("our DNS listens on {dns}"))
+                .help("name a resolver on the wired side, such as 9.9.9.9"),
+            );
+        }
+    }
+}
+
+fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream, problems: &mut Vec<Problem>) {
+    let sockets =
+        [("http", Some(listen.http)), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
+    for (name, target) in &upstream.map {
+        let hit = sockets.iter().find_map(|(key, socket)| {
+            socket.filter(|socket| reaches(*socket, *target, &[])).map(|socket| (key, socket))
+        });
+        if let Some((key, socket)) = hit {
+            problems.push(
+                Problem::error(
+                    format!("`upstream.map` sends {name} to this box itself"),
+                    map_place(places, name.as_str()),
+                    format!("{target}"),
+                )
+                .and(places.of(&["listen", key]), format!("{key} listens on {socket}"))
+                .help("map it to the origin's own address"),
+            );
+        }
+    }
+}
+
+/// The key as written may be spelt otherwise than the name it was read as.
+fn map_place(places: &Places<'_>, name: &str) -> Place {
+    let Some(map) = places.root.entry("upstream").and_then(|entry| entry.node.entry("map")) else { return 0..0 };
+    match &map.node.value {
+        NodeValue::Map(entries) => entries
+            .iter()
+            .find(|entry| super::names::HostName::parse(&entry.key).is_ok_and(|host| host.as_str() == name))
+            .map_or(map.key_place.clone(), |entry| entry.node.place.clone()),
+        _ => map.key_place.clone(),
+    }
+}
+
+fn steering_without_dns(places: &Places<'_>, listen: &Listen, lists: bool, www: bool, problems: &mut Vec<Problem>) {
+    if listen.dns.is_some() || !(lists || www) {
+        return;
+    }
+    let key = if lists { "domains" } else { "www" };
+    problems.push(
+        Problem::error(
+            format!("`dns.{key}` steers names, `listen.dns` is off"),
+            places.of(&["dns", key]),
+            "nobody would answer for these",
+        )
+        .and(places.of(&["listen", "dns"]), "off")
+        .help("give `listen.dns` an address, or remove the names"),
+    );
+}
+
+fn secure_names(
+    places: &Places<'_>,
+    listen: &Listen,
+    proxy: &Proxy,
+    terminate: &[Termination],
+    problems: &mut Vec<Problem>,
+) {
+    if listen.tls.is_none() {
+        let user = match (proxy.secure_names.is_empty(), terminate.is_empty()) {
+            (false, _) => Some(["proxy", "secure_names"]),
+            (true, false) => Some(["tls", "terminate"]),
+            (true, true) => None,
+        };
+        if let Some(path) = user {
+            problems.push(
+                Problem::error(
+                    format!("`{}.{}` needs TLS, `listen.tls` is off", path[0], path[1]),
+                    places.of(&path),
+                    "served on the TLS port",
+                )
+                .and(places.of(&["listen", "tls"]), "off")
+                .help("give `listen.tls` an address such as 0.0.0.0:443"),
+            );
+            return;
+        }
+    }
+    for (index, name) in proxy.secure_names.iter().enumerate() {
+        if !terminate.iter().any(|entry| entry.names.contains(name)) {
+            problems.push(
+                Problem::error(
+                    format!("no certificate for `{name}`"),
+                    places.of(&["proxy", "secure_names", &index.to_string()]),
+                    "the proxy's own https name",
+                )
+                .and(places.of(&["tls", "terminate"]), "no entry here names it")
+                .help(format!(
+                    "add `{{ names: [{}], cert: FILE, key: FILE }}` under `tls.terminate`",
+                    written_name(name)
+                )),
+            );
+        }
+    }
+}
+
+fn written_name(name: &Host) -> String {
+    match name {
+        Host::Address(IpAddr::V6(_)) => format!("\"{name}\""),
+        _ => name.to_string(),
+    }
+}
+
+fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: &mut Vec<Problem>) {
+    let Some(written) = draft.transport.as_ref().and_then(|overrides| overrides.get(&TransportKey::Shards)) else {
+        return;
+    };
+    let OverrideValue::Count(shards) = written.value else { return };
+    let most = proxy.addresses.len().max(proxy.secure_names.len());
+    if usize::try_from(shards).is_ok_and(|shards| shards > most) {
+        let key = if proxy.secure_names.len() >= proxy.addresses.len() { "secure_names" } else { "addresses" };
+        problems.push(
+            Problem::error(
+                "`transport.shards` is more than there are targets",
+                places.of(&["transport", "shards"]),
+                format!("{shards} wanted"),
+            )
+            .and(places.of(&["proxy", key]), format!("{most} given"))
+            .help("add names or addresses, or lower it"),
+        );
+    }
+}
+
+/// Told, not refused: a laboratory or a closed network may mean it.
+fn private_proxy_address(
+    places: &Places<'_>,
+    proxy: &Proxy,
+    listen: &Listen,
+    draft: &Draft,
+    problems: &mut Vec<Problem>,
+) {
+    // Everything on loopback is somebody trying it out on one machine.
+    if listen.http.ip().is_loopback() {
+        return;
+    }
+    for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| is_not_routable(**address)) {
+        problems.push(
+            Problem::warning(
+                format!("proxy address {address} is not globally routable"),
+                places.of(&["proxy", "addresses", &index.to_string()]),
+                "browsers keep public pages from private addresses, and resolvers drop private answers",
+            )
+            .help("use a public address where clients are not yours to configure"),
+        );
+    }
+    if let Some(dns) = &draft.dns
+        && dns.mode == DnsMode::Replace
+    {
+        problems.push(
+            Problem::warning(
+                "`dns.mode: replace` takes the way past the proxy",
+                places.of(&["dns", "mode"]),
+                "ssh and mail to steered names will fail",
+            )
+            .help("with `mode: prepend` they fall through to the origin's address behind ours"),
+        );
+    }
+}
+
+/// Addresses that mean another machine, or none, to everybody else.
+fn is_not_routable(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.octets().starts_with(&[100, 64])
+        }
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}

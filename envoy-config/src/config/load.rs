@@ -1,0 +1,85 @@
+//! From a path to checked settings, or to everything that is wrong with the file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use super::diagnostic::Report;
+use super::reader::Reader;
+use super::settings::Settings;
+use super::{contradictions, read, yaml};
+
+/// An accepted file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub settings: Settings,
+    /// Warnings; never errors.
+    pub report: Report,
+}
+
+/// Why a file was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file itself cannot be read.
+    #[error("error: cannot read the configuration file {}: {error}", path.display())]
+    Unreadable {
+        /// As the operator named it.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It is not acceptable; the report has at least one error.
+    #[error("{0}")]
+    Refused(Report),
+}
+
+/// Reads and checks the file at `path`, and the files it names.
+pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    let bytes = fs::read(path).map_err(|error| LoadError::Unreadable { path: path.to_owned(), error })?;
+    let text = String::from_utf8(bytes).map_err(|_| LoadError::Unreadable {
+        path: path.to_owned(),
+        error: io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"),
+    })?;
+    load_text(path, text)
+}
+
+/// Checks `text` as if it stood at `path`: relative paths in it start from there.
+pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
+    let file = absolute(path);
+    let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut reader = Reader::new(folder);
+    let settings = yaml::parse(&text, &mut reader.problems).and_then(|root| {
+        let line_of = |offset: usize| text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;
+        let draft = read::read(&mut reader, &root, &line_of)?;
+        contradictions::check(&root, &draft, &mut reader.problems);
+        assemble(file, draft)
+    });
+    let report = Report::new(path.to_owned(), text, reader.problems);
+    match settings {
+        Some(settings) if !report.has_errors() => Ok(Loaded { settings, report }),
+        _ => Err(LoadError::Refused(report)),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    env::current_dir().map_or_else(|_| path.to_owned(), |current| current.join(path))
+}
+
+fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
+    Some(Settings {
+        file,
+        role: draft.role?,
+        link: draft.link?,
+        proxy: draft.proxy?,
+        listen: draft.listen?,
+        upstream: draft.upstream?,
+        rewrite: draft.rewrite?,
+        dns: draft.dns?,
+        cache: draft.cache?,
+        compress: draft.compress?,
+        terminate: draft.terminate?,
+        transport: draft.transport?,
+        limits: draft.limits?,
+    })
+}

@@ -1,0 +1,250 @@
+//! `dns`: which names are steered, and the lists that name them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::allowlist::{self, NamePattern};
+use crate::config::diagnostic::Problem;
+use crate::config::reader::{Reader, Section, Setting};
+use crate::config::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
+use crate::config::units::{parse_duration, show_duration};
+use crate::config::yaml::NodeValue;
+
+const KEYS: &[&str] = &[
+    "domains",
+    "except",
+    "www",
+    "mode",
+    "max_origin",
+    "ttl",
+    "aaaa",
+    "https",
+    "dnssec",
+    "canary",
+    "reload",
+    "health",
+    "bypass",
+];
+/// Origin addresses kept behind the proxy's.
+const DEFAULT_MAX_ORIGIN: u8 = 4;
+/// More than any name has.
+const MOST_ORIGINS: u32 = 64;
+/// TTL of answers with the proxy alone: how long a client that roams away stays without the site.
+const REPLACE_TTL: Duration = Duration::from_secs(30);
+/// RFC 8767 section 4 and RFC 2181 section 8 let resolvers cap TTLs; a week is where they do.
+const MAX_TTL: Duration = Duration::from_hours(7 * 24);
+/// An entry of `except` with one of these endings is a file; no name under them exists.
+const LIST_ENDINGS: &[&str] = &[".txt", ".list", ".hosts", ".conf"];
+
+pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
+    let section = reader.section(top, "dns", KEYS);
+    let domains = reader.optional(&section, "domains", Vec::new(), |reader, setting| {
+        let files = reader.list(setting, |reader, item| {
+            let path = reader.path(item, "a file with one name a line")?;
+            check_list(reader, item, &path).then_some(path)
+        });
+        reader.without_duplicates(setting, files)
+    });
+    let except = reader.optional(&section, "except", Vec::new(), |reader, setting| reader.list(setting, exception));
+    let www = reader.optional(&section, "www", false, Reader::boolean);
+    let mode = mode(reader, &section);
+    let ttl = ttl(reader, &section, mode);
+    let aaaa = reader.optional(&section, "aaaa", AaaaPolicy::Nodata, |reader, setting| {
+        reader.word(setting, &[("nodata", AaaaPolicy::Nodata), ("pass", AaaaPolicy::Pass)])
+    });
+    let https = reader.optional(&section, "https", HttpsPolicy::Nodata, |reader, setting| {
+        reader.word(
+            setting,
+            &[("nodata", HttpsPolicy::Nodata), ("strip", HttpsPolicy::Strip), ("pass", HttpsPolicy::Pass)],
+        )
+    });
+    let dnssec = reader.optional(&section, "dnssec", DnssecPolicy::Skip, |reader, setting| {
+        reader.word(setting, &[("skip", DnssecPolicy::Skip), ("break", DnssecPolicy::Break)])
+    });
+    let canary = reader.optional(&section, "canary", false, Reader::boolean);
+    let reload = reader.optional(&section, "reload", Duration::from_secs(5), |reader, setting| {
+        if setting.is_off() || setting.text() == Some("0") { Some(Duration::ZERO) } else { reader.duration(setting) }
+    });
+    let health = reader.optional(&section, "health", true, Reader::boolean);
+    let bypass = reader.optional(&section, "bypass", Vec::new(), |reader, setting| {
+        let ranges = reader.list(setting, Reader::network);
+        reader.without_duplicates(setting, ranges)
+    });
+    let (mut except_names, mut except_files) = (Vec::new(), Vec::new());
+    for exception in except? {
+        match exception {
+            Exception::Name(name) => except_names.push(name),
+            Exception::File(path) => except_files.push(path),
+        }
+    }
+    Some(Dns {
+        domains: domains?,
+        except_names,
+        except_files,
+        www: www?,
+        mode: mode?,
+        ttl: ttl?,
+        aaaa: aaaa?,
+        https: https?,
+        dnssec: dnssec?,
+        canary: canary?,
+        reload: reload?,
+        health: health?,
+        bypass: bypass?,
+    })
+}
+
+enum Exception {
+    Name(NamePattern),
+    File(PathBuf),
+}
+
+fn exception(reader: &mut Reader, setting: &Setting<'_>) -> Option<Exception> {
+    let text = reader.text(setting, "a name or a file of names", "")?;
+    if text.contains('/') || LIST_ENDINGS.iter().any(|ending| text.ends_with(ending)) {
+        let path = reader.resolve(text);
+        return check_list(reader, setting, &path).then_some(Exception::File(path));
+    }
+    match NamePattern::parse(text) {
+        Ok(name) => Some(Exception::Name(name)),
+        Err(error) => {
+            reader.bad(
+                setting,
+                format!("expected a name or a file of names, found `{text}`: {error}"),
+                "names: example.org, =example.org, *.example.org; a file has a `/` or ends in .txt",
+            );
+            None
+        }
+    }
+}
+
+/// Reads a list through and reports its bad lines at their own place.
+fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &std::path::Path) -> bool {
+    let Some(text) = reader.file_text(setting, path) else { return false };
+    match allowlist::check(&text) {
+        Ok(summary) if summary.names == 0 && !summary.may_be_empty => {
+            let problem = Problem::error(
+                format!("`{}` names a list without a name", setting.name),
+                setting.place(),
+                "no name in it",
+            );
+            reader.problems.push(
+                problem.in_file(path.to_owned(), 1, 1).help("add a name, or the line `# allow-empty` if that is meant"),
+            );
+            false
+        }
+        Ok(_) => true,
+        Err(errors) => {
+            for error in errors {
+                reader.problems.push(
+                    Problem::error(
+                        format!("`{}`: bad line in {}:{}:{}", setting.name, path.display(), error.line, error.column),
+                        setting.place(),
+                        format!("found `{}` there: {}", error.entry, error.error),
+                    )
+                    .in_file(path.to_owned(), error.line, error.column)
+                    .help("one name a line: example.org (and below), =example.org (only itself), *.example.org (only below); # starts a comment"),
+                );
+            }
+            false
+        }
+    }
+}
+
+fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
+    let max_origin = reader.optional(section, "max_origin", None, |reader, setting| {
+        let count = reader.number(setting, 1, MOST_ORIGINS)?;
+        Some(u8::try_from(count).ok())
+    });
+    let replace = reader.optional(section, "mode", false, |reader, setting| {
+        reader.word(setting, &[("prepend", false), ("replace", true)])
+    });
+    match (replace?, max_origin?) {
+        (false, max_origin) => Some(DnsMode::Prepend { max_origin: max_origin.unwrap_or(DEFAULT_MAX_ORIGIN) }),
+        (true, None) => Some(DnsMode::Replace),
+        (true, Some(_)) => {
+            let (Some(kept), Some(mode)) = (section.get("max_origin"), section.get("mode")) else { return None };
+            reader.problems.push(
+                Problem::error(
+                    "`dns.max_origin` contradicts `dns.mode: replace`",
+                    kept.place(),
+                    "keeps origin addresses",
+                )
+                .and(mode.place(), "keeps none")
+                .help("remove `max_origin`, or write `mode: prepend`"),
+            );
+            None
+        }
+    }
+}
+
+fn ttl(reader: &mut Reader, section: &Section<'_>, mode: Option<DnsMode>) -> Option<Ttl> {
+    let default = match mode {
+        Some(DnsMode::Replace) => Ttl::Between { min: REPLACE_TTL, max: REPLACE_TTL },
+        _ => Ttl::Between { min: Duration::from_mins(1), max: Duration::from_hours(1) },
+    };
+    let ttl = reader.optional(section, "ttl", default, written_ttl)?;
+    if let (Ttl::Split(_), Some(DnsMode::Replace), Some(split), Some(mode)) =
+        (ttl, mode, section.get("ttl"), section.get("mode"))
+    {
+        reader.problems.push(
+            Problem::error(
+                "`dns.ttl: split` contradicts `dns.mode: replace`",
+                split.place(),
+                "a TTL for each of two kinds of address",
+            )
+            .and(mode.place(), "answers hold one kind")
+            .help("write one time, such as `ttl: 30s`"),
+        );
+        return None;
+    }
+    Some(ttl)
+}
+
+fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
+    const WHAT: &str = "a time, two times `[60s, 1h]`, or `split 1d`";
+    if let NodeValue::List(_) = &setting.node.value {
+        let times = reader.list(setting, one_ttl)?;
+        let [min, max] = times.as_slice() else {
+            reader.expected(setting, WHAT, "the two are the least and the most");
+            return None;
+        };
+        if min > max {
+            reader.bad(
+                setting,
+                format!("{} is more than {}", show_duration(*min), show_duration(*max)),
+                "write the smaller one first",
+            );
+            return None;
+        }
+        return Some(Ttl::Between { min: *min, max: *max });
+    }
+    let text = reader.text(setting, WHAT, "")?;
+    if let Some(time) = text.strip_prefix("split ") {
+        let Ok(time) = parse_duration(time) else {
+            reader.expected(setting, WHAT, "");
+            return None;
+        };
+        reader.problems.push(
+            Problem::warning(
+                "`dns.ttl: split` is only for repeating the 2004 paper",
+                setting.place(),
+                "two TTLs in one answer",
+            )
+            .help("caches drop or inflate one of the two; write `[60s, 1h]` for use"),
+        );
+        return Some(Ttl::Split(time));
+    }
+    let time = one_ttl(reader, setting)?;
+    Some(Ttl::Between { min: time, max: time })
+}
+
+/// TTLs are whole seconds on the wire.
+fn one_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
+    let time = reader.duration(setting)?;
+    if time.as_secs() == 0 || time.subsec_nanos() != 0 || time > MAX_TTL {
+        reader.bad(setting, format!("{} is no TTL", show_duration(time)), "expected whole seconds from 1s to 7d");
+        return None;
+    }
+    Some(time)
+}

@@ -1,0 +1,184 @@
+//! `link`, `proxy`, `listen`, `upstream`: where the box stands and what it touches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::config::diagnostic::Problem;
+use crate::config::names::HostName;
+use crate::config::reader::{Reader, Section, Setting};
+use crate::config::settings::{Intercept, Link, Listen, Proxy, Upstream};
+use crate::config::units::{Rate, show_duration};
+use crate::config::yaml::NodeValue;
+
+const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Beyond these an operator has mistaken a unit: a minute of RTT, a bit per second.
+const MAX_RTT_SECONDS: u64 = 60;
+const MIN_RATE: Rate = Rate::from_bits_per_second(1_000);
+
+pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
+    let section = reader.section(top, "link", &["rtt", "down", "up"]);
+    let rtt = reader.required(
+        &section,
+        "rtt",
+        "the round-trip time of the slow link without queueing, such as `rtt: 600ms`",
+        |reader, setting| {
+            let rtt = reader.duration(setting)?;
+            if rtt.is_zero() || rtt.as_secs() >= MAX_RTT_SECONDS {
+                reader.bad(
+                    setting,
+                    format!("{} is no round-trip time of a link", show_duration(rtt)),
+                    "expected more than 0 and less than 60 s",
+                );
+                return None;
+            }
+            Some(rtt)
+        },
+    );
+    let rate = |reader: &mut Reader, setting: &Setting<'_>| {
+        let rate = reader.rate(setting)?;
+        if rate < MIN_RATE {
+            reader.bad(setting, format!("{rate} is no rate of a link"), "expected 1kbit or more");
+            return None;
+        }
+        Some(rate)
+    };
+    let down = reader.required(&section, "down", "the rate toward the clients, such as `down: 20mbit`", rate);
+    let up = reader.required(&section, "up", "the rate from the clients, such as `up: 5mbit`", rate);
+    Some(Link { rtt: rtt?, down: down?, up: up? })
+}
+
+pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>) -> Option<Proxy> {
+    let section = reader.section(top, "proxy", &["addresses", "secure_names"]);
+    let what = "the addresses clients reach this box at, such as `addresses: [198.51.100.12]`";
+    let addresses = reader.required(&section, "addresses", what, |reader, setting| {
+        let addresses = reader.list(setting, client_facing);
+        let addresses = reader.without_duplicates(setting, addresses)?;
+        if addresses.is_empty() {
+            reader.expected(setting, "at least one address", "DNS answers and moved URLs need one to point to");
+            return None;
+        }
+        Some(addresses)
+    });
+    let secure_names = reader.optional(&section, "secure_names", Vec::new(), |reader, setting| {
+        let names = reader.list(setting, Reader::host);
+        reader.without_duplicates(setting, names)
+    });
+    Some(Proxy { addresses: addresses?, secure_names: secure_names? })
+}
+
+fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
+    let address = reader.address(setting)?;
+    let reserved = address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    if reserved {
+        reader.bad(setting, format!("nobody can connect to {address}"), "write the address clients use for this box");
+        return None;
+    }
+    Some(address)
+}
+
+pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
+    let section = reader.section(top, "listen", &["http", "tls", "dns", "admin", "metrics", "intercept"]);
+    let http = reader.optional(&section, "http", SocketAddr::new(ANY, 80), Reader::socket);
+    let tls = reader.optional(&section, "tls", Some(SocketAddr::new(ANY, 443)), socket_or_off);
+    let dns = reader.optional(&section, "dns", Some(SocketAddr::new(ANY, 53)), socket_or_off);
+    let admin = reader.optional(&section, "admin", SocketAddr::new(LOOPBACK, 9901), |reader, setting| {
+        let socket = reader.socket(setting)?;
+        if !socket.ip().is_loopback() {
+            let label = format!("{} is not a loopback address", socket.ip());
+            reader.bad(
+                setting,
+                label,
+                "whoever reaches the admin interface can stop the proxy: use 127.0.0.1:9901 and, from afar, ssh",
+            );
+            return None;
+        }
+        Some(socket)
+    });
+    let metrics = reader.optional(&section, "metrics", Some(SocketAddr::new(LOOPBACK, 9153)), socket_or_off);
+    let intercept = reader.optional(&section, "intercept", Intercept::Redirect, |reader, setting| {
+        reader.word(
+            setting,
+            &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
+        )
+    });
+    Some(Listen { http: http?, tls: tls?, dns: dns?, admin: admin?, metrics: metrics?, intercept: intercept? })
+}
+
+/// `ADDRESS:PORT` or `off`; the outer None is a problem, the inner one says off.
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<SocketAddr>> {
+    if setting.is_off() { Some(None) } else { reader.socket(setting).map(Some) }
+}
+
+pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>) -> Option<Upstream> {
+    let section = reader.section(top, "upstream", &["resolvers", "ports", "allow_private", "map"]);
+    let what = "the resolvers that are asked for origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
+    let resolvers = reader.required(&section, "resolvers", what, |reader, setting| {
+        let help = "a name would need a resolver to be found";
+        let resolvers = reader.list(setting, |reader, item| reader.socket_or_address(item, 53, help));
+        let resolvers = reader.without_duplicates(setting, resolvers)?;
+        if resolvers.is_empty() {
+            reader.expected(setting, "at least one resolver", "without one no origin is found");
+            return None;
+        }
+        Some(resolvers)
+    });
+    let ports = reader.optional(&section, "ports", BTreeSet::from([80, 443]), |reader, setting| {
+        let ports = reader
+            .list(setting, |reader, item| reader.number(item, 1, 65_535).and_then(|port| u16::try_from(port).ok()));
+        let ports = reader.without_duplicates(setting, ports)?;
+        if ports.is_empty() {
+            reader.expected(setting, "at least one port", "nothing could be reached through the proxy");
+            return None;
+        }
+        Some(ports.into_iter().collect())
+    });
+    let allow_private = reader.optional(&section, "allow_private", Vec::new(), |reader, setting| {
+        let ranges = reader.list(setting, Reader::network);
+        reader.without_duplicates(setting, ranges)
+    });
+    let map = reader.optional(&section, "map", BTreeMap::new(), map);
+    Some(Upstream { resolvers: resolvers?, ports: ports?, allow_private: allow_private?, map: map? })
+}
+
+fn map(reader: &mut Reader, setting: &Setting<'_>) -> Option<BTreeMap<HostName, SocketAddr>> {
+    let entries = match &setting.node.value {
+        NodeValue::Map(entries) => entries,
+        NodeValue::Null => return Some(BTreeMap::new()),
+        _ => {
+            reader.expected(setting, "names with addresses", "write `map: { www.example.org: 192.0.2.10:8080 }`");
+            return None;
+        }
+    };
+    let mut map = BTreeMap::new();
+    let mut clean = true;
+    for entry in entries {
+        let name = format!("{}.{}", setting.name, entry.key);
+        let item = Setting { name, node: &entry.node, key_place: entry.key_place.clone() };
+        let socket = reader.socket(&item);
+        match (HostName::parse(&entry.key), socket) {
+            (Ok(host), Some(socket)) => {
+                if map.insert(host, socket).is_some() {
+                    reader.problems.push(Problem::error(
+                        format!("`{}` names the same host twice", setting.name),
+                        entry.key_place.clone(),
+                        "the same name in another spelling stands above",
+                    ));
+                    clean = false;
+                }
+            }
+            (Err(error), _) => {
+                let title = format!("bad name in `{}`", setting.name);
+                reader.problems.push(Problem::error(
+                    title,
+                    entry.key_place.clone(),
+                    format!("expected a host name, found `{}`: {error}", entry.key),
+                ));
+                clean = false;
+            }
+            (Ok(_), None) => clean = false,
+        }
+    }
+    clean.then_some(map)
+}

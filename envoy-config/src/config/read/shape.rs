@@ -1,0 +1,98 @@
+//! `rewrite`, `cache`, `compress`, `limits`: what is done to answers and what it may cost.
+
+use std::path::PathBuf;
+
+use crate::config::diagnostic::Problem;
+use crate::config::reader::{Reader, Section, Setting};
+use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, TargetWish};
+use crate::config::units::Bytes;
+
+const DEFAULT_CACHE_DIR: &str = "/var/cache/longhaul";
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>) -> Option<Rewrite> {
+    let section = reader.section(top, "rewrite", &["level", "target", "exclude"]);
+    let level = reader.optional(&section, "level", Level::Safe, |reader, setting| {
+        reader.word(setting, &[("off", Level::Off), ("safe", Level::Safe), ("full", Level::Full)])
+    });
+    let target = reader.optional(&section, "target", TargetWish::Auto, |reader, setting| {
+        reader.word(setting, &[("auto", TargetWish::Auto), ("https", TargetWish::Https), ("http", TargetWish::Http)])
+    });
+    let exclude = reader.optional(&section, "exclude", Vec::new(), |reader, setting| {
+        let names = reader.list(setting, Reader::host_name);
+        reader.without_duplicates(setting, names)
+    });
+    Some(Rewrite { level: level?, target: target?, exclude: exclude? })
+}
+
+pub(super) fn cache(reader: &mut Reader, top: &Section<'_>) -> Option<Cache> {
+    if top.get("cache").is_some_and(|setting| setting.is_off()) {
+        return Some(Cache::Off);
+    }
+    let section = reader.section(top, "cache", &["dir", "size", "parent"]);
+    let dir = reader.optional(&section, "dir", PathBuf::from(DEFAULT_CACHE_DIR), |reader, setting| {
+        reader.path(setting, "a folder such as /var/cache/longhaul")
+    });
+    let size = reader.optional(&section, "size", Bytes(GIB), |reader, setting| in_range(reader, setting, MIB, 1 << 50));
+    let parent = reader.optional(&section, "parent", None, |reader, setting| {
+        if setting.is_off() { Some(None) } else { reader.host_port(setting).map(Some) }
+    });
+    let (dir, size) = (dir?, size?);
+    let Some(parent) = parent? else { return Some(Cache::Disk { dir, size }) };
+    for unused in ["dir", "size"].into_iter().filter_map(|key| section.get(key)) {
+        let mut problem = Problem::warning(
+            format!("`{}` has no effect beside `cache.parent`", unused.name),
+            unused.place(),
+            "not used",
+        );
+        if let Some(setting) = section.get("parent") {
+            problem = problem.and(setting.place(), "the parent keeps the objects");
+        }
+        reader.problems.push(problem.help("remove it, or write `parent: null`"));
+    }
+    Some(Cache::Parent(parent))
+}
+
+pub(super) fn compress(reader: &mut Reader, top: &Section<'_>) -> Option<Compress> {
+    if top.get("compress").is_some_and(|setting| setting.is_off()) {
+        return Some(Compress { brotli: None, gzip: None });
+    }
+    let section = reader.section(top, "compress", &["br", "gzip"]);
+    let brotli = reader.optional(&section, "br", Some(5), |reader, setting| level_or_off(reader, setting, 0, 11));
+    let gzip = reader.optional(&section, "gzip", Some(6), |reader, setting| level_or_off(reader, setting, 1, 9));
+    Some(Compress { brotli: brotli?, gzip: gzip? })
+}
+
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+fn level_or_off(reader: &mut Reader, setting: &Setting<'_>, min: u32, max: u32) -> Option<Option<u8>> {
+    if setting.is_off() {
+        return Some(None);
+    }
+    let level = reader.number(setting, min, max)?;
+    Some(u8::try_from(level).ok())
+}
+
+pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
+    let section = reader.section(top, "limits", &["page_memory", "connections", "header_bytes"]);
+    let page_memory = reader.optional(&section, "page_memory", Bytes(256 * KIB), |reader, setting| {
+        in_range(reader, setting, 16 * KIB, 64 * MIB)
+    });
+    let connections =
+        reader.optional(&section, "connections", 50_000, |reader, setting| reader.number(setting, 1, 10_000_000));
+    // Envoy's own bounds of max_request_headers_kb.
+    let header = reader.optional(&section, "header_bytes", Bytes(64 * KIB), |reader, setting| {
+        in_range(reader, setting, KIB, 8192 * KIB)
+    });
+    Some(Limits { page_memory: page_memory?, connections: connections?, header: header? })
+}
+
+fn in_range(reader: &mut Reader, setting: &Setting<'_>, min: u64, max: u64) -> Option<Bytes> {
+    let bytes = reader.bytes(setting)?;
+    if (min..=max).contains(&bytes.0) {
+        return Some(bytes);
+    }
+    reader.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
+    None
+}

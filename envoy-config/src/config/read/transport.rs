@@ -1,0 +1,64 @@
+//! `transport`: overrides of derived values, each of the kind and range its key has.
+
+use crate::config::reader::{Reader, Section, Setting};
+use crate::config::units::{Bytes, show_duration};
+use crate::derive::{Kind, Override, OverrideValue, Overrides, TransportKey};
+use std::time::Duration;
+
+/// The kernel's `TCP_CA_NAME_MAX` with its final zero is 16.
+const MAX_NAME: usize = 15;
+
+pub(super) fn overrides(reader: &mut Reader, top: &Section<'_>, line_of: &dyn Fn(usize) -> usize) -> Option<Overrides> {
+    let names: Vec<&str> = TransportKey::ALL.iter().map(|key| key.name()).collect();
+    let section = reader.section(top, "transport", &names);
+    let mut overrides = Overrides::new();
+    let mut clean = true;
+    for key in TransportKey::ALL {
+        let Some(setting) = section.get(key.name()) else { continue };
+        match value(reader, &setting, key.kind()) {
+            Some(value) => {
+                overrides.insert(*key, Override { line: line_of(setting.key_place.start), value });
+            }
+            None => clean = false,
+        }
+    }
+    clean.then_some(overrides)
+}
+
+fn value(reader: &mut Reader, setting: &Setting<'_>, kind: Kind) -> Option<OverrideValue> {
+    match kind {
+        Kind::Bytes { min, max } => {
+            let bytes = reader.bytes(setting)?;
+            if !(min..=max).contains(&bytes.0) {
+                reader.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
+                return None;
+            }
+            Some(OverrideValue::Bytes(bytes))
+        }
+        Kind::Duration { min_ms, max_ms } => {
+            let (min, max) = (Duration::from_millis(min_ms), Duration::from_millis(max_ms));
+            let time = reader.duration(setting)?;
+            if !(min..=max).contains(&time) {
+                let label =
+                    format!("expected {} to {}, found {}", show_duration(min), show_duration(max), show_duration(time));
+                reader.bad(setting, label, "");
+                return None;
+            }
+            Some(OverrideValue::Duration(time))
+        }
+        Kind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
+        Kind::Count { min, max, .. } => reader.number(setting, min, max).map(OverrideValue::Count),
+        Kind::Name => {
+            let what = "a word such as bbr, cubic, or host for the machine's default";
+            let text = reader.text(setting, what, "")?;
+            let well_formed = !text.is_empty()
+                && text.len() <= MAX_NAME
+                && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            if !well_formed {
+                reader.expected(setting, what, "");
+                return None;
+            }
+            Some(OverrideValue::Name(text.to_owned()))
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! YAML text to a tree that knows where everything stands.
+//!
+//! Scalars stay text: whether `8080` is a port or a name is for the reader of the key to say, and YAML's own guesses
+//! (`no`, `1e3`, `0x10`) would only be in the way. Anchors, aliases and tags are refused, since a value that is written
+//! elsewhere has no place an error could point to.
+
+use std::ops::Range;
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
+
+use super::diagnostic::Problem;
+
+/// Bytes of the configuration file.
+pub(super) type Place = Range<usize>;
+
+/// A value and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) value: NodeValue,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum NodeValue {
+    /// Nothing, `~` or `null`, unquoted.
+    Null,
+    Scalar(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// `key: value` of a mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) key_place: Place,
+    pub(super) node: Node,
+}
+
+/// Deeper than any valid file; a bound on recursion.
+const MAX_DEPTH: usize = 16;
+
+/// Parses one document. Problems of form (not YAML, duplicate keys, anchors) are added to `problems`; None where no
+/// tree could be made.
+pub(super) fn parse(text: &str, problems: &mut Vec<Problem>) -> Option<Node> {
+    let mut builder = Builder { text, offsets: char_offsets(text), parser: Parser::new_from_str(text), problems };
+    builder.document()
+}
+
+/// Byte offset of every character, and of the end: the parser counts characters, everything else here bytes.
+fn char_offsets(text: &str) -> Vec<usize> {
+    text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
+}
+
+struct Builder<'t, 'p> {
+    text: &'t str,
+    offsets: Vec<usize>,
+    parser: Parser<'t, saphyr_parser::StrInput<'t>>,
+    problems: &'p mut Vec<Problem>,
+}
+
+impl<'t> Builder<'t, '_> {
+    fn document(&mut self) -> Option<Node> {
+        let mut root = None;
+        loop {
+            let (event, span) = self.next()?;
+            match event {
+                Event::StreamEnd => break,
+                Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
+                other if root.is_none() => root = Some(self.node(other, span, 0)?),
+                _ => {
+                    let place = self.place(span);
+                    self.problems.push(
+                        Problem::error("a second YAML document", place, "starts here")
+                            .help("keep one document in the file"),
+                    );
+                    return None;
+                }
+            }
+        }
+        if root.is_none() {
+            self.problems.push(
+                Problem::error("the file is empty", 0..0, "expected settings such as `role: edge`")
+                    .help("README.md of envoy-config lists all of them"),
+            );
+        }
+        root
+    }
+
+    fn next(&mut self) -> Option<(Event<'t>, Span)> {
+        match self.parser.next_event()? {
+            Ok(event) => Some(event),
+            Err(error) => {
+                let at = self.offset(*error.marker());
+                let place = self.to_line_end(at);
+                self.problems.push(
+                    Problem::error("this is not YAML", place, error.info().to_owned())
+                        .help("check indentation, brackets and quotes at and above this line"),
+                );
+                None
+            }
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Option<Node> {
+        let place = self.place(span);
+        if depth > MAX_DEPTH {
+            self.problems.push(Problem::error("nested too deeply", place, "no setting lies this deep"));
+            return None;
+        }
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                self.refuse_anchor_or_tag(anchor, tag.is_some(), &place);
+                let plain = style == ScalarStyle::Plain;
+                let null = plain && matches!(text.as_ref(), "" | "~" | "null");
+                let value = if null { NodeValue::Null } else { NodeValue::Scalar(text.into_owned()) };
+                Some(Node { place, value })
+            }
+            Event::SequenceStart(anchor, tag) => {
+                self.refuse_anchor_or_tag(anchor, tag.is_some(), &place);
+                self.list(place, depth)
+            }
+            Event::MappingStart(anchor, tag) => {
+                self.refuse_anchor_or_tag(anchor, tag.is_some(), &place);
+                self.map(place, depth)
+            }
+            Event::Alias(_) => {
+                self.problems.push(no_anchors(place.clone()));
+                Some(Node { place, value: NodeValue::Null })
+            }
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, start: Place, depth: usize) -> Option<Node> {
+        let mut items = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::SequenceEnd {
+                let place = start.start..self.place(span).end.max(start.end);
+                return Some(Node { place, value: NodeValue::List(items) });
+            }
+            items.push(self.node(event, span, depth + 1)?);
+        }
+    }
+
+    fn map(&mut self, start: Place, depth: usize) -> Option<Node> {
+        let mut entries: Vec<Entry> = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            let key_place = self.place(span);
+            let key = match event {
+                Event::MappingEnd => {
+                    let place = start.start..key_place.end.max(start.end);
+                    return Some(Node { place, value: NodeValue::Map(entries) });
+                }
+                Event::Scalar(text, ..) => Some(text.into_owned()),
+                other => {
+                    self.node(other, span, depth + 1)?;
+                    self.problems.push(Problem::error(
+                        "a key that is not a word",
+                        key_place.clone(),
+                        "expected a name here",
+                    ));
+                    None
+                }
+            };
+            let (event, span) = self.next()?;
+            let node = self.node(event, span, depth + 1)?;
+            let Some(key) = key else { continue };
+            if let Some(first) = entries.iter().find(|entry| entry.key == key) {
+                self.problems.push(
+                    Problem::error(format!("`{key}` is set twice"), key_place, "again here")
+                        .and(first.key_place.clone(), "first here")
+                        .help("keep one of the two"),
+                );
+                continue;
+            }
+            entries.push(Entry { key, key_place, node });
+        }
+    }
+
+    fn refuse_anchor_or_tag(&mut self, anchor: usize, tagged: bool, place: &Place) {
+        if anchor != 0 {
+            self.problems.push(no_anchors(place.clone()));
+        }
+        if tagged {
+            self.problems.push(
+                Problem::error("a YAML tag", place.clone(), "no `!tag` is known here").help("write the plain value"),
+            );
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let start = self.offset(span.start);
+        // Block collections end at the next token; what shows them is their first line.
+        let end = self.offset(span.end).max(start);
+        let end = end.min(self.to_line_end(start).end);
+        let shown = self.text.get(start..end).unwrap_or_default().trim_end();
+        start..start + shown.len()
+    }
+
+    fn offset(&self, marker: Marker) -> usize {
+        self.offsets.get(marker.index()).copied().unwrap_or(self.text.len())
+    }
+
+    fn to_line_end(&self, start: usize) -> Place {
+        let rest = self.text.get(start..).unwrap_or_default();
+        start..start + rest.find(['\n', '\r']).unwrap_or(rest.len())
+    }
+}
+
+fn no_anchors(place: Place) -> Problem {
+    Problem::error("YAML anchors and aliases are not accepted", place, "used here")
+        .help("write the value out where it is used")
+}
+
+impl Node {
+    /// The entry of a mapping.
+    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            NodeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// A word for what this is, for "found ...".
+    pub(super) fn found(&self) -> String {
+        match &self.value {
+            NodeValue::Null => "nothing".to_owned(),
+            NodeValue::Scalar(text) => format!("`{text}`"),
+            NodeValue::List(_) => "a list".to_owned(),
+            NodeValue::Map(_) => "a group of keys".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(text: &str) -> (Option<Node>, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let node = parse(text, &mut problems);
+        (node, problems)
+    }
+
+    fn slice<'t>(text: &'t str, node: &Node, path: &[&str]) -> &'t str {
+        let mut node = node;
+        for key in path {
+            node = &node.entry(key).unwrap().node;
+        }
+        &text[node.place.clone()]
+    }
+
+    #[test]
+    fn places_are_byte_exact_behind_characters_of_several_bytes() {
+        let text = "# größe\nlink: { rtt: 600ms, down: \"20mbit\" }\nproxy:\n  addresses: [198.51.100.12]\n";
+        let (node, problems) = parsed(text);
+        let node = node.unwrap();
+        assert_eq!(problems, []);
+        assert_eq!(slice(text, &node, &["link", "rtt"]), "600ms");
+        assert_eq!(slice(text, &node, &["link", "down"]), "\"20mbit\"");
+        assert_eq!(slice(text, &node, &["proxy", "addresses"]), "[198.51.100.12]");
+    }
+
+    #[test]
+    fn what_cannot_be_pointed_to_or_means_two_things_is_refused() {
+        for (text, title) in [
+            ("a: 1\na: 2\n", "`a` is set twice"),
+            ("a: &x 1\n", "YAML anchors and aliases are not accepted"),
+            ("a: !int 1\n", "a YAML tag"),
+            ("a: 1\n---\nb: 2\n", "a second YAML document"),
+            ("a: [1, 2\nb: 3\n", "this is not YAML"),
+            ("? [a]\n: 1\n", "a key that is not a word"),
+            ("# nothing\n", "the file is empty"),
+        ] {
+            let (_, problems) = parsed(text);
+            assert_eq!(problems.iter().map(|p| p.title.as_str()).collect::<Vec<_>>(), [title], "{text}");
+        }
+    }
+
+    #[test]
+    fn absence_is_null_and_a_quoted_word_is_not() {
+        let (node, _) = parsed("a:\nb: null\nc: 'null'\n");
+        let node = node.unwrap();
+        assert_eq!(node.entry("a").unwrap().node.value, NodeValue::Null);
+        assert_eq!(node.entry("b").unwrap().node.value, NodeValue::Null);
+        assert_eq!(node.entry("c").unwrap().node.value, NodeValue::Scalar("null".into()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic_and_every_place_lies_within_it(text in "[a-z:{}\\[\\], \n\"'&*!ü-]{0,60}") {
+            let (node, problems) = parsed(&text);
+            for problem in &problems {
+                prop_assert!(text.get(problem.place.clone()).is_some());
+            }
+            if let Some(node) = node {
+                prop_assert!(text.get(node.place.clone()).is_some());
+            }
+        }
+    }
+}

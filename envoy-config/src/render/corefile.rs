@@ -1,0 +1,159 @@
+//! The Corefile: `dns`, `listen.dns`, `listen.metrics` and `upstream.resolvers` for CoreDNS with the longhaul plugin.
+//!
+//! Nothing in it logs who asked for what; answers that fail are summed up by name alone.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Settings, Ttl};
+
+/// Where CoreDNS says that it is ready; a loopback port of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CorefileContext {
+    /// `/ready` answers here.
+    pub ready: SocketAddr,
+    /// Whether HTTP/3 is served on the TLS port, to be announced in HTTPS records.
+    pub http3: bool,
+}
+
+/// UDP answers larger than this are left to TCP (DNS flag day 2020).
+const UDP_BYTES: u16 = 1232;
+/// CoreDNS looks at the file itself, too, so that rendered trees can be used without `longhaul run`. Its least interval.
+const RELOAD: &str = "2s 1s";
+
+/// The Corefile, or None where `listen.dns` is off.
+pub fn corefile(settings: &Settings, context: &CorefileContext) -> Option<String> {
+    let listen = settings.listen.dns?;
+    let mut out = String::from("# Longhaul: the steering DNS. Written by `longhaul`; edit longhaul.yaml instead.\n");
+    let mut line = |indent: usize, text: &str| {
+        let _ = writeln!(out, "{:indent$}{text}", "", indent = indent * 4);
+    };
+    line(0, &format!(".:{} {{", listen.port()));
+    line(1, &format!("bind {}", listen.ip()));
+    line(1, &format!("reload {RELOAD}"));
+    line(1, &format!("ready {}", context.ready));
+    if let Some(metrics) = settings.listen.metrics {
+        line(1, &format!("prometheus {metrics}"));
+    }
+    line(1, "errors {");
+    line(2, "# a resolver that does not answer fills no disk");
+    line(2, "consolidate 1m .* warning");
+    line(1, "}");
+    line(1, &format!("bufsize {UDP_BYTES}"));
+    line(1, "# ANY is for reflecting traffic at others (RFC 8482)");
+    line(1, "any");
+    if steers(settings) {
+        let lists: Vec<String> =
+            settings.dns.domains.iter().map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
+        line(1, &format!("longhaul {}{{", lists.concat()));
+        for property in plugin_properties(settings, context) {
+            line(2, &property);
+        }
+        line(1, "}");
+    }
+    line(1, "cache {");
+    line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
+    line(2, "prefetch 2 1m 20%");
+    line(2, "serve_stale 1h");
+    line(1, "}");
+    let resolvers: Vec<String> = settings.upstream.resolvers.iter().map(ToString::to_string).collect();
+    line(1, &format!("forward . {} {{", resolvers.join(" ")));
+    line(2, "policy sequential");
+    line(1, "}");
+    line(0, "}");
+    Some(out)
+}
+
+/// Without anything to steer the plugin has nothing to do, and says so by refusing to start.
+fn steers(settings: &Settings) -> bool {
+    let dns = &settings.dns;
+    !dns.domains.is_empty() || dns.www || dns.canary || own_names(settings).next().is_some()
+}
+
+fn own_names(settings: &Settings) -> impl Iterator<Item = String> {
+    settings.proxy.secure_names.iter().filter_map(|host| match host {
+        Host::Name(name) => Some(name.to_string()),
+        Host::Address(_) => None,
+    })
+}
+
+fn plugin_properties(settings: &Settings, context: &CorefileContext) -> Vec<String> {
+    let dns = &settings.dns;
+    let mut lines = vec![format!("proxy {}", joined(&settings.proxy.addresses))];
+    let own: Vec<String> = own_names(settings).collect();
+    if !own.is_empty() {
+        lines.push(format!("own {}", own.join(" ")));
+        // An HTTPS record upgrades http: URLs of the name (RFC 9460 section 9.5) and names no port here: only for 443.
+        if settings.listen.tls.is_some_and(|tls| tls.port() == 443) {
+            lines.push(if context.http3 { "alpn h3 h2".to_owned() } else { "alpn h2".to_owned() });
+        }
+    }
+    let files = dns.except_files.iter().map(|path| quoted(&path.display().to_string()));
+    let except: Vec<String> = dns.except_names.iter().map(ToString::to_string).chain(files).collect();
+    if !except.is_empty() {
+        lines.push(format!("except {}", except.join(" ")));
+    }
+    if dns.www {
+        lines.push("www".to_owned());
+    }
+    if !dns.bypass.is_empty() {
+        lines.push(format!("bypass {}", joined(&dns.bypass)));
+    }
+    if !settings.upstream.allow_private.is_empty() {
+        lines.push(format!("allow_private {}", joined(&settings.upstream.allow_private)));
+    }
+    lines.extend(policy(dns));
+    if dns.health {
+        lines.push(format!("health {}", health(settings.listen.http)));
+    }
+    lines.push(format!("reload {}", go_duration(dns.reload)));
+    lines
+}
+
+fn policy(dns: &Dns) -> Vec<String> {
+    let mut lines = match dns.mode {
+        DnsMode::Prepend { max_origin } => vec!["mode prepend".to_owned(), format!("max_origin {max_origin}")],
+        DnsMode::Replace => vec!["mode replace".to_owned()],
+    };
+    lines.push(match dns.ttl {
+        Ttl::Between { min, max } => format!("ttl {} {}", go_duration(min), go_duration(max)),
+        Ttl::Split(time) => format!("ttl split {}", go_duration(time)),
+    });
+    lines.push(match dns.aaaa {
+        AaaaPolicy::Nodata => "aaaa nodata".to_owned(),
+        AaaaPolicy::Pass => "aaaa pass".to_owned(),
+    });
+    lines.push(match dns.https {
+        HttpsPolicy::Nodata => "https nodata".to_owned(),
+        HttpsPolicy::Strip => "https strip".to_owned(),
+        HttpsPolicy::Pass => "https pass".to_owned(),
+    });
+    lines.push(match dns.dnssec {
+        DnssecPolicy::Skip => "dnssec skip".to_owned(),
+        DnssecPolicy::Break => "dnssec break".to_owned(),
+    });
+    if dns.canary {
+        lines.push("canary".to_owned());
+    }
+    lines
+}
+
+/// The listener as it is bound; on every address, the port is enough and each proxy address is asked for itself.
+fn health(http: SocketAddr) -> String {
+    if http.ip().is_unspecified() { http.port().to_string() } else { http.to_string() }
+}
+
+fn joined<T: ToString>(items: &[T]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Go's own notation, which has no days.
+fn go_duration(time: Duration) -> String {
+    if time.subsec_nanos() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
+}
+
+/// Caddy's lexer takes a quoted token whole and knows `\"` in it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\\\""))
+}

@@ -1,0 +1,202 @@
+//! Envoy as a child: its arguments, its restarts, and the exchange of one Envoy for another without closing a socket.
+//!
+//! Nearly every change reaches Envoy through watched files. What is left (`bootstrap.yaml`, the drain time) needs
+//! another process: Envoy's own hot restart lets a new one take the listening sockets over while the old one finishes
+//! what it has begun.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use super::child::{self, Program, Running};
+use super::probe::is_ready;
+use super::say;
+use super::service::BackOff;
+use super::tree::Written;
+use crate::derive::Derived;
+
+/// The old process gets this much longer than its connections to end.
+const PARENT_MARGIN: Duration = Duration::from_secs(5);
+const BOOTSTRAP: &str = "bootstrap.yaml";
+
+/// Envoy, now and while being exchanged.
+#[derive(Debug)]
+pub(super) struct Envoy {
+    path: PathBuf,
+    root: PathBuf,
+    drain_time: Duration,
+    /// Which shared memory its generations meet in; known once the first has started.
+    base_id: Option<u32>,
+    /// Counts generations that took over from each other.
+    epoch: u32,
+    running: Option<Running>,
+    /// Those that were taken over from and still finish their connections.
+    draining: Vec<Running>,
+    admin: Option<SocketAddr>,
+    back_off: BackOff,
+    restart_at: Option<Instant>,
+    recovering: bool,
+}
+
+/// Whether a written file is one that only a new process reads.
+pub(super) fn must_restart(written: &Written) -> bool {
+    written.changed.iter().any(|path| path == BOOTSTRAP)
+}
+
+/// Whether a value on the command line differs.
+pub(super) fn must_restart_for(old: &Derived, new: &Derived) -> bool {
+    old.drain_time.value != new.drain_time.value
+}
+
+/// Whether Envoy watches a file of the tree.
+pub(super) fn is_watched(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "yaml") && path != BOOTSTRAP
+}
+
+impl Envoy {
+    pub(super) fn new(path: PathBuf, root: &Path, derived: &Derived) -> Self {
+        Self {
+            path,
+            root: root.to_owned(),
+            drain_time: derived.drain_time.value,
+            base_id: None,
+            epoch: 0,
+            running: None,
+            draining: Vec::new(),
+            admin: None,
+            back_off: BackOff::new(),
+            restart_at: None,
+            recovering: false,
+        }
+    }
+
+    /// Starts the first generation, or a new first one after a death.
+    pub(super) fn start(&mut self, admin: SocketAddr) -> io::Result<()> {
+        self.forget_base_id();
+        self.epoch = 0;
+        self.admin = Some(admin);
+        self.restart_at = None;
+        let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
+        self.running = Some(Running::start(&self.program(arguments))?);
+        Ok(())
+    }
+
+    /// Starts a generation that takes over from the present one; without one, the next start is the new generation.
+    pub(super) fn replace(&mut self, derived: &Derived) {
+        self.drain_time = derived.drain_time.value;
+        let Some(base_id) = self.read_base_id() else { return };
+        let Some(old) = self.running.take() else { return };
+        let epoch = self.epoch + 1;
+        let arguments =
+            ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
+        match Running::start(&self.program(arguments)) {
+            Ok(new) => {
+                self.epoch = epoch;
+                self.running = Some(new);
+                self.draining.push(old);
+            }
+            Err(error) => {
+                say(&format!(
+                    "cannot start another Envoy: {error}; the present one keeps running with its old bootstrap"
+                ));
+                self.running = Some(old);
+            }
+        }
+    }
+
+    fn program(&self, more: impl IntoIterator<Item = OsString>) -> Program {
+        let drain = self.drain_time.as_secs().max(1);
+        let mut arguments: Vec<OsString> = vec![
+            "-c".into(),
+            self.root.join(BOOTSTRAP).into(),
+            "--log-level".into(),
+            "warning".into(),
+            "--drain-time-s".into(),
+            drain.to_string().into(),
+            "--parent-shutdown-time-s".into(),
+            (drain + PARENT_MARGIN.as_secs()).to_string().into(),
+        ];
+        arguments.extend(more);
+        Program { name: "Envoy", path: self.path.clone(), arguments }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.admin.is_some_and(is_ready)
+    }
+
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+        self.running.as_mut().and_then(Running::ended)
+    }
+
+    /// To be called often: buries old generations, starts again after a death, says when it answers.
+    pub(super) fn tend(&mut self, admin: SocketAddr) {
+        self.admin = Some(admin);
+        self.draining.retain_mut(|old| old.ended().is_none());
+        if let Some(status) = self.ended() {
+            self.died(status);
+        }
+        if self.restart_at.is_some_and(|at| Instant::now() >= at)
+            && let Err(error) = self.start(admin)
+        {
+            let wait = self.back_off.after(Duration::ZERO);
+            say(&format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
+            self.restart_at = Some(Instant::now() + wait);
+        }
+        if self.recovering && self.running.is_some() && self.is_ready() {
+            self.recovering = false;
+            say("Envoy answers again");
+        }
+    }
+
+    fn died(&mut self, status: ExitStatus) {
+        let Some(running) = self.running.take() else { return };
+        // A generation that was being taken over from may still hold the sockets the next one needs.
+        child::stop_all(&mut self.draining, Duration::ZERO, || true);
+        self.draining.clear();
+        let wait = self.back_off.after(running.started.elapsed());
+        say(&format!(
+            "Envoy (process {}) {}; starting it again in {} ms",
+            running.pid(),
+            child::describe(status),
+            wait.as_millis()
+        ));
+        self.restart_at = Some(Instant::now() + wait);
+        self.recovering = true;
+    }
+
+    /// Gives all processes away, to be stopped.
+    pub(super) fn take_all(&mut self) -> Vec<Running> {
+        self.restart_at = None;
+        self.running.take().into_iter().chain(self.draining.drain(..)).collect()
+    }
+
+    fn base_id_path(&self) -> PathBuf {
+        self.root.join(".envoy-base-id")
+    }
+
+    fn read_base_id(&mut self) -> Option<u32> {
+        if self.base_id.is_none() {
+            self.base_id = fs::read_to_string(self.base_id_path()).ok()?.trim().parse().ok();
+        }
+        self.base_id
+    }
+
+    /// Envoy leaves its shared memory behind, whatever way it ends.
+    fn forget_base_id(&mut self) {
+        if let Some(base_id) = self.read_base_id() {
+            // Envoy multiplies it by ten, to tell generations apart.
+            let _ = fs::remove_file(format!("/dev/shm/envoy_shared_memory_{}", u64::from(base_id) * 10));
+        }
+        self.base_id = None;
+        let _ = fs::remove_file(self.base_id_path());
+    }
+
+    /// After the last process has ended.
+    pub(super) fn clean_up(&mut self) {
+        self.forget_base_id();
+    }
+}

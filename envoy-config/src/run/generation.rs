@@ -1,0 +1,75 @@
+//! One configuration as it runs or might run: settings, what was derived, every file.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::events::Inputs;
+use super::locate::{self, LocateError};
+use crate::config::Settings;
+use crate::derive::{Derived, HostFacts, derive};
+use crate::render::{self, AccessLog, Artifacts, CorefileContext, RenderError, RenderedTree};
+
+/// Name of the Corefile in the tree.
+pub(crate) const COREFILE: &str = "Corefile";
+
+/// What rendering is told of this machine and this run.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    /// Where the tree stands or will stand.
+    pub(crate) root: PathBuf,
+    /// What outlives restarts.
+    pub(crate) kept: PathBuf,
+    /// The filter; None leaves it out.
+    pub(crate) url_rewrite: Option<PathBuf>,
+    /// Where CoreDNS says that it is ready.
+    pub(crate) dns_ready: SocketAddr,
+    pub(crate) access_log: AccessLog,
+}
+
+/// Settings and what follows from them.
+#[derive(Debug, Clone)]
+pub(crate) struct Generation {
+    pub(crate) settings: Settings,
+    pub(crate) derived: Derived,
+    pub(crate) tree: RenderedTree,
+    /// What it was made from, as it was then.
+    pub(super) inputs: Inputs,
+}
+
+/// Rendering did not come to an end.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// The filter or the authorities are not there.
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+    /// A template does not fit.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+}
+
+impl Generation {
+    /// Renders everything; reads the filter's hash and the machine's facts, writes nothing.
+    pub(crate) fn of(settings: Settings, machine: &Machine) -> Result<Self, GenerateError> {
+        let filter = machine.url_rewrite.as_deref();
+        // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
+        let inputs = Inputs::of(&settings, filter.unwrap_or(Path::new("/dev/null")));
+        let derived = derive(&settings, &HostFacts::of_this_machine());
+        let artifacts = Artifacts {
+            root: machine.root.clone(),
+            state: machine.kept.clone(),
+            url_rewrite: match filter {
+                Some(path) => Some(locate::wasm_module(path)?),
+                None => None,
+            },
+            trusted_ca: locate::trusted_ca()?,
+            local_addresses: locate::local_addresses(),
+            access_log: machine.access_log.clone(),
+        };
+        let mut tree = render::render(&settings, &derived, &artifacts)?;
+        let context = CorefileContext { ready: machine.dns_ready, http3: false };
+        if let Some(corefile) = render::corefile(&settings, &context) {
+            tree = tree.with(COREFILE, corefile);
+        }
+        Ok(Self { settings, derived, tree, inputs })
+    }
+}

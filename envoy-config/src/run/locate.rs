@@ -1,0 +1,165 @@
+//! Finding what a run needs: the programs, the filter, the host's certificate authorities and addresses.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use sha2::{Digest, Sha256};
+
+use crate::render::WasmModule;
+
+/// Paths given on the command line, before any other place is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Overridden {
+    /// Envoy.
+    pub envoy: Option<PathBuf>,
+    /// CoreDNS with the longhaul plugin.
+    pub coredns: Option<PathBuf>,
+    /// The url-rewrite filter.
+    pub url_rewrite: Option<PathBuf>,
+}
+
+/// Everything a run needs, found.
+#[derive(Debug, Clone)]
+pub struct Located {
+    /// Envoy.
+    pub envoy: PathBuf,
+    /// CoreDNS with the longhaul plugin.
+    pub coredns: PathBuf,
+    /// The url-rewrite filter.
+    pub url_rewrite: PathBuf,
+}
+
+/// Something is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum LocateError {
+    /// A program or filter.
+    #[error("{what} was not found; looked at {looked_at}. Give --{flag} or {variable}, or run `make build`")]
+    Missing {
+        /// What it is.
+        what: &'static str,
+        /// The command line's way to name it.
+        flag: &'static str,
+        /// The environment's way to name it.
+        variable: &'static str,
+        /// Where it was looked for.
+        looked_at: String,
+    },
+    /// The filter cannot be read.
+    #[error("cannot read the filter {}: {error}", path.display())]
+    Filter {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// No bundle of certificate authorities.
+    #[error(
+        "no certificate authorities found ({looked_at}); install the package ca-certificates, or set SSL_CERT_FILE"
+    )]
+    Authorities {
+        /// Where they were looked for.
+        looked_at: String,
+    },
+}
+
+/// What is looked for, and under which names.
+struct Wanted {
+    what: &'static str,
+    file: &'static str,
+    flag: &'static str,
+    variable: &'static str,
+}
+
+const ENVOY: Wanted = Wanted { what: "Envoy", file: "envoy", flag: "envoy", variable: "LONGHAUL_ENVOY" };
+const COREDNS: Wanted =
+    Wanted { what: "CoreDNS with the longhaul plugin", file: "coredns", flag: "coredns", variable: "LONGHAUL_COREDNS" };
+const URL_REWRITE: Wanted = Wanted {
+    what: "the url-rewrite filter",
+    file: "url_rewrite.wasm",
+    flag: "url-rewrite",
+    variable: "LONGHAUL_URL_REWRITE",
+};
+
+/// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
+const CA_BUNDLES: &[&str] = &[
+    crate::render::Artifacts::DEBIAN_CA_BUNDLE,
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// Finds all three: by flag, by environment, beside this program, in `$LONGHAUL_DIST`.
+pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
+    Ok(Located {
+        envoy: find(&ENVOY, overridden.envoy.as_deref())?,
+        coredns: find(&COREDNS, overridden.coredns.as_deref())?,
+        url_rewrite: find(&URL_REWRITE, overridden.url_rewrite.as_deref())?,
+    })
+}
+
+/// Finds the filter alone.
+pub(crate) fn url_rewrite(overridden: &Overridden) -> Result<PathBuf, LocateError> {
+    find(&URL_REWRITE, overridden.url_rewrite.as_deref())
+}
+
+fn find(wanted: &Wanted, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
+    // What was named explicitly is used or refused, never passed over.
+    let named = flag
+        .map(Path::to_owned)
+        .or_else(|| env::var_os(wanted.variable).filter(|path| !path.is_empty()).map(PathBuf::from));
+    let places: Vec<PathBuf> = match named {
+        Some(path) => vec![path],
+        None => [beside_this_program(), env::var_os("LONGHAUL_DIST").map(PathBuf::from)]
+            .into_iter()
+            .flatten()
+            .map(|dir| dir.join(wanted.file))
+            .collect(),
+    };
+    places.iter().find(|path| path.is_file()).map(|path| absolute(path)).ok_or_else(|| LocateError::Missing {
+        what: wanted.what,
+        flag: wanted.flag,
+        variable: wanted.variable,
+        looked_at: places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn beside_this_program() -> Option<PathBuf> {
+    env::current_exe().ok()?.parent().map(Path::to_owned)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The filter with the hash its copy will be named by.
+pub(crate) fn wasm_module(path: &Path) -> Result<WasmModule, LocateError> {
+    let bytes = fs::read(path).map_err(|error| LocateError::Filter { path: path.to_owned(), error })?;
+    Ok(WasmModule { path: path.to_owned(), sha256: hex(&Sha256::digest(&bytes)) })
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The host's bundle of certificate authorities; `SSL_CERT_FILE` names another, as for OpenSSL.
+pub(crate) fn trusted_ca() -> Result<PathBuf, LocateError> {
+    let named = env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let places: Vec<PathBuf> = named.map_or_else(|| CA_BUNDLES.iter().map(PathBuf::from).collect(), |path| vec![path]);
+    places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| LocateError::Authorities {
+        looked_at: places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Every address of this machine, sorted; empty where the system does not say.
+pub(crate) fn local_addresses() -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> =
+        if_addrs::get_if_addrs().unwrap_or_default().iter().map(if_addrs::Interface::ip).collect();
+    addresses.sort();
+    addresses.dedup();
+    addresses
+}

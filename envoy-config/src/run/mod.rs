@@ -1,0 +1,34 @@
+//! Running: from checked settings to processes that serve, and to changes that reach them without cutting anybody off.
+//!
+//! One thread owns everything (`supervisor`): signals, changed files and dead children come to it as events, so that no
+//! two things are ever under way at once. What it does to the outside world stands in files of its own.
+
+mod child;
+mod envoy;
+mod events;
+mod generation;
+mod locate;
+mod ports;
+mod probe;
+mod service;
+mod state;
+mod supervisor;
+mod tree;
+
+pub use child::exec_bound_to_parent;
+pub use generation::GenerateError;
+pub use locate::{LocateError, Located, Overridden, locate};
+
+pub use ports::PortError;
+pub use state::StateError;
+pub use supervisor::{Options, RunError, run};
+pub use tree::{WriteError, Written, write_tree};
+
+pub(crate) use child::BOUND_COMMAND;
+pub(crate) use generation::{Generation, Machine};
+pub(crate) use locate::url_rewrite;
+
+/// Says something to the operator, on stderr.
+pub(crate) fn say(message: &str) {
+    eprintln!("longhaul: {message}");
+}

@@ -1,0 +1,66 @@
+//! Asking the children how they are: readiness, and whether Envoy took the files it was given.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Whether `http://socket/ready` answers 200; both Envoy's admin interface and CoreDNS's `ready` plugin have it.
+pub(super) fn is_ready(socket: SocketAddr) -> bool {
+    agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
+}
+
+/// What Envoy counted about the files it reads its configuration from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct XdsCounters(BTreeMap<String, u64>);
+
+/// The counters that matter: what was tried, taken and refused, and sockets that could not be opened.
+const FILTER: &str =
+    "(update_attempt|update_success|update_rejected|update_failure|config_fail|config_reload|listener_create_failure)$";
+
+impl XdsCounters {
+    /// Reads them; None where the admin interface does not answer.
+    pub(super) fn read(admin: SocketAddr) -> Option<Self> {
+        let url = format!("http://{admin}/stats?filter={}", percent_encoded(FILTER));
+        let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
+        Some(Self(
+            text.lines()
+                .filter_map(|line| line.rsplit_once(": "))
+                .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)))
+                .collect(),
+        ))
+    }
+
+    /// Counters of refusal that are higher here than in `before`.
+    pub(super) fn refused_since(&self, before: &Self) -> Vec<String> {
+        const REFUSALS: &[&str] = &["update_rejected", "config_fail", "listener_create_failure"];
+        self.0
+            .iter()
+            .filter(|(name, value)| {
+                REFUSALS.iter().any(|end| name.ends_with(end)) && **value > before.0.get(*name).copied().unwrap_or(0)
+            })
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// How often anything was taken or refused since `before`.
+    pub(super) fn settled_since(&self, before: &Self) -> u64 {
+        const SETTLED: &[&str] = &["update_success", "update_rejected", "update_failure"];
+        self.0
+            .iter()
+            .filter(|(name, _)| SETTLED.iter().any(|end| name.ends_with(end)))
+            .map(|(name, value)| value.saturating_sub(before.0.get(name).copied().unwrap_or(0)))
+            .sum()
+    }
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false).build().into()
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes()
+        .map(|b| if b.is_ascii_alphanumeric() || b == b'_' { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! A child that is kept running: started again when it dies, ever more slowly while it keeps dying.
+
+use std::io;
+use std::net::SocketAddr;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::child::{self, Program, Running};
+use super::probe::is_ready;
+use super::say;
+
+/// Waits between restarts: doubling from the first to the last, and from the start again after a good while.
+#[derive(Debug)]
+pub(super) struct BackOff {
+    next: Duration,
+}
+
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// A child that lived this long did not die of its start.
+const GOOD_WHILE: Duration = Duration::from_secs(30);
+
+impl BackOff {
+    pub(super) fn new() -> Self {
+        Self { next: FIRST_WAIT }
+    }
+
+    /// The wait after a child that lived for `lifetime`.
+    pub(super) fn after(&mut self, lifetime: Duration) -> Duration {
+        if lifetime >= GOOD_WHILE {
+            self.next = FIRST_WAIT;
+        }
+        let wait = self.next;
+        self.next = (wait * 2).min(LONGEST_WAIT);
+        wait
+    }
+}
+
+/// A program that shall run, and its present process.
+#[derive(Debug)]
+pub(super) struct Service {
+    program: Program,
+    /// Where it says that it is ready.
+    ready: Option<SocketAddr>,
+    running: Option<Running>,
+    back_off: BackOff,
+    restart_at: Option<Instant>,
+    /// Set while it has died and not answered again yet.
+    recovering: bool,
+}
+
+impl Service {
+    pub(super) fn new(program: Program, ready: Option<SocketAddr>) -> Self {
+        Self { program, ready, running: None, back_off: BackOff::new(), restart_at: None, recovering: false }
+    }
+
+    pub(super) fn start(&mut self) -> io::Result<()> {
+        self.running = Some(Running::start(&self.program)?);
+        self.restart_at = None;
+        Ok(())
+    }
+
+    /// How it ended, if it did and nobody asked before.
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+        self.running.as_mut().and_then(Running::ended)
+    }
+
+    /// To be called often: notices a death, starts again when the wait is over, says when it answers.
+    pub(super) fn tend(&mut self) {
+        if let Some(status) = self.ended() {
+            self.died(status);
+        }
+        if self.restart_at.is_some_and(|at| Instant::now() >= at)
+            && let Err(error) = self.start()
+        {
+            let wait = self.back_off.after(Duration::ZERO);
+            say(&format!("cannot start {}: {error}; trying again in {} ms", self.program.name, wait.as_millis()));
+            self.restart_at = Some(Instant::now() + wait);
+        }
+        if self.recovering && self.running.is_some() && self.ready.is_some_and(is_ready) {
+            self.recovering = false;
+            say(&format!("{} answers again", self.program.name));
+        }
+    }
+
+    fn died(&mut self, status: ExitStatus) {
+        let Some(running) = self.running.take() else { return };
+        let wait = self.back_off.after(running.started.elapsed());
+        say(&format!(
+            "{} (process {}) {}; starting it again in {} ms",
+            running.name,
+            running.pid(),
+            child::describe(status),
+            wait.as_millis()
+        ));
+        self.restart_at = Some(Instant::now() + wait);
+        self.recovering = true;
+    }
+
+    /// SIGUSR1: CoreDNS reads its Corefile again, and keeps the old one where it does not like the new.
+    pub(super) fn reload(&self) {
+        if let Some(running) = &self.running {
+            running.signal(Signal::USR1);
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        if let Some(running) = self.take() {
+            child::stop_all(&mut [running], Duration::from_secs(5), || false);
+        }
+    }
+
+    /// Gives the process away, to be stopped; it is not started again.
+    pub(super) fn take(&mut self) -> Option<Running> {
+        self.restart_at = None;
+        self.running.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_to_a_bound_and_start_over_after_a_good_while() {
+        let mut back_off = BackOff::new();
+        let waits: Vec<u128> = (0..9).map(|_| back_off.after(Duration::ZERO).as_millis()).collect();
+        assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        assert_eq!(back_off.after(GOOD_WHILE), FIRST_WAIT);
+    }
+}

@@ -1,0 +1,114 @@
+//! The folder a run lives in: rendered files, what outlives restarts, and a lock so that two runs do not share one.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::{env, process};
+
+use sha2::{Digest, Sha256};
+
+use super::locate::hex;
+
+/// A locked state folder; unlocked when dropped or when the process ends in any way.
+#[derive(Debug)]
+pub(super) struct StateFolder {
+    /// The rendered tree.
+    pub(super) rendered: PathBuf,
+    /// What outlives restarts: addresses of known origins.
+    pub(super) kept: PathBuf,
+    _lock: File,
+}
+
+/// The folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// It cannot be made or opened.
+    #[error("cannot use the state folder {}: {error}; give another with --state DIR", path.display())]
+    Unusable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It belongs to somebody else, who could put files of his own into it.
+    #[error("the state folder {} belongs to another user (uid {owner}); give another with --state DIR", path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// Whose.
+        owner: u32,
+    },
+    /// Another run has it.
+    #[error("another longhaul{holder} runs with the state folder {}; stop it, or give another with --state DIR", path.display())]
+    Locked {
+        /// Which.
+        path: PathBuf,
+        /// ` (process N)` where it said so.
+        holder: String,
+    },
+}
+
+impl StateFolder {
+    /// Makes and locks `given`, or the default folder for `config`.
+    pub(super) fn open(given: Option<&Path>, config: &Path) -> Result<Self, StateError> {
+        let path = given.map_or_else(
+            || default_folder(config),
+            |path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+        );
+        let unusable = |error| StateError::Unusable { path: path.clone(), error };
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(unusable)?;
+        let owner = fs::symlink_metadata(&path).map_err(unusable)?.uid();
+        let me = rustix::process::geteuid();
+        if owner != me.as_raw() && !me.is_root() {
+            return Err(StateError::Foreign { path, owner });
+        }
+        let lock = lock(&path)?;
+        let (rendered, kept) = (path.join("rendered"), path.join("kept"));
+        for folder in [&rendered, &kept] {
+            fs::create_dir_all(folder).map_err(unusable)?;
+        }
+        Ok(Self { rendered, kept, _lock: lock })
+    }
+}
+
+fn lock(folder: &Path) -> Result<File, StateError> {
+    let unusable = |error| StateError::Unusable { path: folder.to_owned(), error };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(folder.join("lock"))
+        .map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            let _ = file.read_to_string(&mut pid);
+            let holder = pid.trim().parse::<u32>().map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            return Err(StateError::Locked { path: folder.to_owned(), holder });
+        }
+        Err(TryLockError::Error(error)) => return Err(unusable(error)),
+    }
+    // Only for the message above: the lock itself is the kernel's.
+    file.set_len(0).and_then(|()| writeln!(file, "{}", process::id())).map_err(unusable)?;
+    Ok(file)
+}
+
+/// One folder a configuration file, so that several can run on one machine.
+fn default_folder(config: &Path) -> PathBuf {
+    let me = rustix::process::geteuid();
+    let base = if me.is_root() {
+        PathBuf::from("/run/longhaul")
+    } else {
+        match env::var_os("XDG_RUNTIME_DIR").filter(|dir| Path::new(dir).is_dir()) {
+            Some(dir) => PathBuf::from(dir).join("longhaul"),
+            None => env::temp_dir().join(format!("longhaul-{}", me.as_raw())),
+        }
+    };
+    let path = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
+    let hash = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()));
+    let stem = config.file_stem().map_or_else(|| "longhaul".into(), |stem| stem.to_string_lossy().into_owned());
+    base.join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
+}
