@@ -1,0 +1,297 @@
+//! Two namespaces of our own with a running emulator between them, and the few network tools the tests need, so that
+//! nothing but iproute2 has to be installed. Everything is gone when a [`Bed`] is dropped, also after a failure.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid};
+use serde_json::Value;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// The emulator under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_longhaul-link");
+
+/// Address of end A in every bed.
+pub(crate) const A: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Address of end B.
+pub(crate) const B: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+/// Whether tests that need root and network namespaces can run. If not the reason is printed and noted for `make test`;
+/// where skipping is not allowed it is a failure.
+pub(crate) fn can_run(test: &str) -> bool {
+    let reason = if !Uid::effective().is_root() {
+        "needs root, to make network namespaces"
+    } else if Command::new("ip").arg("-V").output().is_err() {
+        "needs the program ip (Debian package iproute2)"
+    } else if !std::path::Path::new("/dev/net/tun").exists() {
+        "needs /dev/net/tun"
+    } else {
+        return true;
+    };
+    eprintln!("SKIPPED {test}: {reason}");
+    if let Some(path) = std::env::var_os("LONGHAUL_SKIPS") {
+        let line = format!("longhaul-link {test}: {reason}\n");
+        let noted =
+            File::options().create(true).append(true).open(path).and_then(|mut file| file.write_all(line.as_bytes()));
+        noted.expect("the skip can be noted");
+    }
+    assert!(std::env::var_os("LONGHAUL_REQUIRE_ALL").is_none(), "{test} must not be skipped here: {reason}");
+    false
+}
+
+/// Beds are used one at a time: what is measured must not share the machine with another test.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A pair of namespaces, A and B.
+pub(crate) struct Namespaces {
+    pub(crate) a: String,
+    pub(crate) b: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Namespaces {
+    pub(crate) fn new() -> Self {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = format!("lhl-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let namespaces = Self { a: format!("{name}-a"), b: format!("{name}-b"), _turn: turn };
+        ip(&["netns", "add", &namespaces.a]);
+        ip(&["netns", "add", &namespaces.b]);
+        namespaces
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in [&self.a, &self.b] {
+            // A failed test must still clean up what it can.
+            let _ = Command::new("ip").args(["netns", "del", name]).output();
+        }
+    }
+}
+
+/// Runs the program `ip` and gives its output.
+pub(crate) fn ip(arguments: &[&str]) -> String {
+    let output = Command::new("ip").args(arguments).output().expect("ip runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "ip {}: {error}", arguments.join(" "));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The emulator running between two namespaces.
+pub(crate) struct Bed {
+    pub(crate) child: Child,
+    pub(crate) ready: String,
+    output: BufReader<ChildStdout>,
+    pub(crate) control: PathBuf,
+    // Last: the namespaces go when nothing runs in them any more.
+    pub(crate) namespaces: Namespaces,
+}
+
+impl Bed {
+    /// Starts the emulator with these arguments besides those that name the ends, and waits until it is ready.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let namespaces = Namespaces::new();
+        let control = std::env::temp_dir().join(format!("{}.sock", namespaces.a));
+        let mut child = command(&namespaces)
+            .arg("--control")
+            .arg(&control)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the emulator starts");
+        let mut output = BufReader::new(child.stdout.take().expect("its output is piped"));
+        let mut ready = String::new();
+        output.read_line(&mut ready).expect("its output can be read");
+        assert!(ready.starts_with("ready "), "instead of a ready line: {ready:?}");
+        Self { child, ready, output, control, namespaces }
+    }
+
+    /// Sends a command and gives the answer.
+    pub(crate) fn tell(&self, command: &str) -> Value {
+        let answer = longhaul_link::control::send(&self.control, command).expect("the emulator answers");
+        serde_json::from_str(&answer).expect("in JSON")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"));
+        kill(pid, signal).expect("the emulator runs");
+    }
+
+    /// The next line of the emulator's output, as JSON.
+    pub(crate) fn next_json(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("its output can be read");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
+    }
+
+    /// Stops the emulator as an operator would and gives its last words.
+    pub(crate) fn stop(mut self) -> Value {
+        self.signal(Signal::SIGTERM);
+        let statistics = self.next_json();
+        assert!(self.child.wait().expect("it ends").success());
+        statistics
+    }
+
+    pub(crate) fn in_a<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+        in_namespace(&self.namespaces.a, act)
+    }
+
+    pub(crate) fn in_b<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+        in_namespace(&self.namespaces.b, act)
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.control);
+    }
+}
+
+/// The emulator's command line for these namespaces.
+pub(crate) fn command(namespaces: &Namespaces) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["--exit-with-parent", "--a-netns", &namespaces.a, "--b-netns", &namespaces.b]);
+    command.args(["--a-addr", &format!("{A}/30"), "--b-addr", &format!("{B}/30")]);
+    command
+}
+
+/// Runs something on a thread inside a namespace. Sockets made there stay there.
+pub(crate) fn in_namespace<T: Send>(name: &str, act: impl FnOnce() -> T + Send) -> T {
+    let namespace = File::open(format!("/run/netns/{name}")).expect("the namespace is there");
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            setns(namespace, CloneFlags::CLONE_NEWNET).expect("it can be entered");
+            act()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// A UDP socket in a namespace, with a patient read.
+pub(crate) fn udp(namespace: &str, address: Ipv4Addr, port: u16) -> UdpSocket {
+    let socket = in_namespace(namespace, || UdpSocket::bind((address, port)).expect("the address is free"));
+    socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout can be set");
+    socket
+}
+
+/// Bytes of the smallest ping: IP and ICMP headers.
+pub(crate) const PING_BYTES: usize = 28;
+
+/// Round-trip times of pings from A to B, one after the other, answered by the kernel.
+pub(crate) fn ping(bed: &Bed, count: u16) -> Vec<Duration> {
+    let socket = bed.in_a(|| Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).expect("root may"));
+    socket.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout can be set");
+    socket.connect(&SocketAddr::from((B, 0)).into()).expect("there is a route");
+    let mut socket = socket;
+    (0..count)
+        .map(|sequence| {
+            let request = echo_request(sequence);
+            let sent = Instant::now();
+            socket.write_all(&request).expect("it is sent");
+            loop {
+                let mut answer = [0; 100];
+                let length = socket.read(&mut answer).expect("an answer within a minute");
+                // After the IP header of 20 bytes: an echo reply (type 0) with our sequence number.
+                if length >= PING_BYTES && answer[20] == 0 && answer[26..28] == sequence.to_be_bytes() {
+                    return sent.elapsed();
+                }
+            }
+        })
+        .collect()
+}
+
+/// An ICMP echo request without payload (RFC 792) with its checksum (RFC 1071).
+fn echo_request(sequence: u16) -> Vec<u8> {
+    let words: [u16; 4] = [0x0800, 0, 0x1234, sequence];
+    let sum: u32 = words.iter().map(|word| u32::from(*word)).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !u16::try_from(folded & 0xffff).expect("16 bits");
+    [words[0], checksum, words[2], words[3]].iter().flat_map(|word| word.to_be_bytes()).collect()
+}
+
+/// Which end sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sender {
+    A,
+    B,
+}
+
+/// What a bulk transfer achieved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goodput {
+    /// Payload bits a second, between the first and the last read after warming up.
+    pub(crate) bits_per_second: f64,
+    /// The connection's payload bytes in a full packet.
+    pub(crate) segment_bytes: u32,
+}
+
+/// Sends as much as one TCP connection can for a while and measures what arrives after the warm-up.
+pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Duration) -> Goodput {
+    let (sends, receives, address) = match sender {
+        Sender::A => (&bed.namespaces.a, &bed.namespaces.b, B),
+        Sender::B => (&bed.namespaces.b, &bed.namespaces.a, A),
+    };
+    let listener = in_namespace(receives, || TcpListener::bind((address, 5001)).expect("the port is free"));
+    let to = SocketAddr::V4(SocketAddrV4::new(address, 5001));
+    thread::scope(|scope| {
+        let sending = scope.spawn(move || {
+            let socket = in_namespace(sends, || {
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+                // The machine's default may pace below the rate (BBR stays 1 % under what it measures).
+                socket.set_tcp_congestion(b"cubic").expect("cubic is always there");
+                socket.connect(&to.into()).expect("the other end answers");
+                socket
+            });
+            let segment_bytes = socket.tcp_mss().expect("it has a segment size");
+            let mut stream = TcpStream::from(socket);
+            let chunk = vec![0; 65_536];
+            while stream.write_all(&chunk).is_ok() {}
+            segment_bytes
+        });
+        let (mut stream, _) = listener.accept().expect("the sender connects");
+        let mut buffer = vec![0; 1 << 20];
+        let began = Instant::now();
+        let mut first = None;
+        let mut last = began;
+        let mut bytes = 0;
+        while began.elapsed() < warm_up + measured {
+            let length = stream.read(&mut buffer).expect("the transfer goes on");
+            last = Instant::now();
+            if first.is_some() {
+                bytes += length;
+            } else if began.elapsed() >= warm_up {
+                first = Some(last);
+            }
+        }
+        // A reset: what is still on its way is of no interest, and the sender stops at once.
+        let stream = Socket::from(stream);
+        stream.set_linger(Some(Duration::ZERO)).expect("a reset can be asked for");
+        drop(stream);
+        let segment_bytes = sending.join().expect("the sender ends");
+        let time = last.duration_since(first.expect("something came after the warm-up"));
+        Goodput { bits_per_second: bytes as f64 * 8.0 / time.as_secs_f64(), segment_bytes }
+    })
+}
+
+/// Waits until something is so.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < patience, "not within ten seconds: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,116 @@
+//! Calibration: the link measured from outside, by real TCP and real pings through real devices, against what its
+//! profile says. If this fails no figure taken on the link means anything.
+//!
+//! Run with `--nocapture` to see the figures: `cargo test -p longhaul-link --test calibration -- --nocapture`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail")]
+#![allow(clippy::cast_precision_loss, reason = "bytes and times of a few seconds")]
+
+mod bed;
+
+use std::time::Duration;
+
+use bed::{Bed, Goodput, PING_BYTES, Sender, bulk, can_run, ping};
+use serde_json::Value;
+
+/// Full packets are this long, headers included.
+const MTU_BYTES: f64 = 1500.0;
+
+/// Goodput may be this far off what the rate leaves after headers.
+const GOODPUT_TOLERANCE: f64 = 0.03;
+
+fn link(down_bps: u64, up_bps: u64, round_trip_ms: u64, queue_bytes: u64) -> Bed {
+    let one_way = round_trip_ms as f64 / 2.0;
+    let overrides = [
+        format!("down = {{ rate_bps = {down_bps}, delay_ms = {one_way}, queue_bytes = {queue_bytes} }}"),
+        format!("up = {{ rate_bps = {up_bps}, delay_ms = {one_way}, queue_bytes = {queue_bytes} }}"),
+    ];
+    Bed::start(&["--profile", "geo", "--set", &overrides[0], "--set", &overrides[1]])
+}
+
+/// What is left of the rate after the headers of full packets.
+fn expected_goodput(rate_bps: u64, measured: &Goodput) -> f64 {
+    rate_bps as f64 * f64::from(measured.segment_bytes) / MTU_BYTES
+}
+
+fn check_goodput(name: &str, rate_bps: u64, measured: Goodput, statistics: &Value) {
+    let expected = expected_goodput(rate_bps, &measured);
+    let off = measured.bits_per_second / expected - 1.0;
+    println!(
+        "{name}: goodput {:.0} bit/s, expected {expected:.0} ({:+.2} %); lateness up {} down {}",
+        measured.bits_per_second,
+        off * 100.0,
+        statistics["up"]["lateness"],
+        statistics["down"]["lateness"],
+    );
+    check_honesty(name, statistics);
+    assert!(off.abs() <= GOODPUT_TOLERANCE, "{name}: goodput is {:+.2} % off", off * 100.0);
+}
+
+/// What would make a run worthless: packets lost where the emulator does not decide, or longer than the link allows.
+fn check_honesty(name: &str, statistics: &Value) {
+    for counter in ["/kernel_drops_a", "/kernel_drops_b"] {
+        let drops = statistics.pointer(counter).expect("the counter is there");
+        assert_eq!(drops["before_the_link"], 0, "{name}: the kernel lost packets: {drops}");
+        assert_eq!(drops["after_the_link"], 0, "{name}: the kernel lost packets: {drops}");
+    }
+    for way in ["up", "down"] {
+        assert_eq!(statistics[way]["dropped"]["too_long"]["packets"], 0, "{name}: segmentation offload is on");
+        assert_eq!(statistics[way]["dropped"]["device_refused"]["packets"], 0, "{name}");
+    }
+}
+
+fn check_ping(name: &str, bed: &Bed, count: u16, (down_bps, up_bps): (u64, u64), round_trip_ms: u64) {
+    let mut times = ping(bed, count);
+    times.sort_unstable();
+    let median_ms = times[times.len() / 2].as_secs_f64() * 1e3;
+    // A ping is a packet: it takes its own time on the air, both ways.
+    let on_air = |rate_bps: u64| PING_BYTES as f64 * 8.0 / rate_bps as f64 * 1e3;
+    let set_ms = round_trip_ms as f64;
+    let expected_ms = set_ms + on_air(down_bps) + on_air(up_bps);
+    let tolerance_ms = 2.0 + 0.01 * set_ms;
+    println!(
+        "{name}: ping min {:.2} median {median_ms:.2} max {:.2} ms, expected {expected_ms:.2} +- {tolerance_ms:.2}",
+        times[0].as_secs_f64() * 1e3,
+        times[times.len() - 1].as_secs_f64() * 1e3,
+    );
+    assert!((median_ms - expected_ms).abs() <= tolerance_ms, "{name}: median {median_ms} ms");
+}
+
+#[test]
+fn a_link_of_35_kbits_carries_that_much_and_takes_the_time_set() {
+    if !can_run("calibration at 35 kbit/s") {
+        return;
+    }
+    let name = "35 kbit/s, 600 ms";
+    let bed = link(35_000, 35_000, 600, 64_000);
+    check_ping(name, &bed, 5, (35_000, 35_000), 600);
+    let measured = bulk(&bed, Sender::B, Duration::from_secs(4), Duration::from_secs(14));
+    check_goodput(name, 35_000, measured, &bed.stop());
+}
+
+#[test]
+fn a_link_of_100_mbits_carries_that_much_both_ways_and_takes_the_time_set() {
+    if !can_run("calibration at 100 Mbit/s") {
+        return;
+    }
+    let rates = (100_000_000, 100_000_000);
+    let name = "100 Mbit/s, 40 ms";
+    for sender in [Sender::B, Sender::A] {
+        let bed = link(rates.0, rates.1, 40, 500_000);
+        check_ping(name, &bed, 20, rates, 40);
+        let measured = bulk(&bed, sender, Duration::from_secs(3), Duration::from_secs(6));
+        check_goodput(&format!("{name}, {sender:?} sends"), 100_000_000, measured, &bed.stop());
+    }
+    let name = "100 Mbit/s, 600 ms";
+    check_ping(name, &link(rates.0, rates.1, 600, 7_500_000), 5, rates, 600);
+}
+
+#[test]
+fn a_link_without_delay_adds_less_than_two_milliseconds() {
+    if !can_run("calibration without delay") {
+        return;
+    }
+    let bed = link(1_000_000_000, 1_000_000_000, 0, 1_000_000);
+    check_ping("1 Gbit/s, 0 ms", &bed, 50, (1_000_000_000, 1_000_000_000), 0);
+}
