@@ -2,6 +2,7 @@
 //! nothing but iproute2 has to be installed. Everything is gone when a [`Bed`] is dropped, also after a failure.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(clippy::cast_precision_loss, reason = "bytes of a few seconds")]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
