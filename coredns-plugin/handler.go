@@ -7,11 +7,11 @@ package longhaul
 
 import (
 	"context"
-	"crypto/tls"
 	"net/netip"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/metrics"
+	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 	"github.com/coredns/coredns/request"
 
 	"example.org/longhaul/coredns-plugin/names"
@@ -82,15 +82,15 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 
-	truth := capture{ResponseWriter: w}
-	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &truth, r)
-	if truth.msg == nil {
+	truth := nonwriter.New(w)
+	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, truth, r)
+	if truth.Msg == nil {
 		counts.count(q.Qtype, leftError)
 		return rcode, err
 	}
-	answer, what := truth.msg, left
+	answer, what := truth.Msg, left
 	if left == 0 {
-		answer, what = l.steer(ctx, w, q, r, truth.msg, proxies)
+		answer, what = l.steer(ctx, w, q, r, truth.Msg, proxies)
 	}
 	counts.count(q.Qtype, what)
 	if asked != nil {
@@ -145,34 +145,13 @@ func (l *Longhaul) steeredElsewhere(ctx context.Context, w dns.ResponseWriter, q
 	}
 	ask := r.Copy()
 	ask.Question = []dns.Question{q}
-	truth := capture{ResponseWriter: w}
-	if _, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &truth, ask); err != nil || truth.msg == nil {
+	truth := nonwriter.New(w)
+	if _, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, truth, ask); err != nil || truth.Msg == nil {
 		return 0, leftError
 	}
-	answer, what := l.policy.addresses(q, r, truth.msg, proxies.of(q.Qtype))
+	answer, what := l.policy.addresses(q, r, truth.Msg, proxies.of(q.Qtype))
 	if what != steered {
 		return 0, what
 	}
 	return answer.Answer[len(answer.Answer)-1].Header().Ttl, 0
-}
-
-// capture is a dns.ResponseWriter that keeps the answer instead of writing it.
-type capture struct {
-	dns.ResponseWriter
-	msg *dns.Msg
-}
-
-// WriteMsg implements the dns.ResponseWriter interface.
-func (c *capture) WriteMsg(res *dns.Msg) error {
-	c.msg = res
-	return nil
-}
-
-// ConnectionState keeps the TLS state in sight of plugins further on: embedding alone does not, as it belongs to another
-// interface than the writer's.
-func (c *capture) ConnectionState() *tls.ConnectionState {
-	if cs, ok := c.ResponseWriter.(dns.ConnectionStater); ok {
-		return cs.ConnectionState()
-	}
-	return nil
 }

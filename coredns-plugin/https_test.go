@@ -32,6 +32,7 @@ func TestStripLeavesOnlyWhatLeadsToTheNameItself(t *testing.T) {
 		{"mandatory alpn that goes", "1 . mandatory=alpn alpn=h3", ""},
 		{"another target", "1 svc.example.net. alpn=h2", ""},
 		{"alias form", "0 svc.example.net.", ""},
+		{"alias form of no service", "0 .", ""},
 		{"another port", "1 . alpn=h2 port=8443", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/pkg/dnstest"
+	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 	"github.com/coredns/coredns/plugin/test"
 
 	"github.com/miekg/dns"
@@ -382,16 +383,16 @@ type unchanged struct {
 func (u *unchanged) Name() string { return "unchanged" }
 
 func (u *unchanged) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
-	c := capture{ResponseWriter: w}
-	rcode, err := u.next.ServeDNS(ctx, &c, r)
-	if c.msg == nil {
+	c := nonwriter.New(w)
+	rcode, err := u.next.ServeDNS(ctx, c, r)
+	if c.Msg == nil {
 		return rcode, err
 	}
 	// Room behind the records, as appending into it would be a change too.
-	c.msg.Answer = slices.Grow(c.msg.Answer, 4)
-	u.given = append(u.given, c.msg)
-	u.as = append(u.as, whole(c.msg))
-	if writeErr := w.WriteMsg(c.msg); err == nil {
+	c.Msg.Answer = slices.Grow(c.Msg.Answer, 4)
+	u.given = append(u.given, c.Msg)
+	u.as = append(u.as, whole(c.Msg))
+	if writeErr := w.WriteMsg(c.Msg); err == nil {
 		err = writeErr
 	}
 	return rcode, err

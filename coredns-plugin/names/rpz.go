@@ -16,7 +16,8 @@ import (
 type policy uint8
 
 const (
-	otherPolicy policy = iota // blocks the name, or is no policy at all (SOA, NS, TXT)
+	noPolicy    policy = iota // cut off: package dns reads a record without data as one
+	otherPolicy               // blocks the name, or is no policy at all (SOA, NS, TXT)
 	steer                     // local data: an address or another name in place of the truth
 	exempt                    // the name is exempt from the zone's own policy
 )
@@ -25,11 +26,21 @@ const (
 // another plugin's trade: such a name is not steered, as if it were not listed.
 func policyOf(rr dns.RR) policy {
 	switch rr := rr.(type) {
-	case *dns.A, *dns.AAAA:
-		return steer
+	case *dns.A:
+		if rr.A != nil {
+			return steer
+		}
+		return noPolicy
+	case *dns.AAAA:
+		if rr.AAAA != nil {
+			return steer
+		}
+		return noPolicy
 	case *dns.CNAME:
 		target := strings.ToLower(rr.Target)
 		switch {
+		case target == "":
+			return noPolicy
 		case target == "rpz-passthru.":
 			return exempt
 		case target == ".", target == "*.", strings.HasPrefix(target, "rpz-") && strings.Count(target, ".") == 1:
@@ -39,6 +50,8 @@ func policyOf(rr dns.RR) policy {
 	}
 	return otherPolicy
 }
+
+var errNoData = errors.New("no data behind the type")
 
 var errNoSOA = errors.New("expected one name a line, or a hosts file, which has an address first, or a response policy zone, which begins with its SOA record")
 
@@ -64,7 +77,16 @@ func (p *parser) zone(first []byte) error {
 		}
 	}
 	if err := zp.Err(); err != nil {
+		if origin == "" { // most likely never meant to be a zone
+			p.line = linesBefore + 1
+			err = fmt.Errorf("%w (as a zone file: %w)", errNoSOA, err)
+			return p.fail(0, err)
+		}
 		return p.zoneError(err, linesBefore)
+	}
+	if origin == "" {
+		p.line = linesBefore + 1
+		return p.fail(0, errNoSOA)
 	}
 	p.terminated = in.last == '\n'
 	return nil
@@ -77,15 +99,14 @@ func (p *parser) record(rr dns.RR, origin string) error {
 	if owner == origin {
 		return nil
 	}
-	trigger, inZone := owner, true
-	if origin != "." {
-		trigger, inZone = strings.CutSuffix(owner, "."+origin)
-	}
+	trigger, inZone := strings.CutSuffix(owner, "."+strings.TrimPrefix(origin, "."))
 	if !inZone {
 		return fmt.Errorf("outside of the zone %q", origin)
 	}
 	to := p.listed
 	switch policyOf(rr) {
+	case noPolicy:
+		return errNoData
 	case otherPolicy:
 		p.ignored++
 		return nil

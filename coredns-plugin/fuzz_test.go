@@ -1,0 +1,134 @@
+package longhaul
+
+import (
+	"context"
+	"testing"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/pkg/dnstest"
+	"github.com/coredns/coredns/plugin/test"
+
+	"github.com/miekg/dns"
+)
+
+// FuzzAnswer gives the plugin any query and any upstream answer that a DNS library reads. Whatever they hold: no panic, the
+// upstream's message is not changed, and what the client gets is either that message or one that keeps the promises of the
+// README.
+func FuzzAnswer(f *testing.F) {
+	add := func(q, res *dns.Msg) {
+		query, err := q.Pack()
+		if err != nil {
+			f.Fatal(err)
+		}
+		answer, err := res.Pack()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(query, answer)
+	}
+	for _, lines := range []string{
+		"", "www.example.org. 300 IN A 203.0.113.1\nwww.example.org. 60 IN A 203.0.113.2", "www.example.org. 300 IN A 10.0.0.1",
+		"www.example.org. 300 IN CNAME w.example.net.\nw.example.net. 60 IN A 203.0.113.1", signedA,
+		"www.example.org. 300 IN AAAA 2001:db8:1::1", "www.example.org. 300 IN HTTPS 1 . alpn=h2,h3 ipv4hint=203.0.113.1 ech=AAAA",
+		"example.org. 300 IN DNAME example.net.\nwww.example.org. 300 IN CNAME www.example.net.\nwww.example.net. 0 IN A 203.0.113.1",
+	} {
+		for _, qtype := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypeHTTPS, dns.TypeMX} {
+			q := question("www.example.org.", qtype)
+			res := new(dns.Msg)
+			res.SetReply(q)
+			res.Answer = parseRecords(lines)
+			add(q, res)
+			withSubnet(q, 1, 24, "192.0.2.0").IsEdns0().SetDo()
+			res.SetEdns0(1232, true)
+			add(q, res)
+		}
+	}
+
+	var upstream *dns.Msg
+	var asked uint16
+	next := plugin.HandlerFunc(func(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+		if r.Question[0].Qtype != asked { // asked for by the plugin itself
+			return answering(r.Question[0].Name+" 300 IN A 203.0.113.1").ServeDNS(context.Background(), w, r)
+		}
+		return dns.RcodeSuccess, w.WriteMsg(upstream)
+	})
+	var handlers []*Longhaul
+	for _, properties := range []string{"", "mode replace\nhttps strip", "proxy 2001:db8::12\nbypass 192.0.2.0/25\ndnssec break", "ttl split 1d\naaaa pass\nhttps pass"} {
+		handlers = append(handlers, newPlugin(f, "longhaul {\nproxy 198.51.100.12\nmatch org example\nwww\n"+properties+"\n}", next))
+	}
+	f.Fuzz(func(t *testing.T, query, answer []byte) {
+		r, res := new(dns.Msg), new(dns.Msg)
+		if r.Unpack(query) != nil || res.Unpack(answer) != nil || len(res.Question) != 1 || len(r.Question) != 1 || quoted(r.Question[0].Name) {
+			return
+		}
+		upstream, asked = res, r.Question[0].Qtype
+		before := res.String()
+		for _, l := range handlers {
+			rec := dnstest.NewRecorder(&test.ResponseWriter{})
+			if _, err := l.ServeDNS(t.Context(), rec, r.Copy()); err != nil {
+				t.Fatal(err)
+			}
+			if res.String() != before {
+				t.Fatalf("Upstream's message was changed from\n%s\nto\n%s", before, res)
+			}
+			if rec.Msg != res {
+				checkChanged(t, l, res, rec.Msg)
+			}
+		}
+	})
+}
+
+// quoted reports whether a name cannot be written into a zone file line without quoting.
+func quoted(name string) bool {
+	_, err := dns.NewRR(name + " 300 IN A 203.0.113.1")
+	return err != nil
+}
+
+// checkChanged checks what is promised of every answer that is not the truth.
+func checkChanged(t *testing.T, l *Longhaul, truth, m *dns.Msg) {
+	t.Helper()
+	if scope := m.IsEdns0(); scope != nil && len(m.Answer) == len(truth.Answer) && words(m.Answer) == words(truth.Answer) {
+		return // the truth with the scope of its client subnet
+	}
+	if _, err := m.Pack(); err != nil {
+		t.Fatalf("Cannot be sent: %v\n%s", err, m)
+	}
+	if m.Id != truth.Id || m.Rcode != dns.RcodeSuccess || m.Authoritative || m.AuthenticatedData || m.Truncated {
+		t.Fatalf("Header is %v", m.MsgHdr)
+	}
+	var ttl uint32
+	for i, rr := range m.Answer {
+		h := rr.Header()
+		if h.Rrtype == dns.TypeRRSIG {
+			t.Fatalf("Holds a signature: %s", rr)
+		}
+		if l.policy.ttl.split == 0 && h.Rrtype != dns.TypeHTTPS && m.Question[0].Qtype != dns.TypeHTTPS {
+			if i > 0 && h.Ttl != ttl {
+				t.Fatalf("More than one TTL:\n%s", m)
+			}
+			ttl = h.Ttl
+			if ttl < l.policy.ttl.min || ttl > l.policy.ttl.max {
+				t.Fatalf("TTL of %d:\n%s", ttl, m)
+			}
+		}
+	}
+	switch m.Question[0].Qtype {
+	case dns.TypeA, dns.TypeAAAA:
+		if family := l.proxy.all.of(m.Question[0].Qtype); len(family) > 0 {
+			for _, rr := range m.Answer {
+				if rr.Header().Rrtype == m.Question[0].Qtype {
+					if first, _ := addressOf(rr); first != family[0] {
+						t.Fatalf("The proxy is not first:\n%s", m)
+					}
+					return
+				}
+			}
+			t.Fatalf("Steered without an address:\n%s", m)
+		}
+		fallthrough
+	default:
+		if !hasType(m.Answer, m.Question[0].Qtype) && !hasType(m.Ns, dns.TypeSOA) {
+			t.Fatalf("No data without an SOA:\n%s", m)
+		}
+	}
+}

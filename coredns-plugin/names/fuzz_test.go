@@ -1,0 +1,91 @@
+package names
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+)
+
+// FuzzParse reads anything as a list. Whatever is accepted holds only names that a resolver could ask for, in the form that
+// lookups use, and every one of them is found again.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"example.org\n=a.example\n*.b.example # c\n", "\ufeff192.0.2.1 a.example b.example\r\n", "bücher.example\n", "# allow-empty\n",
+		"$ORIGIN rpz.\n@ 60 SOA a. b. 1 2 3 4 5\n*.x 60 CNAME rpz-passthru.\ny 60 A 192.0.2.1\n", "a b\n", "..\n", "\x00",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if bytes.Contains(bytes.ToUpper(text), []byte("$GENERATE")) {
+			return // bounded, but by more than a fuzzer has time for
+		}
+		list, err := Parse(bytes.NewReader(text), "list", len(text))
+		if err != nil {
+			if list != nil || err.Error() == "" {
+				t.Fatalf("Refused with %q and a list", err)
+			}
+			return
+		}
+		if list.Listed.Len() == 0 && list.Exempt.Len() == 0 && !bytes.Contains(text, []byte(allowEmpty)) {
+			t.Fatal("Accepted without names")
+		}
+		for _, s := range []*Set{list.Listed, list.Exempt} {
+			for slot, tag := range s.tags {
+				if tag == 0 {
+					continue
+				}
+				name := string(s.name(s.slots[slot]))
+				if _, ok := dns.IsDomainName(name); !ok || name == "" || strings.ToLower(name) != name || strings.HasSuffix(name, ".") {
+					t.Fatalf("Holds %q", name)
+				}
+				scope := s.find([]byte(name))
+				if scope == 0 || scope&Self != 0 && !has(s, name+".") || scope&Below != 0 && !has(s, "x."+name+".") {
+					t.Fatalf("%q with scope %b is not found again", name, scope)
+				}
+			}
+		}
+	})
+}
+
+// FuzzHas compares lookups with the plainest way to write them: cut the name into labels and look at each suffix.
+func FuzzHas(f *testing.F) {
+	for _, name := range []string{"www.example.org.", "example.org", `a\.example.org.`, `\\.example.org.`, "EXAMPLE.org.", ".", "", strings.Repeat("a.", 126) + "example.org."} {
+		f.Add(name)
+	}
+	self := map[string]bool{"example.org": true, "exact.example": true, "a": true, "a.a.a.a": true}
+	below := map[string]bool{"example.org": true, "below.example": true, "b": true}
+	b := NewBuilder(0)
+	for name := range self {
+		if err := b.addName([]byte(name), Self); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for name := range below {
+		if err := b.addName([]byte(name), Below); err != nil {
+			f.Fatal(err)
+		}
+	}
+	s := b.Set()
+	f.Fuzz(func(t *testing.T, name string) {
+		// Only what package dns would print as the name of a question.
+		wire := make([]byte, 256)
+		end, err := dns.PackDomainName(dns.Fqdn(name), wire, 0, nil, false)
+		if err != nil {
+			return
+		}
+		name, _, err = dns.UnpackDomainName(wire[:end], 0)
+		if err != nil {
+			return
+		}
+		lower := strings.ToLower(name)
+		want := self[strings.TrimSuffix(lower, ".")]
+		for i, start := range dns.Split(lower) {
+			want = want || i > 0 && below[strings.TrimSuffix(lower[start:], ".")]
+		}
+		if got := has(s, name); got != want {
+			t.Fatalf("Has(%q) = %v", name, got)
+		}
+	})
+}

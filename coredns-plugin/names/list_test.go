@@ -1,0 +1,141 @@
+package names
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func parseText(text string) (*List, error) {
+	return Parse(strings.NewReader(text), "list", len(text))
+}
+
+func TestListsOfEveryFormat(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		format     Format
+		listed     int
+		exempt     int
+		ignored    int
+		in, out    []string
+	}{
+		{"plain", "example.org\n=exact.example\n*.below.example\n", Plain, 3, 0, 0,
+			[]string{"a.example.org.", "exact.example.", "a.below.example."}, []string{"a.exact.example.", "below.example."}},
+		{"plain with comments, blanks, CRLF, BOM and no final newline", "\ufeff# list\r\n\r\n  example.org\t# comment\r\n#example.net\r\nEXAMPLE.com.",
+			Plain, 2, 0, 0, []string{"example.org.", "example.com."}, []string{"example.net.", "list."}},
+		{"one name", "example.org", Plain, 1, 0, 0, []string{"example.org."}, []string{"example.net."}},
+		{"international", "bücher.example\nПРИМЕР.example\n", Plain, 2, 0, 0, []string{"xn--bcher-kva.example.", "xn--e1afmkfd.example."}, nil},
+		{"repeated names", "example.org\nexample.org\n=Example.org\n", Plain, 1, 0, 0, []string{"a.example.org."}, nil},
+		{"scopes of one name add up", "=example.org\n*.example.org\n", Plain, 1, 0, 0, []string{"a.example.org.", "example.org."}, nil},
+		{"hosts", "127.0.0.1 localhost localhost.localdomain\n::1 ip6-localhost # loopback\n0.0.0.0 a.example b.example\n192.0.2.1\tc.example # x\n", Hosts, 3, 0, 3,
+			[]string{"a.example.", "b.example.", "c.example."}, []string{"x.a.example.", "localhost."}},
+		{"policy zone", "; policy\n$TTL 60\n@ IN SOA localhost. nobody.invalid. (\n 1 2 3 4 5 )\n NS localhost.\n" +
+			"a.example A 192.0.2.1\n*.a.example A 192.0.2.1\nb.example AAAA 2001:db8::1\nc.example CNAME pep.example.net.\n" +
+			"d.example CNAME rpz-passthru.\n*.e.example CNAME RPZ-PASSTHRU.\n" +
+			"f.example CNAME .\ng.example CNAME *.\nh.example CNAME rpz-drop.\ni.example TXT \"x\"\n24.0.2.0.192.rpz-ip A 192.0.2.1\n", RPZ, 3, 2, 5,
+			[]string{"a.example.", "x.a.example.", "b.example.", "c.example."},
+			[]string{"x.b.example.", "d.example.", "f.example.", "g.example.", "h.example.", "i.example."}},
+		{"policy zone with an origin", "$ORIGIN rpz.example.net.\n@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\nA.example 60 A 192.0.2.1\nb.example.rpz.example.net. 60 A 192.0.2.1\n", RPZ, 2, 0, 0,
+			[]string{"a.example.", "b.example."}, []string{"a.example.rpz.example.net."}},
+		{"empty by intention", "# Allow nothing.\n#allow-empty\n", 0, 0, 0, 0, nil, []string{"example.org."}},
+		{"names although it may be empty", "# allow-empty\nexample.org\n", Plain, 1, 0, 0, []string{"example.org."}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			list, err := parseText(tc.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list.Format != tc.format || list.Listed.Len() != tc.listed || list.Exempt.Len() != tc.exempt || list.Ignored != tc.ignored {
+				t.Errorf("%v list of %d names, %d exempt, %d ignored", list.Format, list.Listed.Len(), list.Exempt.Len(), list.Ignored)
+			}
+			for _, n := range tc.in {
+				if !has(list.Listed, n) {
+					t.Errorf("%s is not listed", n)
+				}
+			}
+			for _, n := range tc.out {
+				if has(list.Listed, n) {
+					t.Errorf("%s is listed", n)
+				}
+			}
+			if list.Terminated != strings.HasSuffix(tc.text, "\n") {
+				t.Errorf("Terminated is %v", list.Terminated)
+			}
+		})
+	}
+}
+
+func TestPassthruRecordsAreExempt(t *testing.T) {
+	list, err := parseText("@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\nd.example 60 CNAME rpz-passthru.\n*.e.example 60 CNAME rpz-passthru.\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"d.example.": true, "x.d.example.": false, "e.example.": false, "x.e.example.": true} {
+		if has(list.Exempt, name) != want {
+			t.Errorf("%s is exempt: %v", name, !want)
+		}
+	}
+}
+
+func TestBrokenListsAreRefusedWithTheirPlace(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for _, tc := range []struct {
+		name, text, want string
+	}{
+		{"empty", "", "list: no names in the file"},
+		{"comments only", "# a\n\n# b\n", "list: no names in the file"},
+		{"hosts of no site", "127.0.0.1 localhost\n", "list: no names in the file"},
+		{"two words", "example.org\n  a.example b.example\n", "list:2:12: more than one word"},
+		{"address in a plain list", "example.org\n192.0.2.1\n", "list:2:1: found an address"},
+		{"a URL", "example.org\nhttp://example.net/\n", `list:2:1: character ':' in "http://example.net/"`},
+		{"adblock rule", "example.org\n||example.net^\n", "list:2:1: character '|'"},
+		{"wildcard inside", "a.*.example\n", "list:1:1: character '*'"},
+		{"leading dot", "example.org\n.example.net\n", "list:2:1: empty label"},
+		{"two dots", "example..org\n", "list:1:1: empty label"},
+		{"the root", ".\n", "list:1:1: the root"},
+		{"only a wildcard", "*.\n", "list:1:1: expected a domain name"},
+		{"only an equals sign", "=\n", "list:1:1: expected a domain name"},
+		{"NUL bytes", "example.org\n\x00\x00\n", `list:2:1: character '\x00'`},
+		{"long label", "a." + long + ".example\n", "list:1:1: label longer than 63 bytes"},
+		{"long name", strings.Repeat("a.", 126) + "example\n", "list:1:1: name of 259 bytes"},
+		{"long line", "example.org\n" + strings.Repeat("#", maxLineBytes+1) + "\n", "list:2: line longer than"},
+		{"impossible international name", "example.org\nxn--ü.example\n", "list:2:1: "},
+		{"hosts line without an address", "192.0.2.1 a.example\nb.example c.example\n", `list:2:1: found "b.example"; this is a hosts file`},
+		{"hosts line without a name", "192.0.2.1 a.example\n 192.0.2.2\n", "list:2:2: an address without a name"},
+		{"hosts line with a bad name", "192.0.2.1 a.example b_.exam!ple\n", "list:1:21: character '!'"},
+		{"two words at first", "a.example b.example\n", "list:1: expected one name a line"},
+		{"directives only", "$TTL 60\n", "list:1: expected one name a line"},
+		{"record without a zone", "a.example 60 IN A 192.0.2.1\n", "list:1: expected one name a line"},
+		{"broken zone", "; policy\n$TTL 60\n@ SOA localhost. nobody.invalid. 1 2 3 4 5\na.example A 192.0.2.1.1\n", `list:4:23: bad A A: "192.0.2.1.1"`},
+		{"zone cut off in a record", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na.example 60 A\n", `list: record of "a.example.": no data`},
+		{"zone that includes a file", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\n$INCLUDE other\n", "list:2:14: $INCLUDE directive not allowed"},
+		{"owner outside of the zone", "$ORIGIN rpz.example.\n@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na.example. 60 A 192.0.2.1\n", `list: record of "a.example.": outside of the zone "rpz.example."`},
+		{"owner that is no host name", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na\\.b.example 60 A 192.0.2.1\n", `list: record of "a\\.b.example.": character '\\'`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			list, err := parseText(tc.text)
+			if err == nil {
+				t.Fatalf("Accepted as a %v list of %d names", list.Format, list.Listed.Len())
+			}
+			if !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("Error is %q, want it to begin with %q", err, tc.want)
+			}
+			var at *Error
+			if !errors.As(err, &at) || at.Unwrap() == nil {
+				t.Errorf("Error is a %T", err)
+			}
+		})
+	}
+}
+
+type failingReader struct{}
+
+var errRead = errors.New("disk is on fire")
+
+func (failingReader) Read([]byte) (int, error) { return 0, errRead }
+
+func TestAReadErrorRefusesTheList(t *testing.T) {
+	if _, err := Parse(failingReader{}, "list", 0); !errors.Is(err, errRead) {
+		t.Errorf("Error is %v", err)
+	}
+}
