@@ -115,6 +115,9 @@ impl Envoy {
             self.root.join(BOOTSTRAP).into(),
             "--log-level".into(),
             "warning".into(),
+            // Notices that a used feature is young or renamed: for who writes the templates, not for who runs them.
+            "--component-log-level".into(),
+            "misc:error".into(),
             "--drain-time-s".into(),
             drain.to_string().into(),
             "--parent-shutdown-time-s".into(),

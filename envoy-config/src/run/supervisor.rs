@@ -130,16 +130,30 @@ struct Run {
 }
 
 impl Run {
-    /// Starts both and waits until both answer; false where told to stop meanwhile.
+    /// Starts both, one after the other; false where told to stop meanwhile.
     fn start(&mut self) -> Result<bool, RunError> {
         self.watch.follow(&self.generation.inputs);
-        let start = |error: io::Error, name: &str| RunError::Start(format!("cannot start {name}: {error}"));
-        if self.serves_dns() {
-            self.dns.start().map_err(|error| start(error, "CoreDNS"))?;
+        let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
+        self.envoy.start(self.generation.settings.listen.admin).map_err(|error| failed("Envoy", error))?;
+        if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
+            return Ok(false);
         }
-        self.envoy.start(self.generation.settings.listen.admin).map_err(|error| start(error, "Envoy"))?;
+        self.refuse_half_started()?;
+        // Second, because it steers nobody to a proxy that does not answer, and takes its time to ask again.
+        if self.serves_dns() {
+            self.dns.start().map_err(|error| failed("CoreDNS", error))?;
+            if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
+                return Ok(false);
+            }
+        }
+        self.announce()?;
+        Ok(true)
+    }
+
+    /// Waits until `ready`; false where told to stop meanwhile. A child that ends now will not serve by being restarted.
+    fn wait_for(&mut self, name: &str, ready: impl Fn(&Self) -> bool) -> Result<bool, RunError> {
         let deadline = Instant::now() + START_PATIENCE;
-        loop {
+        while !ready(self) {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 // A change during the start is found by comparing, once serving.
@@ -147,34 +161,22 @@ impl Run {
             }
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
                 if let Some(status) = ended {
-                    return Err(RunError::Start(format!(
-                        "{name} {} before it served; its own messages are above",
-                        child::describe(status)
-                    )));
+                    let how = child::describe(status);
+                    return Err(RunError::Start(format!("{name} {how} before it served; its own messages are above")));
                 }
             }
-            if self.all_ready() {
-                break;
-            }
             if Instant::now() > deadline {
-                let late = if self.envoy.is_ready() { "CoreDNS" } else { "Envoy" };
+                let patience = START_PATIENCE.as_secs();
                 return Err(RunError::Start(format!(
-                    "{late} did not answer within {} s; its own messages are above",
-                    START_PATIENCE.as_secs()
+                    "{name} did not answer within {patience} s; its own messages are above"
                 )));
             }
         }
-        self.refuse_half_started()?;
-        self.announce()?;
         Ok(true)
     }
 
     fn serves_dns(&self) -> bool {
         self.generation.tree.get(COREFILE).is_some()
-    }
-
-    fn all_ready(&self) -> bool {
-        self.envoy.is_ready() && (!self.serves_dns() || is_ready(self.machine.dns_ready))
     }
 
     /// Envoy calls itself ready even where it refused a listener.
@@ -200,7 +202,8 @@ impl Run {
     }
 
     fn serve(&mut self) -> Result<(), RunError> {
-        let mut changed_at: Option<Instant> = None;
+        // Looked at once in any case: a file may have changed during the start.
+        let mut changed_at = Some(Instant::now());
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
