@@ -225,6 +225,11 @@ impl Mapper {
         if base.page_scheme == Scheme::Https && scheme == Scheme::Http {
             return Err(Reason::MixedContent);
         }
+        self.target_of(scheme, host, port)
+    }
+
+    /// Where an origin's objects live, if a moved URL can say that origin.
+    fn target_of(&self, scheme: Scheme, host: &str, port: Option<u16>) -> Result<Target<'_>, Reason> {
         if !self.is_port_allowed(port.unwrap_or(scheme.default_port())) {
             return Err(Reason::Port);
         }
@@ -238,6 +243,17 @@ impl Mapper {
             (Scheme::Http, true, false) => pick(Scheme::Http, &self.http_targets, host),
             (Scheme::Https, true, false) => Err(Reason::NoSecureTarget),
         }
+    }
+
+    /// What the moved form of every URL at `scheme://host:port` begins with, up to the path: `https://NAME/HOST:443`.
+    /// None if no object of that origin ever moves. `host` is lower case; names only, no addresses.
+    pub fn prefix_of(&self, scheme: Scheme, host: &str, port: Option<u16>) -> Option<String> {
+        let ours = self.is_own_host(host) || self.is_excluded(host) || self.level == Level::Off;
+        if ours || !host::is_canonical(host) {
+            return None;
+        }
+        let target = self.target_of(scheme, host, port).ok()?;
+        Some(write_moved(target, scheme, host, port, "", ""))
     }
 }
 

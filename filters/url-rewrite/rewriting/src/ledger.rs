@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
+use crate::headers::csp::Policies;
 use crate::places::Place;
 use crate::plan::Plan;
 
@@ -91,13 +92,20 @@ pub(crate) struct Mention<'m> {
 pub(crate) struct Ledger {
     pub(crate) plan: Rc<Plan>,
     pub(crate) base: Base,
+    /// Content-Security-Policy of headers and, from where they stand, of `meta` elements.
+    pub(crate) policies: Policies,
     pub(crate) tally: Tally,
     observer: Option<Box<dyn Observer>>,
 }
 
 impl Ledger {
-    pub(crate) fn new(plan: Rc<Plan>, base: Base, observer: Option<Box<dyn Observer>>) -> Self {
-        Self { plan, base, tally: Tally::default(), observer }
+    pub(crate) fn new(
+        plan: Rc<Plan>,
+        base: Base,
+        policies: Policies,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Self {
+        Self { plan, base, policies, tally: Tally::default(), observer }
     }
 
     /// Decides one URL. If it changes, `write` turns the new URL into what is written in its place, or says why it cannot

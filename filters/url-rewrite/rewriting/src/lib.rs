@@ -19,6 +19,7 @@ mod srcset;
 
 pub use bail_out::BailOut;
 pub use config::Config;
+pub use headers::csp::Policies;
 pub use ledger::{Observer, Tally, UrlEvent};
 pub use limits::Limits;
 pub use places::Place;

@@ -8,6 +8,7 @@ use url_mapping::Base;
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
 use crate::css::rewriter::CssRewriter;
+use crate::headers::csp::Policies;
 use crate::html::rewriter::HtmlRewriter;
 use crate::ledger::{Ledger, Observer, Tally};
 use crate::plan::Plan;
@@ -30,6 +31,8 @@ pub struct Body {
     pub base: Base,
     /// The `charset` of its Content-Type, if there is one.
     pub encoding: Option<&'static Encoding>,
+    /// The Content-Security-Policy of its headers, translated; default where there is none.
+    pub policies: Policies,
 }
 
 /// Rewrites one body as it streams by.
@@ -39,13 +42,14 @@ pub struct Body {
 ///
 /// ```
 /// use url_mapping::{Base, Scheme};
-/// use url_rewriting::{Body, Kind, Plan, Rewriter};
+/// use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
 ///
 /// let plan = Plan::from_json(
 ///     br#"{"targets": {"https": ["pep.example.net"]}, "own": ["pep.example.net"], "level": "safe", "ports": [80, 443]}"#,
 /// )?;
 /// let base = Base::new(Scheme::Http, "www.example.org", "/").ok_or("not a URL")?;
-/// let mut rewriter = Rewriter::new(plan, Body { kind: Kind::Html, base, encoding: None }, None);
+/// let body = Body { kind: Kind::Html, base, encoding: None, policies: Policies::default() };
+/// let mut rewriter = Rewriter::new(plan, body, None);
 /// let mut out = Vec::new();
 /// rewriter.write(b"<p><img alt=x src='http://img.exam", &mut out);
 /// rewriter.write(b"ple.com/a.png'>", &mut out);
@@ -66,7 +70,7 @@ enum Inner {
 impl Rewriter {
     /// A rewriter for one body. `observer` is told of every URL; the counts are kept without one.
     pub fn new(plan: Rc<Plan>, body: Body, observer: Option<Box<dyn Observer>>) -> Self {
-        let ledger = Ledger::new(plan, body.base, observer);
+        let ledger = Ledger::new(plan, body.base, body.policies, observer);
         let charset = Charset::from_header(body.encoding);
         Self(match body.kind {
             Kind::Html => Inner::Html(Box::new(HtmlRewriter::new(ledger, charset))),

@@ -5,11 +5,13 @@
 //! | `fields` | a header list to read, edits to make, a reply to send instead |
 //! | [`request`] | reverse map, gate of the proxy origin, what goes up |
 //! | [`response`] | what comes down: tables of dispositions, and whether the body is rewritten |
+//! | [`csp`] | policies of the page translated, never widened; what they let move |
 //! | `etag` | entity tags that name the version of the rewriting |
 //! | `referer` | the address a page has without us |
 //! | `location` | redirects inside the prefix space |
 //! | `mime` | the media types that decide |
 
+pub mod csp;
 mod etag;
 mod fields;
 mod location;

@@ -1,5 +1,6 @@
 //! What comes down, and whether the body is rewritten.
 
+use super::csp::{self, Policies};
 use super::fields::{Edit, Fields, Reply};
 use super::request::{Destination, Exchange, Moved, Visit, to_true_url};
 use super::{etag, location, mime};
@@ -73,10 +74,14 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
         return Decision::Pass { edits };
     }
     let body = match &visit.moved {
-        None if fields.get("content-security-policy").is_some() => None,
         None => {
-            let base = || Base::new(visit.scheme, &visit.authority, &visit.path);
-            eligible::kind(plan, visit, status, fields).ok().and_then(|kind| Some(body(kind, base()?, fields)))
+            let kind = eligible::kind(plan, visit, status, fields).ok();
+            // A 304 makes browsers take its headers for those of the page they have, so it is translated as that was.
+            let base = (kind.is_some() || status == 304)
+                .then(|| Base::new(visit.scheme, &visit.authority, &visit.path))
+                .flatten();
+            let policies = base.as_ref().map(|base| policies(plan, base, fields, &mut edits));
+            kind.zip(base).zip(policies).map(|((kind, base), policies)| body(kind, base, policies, fields))
         }
         Some(moved) => {
             if is_mislabelled(moved, status, fields) {
@@ -86,7 +91,7 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
                 .and_then(|base| base.on_proxy(moved.scheme, &moved.authority, &moved.path));
             harden(plan, visit, moved, base.as_ref(), fields, &mut edits);
             let kind = eligible::kind(plan, visit, status, fields);
-            kind.ok().zip(base).map(|(kind, base)| body(kind, base, fields))
+            kind.ok().zip(base).map(|(kind, base)| body(kind, base, Policies::default(), fields))
         }
     };
     let Some(body) = body else {
@@ -104,9 +109,33 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
     }
 }
 
-fn body(kind: Kind, base: Base, fields: &Fields<'_>) -> Body {
+fn body(kind: Kind, mut base: Base, policies: Policies, fields: &Fields<'_>) -> Body {
+    if policies.upgrade_insecure_requests() {
+        base.upgrade_insecure_requests();
+    }
     let label = fields.get("content-type").and_then(mime::charset);
-    Body { kind, base, encoding: label.and_then(encoding_rs::Encoding::for_label) }
+    Body { kind, base, encoding: label.and_then(encoding_rs::Encoding::for_label), policies }
+}
+
+/// Reads and translates the page's policies, report-only ones too.
+fn policies(plan: &Plan, base: &Base, fields: &Fields<'_>, edits: &mut Vec<Edit>) -> Policies {
+    let mut policies = Policies::default();
+    for name in ["content-security-policy", "content-security-policy-report-only"] {
+        let values: Vec<&[u8]> = fields.all(name).collect();
+        let joined = values.join(&b", "[..]);
+        if joined.is_empty() {
+            continue;
+        }
+        match std::str::from_utf8(&joined) {
+            Ok(text) => {
+                let translation = csp::translate(plan, base, text);
+                policies.extend(translation.policies);
+                edits.extend(translation.text.map(|text| Edit::Set(name, text.into_bytes())));
+            }
+            Err(_) => policies.extend(Policies::unreadable(base)),
+        }
+    }
+    policies
 }
 
 fn rewrap_etag(plan: &Plan, fields: &Fields<'_>, edits: &mut Vec<Edit>) {

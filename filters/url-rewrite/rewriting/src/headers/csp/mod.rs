@@ -1,0 +1,212 @@
+//! Content-Security-Policy kept exactly as strong while objects move.
+//!
+//! A source of a policy may carry a path, so an object that `i.cnn.net` allowed is allowed on the proxy by
+//! `https://NAME/i.cnn.net/`, and nothing else is. [`translate`] adds that second source beside every source that names
+//! one host. It cannot be said for wildcards (`*.cnn.net`), and nonces, hashes and `strict-dynamic` are not about
+//! hosts: what only those allow is left where it is. Nothing is ever removed, and nothing is added that allows a byte
+//! of another origin than before.
+//!
+//! So that header and page agree, [`Policies::permit`] is asked before every move. It permits only what is allowed
+//! where it is now, by a source that was translated or that covers the proxy too (`*`, `https:`).
+//!
+//! References: Content Security Policy Level 3, sections 2.2.1 (parsing), 6.7.2 (matching), 6.8.3 (fallback).
+
+mod source;
+
+use crate::plan::Plan;
+use source::{PageOrigin, Place, SourceList};
+use url_mapping::{Base, Mapper, Object, Reason, Scheme, Use};
+
+/// How much a policy may grow, in bytes. Proxies and browsers bound header lists; a policy near such a bound is left as
+/// it is, and so is what it governs.
+const GROWTH_BYTES: usize = 8 * 1024;
+
+/// The directives that govern objects which can move; positions in [`Policy::lists`].
+const DIRECTIVES: [&str; 8] =
+    ["default-src", "img-src", "script-src", "script-src-elem", "style-src", "style-src-elem", "font-src", "media-src"];
+
+/// Which directives govern a use: the first of them that the policy has (6.8.3).
+const fn governing(usage: Use) -> &'static [usize] {
+    match usage {
+        Use::Image | Use::Icon | Use::Poster | Use::Background | Use::CssImage => &[1, 0],
+        Use::Script => &[3, 2, 0],
+        Use::Stylesheet | Use::CssImport => &[5, 4, 0],
+        Use::Font => &[6, 0],
+        Use::Media | Use::Track => &[7, 0],
+    }
+}
+
+/// Whether nonces and hashes decide about this use besides, or instead of, hosts.
+const fn has_nonces(usage: Use) -> bool {
+    matches!(usage, Use::Script | Use::Stylesheet | Use::CssImport)
+}
+
+/// All policies of a page; every one of them must allow an object.
+#[derive(Debug, Clone, Default)]
+pub struct Policies {
+    policies: Vec<Policy>,
+    upgrade_insecure_requests: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Policy {
+    page: PageOrigin,
+    /// By the positions of [`DIRECTIVES`].
+    lists: [Option<SourceList>; DIRECTIVES.len()],
+    base_uri: Option<SourceList>,
+    /// It could not be translated: what it governs stays.
+    frozen: bool,
+}
+
+/// A serialized policy list, translated.
+#[derive(Debug, Clone)]
+pub struct Translation {
+    /// What the page may do.
+    pub policies: Policies,
+    /// The new text, if it changes.
+    pub text: Option<String>,
+}
+
+/// Translates the value of a `Content-Security-Policy` header, of its `-Report-Only` sister, or of a `meta` element, of
+/// a page with the base `base`.
+///
+/// Report-only policies are translated as well: left as they are, they would report every object that moved.
+pub fn translate(plan: &Plan, base: &Base, text: &str) -> Translation {
+    let page = PageOrigin::of(base);
+    let mut policies = Policies::default();
+    let mut out = String::with_capacity(text.len());
+    for (index, policy) in text.split(',').enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        let translated = Policy::read(plan.mapper(), &page, policy, &mut out);
+        policies.upgrade_insecure_requests |= translated.upgrade_insecure_requests;
+        policies.policies.push(translated.policy);
+    }
+    Translation { policies, text: (out != text).then_some(out) }
+}
+
+impl Policies {
+    /// Policies that cannot be read: everything they might govern stays.
+    pub fn unreadable(base: &Base) -> Self {
+        let lists = std::array::from_fn(|index| (index == 0).then(SourceList::default));
+        let policy = Policy { page: PageOrigin::of(base), lists, base_uri: None, frozen: true };
+        Self { policies: vec![policy], upgrade_insecure_requests: false }
+    }
+
+    /// Adds policies that hold from here on (a second header, a `meta` element).
+    pub fn extend(&mut self, more: Self) {
+        self.policies.extend(more.policies);
+        self.upgrade_insecure_requests |= more.upgrade_insecure_requests;
+    }
+
+    /// Whether browsers fetch http URLs of this page with https.
+    pub fn upgrade_insecure_requests(&self) -> bool {
+        self.upgrade_insecure_requests
+    }
+
+    /// Whether an object may move as far as these policies are concerned.
+    ///
+    /// # Errors
+    /// [`Reason::Csp`].
+    pub fn permit(&self, usage: Use, object: &Object<'_>) -> Result<(), Reason> {
+        let permitted = self.policies.iter().all(|policy| policy.permits(usage, object));
+        if permitted { Ok(()) } else { Err(Reason::Csp) }
+    }
+
+    /// Whether the browser heeds `<base href>` that means `url`.
+    pub fn permits_base(&self, url: &str) -> bool {
+        self.policies.iter().all(|policy| match (&policy.base_uri, Place::of_url(url)) {
+            (None, _) => true,
+            (Some(list), Some(place)) => list.sources.iter().any(|source| source.matches(&policy.page, &place)),
+            (Some(_), None) => false,
+        })
+    }
+}
+
+struct Read {
+    policy: Policy,
+    upgrade_insecure_requests: bool,
+}
+
+impl Policy {
+    /// Reads one serialized policy (2.2.1) and writes its translation to `out`.
+    fn read(mapper: &Mapper, page: &PageOrigin, text: &str, out: &mut String) -> Read {
+        let start = out.len();
+        let mut policy = Self { page: page.clone(), lists: Default::default(), base_uri: None, frozen: false };
+        let mut upgrade_insecure_requests = false;
+        for (index, directive) in text.split(';').enumerate() {
+            if index > 0 {
+                out.push(';');
+            }
+            out.push_str(directive);
+            let mut tokens = directive.split_ascii_whitespace();
+            let Some(name) = tokens.next() else { continue };
+            upgrade_insecure_requests |= name.eq_ignore_ascii_case("upgrade-insecure-requests");
+            if name.eq_ignore_ascii_case("base-uri") && policy.base_uri.is_none() {
+                policy.base_uri = Some(SourceList::read(tokens));
+                continue;
+            }
+            let position = DIRECTIVES.iter().position(|known| name.eq_ignore_ascii_case(known));
+            // The first directive of a name counts, later ones are ignored.
+            if let Some(list @ None) = position.and_then(|position| policy.lists.get_mut(position)) {
+                list.insert(SourceList::read(tokens)).translate(mapper, page, out);
+            }
+        }
+        let grown = out.len().saturating_sub(start).saturating_sub(text.len());
+        if grown > GROWTH_BYTES {
+            out.truncate(start);
+            out.push_str(text);
+            policy.frozen = true;
+        }
+        Read { policy, upgrade_insecure_requests }
+    }
+
+    fn permits(&self, usage: Use, object: &Object<'_>) -> bool {
+        let governing = governing(usage).iter().find_map(|&position| self.lists.get(position)?.as_ref());
+        let Some(list) = governing else { return true };
+        if self.frozen || (list.has_nonces && has_nonces(usage)) {
+            return false;
+        }
+        let now = Place { scheme: object.scheme, host: object.host, port: object.port, path: object.path };
+        let (target_host, target_port) = source::split_port(object.target);
+        let then = Place { scheme: object.target_scheme, host: target_host, port: target_port, path: "/" };
+        list.sources.iter().any(|source| {
+            source.matches(&self.page, &now)
+                && (source.is_translated(&then) || (source.covers_hosts() && source.matches(&self.page, &then)))
+        })
+    }
+}
+
+impl SourceList {
+    /// Appends the moved form of every source that names one host.
+    fn translate(&self, mapper: &Mapper, page: &PageOrigin, out: &mut String) {
+        let mut added: Vec<String> = Vec::new();
+        for source in &self.sources {
+            for place in source.places(page) {
+                let Some(prefix) = mapper.prefix_of(place.scheme, place.host, place.port) else { continue };
+                let moved = format!("{prefix}{}", place.path);
+                if Place::of_url(&prefix).is_some_and(|target| source.is_translated(&target)) && !added.contains(&moved)
+                {
+                    added.push(moved);
+                }
+            }
+        }
+        let trailing = out.len() - out.trim_end_matches(|character: char| character.is_ascii_whitespace()).len();
+        let end = out.len() - trailing;
+        let tail = out.split_off(end);
+        for source in added {
+            out.push(' ');
+            out.push_str(&source);
+        }
+        out.push_str(&tail);
+    }
+}
+
+/// The default port is none.
+fn normal_port(scheme: Scheme, port: Option<u16>) -> Option<u16> {
+    port.filter(|&port| port != scheme.default_port())
+}
+
+#[cfg(test)]
+mod tests;
