@@ -1,13 +1,90 @@
 //! Character references of HTML: decoded before a URL is looked at, written again where one is replaced.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::html::attributes::Quote;
 
-/// The value an attribute has for the page's scripts, by the rules for attributes (an `&` that begins no reference, or an
-/// old-style name without `;` before `=` or a letter, stays as it is).
-pub(crate) fn decode(value: &str) -> Cow<'_, str> {
-    if value.contains('&') { htmlize::unescape_attribute(value) } else { Cow::Borrowed(value) }
+/// A value with its references decoded, and the way back.
+#[derive(Debug)]
+pub(crate) struct Decoded<'v> {
+    /// What the attribute says to the page's scripts, by the rules for attributes (an `&` that begins no reference, or
+    /// an old-style name without `;` before `=` or a letter, stays as it is).
+    pub(crate) text: Cow<'v, str>,
+    references: Vec<Reference>,
+}
+
+/// One reference: the characters it stands for, and where it is written.
+#[derive(Debug)]
+struct Reference {
+    text: Range<usize>,
+    written: Range<usize>,
+    /// Written without its semicolon.
+    is_open: bool,
+}
+
+impl<'v> Decoded<'v> {
+    pub(crate) fn of(written: &'v str) -> Self {
+        let Some(first) = written.find('&') else {
+            return Self { text: Cow::Borrowed(written), references: Vec::new() };
+        };
+        let (start, rest) = written.split_at_checked(first).unwrap_or_default();
+        let mut text = start.to_owned();
+        let mut references = Vec::new();
+        let mut at = first;
+        // No reference contains the `&` of another, so each can be decoded without its neighbours.
+        for piece in rest.split('&').skip(1) {
+            let piece = rest.get(at - first..=at - first + piece.len()).unwrap_or_default();
+            let decoded = htmlize::unescape_attribute(piece);
+            if decoded != piece {
+                let after = tail_in_common(piece, &decoded);
+                let length = piece.len() - after;
+                references.push(Reference {
+                    text: text.len()..text.len() + decoded.len() - after,
+                    written: at..at + length,
+                    is_open: !piece.get(..length).unwrap_or_default().ends_with(';'),
+                });
+            }
+            text.push_str(&decoded);
+            at += piece.len();
+        }
+        Self { text: Cow::Owned(text), references }
+    }
+
+    /// What to replace, and by what, in the value as written, so that this range of the text becomes `with`.
+    pub(crate) fn replacement(&self, range: Range<usize>, with: &str, quote: Quote) -> (Range<usize>, String) {
+        let written = self.written(range);
+        let mut text = String::with_capacity(with.len() + 8);
+        let follows_open = self.references.iter().any(|before| before.written.end == written.start && before.is_open);
+        if follows_open {
+            // What follows now decides whether `&quot` is a reference; the semicolon settles it.
+            text.push(';');
+        }
+        text.push_str(&encode(with, quote));
+        (written, text)
+    }
+
+    /// Where a range of the text is written. The inside of a reference belongs to all of it.
+    fn written(&self, range: Range<usize>) -> Range<usize> {
+        let start = match self.references.iter().rev().find(|reference| reference.text.start <= range.start) {
+            Some(reference) if range.start < reference.text.end => reference.written.start,
+            Some(reference) => reference.written.end + range.start - reference.text.end,
+            None => range.start,
+        };
+        let end = match self.references.iter().rev().find(|reference| reference.text.start < range.end) {
+            Some(reference) => reference.written.end + range.end.saturating_sub(reference.text.end),
+            None => range.end,
+        };
+        start..end
+    }
+}
+
+/// How many bytes at the end of a reference and what follows it are what follows it. What it stands for is at least one
+/// character, which may look like the end of the reference.
+fn tail_in_common(piece: &str, decoded: &str) -> usize {
+    let most = decoded.len() - decoded.chars().next().map_or(0, char::len_utf8);
+    let same = piece.bytes().rev().zip(decoded.bytes().rev()).take_while(|(one, other)| one == other).count();
+    same.min(most)
 }
 
 /// `value` written so that it decodes to itself between the given quotes.
@@ -47,6 +124,30 @@ mod tests {
     use crate::html::attributes::Attributes;
     use proptest::prelude::*;
 
+    fn decode(value: &str) -> String {
+        Decoded::of(value).text.into_owned()
+    }
+
+    #[test]
+    fn a_range_of_the_text_leads_to_what_is_written_for_it() {
+        let written = "a&amp;b&lt;&#59;;c&x=1";
+        let decoded = Decoded::of(written);
+        assert_eq!(decoded.text, "a&b<;;c&x=1");
+        for (range, said) in [
+            (0..1, "a"),
+            (0..2, "a&amp;"),
+            (1..2, "&amp;"),
+            (2..3, "b"),
+            (3..5, "&lt;&#59;"),
+            (5..7, ";c"),
+            (6..11, "c&x=1"),
+            (0..11, written),
+            (2..2, ""),
+        ] {
+            assert_eq!(&written[decoded.written(range.clone())], said, "{range:?}");
+        }
+    }
+
     #[test]
     fn references_are_read_as_attributes_have_them() {
         assert_eq!(decode("a?b&amp;c&#x2F;d&#47;e"), "a?b&c/d/e");
@@ -66,6 +167,20 @@ mod tests {
                 let read: Vec<_> = Attributes::of(tag.as_bytes()).collect();
                 prop_assert_eq!(read.len(), 1, "{:?} {}", quote, tag);
                 prop_assert_eq!(decode(std::str::from_utf8(read[0].value).unwrap()), value.as_str());
+            }
+        }
+
+        #[test]
+        fn decoding_piece_by_piece_is_decoding(written in "([a-f=;&#0-9x]|&amp;|&lt|&eacute;|&quot|é)*") {
+            let decoded = Decoded::of(&written);
+            prop_assert_eq!(&decoded.text, &htmlize::unescape_attribute(&written));
+            for (start, _) in decoded.text.char_indices() {
+                for (end, _) in decoded.text.char_indices().filter(|(end, _)| *end > start) {
+                    let (range, with) = decoded.replacement(start..end, "h&=", Quote::Double);
+                    let changed = format!("{}{with}{}", &written[..range.start], &written[range.end..]);
+                    let wanted = format!("{}h&={}", &decoded.text[..start], &decoded.text[end..]);
+                    prop_assert_eq!(decode(&changed), wanted);
+                }
             }
         }
     }

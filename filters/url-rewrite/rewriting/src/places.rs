@@ -88,6 +88,15 @@ pub(crate) const SVG: &[Place] = places! {
     "use"     "xlink:href" Url Leave(Reason::SameOriginOnly);
 };
 
+/// The rows of one element: they stand together in the table.
+pub(crate) fn of_element(table: &'static [Place], name: &[u8]) -> &'static [Place] {
+    let is_it = |place: &Place| place.element.as_bytes().eq_ignore_ascii_case(name);
+    let Some(first) = table.iter().position(is_it) else { return &[] };
+    let rows = table.get(first..).unwrap_or_default();
+    let count = rows.iter().take_while(|place| is_it(place)).count();
+    rows.get(..count).unwrap_or_default()
+}
+
 /// The `style` attribute of any element: a list of CSS declarations.
 pub(crate) const STYLE_ATTRIBUTE: &Place =
     &Place { element: "*", attribute: "style", syntax: Url, rule: Move(Use::CssImage) };

@@ -134,12 +134,18 @@ fn read_inner(page: &Shared, start: usize, text: &[u8]) -> HandlerResult {
     let mut finder = Finder::new(page, memory);
     let read = finder.write(text).and_then(|()| finder.finish());
     drop(finder);
-    let mut page = page.try_borrow_mut()?;
-    page.end_inner();
-    if read.is_err() && page.stopped != Some(BailOut::Growth) {
-        page.stopped = None;
+    let open = {
+        let mut page = page.try_borrow_mut()?;
+        if read.is_err() && page.stopped != Some(BailOut::Growth) {
+            page.stopped = None;
+        }
+        page.end_inner()
+    };
+    // Without scripting, a `noscript` in a `noscript` is an element like any other; its end tag ended the outer one.
+    match open {
+        Some((start, text)) => read_inner(page, start, &text),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn go_on(page: &Shared) -> HandlerResult {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::attributes::Attribute;
 use super::tag::Tag;
-use super::value::Value;
+use super::value::{Edit, Value};
 use crate::bail_out::BailOut;
 use crate::charset::{Charset, label_in_content};
 use crate::css;
@@ -39,12 +39,10 @@ pub(super) struct Page {
     pub(super) stopped: Option<BailOut>,
     /// The parser of the page, and on it the ones of markup inside (`noscript`).
     readers: Vec<Reader>,
-    /// Where the text of a `noscript` begins that is being kept to be read as markup.
-    noscript: Option<usize>,
     templates: usize,
     base_seen: bool,
     found: Vec<SheetUrl>,
-    edits: Vec<(Range<usize>, Vec<u8>)>,
+    edits: Vec<Edit>,
 }
 
 /// How far one parser is.
@@ -55,6 +53,8 @@ struct Reader {
     /// Up to where in the body it is done.
     parsed: usize,
     style: Option<Style>,
+    /// Where the text of a `noscript` begins that is being kept to be read as markup.
+    noscript: Option<usize>,
 }
 
 /// The text of a `style` element, being read.
@@ -73,7 +73,6 @@ impl Page {
             charset,
             stopped: None,
             readers: vec![Reader::default()],
-            noscript: None,
             templates: 0,
             base_seen: false,
             found: Vec::new(),
@@ -91,7 +90,7 @@ impl Page {
     pub(super) fn certain(&self) -> usize {
         let Some(reader) = self.readers.first() else { return 0 };
         let held = reader.style.as_ref().map_or(0, |style| style.stream.held());
-        reader.parsed.saturating_sub(held).min(self.noscript.unwrap_or(usize::MAX))
+        reader.parsed.saturating_sub(held).min(reader.noscript.unwrap_or(usize::MAX))
     }
 
     /// How much of the input the parser has taken and not decided about.
@@ -101,15 +100,17 @@ impl Page {
 
     /// A parser begins on markup inside the page's, at `start` of the body.
     pub(super) fn begin_inner(&mut self, start: usize) {
-        self.readers.push(Reader { start, parsed: start, style: None });
+        self.readers.push(Reader { start, parsed: start, style: None, noscript: None });
     }
 
-    /// The innermost parser is done.
-    pub(super) fn end_inner(&mut self) {
+    /// The innermost parser is done. If it ended in a `noscript`, the text of that is still to be read.
+    pub(super) fn end_inner(&mut self) -> Option<(usize, Vec<u8>)> {
         self.end_of_style();
+        let open = self.end_of_noscript();
         if self.readers.len() > 1 {
             self.readers.pop();
         }
+        open
     }
 
     /// The innermost parser is done with the next `count` bytes.
@@ -129,9 +130,12 @@ impl Page {
             }
             self.patch_style(start);
         }
-        // Longer than anything that is kept: it goes as it is.
-        if self.noscript.is_some_and(|start| end.saturating_sub(start) > self.longest_markup()) {
-            self.noscript = None;
+        let longest = self.longest_markup();
+        if let Some(reader) = self.readers.last_mut()
+            && reader.noscript.is_some_and(|start| end.saturating_sub(start) > longest)
+        {
+            // Longer than anything that is kept: it goes as it is.
+            reader.noscript = None;
         }
     }
 
@@ -146,8 +150,9 @@ impl Page {
 
     /// The end of a `noscript` element: its text and where that stands, if it is to be read as markup.
     pub(super) fn end_of_noscript(&mut self) -> Option<(usize, Vec<u8>)> {
-        let start = self.noscript.take()?;
-        let end = self.readers.first()?.parsed;
+        let reader = self.readers.last_mut()?;
+        let start = reader.noscript.take()?;
+        let end = reader.parsed;
         let text = self.patch.bytes(start..end);
         // Without one of these there is neither an attribute nor a `url()`.
         memchr::memchr2(b'=', b'(', text)?;
@@ -185,7 +190,6 @@ impl Page {
         }
         let mut edits = std::mem::take(&mut self.edits);
         let ends = self.look_at(range, namespace, &mut edits);
-        edits.sort_by_key(|(range, _)| range.start);
         for (range, with) in edits.drain(..) {
             self.patch.replace(range, with);
         }
@@ -198,17 +202,15 @@ impl Page {
         &mut self,
         range: Range<usize>,
         namespace: Namespace,
-        edits: &mut Vec<(Range<usize>, Vec<u8>)>,
+        edits: &mut Vec<Edit>,
     ) -> Option<Ends> {
         let tag = Tag::read(self.patch.bytes(range.clone()));
-        let place_of =
-            |attribute: &Attribute<'_>| range.start + attribute.range.start..range.start + attribute.range.end;
         if namespace == Namespace::Html {
             if tag.is("base") {
                 if let Some(href) = tag.get("href").filter(|_| !self.base_seen && self.templates == 0) {
                     self.base_seen = true;
-                    let href = Value::read(self.charset, href, range.start);
-                    self.ledger.base = self.ledger.base.with_href(&href.text);
+                    let href = Value::read(self.charset, href, range.start).text();
+                    self.ledger.base = self.ledger.base.with_href(&href);
                 }
             } else if tag.is("meta") {
                 declare_charset(&tag, &mut self.charset);
@@ -218,22 +220,24 @@ impl Page {
             }
         }
         let places = match namespace {
-            Namespace::Html => places::HTML,
-            Namespace::Svg => places::SVG,
+            Namespace::Html => places::of_element(places::HTML, tag.name),
+            Namespace::Svg => places::of_element(places::SVG, tag.name),
             Namespace::Other => &[],
         };
-        for place in places.iter().filter(|place| tag.is(place.element)) {
-            if let Some(attribute) = tag.get(place.attribute) {
-                let at = place_of(attribute);
-                let value = Value::read(self.charset, attribute, at.start);
-                let written = value.urls(&mut self.ledger, place, rules::verdict(place, &tag));
-                edits.extend(written.map(|written| (at, written)));
+        for attribute in tag.attributes() {
+            let place = places.iter().find(|place| attribute.is(place.attribute));
+            let is_style = attribute.is("style");
+            // Browsers drop all but the first attribute of a name.
+            let first = |attribute: &Attribute<'_>, name| tag.get(name).is_some_and(|first| first.range == attribute.range);
+            if !place.map_or(is_style, |place| first(attribute, place.attribute)) {
+                continue;
             }
-        }
-        if let Some(attribute) = tag.get("style") {
-            let at = place_of(attribute);
-            let value = Value::read(self.charset, attribute, at.start);
-            edits.extend(value.declarations(&mut self.ledger).map(|written| (at, written)));
+            let value = Value::read(self.charset, attribute, range.start);
+            match place {
+                Some(place) => value.urls(&mut self.ledger, place, rules::verdict(place, &tag), edits),
+                None if first(attribute, "style") => value.declarations(&mut self.ledger, edits),
+                None => {}
+            }
         }
         if namespace != Namespace::Html {
             return None;
@@ -246,11 +250,12 @@ impl Page {
             }
             is_css.then_some(Ends::Style)
         } else if tag.is("noscript") {
-            let deeper = self.readers.len();
-            if self.noscript.is_some() || deeper > self.ledger.plan.limits().nesting {
+            let depth = self.readers.len();
+            let reader = self.readers.last_mut()?;
+            if depth > self.ledger.plan.limits().nesting {
                 return None;
             }
-            self.noscript = Some(range.end);
+            reader.noscript = Some(range.end);
             Some(Ends::Noscript)
         } else if tag.is("template") {
             self.templates += 1;

@@ -23,6 +23,11 @@ impl<'t> Tag<'t> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
+    /// All attributes in source order.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = &Attribute<'t>> {
+        self.attributes.iter()
+    }
+
     /// The first attribute of this name: browsers drop the others.
     pub(crate) fn get(&self, name: &str) -> Option<&Attribute<'t>> {
         self.attributes.iter().find(|attribute| attribute.is(name))

@@ -1,4 +1,4 @@
-//! The value of one attribute, with its URLs decided: what to write in its place, if anything changes.
+//! The value of one attribute: its URLs decided, and what changes brought back to the bytes of the page.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,39 +6,137 @@ use std::ops::Range;
 use url_mapping::Reason;
 
 use super::attributes::{Attribute, Quote};
-use crate::char_refs;
+use crate::char_refs::Decoded;
 use crate::charset::{self, Charset, Text};
 use crate::css;
 use crate::ledger::{Ask, Ledger, Mention};
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
 
+/// A replacement in the body.
+pub(super) type Edit = (Range<usize>, Vec<u8>);
+
 /// One attribute's value on its way through.
 #[derive(Debug)]
 pub(super) struct Value<'v> {
     charset: Charset,
     quote: Quote,
+    /// Where it stands in the body.
+    range: Range<usize>,
     /// As written, but in Unicode.
     written: Text<'v>,
-    /// As its reader has it: character references decoded.
-    pub(super) text: Cow<'v, str>,
-    /// Where it begins in the body.
-    offset: usize,
 }
 
+/// What is to change in a value: ranges of its decoded text, in order, and what they become.
+type Changes = Vec<(Range<usize>, String)>;
+
 impl<'v> Value<'v> {
-    pub(super) fn read(charset: Charset, attribute: &Attribute<'v>, offset: usize) -> Self {
-        let written = charset.read(attribute.value);
-        let text = match &written.text {
-            Cow::Borrowed(text) => char_refs::decode(text),
-            Cow::Owned(text) => Cow::Owned(char_refs::decode(text).into_owned()),
+    /// `tag_start`: where the attribute's tag begins in the body.
+    pub(super) fn read(charset: Charset, attribute: &Attribute<'v>, tag_start: usize) -> Self {
+        let range = tag_start + attribute.range.start..tag_start + attribute.range.end;
+        Self { charset, quote: attribute.quote, range, written: charset.read(attribute.value) }
+    }
+
+    /// What it says, character references decoded.
+    pub(super) fn text(&self) -> String {
+        Decoded::of(&self.written.text).text.into_owned()
+    }
+
+    /// Decides what stands in an attribute that holds URLs.
+    pub(super) fn urls(
+        &self,
+        ledger: &mut Ledger,
+        place: &'static Place,
+        verdict: Result<Ask, Reason>,
+        edits: &mut Vec<Edit>,
+    ) {
+        let decoded = Decoded::of(&self.written.text);
+        if self.is_unreadable(&decoded) {
+            ledger.leave(place, self.range.start, Reason::Encoding);
+            return;
+        }
+        let changes = match place.syntax {
+            Syntax::Url => self.url(ledger, place, verdict, &decoded.text),
+            Syntax::Srcset => self.candidates(ledger, place, verdict, &decoded.text),
         };
-        Self { charset, quote: attribute.quote, written, text, offset }
+        self.apply(&decoded, changes, edits);
+    }
+
+    /// Decides the URLs in a `style` attribute.
+    pub(super) fn declarations(&self, ledger: &mut Ledger, edits: &mut Vec<Edit>) {
+        let decoded = Decoded::of(&self.written.text);
+        if !css::may_hold_url(decoded.text.as_bytes()) {
+            return;
+        }
+        if self.is_unreadable(&decoded) {
+            ledger.leave(STYLE_ATTRIBUTE, self.range.start, Reason::Encoding);
+            return;
+        }
+        let changes = self.css_urls(ledger, &decoded.text);
+        self.apply(&decoded, changes, edits);
+    }
+
+    fn url(&self, ledger: &mut Ledger, place: &'static Place, verdict: Result<Ask, Reason>, text: &str) -> Changes {
+        // Browsers drop these around a URL. They are not part of what moves, so they stay.
+        let is_dropped = |character: char| character <= ' ';
+        let start = text.len() - text.trim_start_matches(is_dropped).len();
+        let url = text.trim_matches(is_dropped);
+        let mention = Mention { place, offset: self.range.start, url, verdict };
+        let moved = ledger.decide(&mention, |moved| self.fits(url, moved).map(|()| moved.to_owned()));
+        moved.map(|moved| (start..start + url.len(), moved)).into_iter().collect()
+    }
+
+    fn candidates(
+        &self,
+        ledger: &mut Ledger,
+        place: &'static Place,
+        verdict: Result<Ask, Reason>,
+        text: &str,
+    ) -> Changes {
+        let offset = self.range.start;
+        if Candidates::of(text).nth(ledger.plan.limits().srcset_candidates).is_some() {
+            ledger.leave(place, offset, Reason::SrcsetLimit);
+            return Changes::new();
+        }
+        let mut changes = Changes::new();
+        for range in Candidates::of(text) {
+            let url = text.get(range.clone()).unwrap_or_default();
+            let moved = ledger.decide(&Mention { place, offset, url, verdict }, |moved| {
+                self.fits(url, moved)?;
+                if srcset::can_hold(moved) { Ok(moved.to_owned()) } else { Err(Reason::Srcset) }
+            });
+            changes.extend(moved.map(|moved| (range, moved)));
+        }
+        changes
+    }
+
+    fn css_urls(&self, ledger: &mut Ledger, text: &str) -> Changes {
+        let offset = self.range.start;
+        let mut found = Vec::new();
+        let mut scanner = css::scanner::Scanner::new(ledger.plan.limits().url_bytes);
+        // A name too long to be read ends the search; what came before it is decided.
+        let _ = scanner.scan(text, true, &mut |url| found.push(url));
+        let mut changes = Changes::new();
+        for url in found {
+            if let Some(reason) = url.unread {
+                ledger.leave(STYLE_ATTRIBUTE, offset, reason);
+                continue;
+            }
+            let Some(reference) = text.get(url.token).and_then(css::scanner::value) else { continue };
+            let mention =
+                Mention { place: STYLE_ATTRIBUTE, offset, url: &reference, verdict: css::verdict(url.fetch) };
+            let original = text.get(url.range.clone()).unwrap_or_default();
+            let moved = ledger.decide(&mention, |moved| {
+                self.fits(original, moved).map(|()| css::write::escape(moved).into_owned())
+            });
+            changes.extend(moved.map(|moved| (url.range, moved)));
+        }
+        changes
     }
 
     /// Bytes that cannot be told from characters that references stand for: neither could be written again.
-    fn is_unreadable(&self) -> bool {
-        self.written.opaque && !charset::keeps_opaque(&self.written.text, &self.text)
+    fn is_unreadable(&self, decoded: &Decoded<'_>) -> bool {
+        self.written.opaque && !charset::keeps_opaque(&self.written.text, &decoded.text)
     }
 
     /// Whether a part of the value can become `changed`.
@@ -47,109 +145,28 @@ impl<'v> Value<'v> {
         if fits { Ok(()) } else { Err(Reason::Encoding) }
     }
 
-    /// The bytes to write for the changed value.
-    fn write(&self, changed: &str) -> Vec<u8> {
-        self.charset.write(&char_refs::encode(changed, self.quote), self.written.opaque).into_owned()
-    }
-
-    /// Decides what stands in an attribute that holds URLs; the bytes to write in its place if anything changes.
-    pub(super) fn urls(
-        &self,
-        ledger: &mut Ledger,
-        place: &'static Place,
-        verdict: Result<Ask, Reason>,
-    ) -> Option<Vec<u8>> {
-        if self.is_unreadable() {
-            ledger.leave(place, self.offset, Reason::Encoding);
-            return None;
-        }
-        let mention = Mention { place, offset: self.offset, url: &self.text, verdict };
-        match place.syntax {
-            Syntax::Url => ledger.decide(&mention, |url| self.fits(&self.text, url).map(|()| self.write(url))),
-            Syntax::Srcset => self.candidates(ledger, &mention),
-        }
-    }
-
-    fn candidates(&self, ledger: &mut Ledger, list: &Mention<'_>) -> Option<Vec<u8>> {
-        let most = ledger.plan.limits().srcset_candidates;
-        if Candidates::of(&self.text).nth(most).is_some() {
-            ledger.leave(list.place, list.offset, Reason::SrcsetLimit);
-            return None;
-        }
-        let mut changed = Spliced::of(&self.text);
-        for range in Candidates::of(&self.text) {
-            let url = self.text.get(range.clone()).unwrap_or_default();
-            let moved = ledger.decide(&Mention { url, ..*list }, |moved| {
-                self.fits(url, moved)?;
-                if srcset::can_hold(moved) { Ok(moved.to_owned()) } else { Err(Reason::Srcset) }
-            });
-            if let Some(moved) = moved {
-                changed.replace(range, &moved);
+    fn apply(&self, decoded: &Decoded<'_>, changes: Changes, edits: &mut Vec<Edit>) {
+        let written = changes.into_iter().map(|(range, text)| decoded.replacement(range, &text, self.quote));
+        let whole = match &self.written.text {
+            // The text is the bytes, so only what changes is replaced.
+            Cow::Borrowed(_) => {
+                let start = self.range.start;
+                let bytes = |text: &str| self.charset.write(text, false).into_owned();
+                edits.extend(written.map(|(range, text)| (start + range.start..start + range.end, bytes(&text))));
+                return;
             }
+            Cow::Owned(whole) => whole,
+        };
+        let mut text = String::new();
+        let mut at = 0;
+        for (range, with) in written {
+            text.push_str(whole.get(at..range.start).unwrap_or_default());
+            text.push_str(&with);
+            at = range.end;
         }
-        changed.finish().map(|changed| self.write(&changed))
-    }
-
-    /// Decides the URLs in a `style` attribute; the bytes to write in its place if anything changes.
-    pub(super) fn declarations(&self, ledger: &mut Ledger) -> Option<Vec<u8>> {
-        if !css::may_hold_url(self.text.as_bytes()) {
-            return None;
+        if at > 0 {
+            text.push_str(whole.get(at..).unwrap_or_default());
+            edits.push((self.range.clone(), self.charset.write(&text, self.written.opaque).into_owned()));
         }
-        if self.is_unreadable() {
-            ledger.leave(STYLE_ATTRIBUTE, self.offset, Reason::Encoding);
-            return None;
-        }
-        let mut found = Vec::new();
-        let mut scanner = css::scanner::Scanner::new(ledger.plan.limits().url_bytes);
-        // A name too long to be read ends the search; what came before it is decided.
-        let _ = scanner.scan(&self.text, true, &mut |url| found.push(url));
-        let mut changed = Spliced::of(&self.text);
-        for url in found {
-            if let Some(reason) = url.unread {
-                ledger.leave(STYLE_ATTRIBUTE, self.offset, reason);
-                continue;
-            }
-            let Some(reference) = self.text.get(url.token).and_then(css::scanner::value) else { continue };
-            let mention = Mention {
-                place: STYLE_ATTRIBUTE,
-                offset: self.offset,
-                url: &reference,
-                verdict: css::verdict(url.fetch),
-            };
-            let original = self.text.get(url.range.clone()).unwrap_or_default();
-            let moved = ledger
-                .decide(&mention, |moved| self.fits(original, moved).map(|()| css::write::escape(moved).into_owned()));
-            if let Some(moved) = moved {
-                changed.replace(url.range, &moved);
-            }
-        }
-        changed.finish().map(|changed| self.write(&changed))
-    }
-}
-
-/// A text with some ranges replaced.
-struct Spliced<'v> {
-    original: &'v str,
-    text: String,
-    at: usize,
-}
-
-impl<'v> Spliced<'v> {
-    fn of(original: &'v str) -> Self {
-        Self { original, text: String::new(), at: 0 }
-    }
-
-    fn replace(&mut self, range: Range<usize>, with: &str) {
-        self.text.push_str(self.original.get(self.at..range.start).unwrap_or_default());
-        self.text.push_str(with);
-        self.at = range.end;
-    }
-
-    fn finish(mut self) -> Option<String> {
-        if self.at == 0 {
-            return None;
-        }
-        self.text.push_str(self.original.get(self.at..).unwrap_or_default());
-        Some(self.text)
     }
 }
