@@ -5,7 +5,7 @@
 //! descriptor, so nothing is left behind however the process ends.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 /// Packets the kernel keeps for us between two reads. We read at once, so this only has to cover the time this process is
 /// not scheduled; the default of 500 overflows when a busy machine lets a sender burst meanwhile.
 const KERNEL_QUEUE_PACKETS: u32 = 10_000;
+
+/// Unlike /proc/net and /sys this follows a thread into its namespace.
+const COUNTERS: &str = "/proc/thread-self/net/dev";
 
 /// An address with its prefix length, such as 10.1.0.1/30.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +112,9 @@ fn hint(reason: &io::Error) -> &'static str {
 /// One end, up and ready.
 pub struct End {
     device: SyncDevice,
-    namespace: Option<File>,
     name: String,
+    /// The namespace's table of devices, opened in it and so readable from anywhere.
+    kernel_counters: File,
 }
 
 /// The kernel's own counters of the device: what was lost where the emulator cannot see it.
@@ -127,14 +131,15 @@ impl End {
     pub fn open(settings: &EndSettings) -> Result<Self, EndError> {
         let namespace = settings.namespace.as_deref().map(open_namespace).transpose()?;
         // A thread of its own, because setns changes the namespace of the calling thread for good.
-        let device = in_namespace(namespace.as_ref(), || build_device(settings))
-            .ok_or_else(|| EndError::Thread { device: settings.device.clone() })?
-            .map_err(|reason| EndError::Device {
-                device: settings.device.clone(),
-                namespace: settings.namespace.clone(),
-                reason,
-            })?;
-        Ok(Self { device, namespace, name: settings.device.clone() })
+        let (device, kernel_counters) =
+            in_namespace(namespace.as_ref(), || Ok((build_device(settings)?, File::open(COUNTERS)?)))
+                .ok_or_else(|| EndError::Thread { device: settings.device.clone() })?
+                .map_err(|reason| EndError::Device {
+                    device: settings.device.clone(),
+                    namespace: settings.namespace.clone(),
+                    reason,
+                })?;
+        Ok(Self { device, name: settings.device.clone(), kernel_counters })
     }
 
     /// Reads the next packet the namespace sends; `WouldBlock` when there is none.
@@ -147,13 +152,12 @@ impl End {
         self.device.send(packet)
     }
 
-    /// What the kernel dropped on either side of this process.
-    pub fn kernel_drops(&self) -> KernelDrops {
-        // /proc/thread-self follows the thread into the namespace, which /proc/net and /sys do not.
-        in_namespace(self.namespace.as_ref(), || std::fs::read_to_string("/proc/thread-self/net/dev"))
-            .and_then(Result::ok)
-            .and_then(|table| parse_drops(&table, &self.name))
-            .unwrap_or_default()
+    /// What the kernel dropped on either side of this process; nothing once the device is gone.
+    pub fn kernel_drops(&self) -> Option<KernelDrops> {
+        let mut file = &self.kernel_counters;
+        let mut table = String::new();
+        let read = file.rewind().and_then(|()| file.read_to_string(&mut table));
+        read.ok().and_then(|_| parse_drops(&table, &self.name))
     }
 }
 

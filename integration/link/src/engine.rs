@@ -312,7 +312,7 @@ fn watch(epoll: &Epoll, what: impl AsFd, source: Source) -> nix::Result<()> {
     epoll.add(what, EpollEvent::new(EpollFlags::EPOLLIN, source as u64))
 }
 
-/// Whether a device does not exist any more, as when its namespace was deleted.
+/// Whether a device does not exist any more, as when somebody deleted it.
 fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EBADFD as i32)
 }

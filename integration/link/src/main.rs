@@ -175,7 +175,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if missing > 0 {
         eprintln!("longhaul-link: the disk was too slow: {missing} packets are missing from the captures");
     }
-    woken.map_err(|error| Failure::broken(format!("the link broke: {error} (was a namespace deleted?)")))
+    woken.map_err(|error| Failure::broken(format!("the link broke: {error} (was a device deleted or taken down?)")))
 }
 
 /// Carries packets until the link is to stop or breaks, and writes the statistics whenever they are asked for.

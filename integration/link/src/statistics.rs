@@ -25,10 +25,10 @@ pub struct Statistics {
     pub up: DirectionStatistics,
     /// From B to A.
     pub down: DirectionStatistics,
-    /// What the kernel lost at end A.
-    pub kernel_drops_a: KernelDrops,
+    /// What the kernel lost at end A since the device was made; null once the device is gone.
+    pub kernel_drops_a: Option<KernelDrops>,
     /// What the kernel lost at end B.
-    pub kernel_drops_b: KernelDrops,
+    pub kernel_drops_b: Option<KernelDrops>,
     /// What was seen.
     #[serde(flatten)]
     pub observed: Observed,

@@ -221,6 +221,33 @@ fn the_devices_have_no_offloads_and_the_mtu_of_the_profile_and_vanish_with_the_p
 }
 
 #[test]
+fn a_device_deleted_under_the_link_is_an_error_and_the_statistics_are_written_all_the_same() {
+    if !can_run("a device deleted under the link") {
+        return;
+    }
+    let mut bed = Bed::start(&clear_with(&[]));
+    ping(&bed, 1);
+    ip(&["-n", &bed.namespaces.a, "link", "del", "tun0"]);
+    assert_eq!(bed.next_json()["up"]["delivered"]["packets"], 1);
+    assert_eq!(bed.child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_device_that_is_down_for_a_while_loses_packets_and_says_so() {
+    if !can_run("a device that is down") {
+        return;
+    }
+    let bed = Bed::start(&clear_with(&["--set", "down.delay_ms = 200"]));
+    let sender = udp(&bed.namespaces.b, B, 7000);
+    sender.send_to(b"on its way", (A, 7000)).unwrap();
+    ip(&["-n", &bed.namespaces.a, "link", "set", "tun0", "down"]);
+    eventually("the packet is refused", || bed.tell("stats")["down"]["dropped"]["device_refused"]["packets"] == 1);
+    ip(&["-n", &bed.namespaces.a, "link", "set", "tun0", "up"]);
+    assert_eq!(ping(&bed, 1).len(), 1);
+    assert_eq!(bed.stop()["down"]["delivered"]["packets"], 1);
+}
+
+#[test]
 fn a_capture_holds_what_the_end_sees() {
     if !can_run("a capture holds what the end sees") {
         return;

@@ -209,6 +209,30 @@ mod tests {
         assert_eq!((observed.udp.list[0].server.port(), observed.udp.list[0].bytes_down), (443, 32));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_harm_it(
+            head in proptest::sample::select(vec![0x45u8, 0x46, 0x60]),
+            protocol in proptest::sample::select(vec![6u8, 17, 1, 44]),
+            mut packet in proptest::collection::vec(proptest::prelude::any::<u8>(), 20..200),
+            port in proptest::sample::select(vec![53u8, 80]),
+        ) {
+            packet[0] = head;
+            packet[9] = protocol;
+            if let Some(destination) = packet.get_mut(22..24) {
+                destination.copy_from_slice(&[0, port]);
+            }
+            let length = u16::try_from(packet.len()).unwrap();
+            packet[2..4].copy_from_slice(&length.to_be_bytes());
+            packet[6..8].fill(0);
+            let mut tap = Tap::default();
+            tap.see(at(0), Way::Up, &packet);
+            tap.see(at(1), Way::Down, &packet);
+            let packets = tap.report(at(0)).packets;
+            proptest::prop_assert_eq!(packets.tcp + packets.udp + packets.icmp + packets.other, 2);
+        }
+    }
+
     #[test]
     fn what_is_not_ip_is_counted_and_harms_nothing() {
         let mut tap = Tap::default();
