@@ -1,0 +1,47 @@
+"""What a machine lacks makes a test a skip with its reason; LONGHAUL_REQUIRE_ALL=1 makes every skip a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.artifacts import Missing
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:  # noqa: ARG001 - pytest's names
+    """A fixture that finds something missing skips the tests that use it."""
+    try:
+        return (yield)
+    except Missing as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:  # noqa: ARG001 - pytest's names
+    """So does a test that finds it itself."""
+    try:
+        return (yield)
+    except Missing as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Writes skips where `make test` lists them, and turns them into failures where nothing may be missing."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = reason.removeprefix("Skipped: ")
+        if listed := os.environ.get("LONGHAUL_SKIPS"):
+            Path(listed).parent.mkdir(parents=True, exist_ok=True)
+            with Path(listed).open("a") as out:
+                out.write(f"{reason}\n")
+        if os.environ.get("LONGHAUL_REQUIRE_ALL"):
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid} did not run ({reason}), and LONGHAUL_REQUIRE_ALL is set"
+    return report

@@ -1,0 +1,44 @@
+"""Fixtures of the end-to-end tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import Bed
+from harness import namespaces
+from harness.artifacts import built, corpora, need_commands, need_root
+from harness.pages import Page
+
+
+@pytest.fixture(scope="session")
+def root_bed() -> None:
+    """What every test in namespaces needs of the machine."""
+    need_root()
+    need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "curl", "dig")
+    for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
+        built(name)
+    namespaces.sweep()
+
+
+@pytest.fixture(scope="session")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:  # noqa: ARG001 - order of set-up
+    """The shared bed."""
+    with Bed(tmp_path_factory.mktemp("bed")) as running:
+        yield running
+
+
+@pytest.fixture
+def saved(bed: Bed) -> Page:
+    """The saved page of the corpora."""
+    corpora()
+    assert bed.saved_page
+    return bed.saved_page
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of the test's own."""
+    return tmp_path

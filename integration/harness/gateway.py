@@ -1,0 +1,29 @@
+"""The redirect an operator loads on a gateway, loaded in a namespace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .artifacts import REPOSITORY
+from .namespaces import Namespace
+
+RULES = REPOSITORY / "integration" / "gateway" / "redirect.nft"
+
+
+@contextmanager
+def redirected(gateway: Namespace, folder: Path, **definitions: str) -> Iterator[None]:
+    """The rules in force; `definitions` replace the file's own, as an operator edits them: `http="8080"`."""
+    text = RULES.read_text()
+    for name, value in definitions.items():
+        text, found = re.subn(rf"^(define {name} = )\S+", rf"\g<1>{value}", text, flags=re.MULTILINE)
+        assert found == 1, f"{RULES} defines no {name}"
+    rules = folder / "redirect.nft"
+    rules.write_text(text)
+    gateway.run("nft", "-f", rules)
+    try:
+        yield
+    finally:
+        gateway.run("nft", "delete", "table", "inet", "longhaul")

@@ -1,0 +1,137 @@
+"""Longhaul itself, started as an operator starts it: a file, `longhaul run`, one `ready` line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .artifacts import built
+from .namespaces import Namespace
+from .processes import Child
+from .topology import PROXY, RESOLVER
+
+PROXY_NAME = "pep.example.net"
+"""The proxy's own https name in the bed."""
+
+STEERED = "steered.txt"
+"""The allowlist beside every configuration written here."""
+
+
+def gateway_config(folder: Path, certificate: Mapping[str, str] | None, **changes: Any) -> dict[str, Any]:
+    """A configuration for the bed's gateway, with its cache below `folder`; `changes` replace whole sections."""
+    config: dict[str, Any] = {
+        "role": "edge",
+        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
+        "proxy": {"addresses": [PROXY], "secure_names": [PROXY_NAME] if certificate else []},
+        "listen": {
+            "http": "0.0.0.0:80", "tls": "0.0.0.0:443", "dns": "0.0.0.0:53",
+            "admin": "127.0.0.1:9901", "metrics": "127.0.0.1:9153", "intercept": "redirect",
+        },
+        "upstream": {"resolvers": [RESOLVER], "ports": [80, 443]},
+        "rewrite": {"level": "safe", "target": "auto"},
+        "dns": {"domains": [STEERED]},
+        "cache": {"dir": str(folder / "cache"), "size": "256mib"},
+    }  # fmt: skip
+    if certificate:
+        config["tls"] = {"terminate": [{"names": [PROXY_NAME], **certificate}]}
+    return {**config, **changes}
+
+
+def write_config(folder: Path, config: Mapping[str, Any], steered: Sequence[str] = ()) -> Path:
+    """Writes longhaul.yaml, one section a line (JSON values are YAML), and the allowlist it names."""
+    (folder / STEERED).write_text("".join(f"{name}\n" for name in steered))
+    path = folder / "longhaul.yaml"
+    path.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items()))
+    return path
+
+
+def command(*arguments: str | Path, timeout_s: float = 60.0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs one of longhaul's commands to its end."""
+    return subprocess.run(
+        [str(built("longhaul")), *map(str, arguments)], capture_output=True, text=True, check=False,
+        timeout=timeout_s, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+class Pep:
+    """A running `longhaul run`; leaving the context stops it and with it Envoy and CoreDNS."""
+
+    def __init__(
+        self,
+        config: Path,
+        folder: Path,
+        namespace: Namespace | None = None,
+        *,
+        trusted: Path | None = None,
+        options: Sequence[str | Path] = (),
+        ready_timeout_s: float = 60.0,
+    ) -> None:
+        """`trusted` is the bundle of authorities that origins' certificates are checked against."""
+        self.config = config
+        self.state = folder / "state"
+        self._namespace = namespace
+        self._log = folder / "longhaul.log"
+        self._access_log = folder / "access.jsonl"
+        self._ready_timeout_s = ready_timeout_s
+        self._environment = {"SSL_CERT_FILE": str(trusted)} if trusted else {}
+        line: list[str | Path] = [
+            built("longhaul"), "run", config, "--state", self.state, "--access-log", self._access_log, *options,
+        ]  # fmt: skip
+        self._command = namespace.inside(line) if namespace else line
+        self._child: Child | None = None
+
+    def __enter__(self) -> Pep:
+        self._child = Child(self._command, self._log, env=self._environment, stop_timeout_s=20.0)
+        try:
+            self._child.wait_for_output("ready", self._ready_timeout_s)
+        except BaseException:
+            self._child.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.child.stop()
+
+    @property
+    def child(self) -> Child:
+        """The process."""
+        assert self._child, "not started"
+        return self._child
+
+    def output(self) -> str:
+        """What it printed so far."""
+        return self.child.output()
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Envoy's access log so far."""
+        if not self._access_log.exists():
+            return []
+        return [json.loads(line) for line in self._access_log.read_text().splitlines() if line.endswith("}")]
+
+    def admin(self, path: str, address: str = "127.0.0.1:9901") -> str:
+        """Asks Envoy's admin interface."""
+        return self._curl(f"http://{address}{path}")
+
+    def metrics(self, address: str = "127.0.0.1:9901") -> dict[str, float]:
+        """Envoy's counters and gauges under their Prometheus names, labels included."""
+        return parse_metrics(self.admin("/stats/prometheus", address))
+
+    def _curl(self, url: str) -> str:
+        line = ["curl", "--silent", "--show-error", "--fail", "--max-time", "10", url]
+        done = subprocess.run(
+            self._namespace.inside(line) if self._namespace else line, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+
+def parse_metrics(text: str) -> dict[str, float]:
+    """Prometheus text as a table of `name{labels}` to value."""
+    return {
+        match[1]: float(match[2]) for match in re.finditer(r"^([^#\s][^\s{]*(?:\{[^}]*\})?) (\S+)$", text, re.MULTILINE)
+    }

@@ -1,0 +1,42 @@
+"""Do two screenshots show the same page?"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageChops
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far two pictures differ."""
+
+    differing: float
+    """Share of pixels that differ visibly, 0 to 1."""
+    picture: Image.Image
+    """The differing pixels, white on black."""
+
+
+VISIBLE = 24
+"""Least difference of a colour channel, of 255, that counts: below it is what antialiasing does."""
+
+
+def compare(left: bytes, right: bytes) -> Comparison:
+    """Compares two PNGs; pictures of different size differ wholly."""
+    first, second = (Image.open(io.BytesIO(png)).convert("RGB") for png in (left, right))
+    if first.size != second.size:
+        return Comparison(1.0, Image.new("L", first.size, 255))
+    channels = ImageChops.difference(first, second).split()
+    most = ImageChops.lighter(ImageChops.lighter(channels[0], channels[1]), channels[2])
+    picture = most.point(lambda value: 255 if value >= VISIBLE else 0)
+    white = picture.histogram()[255]
+    return Comparison(white / (first.width * first.height), picture)
+
+
+def save(png: bytes, path: Path) -> Path:
+    """Writes a screenshot."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png)
+    return path
