@@ -21,8 +21,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     print(&describe(&arguments.config.file.display().to_string(), &loaded.settings, &derived))
 }
 
-/// What `check` prints for an accepted file.
-pub(super) fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
+/// What `check` prints for an accepted file; `file` is named as the operator did.
+pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
     let link = &settings.link;
     let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
     [

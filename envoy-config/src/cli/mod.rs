@@ -11,6 +11,8 @@ mod render;
 mod run;
 mod table;
 
+pub use check::describe;
+
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

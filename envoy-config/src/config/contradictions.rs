@@ -85,7 +85,17 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         too_many_shards(&places, draft, proxy, problems);
     }
     if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
-        private_proxy_address(&places, proxy, listen, draft, problems);
+        private_proxy_address(&places, proxy, listen, problems);
+    }
+    if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {
+        problems.push(
+            Problem::warning(
+                "`dns.mode: replace` takes the way past the proxy",
+                places.of(&["dns", "mode"]),
+                "ssh and mail to steered names will fail",
+            )
+            .help("with `mode: prepend` they fall through to the origin's address behind ours"),
+        );
     }
 }
 
@@ -278,13 +288,7 @@ fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: 
 }
 
 /// Told, not refused: a laboratory or a closed network may mean it.
-fn private_proxy_address(
-    places: &Places<'_>,
-    proxy: &Proxy,
-    listen: &Listen,
-    draft: &Draft,
-    problems: &mut Vec<Problem>,
-) {
+fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
     // Everything on loopback is somebody trying it out on one machine.
     if listen.http.ip().is_loopback() {
         return;
@@ -297,18 +301,6 @@ fn private_proxy_address(
                 "browsers keep public pages from private addresses, and resolvers drop private answers",
             )
             .help("use a public address where clients are not yours to configure"),
-        );
-    }
-    if let Some(dns) = &draft.dns
-        && dns.mode == DnsMode::Replace
-    {
-        problems.push(
-            Problem::warning(
-                "`dns.mode: replace` takes the way past the proxy",
-                places.of(&["dns", "mode"]),
-                "ssh and mail to steered names will fail",
-            )
-            .help("with `mode: prepend` they fall through to the origin's address behind ours"),
         );
     }
 }

@@ -5,6 +5,7 @@
 //! ([`diagnostic`]), so that an operator sees all of it at once.
 
 pub mod allowlist;
+mod certificate;
 mod contradictions;
 pub mod diagnostic;
 mod load;

@@ -23,10 +23,21 @@ pub(super) struct Reader {
 
 /// A group of keys, all of which are known.
 pub(super) struct Section<'n> {
-    name: &'static str,
+    name: String,
     /// Its key, or the start of the file where it is missing.
     place: Place,
     entries: &'n [Entry],
+    state: SectionState,
+}
+
+/// Whether there is anything to miss a key in.
+#[derive(Clone, Copy, PartialEq)]
+enum SectionState {
+    Written,
+    /// Not in the file.
+    Absent,
+    /// Not a group of keys, which has been said.
+    Broken,
 }
 
 /// One value and its full name, such as `upstream.map.static.demo.test`.
@@ -85,46 +96,37 @@ impl Reader {
             return None;
         };
         self.refuse_unknown("", entries, known);
-        Some(Section { name: "", place: root.place.start..root.place.start, entries })
+        let place = root.place.start..root.place.start;
+        Some(Section { name: String::new(), place, entries, state: SectionState::Written })
     }
 
     /// The group `name` of the top; without keys where it is not written.
-    pub(super) fn section<'n>(&mut self, top: &Section<'n>, name: &'static str, known: &[&str]) -> Section<'n> {
-        let Some(setting) = top.get(name) else {
-            return Section { name, place: top.place.clone(), entries: &[] };
-        };
+    pub(super) fn section<'n>(&mut self, top: &Section<'n>, name: &str, known: &[&str]) -> Section<'n> {
+        let group = |place, entries, state| Section { name: name.to_owned(), place, entries, state };
+        let Some(setting) = top.get(name) else { return group(top.place.clone(), &[], SectionState::Absent) };
         let place = setting.key_place.clone();
         match &setting.node.value {
             NodeValue::Map(entries) => {
                 self.refuse_unknown(name, entries, known);
-                Section { name, place, entries }
+                group(place, entries, SectionState::Written)
             }
-            NodeValue::Null => Section { name, place, entries: &[] },
+            NodeValue::Null => group(place, &[], SectionState::Written),
             _ => {
-                self.expected(
-                    &setting,
-                    "a group of keys",
-                    &format!("write `{name}: {{ {}: ... }}`", known.first().unwrap_or(&"key")),
-                );
-                Section { name, place, entries: &[] }
+                let example = format!("write `{name}: {{ {}: ... }}`", known.first().unwrap_or(&"key"));
+                self.expected(&setting, "a group of keys", &example);
+                group(place, &[], SectionState::Broken)
             }
         }
     }
 
     /// The keys of an item of a list.
-    pub(super) fn group<'n>(
-        &mut self,
-        setting: &Setting<'n>,
-        name: &'static str,
-        known: &[&str],
-        example: &str,
-    ) -> Option<Section<'n>> {
+    pub(super) fn group<'n>(&mut self, setting: &Setting<'n>, known: &[&str], example: &str) -> Option<Section<'n>> {
         let NodeValue::Map(entries) = &setting.node.value else {
             self.expected(setting, "a group of keys", example);
             return None;
         };
-        self.refuse_unknown(name, entries, known);
-        Some(Section { name, place: setting.place(), entries })
+        self.refuse_unknown(&setting.name, entries, known);
+        Some(Section { name: setting.name.clone(), place: setting.place(), entries, state: SectionState::Written })
     }
 
     fn refuse_unknown(&mut self, section: &str, entries: &[Entry], known: &[&str]) {
@@ -155,11 +157,13 @@ impl Reader {
         if let Some(setting) = section.get(key) {
             return read(self, &setting);
         }
-        let name = section.full(key);
-        self.problems.push(
-            Problem::error(format!("`{name}` is missing"), section.place.clone(), "expected in this group")
-                .help(format!("add {what}")),
-        );
+        let label = match section.state {
+            SectionState::Written => "expected in this group".to_owned(),
+            SectionState::Absent => format!("no `{}` in this file", section.name),
+            SectionState::Broken => return None,
+        };
+        let problem = Problem::error(format!("`{}` is missing", section.full(key)), section.place.clone(), label);
+        self.problems.push(problem.help(format!("add {what}")));
         None
     }
 

@@ -229,6 +229,7 @@ impl Node {
         match &self.value {
             NodeValue::Null => "nothing".to_owned(),
             NodeValue::Scalar(text) => format!("`{text}`"),
+            NodeValue::List(items) if items.is_empty() => "an empty list".to_owned(),
             NodeValue::List(_) => "a list".to_owned(),
             NodeValue::Map(_) => "a group of keys".to_owned(),
         }

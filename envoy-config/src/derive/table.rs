@@ -167,13 +167,13 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let stream_window = table.bytes(
         TransportKey::StreamWindow,
-        bdp_up.value.0.saturating_mul(2).clamp(65_535, 16 << 20),
-        format!("2 x bdp_up {}, from 64 KiB to 16mib", bdp_up.value),
+        bdp_up.value.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
+        format!("2 x bdp_up {}, from 64kib to 16mib", bdp_up.value),
         RFC_9113,
     );
     let connection_window = table.bytes(
         TransportKey::ConnectionWindow,
-        stream_window.value.0.saturating_mul(4).clamp(65_535, 64 << 20),
+        stream_window.value.0.saturating_mul(4).clamp(64 << 10, 64 << 20),
         format!("4 x stream_window {}, at most 64mib", stream_window.value),
         RFC_9113,
     );

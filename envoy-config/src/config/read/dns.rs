@@ -173,7 +173,7 @@ fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
                 .and(mode.place(), "keeps none")
                 .help("remove `max_origin`, or write `mode: prepend`"),
             );
-            None
+            Some(DnsMode::Replace)
         }
     }
 }
@@ -196,7 +196,6 @@ fn ttl(reader: &mut Reader, section: &Section<'_>, mode: Option<DnsMode>) -> Opt
             .and(mode.place(), "answers hold one kind")
             .help("write one time, such as `ttl: 30s`"),
         );
-        return None;
     }
     Some(ttl)
 }

@@ -1,106 +1,103 @@
 //! `tls.terminate`: certificates the operator holds.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::config::certificate::{Certificate, Covers, has_private_key};
 use crate::config::diagnostic::Problem;
 use crate::config::names::Host;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::Termination;
+use crate::config::yaml::Place;
+
+const KEYS: &[&str] = &["names", "cert", "key"];
+const EXAMPLE: &str = "write `{ names: [portal.example], cert: portal.pem, key: portal.key }`";
 
 pub(super) fn terminate(reader: &mut Reader, top: &Section<'_>) -> Option<Vec<Termination>> {
     let section = reader.section(top, "tls", &["terminate"]);
-    let entries = reader.optional(&section, "terminate", Vec::new(), |reader, setting| {
-        let entries = reader.list(setting, |reader, item| {
-            let entry = termination(reader, item)?;
-            Some((entry, item.place()))
-        })?;
-        refuse_names_in_two_entries(reader, &entries)?;
-        Some(entries)
-    })?;
-    Some(entries.into_iter().map(|(entry, _)| entry).collect())
-}
-
-fn termination(reader: &mut Reader, item: &Setting<'_>) -> Option<Termination> {
-    const EXAMPLE: &str = "write `{ names: [portal.example], cert: portal.pem, key: portal.key }`";
-    let group = reader.group(item, "tls.terminate[]", &["names", "cert", "key"], EXAMPLE)?;
-    let names = reader.required(
-        &group,
-        "names",
-        "the names served with it, such as `names: [portal.example]`",
-        |reader, setting| {
-            let names = reader.list(setting, Reader::host);
-            let names = reader.without_duplicates(setting, names)?;
-            if names.is_empty() {
-                reader.expected(setting, "at least one name", EXAMPLE);
-                return None;
-            }
-            Some(names)
-        },
-    );
-    let cert = reader.required(&group, "cert", "the PEM file with its certificate chain", |reader, setting| {
-        pem(reader, setting, "CERTIFICATE")
-    });
-    let key = reader.required(&group, "key", "the PEM file with its private key", |reader, setting| {
-        pem(reader, setting, "PRIVATE KEY")
-    });
-    Some(Termination { names: names?, cert: cert?, key: key? })
-}
-
-/// A readable file with a PEM block of this kind. Whether key and certificate belong together Envoy says on loading.
-fn pem(reader: &mut Reader, setting: &Setting<'_>, kind: &str) -> Option<PathBuf> {
-    let path: PathBuf = reader.path(setting, "a PEM file")?;
-    let text = reader.file_text(setting, &path)?;
-    if has_pem_block(&text, kind) {
-        return Some(path);
-    }
-    let label = format!("no `{kind}` block in {}", Path::new(&path).display());
-    reader.problems.push(
-        Problem::error(format!("`{}` names a file of another kind", setting.name), setting.place(), label)
-            .help("expected PEM: -----BEGIN ...-----"),
-    );
-    None
-}
-
-fn has_pem_block(text: &str, kind: &str) -> bool {
-    text.lines().any(|line| {
-        line.trim_end()
-            .strip_prefix("-----BEGIN ")
-            .and_then(|rest| rest.strip_suffix("-----"))
-            .is_some_and(|label| label.ends_with(kind))
+    reader.optional(&section, "terminate", Vec::new(), |reader, setting| {
+        // Names already given, and where: a name with two certificates would get either.
+        let mut given: Vec<(Host, Place)> = Vec::new();
+        reader.list(setting, |reader, item| termination(reader, item, &mut given))
     })
 }
 
-fn refuse_names_in_two_entries(reader: &mut Reader, entries: &[(Termination, std::ops::Range<usize>)]) -> Option<()> {
-    let mut clean = true;
-    for (index, (entry, place)) in entries.iter().enumerate() {
-        for (earlier, first) in entries.iter().take(index) {
-            let shared: Vec<&Host> = entry.names.iter().filter(|name| earlier.names.contains(name)).collect();
-            for name in shared {
-                reader.problems.push(
-                    Problem::error(
-                        format!("`{name}` has two certificates under `tls.terminate`"),
-                        place.clone(),
-                        "again here",
-                    )
-                    .and(first.clone(), "first here")
-                    .help("name it in one entry"),
-                );
-                clean = false;
-            }
-        }
-    }
-    clean.then_some(())
+fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, Place)>) -> Option<Termination> {
+    let group = reader.group(item, KEYS, EXAMPLE)?;
+    let what = "the names served with it, such as `names: [portal.example]`";
+    let names = reader.required(&group, "names", what, |reader, setting| names(reader, setting, given));
+    let what = "the PEM file with its certificate chain";
+    let cert = reader.required(&group, "cert", what, |reader, setting| certificate(reader, setting, names.as_deref()));
+    let key = reader.required(&group, "key", "the PEM file with its private key", key);
+    Some(Termination { names: names?, cert: cert?, key: key? })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::has_pem_block;
-
-    #[test]
-    fn a_pem_block_is_found_by_its_kind_alone() {
-        let key = "-----BEGIN EC PRIVATE KEY-----\nAA==\n-----END EC PRIVATE KEY-----\n";
-        assert!(has_pem_block(key, "PRIVATE KEY"));
-        assert!(!has_pem_block(key, "CERTIFICATE"));
-        assert!(!has_pem_block("PRIVATE KEY", "PRIVATE KEY"));
+fn names(reader: &mut Reader, setting: &Setting<'_>, given: &mut Vec<(Host, Place)>) -> Option<Vec<Host>> {
+    let mut clean = true;
+    let names = reader.list(setting, |reader, item| {
+        let name = reader.host(item)?;
+        if let Some((_, first)) = given.iter().find(|(other, _)| *other == name) {
+            let problem = Problem::error(
+                format!("`{name}` has two certificates under `tls.terminate`"),
+                item.place(),
+                "again here",
+            );
+            reader.problems.push(problem.and(first.clone(), "first here").help("name it once"));
+            clean = false;
+        }
+        given.push((name.clone(), item.place()));
+        Some(name)
+    })?;
+    if names.is_empty() {
+        reader.expected(setting, "at least one name", EXAMPLE);
+        return None;
     }
+    clean.then_some(names)
+}
+
+/// A certificate that browsers would accept for every one of `names`, were its authority known to them. One they would
+/// not accept breaks every page with an object on it, which is worse than not starting.
+fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]>) -> Option<PathBuf> {
+    let path = reader.path(setting, "a PEM file")?;
+    let text = reader.file_text(setting, &path)?;
+    let certificate = match Certificate::of_pem(&text) {
+        Ok(certificate) => certificate,
+        Err(error) => {
+            let title = format!("`{}` names a file without a certificate", setting.name);
+            let problem = Problem::error(title, setting.place(), format!("{}: {error}", path.display()));
+            reader.problems.push(problem.help("expected PEM: -----BEGIN CERTIFICATE-----, our own certificate first"));
+            return None;
+        }
+    };
+    if let Some(when) = certificate.expired() {
+        let title = format!("the certificate of `{}` has expired", setting.name);
+        reader.problems.push(
+            Problem::warning(title, setting.place(), format!("on {when}"))
+                .help("browsers refuse it; put a renewed one in its place"),
+        );
+    }
+    let mut covered = true;
+    for name in names.unwrap_or_default() {
+        if let Covers::Only(others) = certificate.covers(name) {
+            let others = if others.is_empty() { "no name".to_owned() } else { others.join(", ") };
+            let title = format!("the certificate of `{}` is not for {name}", setting.name);
+            reader.problems.push(
+                Problem::error(title, setting.place(), format!("it is for {others}")).help("browsers would refuse it"),
+            );
+            covered = false;
+        }
+    }
+    covered.then_some(path)
+}
+
+/// Whether the key belongs to the certificate is for Envoy to say on loading them.
+fn key(reader: &mut Reader, setting: &Setting<'_>) -> Option<PathBuf> {
+    let path = reader.path(setting, "a PEM file")?;
+    let text = reader.file_text(setting, &path)?;
+    if has_private_key(&text) {
+        return Some(path);
+    }
+    let title = format!("`{}` names a file without a private key", setting.name);
+    let problem = Problem::error(title, setting.place(), format!("no `PRIVATE KEY` block in {}", path.display()));
+    reader.problems.push(problem.help("expected PEM: -----BEGIN PRIVATE KEY-----, without a passphrase"));
+    None
 }
