@@ -34,15 +34,6 @@ struct Target<'a> {
     authority: &'a str,
 }
 
-/// How a reference is written, which decides what leaving it means in a document that was moved itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
-    /// With its scheme: it means the same wherever the document is.
-    WithScheme,
-    /// Without: the browser completes it from where it got the document.
-    Relative,
-}
-
 impl Mapper {
     /// What becomes of `reference`, used as `usage` in a document with the base `base`.
     ///
@@ -138,8 +129,10 @@ impl Mapper {
             ("", None) => return Outcome::Left(Reason::Empty),
             ("", Some('#')) => return Outcome::Left(Reason::Fragment),
             // Joining an empty path would keep the base's query, which a query of its own replaces.
-            ("", _) => Ok(Url::parse(&base.url[..Position::AfterPath]).unwrap_or_else(|_| base.url.clone())),
-            _ => Url::options().base_url(Some(&base.url)).parse(path),
+            ("", _) => Url::parse(&base.url[..Position::AfterPath]),
+            // The parser would drop a space at the end, which before a query or fragment is part of the path.
+            (path, Some(mark)) if path.ends_with(|last| last <= ' ') => base.url.join(&format!("{path}{mark}")),
+            (path, _) => base.url.join(path),
         };
         let Ok(url) = parsed else { return Outcome::Left(Reason::Malformed) };
         let (Some(scheme), Some(parsed_host), Some(host)) =
@@ -147,7 +140,9 @@ impl Mapper {
         else {
             return Outcome::Left(Reason::Scheme);
         };
-        let written = if Url::parse(path).is_ok() { Written::WithScheme } else { Written::Relative };
+        // `http:` alone, relative to an http base, means the base with its query.
+        let inherited = url.query().filter(|query| !query.is_empty() && !tail.starts_with('?'));
+        let tail = inherited.map_or(Cow::Borrowed(tail), |query| Cow::Owned(format!("?{query}{tail}")));
         let (scheme, port) = upgraded(base, scheme, url.port());
         let decision = if !url.username().is_empty() || url.password().is_some() {
             Err(Reason::UserInfo)
@@ -157,26 +152,21 @@ impl Mapper {
         let moved = decision.and_then(|target| {
             let path = url.path();
             let object = Object { scheme, host, port, path, target_scheme: target.scheme, target: target.authority };
-            permit(&object).map(|()| write_moved(target, scheme, host, port, path, tail))
+            permit(&object).map(|()| write_moved(target, scheme, host, port, path, &tail))
         });
-        let (outcome, url) = match moved {
-            Ok(url) => (Outcome::Moved(url.clone()), url),
-            Err(reason) => {
-                let url = format!("{}{tail}", &url[..Position::AfterPath]);
-                (Outcome::Pinned(url.clone(), reason), url)
-            }
+        let Some(proxied) = &base.proxied else {
+            return moved.map_or_else(Outcome::Left, Outcome::Moved);
         };
-        match (outcome, &base.proxied) {
-            (Outcome::Pinned(_, reason), None) => Outcome::Left(reason),
-            (Outcome::Pinned(_, reason), Some(_)) if written == Written::WithScheme => Outcome::Left(reason),
-            (outcome, Some(proxied)) if written == Written::Relative => {
-                let same = match (proxied.join(&reference), Url::parse(&url)) {
-                    (Ok(as_is), Ok(meant)) => as_is == meant,
-                    _ => false,
-                };
-                if same { Outcome::Left(Reason::Relative) } else { outcome }
+        // What the browser, which takes the sheet for one of the proxy's, makes of the reference as it is.
+        let as_is = proxied.join(&reference).ok();
+        let is_already = |meant: &str| as_is.is_some() && as_is == Url::parse(meant).ok();
+        match moved {
+            Ok(moved) if is_already(&moved) => Outcome::Left(Reason::Relative),
+            Ok(moved) => Outcome::Moved(moved),
+            Err(reason) => {
+                let meant = format!("{}{tail}", &url[..Position::AfterPath]);
+                if is_already(&meant) { Outcome::Left(reason) } else { Outcome::Pinned(meant, reason) }
             }
-            (outcome, _) => outcome,
         }
     }
 
