@@ -88,7 +88,7 @@ def saved_page(name: str, host: str | None = None) -> Page:
     host = host or (row["page_host"] if row else "")
     assert host, f"{name} does not tell its host"
     page = Page(path, f"http://{host}/")
-    page.objects = objects_of(path.read_bytes().decode("latin-1"), page.url)
+    page.objects = [one for one in objects_of(path.read_bytes().decode("latin-1"), page.url) if _can_serve(one.url)]
     return page
 
 
@@ -152,12 +152,9 @@ class _Finder(HTMLParser):
         try:
             url = urljoin(self.base, reference)
             split = urlsplit(url)
-            port = split.port
         except ValueError:
             return
         if split.scheme not in ("http", "https") or not split.hostname or not reference:
-            return
-        if port not in (None, 80, 443) or not re.fullmatch(r"[a-z0-9._-]+", split.hostname):
             return
         extension = split.path.rsplit(".", 1)[-1].lower()
         if extension in EXTENSIONS:
@@ -167,6 +164,15 @@ class _Finder(HTMLParser):
         if kind == "gif" and BEACON.search(url):
             kind = "pixel"
         self.found.append(PageObject(url.split("#")[0], kind))
+
+
+def _can_serve(url: str) -> bool:
+    """Whether the bed has that port and could give the host an address."""
+    split = urlsplit(url)
+    try:
+        return split.port in (None, 80, 443) and re.fullmatch(r"[a-z0-9._-]+", split.hostname or "") is not None
+    except ValueError:
+        return False
 
 
 def _target(url: str) -> str:
