@@ -26,6 +26,7 @@ pub use artifacts::{AccessLog, Artifacts, WasmModule};
 pub use corefile::{CorefileContext, corefile};
 pub use engine::RenderError;
 pub use tree::{ModuleCopy, RenderedTree};
+pub use view::filter_config;
 
 use crate::config::Settings;
 use crate::derive::Derived;

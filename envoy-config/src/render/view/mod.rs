@@ -16,6 +16,7 @@ use super::guard::Guard;
 use crate::config::{Cache, Intercept, Settings};
 use crate::derive::Derived;
 use rewrite::UrlRewrite;
+pub use rewrite::filter_config;
 use tls::{Certificate, TlsListener};
 use transport::Transport;
 use upstream::Mapped;
@@ -53,7 +54,6 @@ pub(super) struct View {
     /// `Content-Type` of what is unpacked before it goes on, by the coding it came in.
     unpack_gzip: String,
     unpack_br: String,
-    capabilities: &'static [&'static str],
     pub(super) url_rewrite: Option<UrlRewrite>,
 }
 
@@ -147,7 +147,6 @@ impl View {
             compressible: COMPRESSIBLE,
             unpack_gzip: content_type(if settings.compress.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
             unpack_br: content_type(REWRITTEN),
-            capabilities: rewrite::CAPABILITIES,
             url_rewrite: artifacts
                 .url_rewrite
                 .as_ref()

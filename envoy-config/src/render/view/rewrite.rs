@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::json;
+use url_mapping::Level as FilterLevel;
+use url_rewriting::config::Targets;
+use url_rewriting::{Config, Limits};
 
 use super::super::artifacts::WasmModule;
 use super::super::engine::RenderError;
-use crate::config::Settings;
+use crate::config::{Level, Settings};
 use crate::derive::{Derived, TargetKind};
 
 /// The filter as delivered.
@@ -18,10 +20,11 @@ pub(in super::super) struct UrlRewrite {
     module: String,
     /// JSON, as the filter reads it.
     configuration: String,
+    capabilities: &'static [&'static str],
 }
 
 /// Callbacks, host calls and WASI calls the filter is allowed; Envoy answers any other with an error.
-pub(super) const CAPABILITIES: &[&str] = &[
+const CAPABILITIES: &[&str] = &[
     "clock_time_get",
     "environ_get",
     "environ_sizes_get",
@@ -48,23 +51,12 @@ pub(super) const CAPABILITIES: &[&str] = &[
     "proxy_on_response_headers",
     "proxy_on_response_trailers",
     "proxy_on_vm_start",
-    "proxy_record_metric",
     "proxy_remove_header_map_value",
     "proxy_replace_header_map_value",
     "proxy_send_local_response",
     "proxy_set_buffer_bytes",
-    "proxy_set_header_map_pairs",
     "random_get",
 ];
-
-/// Longest URL considered; longer ones are left alone (and most servers refuse them).
-const URL_BYTES: u32 = 8192;
-/// Candidates of one `srcset`.
-const SRCSET_CANDIDATES: u32 = 256;
-/// Style sheets in style attributes in documents in attributes.
-const NESTING: u32 = 4;
-/// How much longer than the original a page may become.
-const OUTPUT_GROWTH_BYTES: u32 = 8 << 20;
 
 impl UrlRewrite {
     pub(super) fn new(
@@ -75,23 +67,32 @@ impl UrlRewrite {
     ) -> Result<Self, RenderError> {
         let hash: String = module.sha256.chars().take(16).collect();
         let module_file = format!("filters/url-rewrite-{hash}.wasm");
-        let target = &derived.target;
-        let of = |kind| if target.kind == kind { target.authorities.as_slice() } else { &[] };
-        let exclude: Vec<String> = settings.rewrite.exclude.iter().map(ToString::to_string).collect();
-        let configuration = serde_json::to_string(&json!({
-            "targets": { "https": of(TargetKind::Https), "http": of(TargetKind::Http) },
-            "own": settings.own_authorities(),
-            "level": settings.rewrite.level.as_str(),
-            "exclude": exclude,
-            "ports": settings.upstream.ports,
-            "limits": {
-                "page_memory_bytes": settings.limits.page_memory.0,
-                "url_bytes": URL_BYTES,
-                "srcset_candidates": SRCSET_CANDIDATES,
-                "nesting": NESTING,
-                "output_growth_bytes": OUTPUT_GROWTH_BYTES,
-            },
-        }))?;
-        Ok(Self { module: root.join(&module_file).display().to_string(), module_file, configuration })
+        Ok(Self {
+            module: root.join(&module_file).display().to_string(),
+            module_file,
+            configuration: serde_json::to_string(&filter_config(settings, derived))?,
+            capabilities: CAPABILITIES,
+        })
+    }
+}
+
+/// What the filter is told: rendered for Envoy, and asked by `longhaul explain`, so that both decide alike.
+pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
+    let target = &derived.target;
+    let of = |kind| if target.kind == kind { target.authorities.clone() } else { Vec::new() };
+    Config {
+        targets: Targets { https: of(TargetKind::Https), http: of(TargetKind::Http) },
+        own: settings.own_authorities(),
+        level: match settings.rewrite.level {
+            Level::Off => FilterLevel::Off,
+            Level::Safe => FilterLevel::Safe,
+            Level::Full => FilterLevel::Full,
+        },
+        exclude: settings.rewrite.exclude.iter().map(ToString::to_string).collect(),
+        ports: settings.upstream.ports.iter().copied().collect(),
+        limits: Limits {
+            page_memory_bytes: usize::try_from(settings.limits.page_memory.0).unwrap_or(usize::MAX),
+            ..Limits::default()
+        },
     }
 }

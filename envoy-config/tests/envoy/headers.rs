@@ -1,0 +1,128 @@
+//! What an origin and a client get to see of us: as little as there is.
+
+use std::net::SocketAddr;
+
+use crate::support::config::{Config, HTTP};
+use crate::support::dns::Dns;
+use crate::support::envoy::Envoy;
+use crate::support::http::{get, request, send};
+use crate::support::origin::{Origin, Reply};
+
+const HOST: &str = "www.test:8081";
+
+struct World {
+    config: Config,
+    origin: Origin,
+    _dns: Dns,
+}
+
+impl World {
+    fn new(more: &str) -> Self {
+        let config = Config::new(more);
+        let origin = Origin::start((config.block.at(8), 8081), |_| {
+            Reply::ok("server: theirs\r\nx-theirs: 1\r\ncontent-type: image/png\r\ncache-control: no-store\r\n", "png")
+        });
+        let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
+        Self { config, origin, _dns: dns }
+    }
+
+    fn http(&self) -> SocketAddr {
+        SocketAddr::new(self.config.proxy(), HTTP)
+    }
+}
+
+/// Everything an origin is asked with that the client did not send; with the cache and without, because the cache asks
+/// in its own name.
+#[test]
+fn nothing_of_ours_reaches_an_origin_but_the_loop_mark_and_the_codings_we_read() {
+    for cache in ["", "cache: off\n"] {
+        let world = World::new(cache);
+        let Some(_envoy) = Envoy::start(&world.config) else { return };
+        let sent = [("host", HOST), ("user-agent", "test"), ("accept", "*/*")];
+        for method in ["GET", "POST"] {
+            let mut headers = sent.to_vec();
+            if method == "POST" {
+                headers.push(("content-length", "0"));
+            }
+            assert_eq!(send(world.http(), &request(method, "/a?b=c%2F../d", &headers)).unwrap().status, 200);
+            let seen = world.origin.last();
+            assert_eq!((seen.method.as_str(), seen.path.as_str()), (method, "/a?b=c%2F../d"));
+            let mut names: Vec<&str> = seen.headers.iter().map(|(name, _)| name.as_str()).collect();
+            names.sort_unstable();
+            names.retain(|name| *name != "content-length");
+            assert_eq!(names, ["accept", "accept-encoding", "cdn-loop", "host", "user-agent"], "cache: {cache:?}");
+            assert_eq!(seen.header("accept-encoding"), Some("gzip,br"));
+            let mark = seen.header("cdn-loop").unwrap();
+            assert!(mark.starts_with("longhaul-") && !mark.contains('.') && !mark.contains(':'), "{mark}");
+        }
+    }
+}
+
+#[test]
+fn a_client_cannot_speak_for_the_proxy() {
+    let world = World::new("");
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let spoofed = [
+        ("x-longhaul-scheme", "https"),
+        ("X-Longhaul-Anything", "1"),
+        ("x-envoy-original-dst-host", "127.0.0.1:1"),
+        ("x-envoy-upstream-alt-stat-name", "a"),
+        ("x-envoy-retry-on", "5xx"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-for", "192.0.2.1"),
+    ];
+    let answer = get(world.http(), HOST, "/", &spoofed);
+    assert_eq!((answer.status, answer.text().as_str()), (200, "png"), "asked over http all the same");
+    for (name, _) in spoofed {
+        assert_eq!(world.origin.last().header(&name.to_lowercase()), None, "{name}");
+    }
+}
+
+#[test]
+fn headers_of_the_page_and_the_origin_pass_untouched() {
+    let world = World::new("");
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let own = [("x-request-id", "theirs"), ("under_score", "kept"), ("cookie", "a=b"), ("referer", "http://www.test/")];
+    let answer = get(world.http(), HOST, "/", &own);
+    for (name, value) in own {
+        assert_eq!(world.origin.last().header(name), Some(value), "{name}");
+    }
+    assert_eq!(answer.header("server").as_deref(), Some("theirs"));
+    assert_eq!(answer.header("x-theirs").as_deref(), Some("1"));
+    let added: Vec<_> = answer.headers.iter().filter(|(name, _)| name.starts_with("x-envoy") || name == "via").collect();
+    assert!(added.is_empty(), "{added:?}");
+}
+
+#[test]
+fn old_clients_are_served() {
+    let world = World::new("");
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let with_host = send(world.http(), &format!("GET / HTTP/1.0\r\nhost: {HOST}\r\n\r\n")).unwrap();
+    assert_eq!(with_host.status, 200);
+    let without = send(world.http(), "GET / HTTP/1.0\r\n\r\n").unwrap();
+    assert!((400..600).contains(&without.status), "{without:?}");
+}
+
+#[test]
+fn failures_of_an_origin_are_said_in_one_line() {
+    let world = World::new("");
+    let block = world.config.block;
+    let _closes = Origin::start((block.at(9), 8081), |_| Reply::Raw(Vec::new()));
+    let _babbles = Origin::start((block.at(10), 8081), |_| Reply::Raw(b"SSH-2.0-babble\r\n".to_vec()));
+    world._dns.set("closes.test", &[block.at(9)]);
+    world._dns.set("babbles.test", &[block.at(10)]);
+    world._dns.set("nobody-there.test", &[block.at(11)]);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for (host, says) in [
+        ("nobody-there.test:8081", "no connection to nobody-there.test:8081"),
+        ("closes.test:8081", "closed the connection before it answered"),
+        ("babbles.test:8081", "answered with something that is not HTTP"),
+        ("no-such-name.test:8081", "could not be resolved"),
+    ] {
+        let answer = get(world.http(), host, "/", &[]);
+        assert_eq!(answer.status, 502, "{host}: {answer:?}");
+        assert!(answer.text().starts_with("502 ") && answer.text().contains(says), "{host}: {}", answer.text());
+        assert_eq!(answer.text().trim_end().lines().count(), 1);
+        assert_eq!(answer.header("cache-control").as_deref(), Some("no-store"));
+    }
+}

@@ -1,0 +1,10 @@
+//! The rendered configuration on the real Envoy: accepted by it, and doing what it says.
+//!
+//! Envoy is `LONGHAUL_ENVOY` or `target/dist/envoy`. Without it every test here is skipped and says so; with
+//! `LONGHAUL_REQUIRE_ALL=1` that is a failure. Everything runs on loopback, each test on addresses of its own.
+
+mod support;
+
+mod guard;
+mod headers;
+mod validation;

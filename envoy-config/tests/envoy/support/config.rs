@@ -1,0 +1,87 @@
+//! A configuration for a test: YAML as an operator would write it, checked and rendered like one.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use longhaul::config::load_text;
+use longhaul::derive::{HostFacts, derive};
+use longhaul::render::{AccessLog, Artifacts, RenderedTree, WasmModule, render};
+
+use super::loopback::Block;
+
+/// The ports every test's box listens on, at [`Config::proxy`].
+pub(crate) const HTTP: u16 = 8080;
+pub(crate) const TLS: u16 = 8443;
+pub(crate) const ADMIN: u16 = 9901;
+
+/// One box, not yet running.
+pub(crate) struct Config {
+    pub(crate) block: Block,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) yaml: String,
+    pub(crate) url_rewrite: Option<WasmModule>,
+    pub(crate) trusted_ca: PathBuf,
+    pub(crate) local_addresses: Vec<IpAddr>,
+}
+
+impl Config {
+    /// A box that reaches its own block and nothing else private. `more` is added at top level.
+    pub(crate) fn new(more: &str) -> Self {
+        Self::with(Block::new(), "[80, 443, 8081]", "", more)
+    }
+
+    /// As [`Self::new`], with `upstream.ports` and further lines under `upstream`.
+    pub(crate) fn with(block: Block, ports: &str, upstream: &str, more: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let proxy = block.at(1);
+        let yaml = format!(
+            "role: edge\n\
+             link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
+             proxy: {{ addresses: [{proxy}] }}\n\
+             listen: {{ http: '{proxy}:{HTTP}', tls: '{proxy}:{TLS}', dns: off, admin: '{proxy}:{ADMIN}', metrics: off, intercept: none }}\n\
+             upstream:\n  resolvers: ['{dns}:5300']\n  ports: {ports}\n  allow_private: [{net}]\n{upstream}{more}",
+            dns = block.at(2),
+            net = block.net(),
+        );
+        Self {
+            block,
+            folder,
+            yaml,
+            url_rewrite: None,
+            trusted_ca: PathBuf::from(Artifacts::DEBIAN_CA_BUNDLE),
+            local_addresses: Vec::new(),
+        }
+    }
+
+    pub(crate) fn proxy(&self) -> IpAddr {
+        self.block.at(1)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn render(&self) -> RenderedTree {
+        render_yaml(&self.yaml, self.folder.path(), &self.artifacts())
+    }
+
+    pub(crate) fn artifacts(&self) -> Artifacts {
+        Artifacts {
+            root: self.path("rendered"),
+            state: self.path("state"),
+            url_rewrite: self.url_rewrite.clone(),
+            trusted_ca: self.trusted_ca.clone(),
+            local_addresses: self.local_addresses.clone(),
+            access_log: AccessLog::File(self.path("access.log")),
+        }
+    }
+}
+
+pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> RenderedTree {
+    let loaded = match load_text(&folder.join("longhaul.yaml"), yaml.to_owned()) {
+        Ok(loaded) => loaded,
+        Err(error) => panic!("the test's configuration is refused: {error}\n{yaml}"),
+    };
+    let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
+    render(&loaded.settings, &derived, artifacts).expect("rendering")
+}

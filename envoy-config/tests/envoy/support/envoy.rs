@@ -1,0 +1,150 @@
+//! Real Envoy on a rendered tree.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{env, io};
+
+use longhaul::render::RenderedTree;
+
+use super::config::{ADMIN, Config};
+use super::http;
+
+/// How long anything may take to become true on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The Envoy to test with, or None after saying why the test does not run.
+pub(crate) fn binary() -> Option<PathBuf> {
+    let named = env::var_os("LONGHAUL_ENVOY").map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/envoy");
+    let found = named.into_iter().chain([built]).find(|path| path.is_file());
+    if found.is_none() {
+        skip("no Envoy: set LONGHAUL_ENVOY, or `make build`");
+    }
+    found
+}
+
+/// Says that a test does not run; where every test must run, that is a failure.
+pub(crate) fn skip(reason: &str) {
+    let test = thread::current().name().unwrap_or("a test").to_owned();
+    assert!(env::var_os("LONGHAUL_REQUIRE_ALL").is_none_or(|value| value != "1"), "skipped: {reason}");
+    eprintln!("skipped: {test}: {reason}");
+    if let Some(list) = env::var_os("LONGHAUL_SKIPS") {
+        let line = format!("envoy-config {test}: {reason}\n");
+        let written =
+            File::options().append(true).create(true).open(list).and_then(|mut f| f.write_all(line.as_bytes()));
+        assert!(written.is_ok(), "the list of skipped tests cannot be written");
+    }
+}
+
+/// Puts the tree in place like `longhaul run`: every file by a rename, in the order Envoy must meet them.
+pub(crate) fn write(tree: &RenderedTree, root: &Path) -> io::Result<()> {
+    for module in tree.modules() {
+        let to = root.join(&module.to);
+        fs::create_dir_all(to.parent().unwrap_or(root))?;
+        fs::copy(&module.from, to)?;
+    }
+    for (path, text) in tree.in_apply_order() {
+        let to = root.join(path);
+        fs::create_dir_all(to.parent().unwrap_or(root))?;
+        if fs::read_to_string(&to).is_ok_and(|old| old == text) {
+            continue;
+        }
+        let new = to.with_extension("new");
+        fs::write(&new, text)?;
+        fs::rename(new, to)?;
+    }
+    Ok(())
+}
+
+/// A running Envoy; killed when dropped.
+pub(crate) struct Envoy {
+    child: Child,
+    pub(crate) proxy: IpAddr,
+    root: PathBuf,
+    log: PathBuf,
+}
+
+impl Envoy {
+    /// Starts Envoy on `config` and waits until it serves. None: no Envoy here.
+    pub(crate) fn start(config: &Config) -> Option<Self> {
+        let envoy = binary()?;
+        let artifacts = config.artifacts();
+        fs::create_dir_all(&artifacts.state).expect("a folder for state");
+        write(&config.render(), &artifacts.root).expect("the tree is written");
+        let log = config.path("envoy.log");
+        let child = Command::new(envoy)
+            .arg("-c")
+            .arg(artifacts.root.join("bootstrap.yaml"))
+            .args(["--concurrency", "2", "--disable-hot-restart", "-l", "warning"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).expect("a log file"))
+            .spawn()
+            .expect("Envoy starts");
+        let mut running = Self { child, proxy: config.proxy(), root: artifacts.root, log };
+        running.wait_until_ready();
+        Some(running)
+    }
+
+    /// Renders `config` anew and puts it in place.
+    pub(crate) fn apply(&self, config: &Config) {
+        write(&config.render(), &self.root).expect("the tree is written");
+    }
+
+    fn wait_until_ready(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                panic!("Envoy ended with {status}:\n{}", self.log());
+            }
+            if self.try_admin("/ready").is_some_and(|answer| answer.contains("LIVE")) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "Envoy does not become ready:\n{}", self.log());
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(self.rejected(), Vec::<String>::new(), "Envoy refuses a rendered file:\n{}", self.log());
+    }
+
+    /// The counters of refused files that are not zero.
+    pub(crate) fn rejected(&self) -> Vec<String> {
+        let stats = self.admin("/stats?filter=update_(rejected|failure)$");
+        stats.lines().filter(|line| !line.ends_with(": 0")).map(str::to_owned).collect()
+    }
+
+    /// The body of an answer of the admin interface.
+    pub(crate) fn admin(&self, path: &str) -> String {
+        self.try_admin(path).unwrap_or_else(|| panic!("the admin interface does not answer:\n{}", self.log()))
+    }
+
+    /// A counter or gauge by its name; 0 where there is none yet.
+    pub(crate) fn stat(&self, name: &str) -> u64 {
+        let all = self.admin(&format!("/stats?filter=^{}$", name.replace('.', "\\.")));
+        all.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).next().unwrap_or(0)
+    }
+
+    fn try_admin(&self, path: &str) -> Option<String> {
+        let admin = SocketAddr::new(self.proxy, ADMIN);
+        http::send(admin, &http::request("GET", path, &[("host", "admin")])).ok().map(|answer| answer.text())
+    }
+
+    /// What Envoy wrote to stderr.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("---- Envoy said:\n{}", self.log());
+        }
+    }
+}

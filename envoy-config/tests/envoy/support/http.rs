@@ -1,0 +1,111 @@
+//! A plain HTTP/1.1 client that shows what arrived and when, header by header.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::envoy::PATIENCE;
+
+/// An answer as it arrived.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    /// Pieces of the body, each with the time since the request was sent.
+    pub(crate) pieces: Vec<(Duration, usize)>,
+    /// Set where the body ended before its announced end.
+    pub(crate) cut: bool,
+}
+
+impl Answer {
+    /// The value of a header, lines joined with a comma.
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
+        let values: Vec<&str> = self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// A request; `Host` and `Connection: close` are added where missing.
+pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+    let mut text = format!("{method} {path} HTTP/1.1\r\n");
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")) {
+        text += "connection: close\r\n";
+    }
+    text + "\r\n"
+}
+
+/// GET `path` of `host` from the proxy at `to`.
+pub(crate) fn get(to: SocketAddr, host: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let all: Vec<_> = [("host", host)].into_iter().chain(headers.iter().copied()).collect();
+    send(to, &request("GET", path, &all)).expect("an answer")
+}
+
+/// Sends these bytes on a connection of their own and reads one answer.
+pub(crate) fn send(to: SocketAddr, request: &str) -> io::Result<Answer> {
+    let stream = TcpStream::connect(to)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    exchange(stream, request)
+}
+
+/// As [`send`], on a connection that stands.
+pub(crate) fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Answer> {
+    let start = Instant::now();
+    stream.write_all(request.as_bytes())?;
+    stream.flush()?;
+    read_answer(&mut BufReader::new(stream), start, request.starts_with("HEAD "))
+}
+
+/// Reads one answer.
+pub(crate) fn read_answer(reader: &mut impl BufRead, start: Instant, head: bool) -> io::Result<Answer> {
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| invalid(&line))?;
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let mut answer = Answer { status, headers, body: Vec::new(), pieces: Vec::new(), cut: false };
+    if head || matches!(status, 100..=199 | 204 | 304) {
+        return Ok(answer);
+    }
+    if answer.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
+        loop {
+            line.clear();
+            if reader.read_line(&mut line)? == 0 {
+                answer.cut = true;
+                break;
+            }
+            let size = usize::from_str_radix(line.trim(), 16).map_err(|_| invalid(&line))?;
+            let mut chunk = vec![0; size];
+            if reader.read_exact(&mut chunk).is_err() {
+                answer.cut = true;
+                break;
+            }
+            answer.pieces.push((start.elapsed(), size));
+            answer.body.extend(chunk);
+            line.clear();
+            reader.read_line(&mut line)?;
+            if size == 0 {
+                break;
+            }
+        }
+    } else {
+        let length = answer.header("content-length").and_then(|n| n.parse::<u64>().ok());
+        reader.take(length.unwrap_or(u64::MAX)).read_to_end(&mut answer.body)?;
+        answer.cut = length.is_some_and(|length| length != answer.body.len() as u64);
+        answer.pieces.push((start.elapsed(), answer.body.len()));
+    }
+    Ok(answer)
+}

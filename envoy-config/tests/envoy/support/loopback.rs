@@ -1,0 +1,34 @@
+//! Loopback addresses of one test's own, so that tests can run at the same time with the ports they like.
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A block of sixteen addresses in 127.0.0.0/8 that no other test here has, nor another run on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block(u32);
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl Block {
+    pub(crate) fn new() -> Self {
+        let first = u32::from(Ipv4Addr::new(127, 80, 0, 0));
+        let slot = (process::id() % 1024) * 128 + NEXT.fetch_add(1, Ordering::Relaxed) % 128;
+        Self(first + slot * 16)
+    }
+
+    /// The `n`th address, from 1.
+    pub(crate) fn at(self, n: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from(self.0 + n))
+    }
+
+    /// The whole block, for `upstream.allow_private`.
+    pub(crate) fn net(self) -> String {
+        format!("{}/28", self.at(0))
+    }
+}
+
+/// A free port at `address`. Somebody else could take it before it is used; on an address of one's own nobody does.
+pub(crate) fn free_port(address: IpAddr) -> u16 {
+    TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr()).expect("a free port on loopback").port()
+}
