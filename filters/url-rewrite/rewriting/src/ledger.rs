@@ -142,7 +142,7 @@ impl Ledger {
                 if cors && (self.plan.mapper().level() < Level::Full || self.is_own_origin(object)) {
                     return Err(Reason::Cors);
                 }
-                Ok(())
+                self.policies.permit(usage, object)
             }),
             Err(reason) => match mapper.forward_if(&self.base, mention.url, Use::Image, |_| Err(reason)) {
                 // Left or not, a reference in a sheet that was moved must go on meaning what it meant.

@@ -10,6 +10,7 @@ pub mod headers;
 mod html;
 mod ledger;
 pub mod limits;
+mod links;
 mod patch;
 pub mod places;
 pub mod plan;

@@ -3,6 +3,7 @@
 use url_mapping::{Reason, Use};
 
 use crate::html::tag::Tag;
+use crate::links;
 use crate::ledger::Ask;
 use crate::places::{Place, Rule};
 
@@ -69,36 +70,7 @@ fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
     if classic { Ok(Use::Script) } else { Err(Reason::NotFetched) }
 }
 
-/// By the tokens of `rel`: every one of them must agree with a move.
 fn link(tag: &Tag<'_>) -> Result<Use, Reason> {
-    let rel = tag.get("rel").map(|rel| rel.value).unwrap_or_default();
-    let mut usage = Err(Reason::LinkRel);
-    for token in rel.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()) {
-        match token.to_ascii_lowercase().as_slice() {
-            b"stylesheet" => usage = Ok(Use::Stylesheet),
-            b"icon" | b"apple-touch-icon" | b"apple-touch-icon-precomposed" | b"apple-touch-startup-image" => {
-                usage = usage.or(Ok(Use::Icon));
-            }
-            b"preload" | b"prefetch" => usage = usage.or_else(|_| preloaded(tag)),
-            // Qualifies one of the others.
-            b"shortcut" | b"alternate" | b"nofollow" | b"noopener" | b"noreferrer" => {}
-            b"modulepreload" => return Err(Reason::Module),
-            _ => return Err(Reason::LinkRel),
-        }
-    }
-    usage
-}
-
-/// What a preload is for: it must go exactly where the element that consumes it goes, or the object is fetched twice.
-fn preloaded(tag: &Tag<'_>) -> Result<Use, Reason> {
-    let destination = tag.get("as").map(|value| value.value).unwrap_or_default();
-    match destination.to_ascii_lowercase().as_slice() {
-        b"image" => Ok(Use::Image),
-        b"script" => Ok(Use::Script),
-        b"style" => Ok(Use::Stylesheet),
-        b"font" => Ok(Use::Font),
-        b"track" => Ok(Use::Track),
-        b"audio" | b"video" => Ok(Use::Media),
-        _ => Err(Reason::Preload),
-    }
+    let value = |name| tag.get(name).map(|attribute| attribute.value).unwrap_or_default();
+    links::usage(value("rel"), value("as"))
 }

@@ -8,12 +8,14 @@
 //! | [`csp`] | policies of the page translated, never widened; what they let move |
 //! | `etag` | entity tags that name the version of the rewriting |
 //! | `referer` | the address a page has without us |
+//! | `link` | preloads and their kin, as the `link` element has them |
 //! | `location` | redirects inside the prefix space |
 //! | `mime` | the media types that decide |
 
 pub mod csp;
 mod etag;
 mod fields;
+mod link;
 mod location;
 pub(crate) mod mime;
 mod referer;

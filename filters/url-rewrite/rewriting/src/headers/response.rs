@@ -3,7 +3,7 @@
 use super::csp::{self, Policies};
 use super::fields::{Edit, Fields, Reply};
 use super::request::{Destination, Exchange, Moved, Visit, to_true_url};
-use super::{etag, location, mime};
+use super::{etag, link, location, mime};
 use crate::eligible;
 use crate::plan::Plan;
 use crate::rewriter::{Body, Kind};
@@ -81,6 +81,9 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
                 .then(|| Base::new(visit.scheme, &visit.authority, &visit.path))
                 .flatten();
             let policies = base.as_ref().map(|base| policies(plan, base, fields, &mut edits));
+            if let (Some(base), Some(policies)) = (&base, &policies) {
+                edits.extend(links(plan, base, policies, fields));
+            }
             kind.zip(base).zip(policies).map(|((kind, base), policies)| body(kind, base, policies, fields))
         }
         Some(moved) => {
@@ -136,6 +139,13 @@ fn policies(plan: &Plan, base: &Base, fields: &Fields<'_>, edits: &mut Vec<Edit>
         }
     }
     policies
+}
+
+/// The page's `Link` headers, all in one. A 304 may repeat them, and then they must be what they were.
+fn links(plan: &Plan, base: &Base, policies: &Policies, fields: &Fields<'_>) -> Option<Edit> {
+    let values: Vec<&[u8]> = fields.all("link").collect();
+    let value = link::rewrite(plan, base, policies, &values.join(&b", "[..]))?;
+    Some(if value.is_empty() { Edit::remove("link") } else { Edit::Set("link", value) })
 }
 
 fn rewrap_etag(plan: &Plan, fields: &Fields<'_>, edits: &mut Vec<Edit>) {

@@ -210,12 +210,20 @@ impl Page {
                 if let Some(href) = tag.get("href").filter(|_| !self.base_seen && self.templates == 0) {
                     self.base_seen = true;
                     let href = Value::read(self.charset, href, range.start).text();
-                    self.ledger.base = self.ledger.base.with_href(&href);
+                    let base = self.ledger.base.with_href(&href);
+                    if self.ledger.policies.permits_base(base.as_str()) {
+                        self.ledger.base = base;
+                    }
                 }
             } else if tag.is("meta") {
                 declare_charset(&tag, &mut self.charset);
                 if !self.charset.is_ascii_compatible() {
                     self.stopped = Some(BailOut::Encoding);
+                }
+                if tag.says("http-equiv", "content-security-policy")
+                    && let Some(content) = tag.get("content").filter(|_| self.templates == 0)
+                {
+                    Value::read(self.charset, content, range.start).policy(&mut self.ledger, edits);
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::attributes::{Attribute, Quote};
 use crate::char_refs::Decoded;
 use crate::charset::{self, Charset, Text};
 use crate::css;
+use crate::headers::csp::{self, Policies};
 use crate::ledger::{Ask, Ledger, Mention};
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
@@ -73,6 +74,23 @@ impl<'v> Value<'v> {
             return;
         }
         let changes = self.css_urls(ledger, &decoded.text);
+        self.apply(&decoded, changes, edits);
+    }
+
+    /// A Content-Security-Policy, which holds from here on: translated, so that it allows what moves and nothing else.
+    pub(super) fn policy(&self, ledger: &mut Ledger, edits: &mut Vec<Edit>) {
+        let decoded = Decoded::of(&self.written.text);
+        if self.written.opaque {
+            ledger.policies.extend(Policies::unreadable(&ledger.base));
+            return;
+        }
+        let translation = csp::translate(&ledger.plan, &ledger.base, &decoded.text);
+        ledger.policies.extend(translation.policies);
+        if ledger.policies.upgrade_insecure_requests() {
+            ledger.base.upgrade_insecure_requests();
+        }
+        let whole = 0..decoded.text.len();
+        let changes = translation.text.map(|text| (whole, text)).into_iter().collect();
         self.apply(&decoded, changes, edits);
     }
 
