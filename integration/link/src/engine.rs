@@ -25,7 +25,7 @@ use crate::impairment::outage::Outage;
 use crate::observe::Tap;
 use crate::profile::Profile;
 use crate::random::Seed;
-use crate::scheduling::{Scheduling, be_prompt};
+use crate::scheduling::{Rank, Scheduling, be_prompt};
 use crate::statistics::{DirectionStatistics, Statistics};
 use crate::time::Moment;
 
@@ -144,7 +144,7 @@ impl Engine {
             counting_since: Moment::START,
             buffer: vec![0; LONGEST_PACKET_BYTES],
             // Last: every thread started after this inherits it, and the writers above need no priority.
-            scheduling: be_prompt(),
+            scheduling: be_prompt(Rank::Link),
         })
     }
 

@@ -367,6 +367,18 @@ fn a_saturated_link_sends_at_exactly_its_rate() {
 }
 
 #[test]
+fn a_packet_has_the_same_jitter_whether_or_not_others_are_lost() {
+    // A second apart, so that no packet is held up by the one before it.
+    let arrivals = vec![Arrival { gap: Duration::from_secs(1), length: 100 }; 200];
+    let jitter = Some(JitterProfile { amount: Duration::from_millis(50), shape: Shape::Uniform });
+    let clear = DirectionProfile { jitter, ..plain(0, Duration::from_millis(100), 100_000) };
+    let lossy = DirectionProfile { random_loss: Some(0.3), ..clear.clone() };
+    let clear = run(direction(&clear, 3), &arrivals).deliveries;
+    let lossy = run(direction(&lossy, 3), &arrivals).deliveries;
+    assert!(lossy.len() < 180 && lossy.iter().all(|delivery| clear.contains(delivery)));
+}
+
+#[test]
 fn a_packet_longer_than_the_mtu_is_dropped_and_said_so() {
     let mut direction = direction(&plain(0, Duration::ZERO, 100_000), 1);
     assert_eq!(direction.offer(Moment::START, vec![0; 1501]), Offer::Dropped(DropCause::TooLong));

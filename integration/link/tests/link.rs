@@ -183,6 +183,7 @@ fn a_reset_begins_counting_afresh_and_hands_over_what_was_counted() {
     let after = bed.stop();
     assert_eq!(after["up"]["delivered"], json!({"packets": 1, "bytes": 28}));
     assert!(after["elapsed_s"].as_f64().unwrap() < before["elapsed_s"].as_f64().unwrap() + 5.0);
+    assert_eq!((&before["packets"]["icmp"], &after["packets"]["icmp"]), (&json!(6), &json!(2)));
     let timeline = &after["up"]["timeline"];
     let bytes: u64 = timeline["bytes"].as_array().unwrap().iter().map(|bytes| bytes.as_u64().unwrap()).sum();
     assert_eq!((timeline["slice_ms"].as_f64(), bytes), (Some(100.0), 28));

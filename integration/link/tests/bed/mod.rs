@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_link::scheduling::{Rank, be_prompt};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
@@ -198,21 +199,33 @@ pub(crate) fn ping(bed: &Bed, count: u16) -> Vec<Duration> {
     socket.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout can be set");
     socket.connect(&SocketAddr::from((B, 0)).into()).expect("there is a route");
     let mut socket = socket;
-    (0..count)
-        .map(|sequence| {
-            let request = echo_request(sequence);
-            let sent = Instant::now();
-            socket.write_all(&request).expect("it is sent");
-            loop {
-                let mut answer = [0; 100];
-                let length = socket.read(&mut answer).expect("an answer within a minute");
-                // After the IP header of 20 bytes: an echo reply (type 0) with our sequence number.
-                if length >= PING_BYTES && answer[20] == 0 && answer[26..28] == sequence.to_be_bytes() {
-                    return sent.elapsed();
-                }
-            }
-        })
-        .collect()
+    promptly(move || (0..count).map(|sequence| one_ping(&mut socket, sequence)).collect())
+}
+
+fn one_ping(socket: &mut Socket, sequence: u16) -> Duration {
+    let request = echo_request(sequence);
+    let sent = Instant::now();
+    socket.write_all(&request).expect("it is sent");
+    loop {
+        let mut answer = [0; 100];
+        let length = socket.read(&mut answer).expect("an answer within a minute");
+        // After the IP header of 20 bytes: an echo reply (type 0) with our sequence number.
+        if length >= PING_BYTES && answer[20] == 0 && answer[26..28] == sequence.to_be_bytes() {
+            return sent.elapsed();
+        }
+    }
+}
+
+/// Measures on a thread with the emulator's own priority. On a busy machine an ordinary thread hears of an answer many
+/// milliseconds after it came, and would blame the link.
+fn promptly<T: Send>(measure: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            be_prompt(Rank::Measuring);
+            measure()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// An ICMP echo request without payload (RFC 792) with its checksum (RFC 1071).
@@ -250,6 +263,7 @@ pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Durat
     let to = SocketAddr::V4(SocketAddrV4::new(address, 5001));
     thread::scope(|scope| {
         let sending = scope.spawn(move || {
+            be_prompt(Rank::Measuring);
             let socket = in_namespace(sends, || {
                 let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
                 // The machine's default may pace below the rate (BBR stays 1 % under what it measures).
@@ -264,28 +278,34 @@ pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Durat
             segment_bytes
         });
         let (mut stream, _) = listener.accept().expect("the sender connects");
-        let mut buffer = vec![0; 1 << 20];
-        let began = Instant::now();
-        let mut first = None;
-        let mut last = began;
-        let mut bytes = 0;
-        while began.elapsed() < warm_up + measured {
-            let length = stream.read(&mut buffer).expect("the transfer goes on");
-            last = Instant::now();
-            if first.is_some() {
-                bytes += length;
-            } else if began.elapsed() >= warm_up {
-                first = Some(last);
-            }
-        }
+        let bits_per_second = promptly(|| receive_rate(&mut stream, warm_up, measured));
         // A reset: what is still on its way is of no interest, and the sender stops at once.
         let stream = Socket::from(stream);
         stream.set_linger(Some(Duration::ZERO)).expect("a reset can be asked for");
         drop(stream);
         let segment_bytes = sending.join().expect("the sender ends");
-        let time = last.duration_since(first.expect("something came after the warm-up"));
-        Goodput { bits_per_second: bytes as f64 * 8.0 / time.as_secs_f64(), segment_bytes }
+        Goodput { bits_per_second, segment_bytes }
     })
+}
+
+/// Bits a second between the first and the last read after the warm-up.
+fn receive_rate(stream: &mut TcpStream, warm_up: Duration, measured: Duration) -> f64 {
+    let mut buffer = vec![0; 1 << 20];
+    let began = Instant::now();
+    let mut first = None;
+    let mut last = began;
+    let mut bytes = 0;
+    while began.elapsed() < warm_up + measured {
+        let length = stream.read(&mut buffer).expect("the transfer goes on");
+        last = Instant::now();
+        if first.is_some() {
+            bytes += length;
+        } else if began.elapsed() >= warm_up {
+            first = Some(last);
+        }
+    }
+    let time = last.duration_since(first.expect("something came after the warm-up"));
+    bytes as f64 * 8.0 / time.as_secs_f64()
 }
 
 /// Waits until something is so.
