@@ -1,30 +1,17 @@
-"""The bed the end-to-end tests share: a gateway with Longhaul on it, clients who know nothing of it, many sites."""
+"""The sites behind the gateway that the end-to-end tests share."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from harness.artifacts import REPOSITORY, Missing
 from harness.authority import Authority
-from harness.clients import Answer, Curl, DnsAnswer, dig
-from harness.gateway import redirected
-from harness.origins import Origins, Site
+from harness.bed import Bed
+from harness.origins import Site
 from harness.pages import Page, page_site, saved_page
-from harness.pep import PROXY_NAME, Pep, gateway_config, write_config
-from harness.topology import (
-    GATEWAY,
-    LINK_LOCAL_ADDRESS,
-    PRIVATE_ADDRESS,
-    PROXY,
-    RESOLVER,
-    SITES,
-    Topology,
-)
+from harness.topology import GATEWAY, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY, RESOLVER, SITES
 
 SAVED_PAGE = ("goose3/tests/data/content/test_elmondo1.html", "www.elmundo.es")
 """A real page of 34 objects on 15 hosts, all http, in ISO-8859-15."""
@@ -46,97 +33,38 @@ FORBIDDEN = {
     "self-lan.example.org": GATEWAY,
 }
 """Names that lead where nobody may be taken."""
-OWN = (PROXY_NAME, PROXY)
-"""Every authority that is the proxy."""
 
 
-class Bed:
-    """Everything together. `pep` runs and the redirect is in force from entry to exit."""
+class TestBed(Bed):
+    """One gateway and all the sites."""
+
+    __test__ = False
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.authority = Authority(folder)
-        self.certificate = self.authority.issue(PROXY_NAME).as_dict()
+        authority = Authority(folder)
         self.saved_page = _saved_page()
-        self.site = self._site()
-        self.topology = Topology(folder)
-        self.origins = Origins(self.site.write(folder / "site.json"), folder, self.topology.internet)
-        self.config = write_config(folder, gateway_config(folder, self.certificate), self._steered())
-        self.pep = Pep(self.config, folder, self.topology.gateway, trusted=self.authority.files.cert)
-        self._stack = ExitStack()
-        self._redirect: ExitStack | None = None
+        pages = [self.saved_page] if self.saved_page else []
+        steered = ["demo.test", "example.org", *itertools.chain.from_iterable(page.hosts() for page in pages)]
+        super().__init__(folder, _site(authority, pages), steered, authority)
 
-    def __enter__(self) -> Bed:
-        with ExitStack() as stack:
-            stack.enter_context(self.topology)
-            stack.enter_context(self.origins)
-            stack.enter_context(self.pep)
-            stack.callback(self._unload)
-            self._load()
-            self._stack = stack.pop_all()
-        return self
 
-    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._stack.close()
-
-    def _site(self) -> Site:
-        site = page_site(*([self.saved_page] if self.saved_page else []), ca=self.authority.files.as_dict())
-        taken = {host["address"] for host in site.hosts.values()} | {RESOLVER}
-        addresses = (str(one) for one in SITES.hosts() if str(one) not in taken)
-        for name in DEMO_HOSTS:
-            root = REPOSITORY / "integration" / "site" / name
-            header = {"Access-Control-Allow-Origin": "*"}
-            site.hosts[name] = {"address": next(addresses), "root": str(root), "header": header}
-        site.hosts[TODAY] = {
-            "address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True,
-        }  # fmt: skip
-        site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
-        site.hosts[OBJECTS] = {"address": next(addresses), "generate": True, "special": True}
-        site.hosts[UNLISTED] = {"address": next(addresses), "generate": True, "special": True, "aaaa": "2001:db8::6"}
-        site.records = {PROXY_NAME: [PROXY], **{name: [address] for name, address in FORBIDDEN.items()}}
-        # Listeners stand where nobody may be taken, so that a connection there would be seen.
-        site.hosts["canary-private.example.org"] = {"address": PRIVATE_ADDRESS, "generate": True}
-        site.hosts["canary-metadata.example.org"] = {"address": LINK_LOCAL_ADDRESS, "generate": True}
-        return site
-
-    def _steered(self) -> list[str]:
-        return ["demo.test", "example.org", *(self.saved_page.hosts() if self.saved_page else [])]
-
-    def _load(self) -> None:
-        stack = ExitStack()
-        stack.enter_context(redirected(self.topology.gateway, self.folder))
-        self._redirect = stack
-
-    def _unload(self) -> None:
-        if self._redirect:
-            self._redirect.close()
-        self._redirect = None
-
-    @contextmanager
-    def without_longhaul(self) -> Iterator[None]:
-        """Clients reach the origins directly for a while: the redirect is not loaded."""
-        self._unload()
-        try:
-            yield
-        finally:
-            self._load()
-
-    @property
-    def curl(self) -> Curl:
-        """A client's curl, which trusts the bed's authority."""
-        return Curl(self.folder, self.topology.clients, "--cacert", str(self.authority.files.cert))
-
-    def original(self, url: str, *options: str) -> Answer:
-        """What the origin itself answers, asked beside it."""
-        split = urlsplit(url)
-        port = split.port or (443 if split.scheme == "https" else 80)
-        address = self.site.hosts[split.hostname or ""]["address"]
-        curl = Curl(self.folder, self.topology.internet, "--cacert", str(self.authority.files.cert))
-        return curl.get(url, "--resolve", f"{split.hostname}:{port}:{address}", *options)
-
-    def dig(self, name: str, kind: str, *options: str) -> DnsAnswer:
-        """A client asks its resolver, which is somewhere on the Internet: the redirect brings the question to us."""
-        return dig(name, kind, RESOLVER, *options, namespace=self.topology.clients)
+def _site(authority: Authority, pages: list[Page]) -> Site:
+    site = page_site(*pages, ca=authority.files.as_dict())
+    taken = {host["address"] for host in site.hosts.values()} | {RESOLVER}
+    addresses = (str(one) for one in SITES.hosts() if str(one) not in taken)
+    for name in DEMO_HOSTS:
+        root = REPOSITORY / "integration" / "site" / name
+        header = {"Access-Control-Allow-Origin": "*"}
+        site.hosts[name] = {"address": next(addresses), "root": str(root), "header": header}
+    site.hosts[TODAY] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True}
+    site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
+    site.hosts[OBJECTS] = {"address": next(addresses), "generate": True, "special": True}
+    site.hosts[UNLISTED] = {"address": next(addresses), "generate": True, "special": True, "aaaa": "2001:db8::6"}
+    site.records = {name: [address] for name, address in FORBIDDEN.items()}
+    # Listeners stand where nobody may be taken, so that a connection there would be seen.
+    site.hosts["canary-private.example.org"] = {"address": PRIVATE_ADDRESS, "generate": True}
+    site.hosts["canary-metadata.example.org"] = {"address": LINK_LOCAL_ADDRESS, "generate": True}
+    return site
 
 
 def made_to_order(at: str = LAB, /, **order: str | int | list[str]) -> str:

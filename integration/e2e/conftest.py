@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.bed import Bed
+from e2e.bed import TestBed
 from harness import namespaces
 from harness.artifacts import built, corpora, need_commands, need_root
 from harness.pages import Page
@@ -24,14 +24,14 @@ def root_bed() -> None:
 
 
 @pytest.fixture(scope="session")
-def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:  # noqa: ARG001 - order of set-up
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBed]:  # noqa: ARG001 - order of set-up
     """The shared bed."""
-    with Bed(tmp_path_factory.mktemp("bed")) as running:
+    with TestBed(tmp_path_factory.mktemp("bed")) as running:
         yield running
 
 
 @pytest.fixture
-def saved(bed: Bed) -> Page:
+def saved(bed: TestBed) -> Page:
     """The saved page of the corpora."""
     corpora()
     assert bed.saved_page

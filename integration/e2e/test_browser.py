@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from e2e.bed import OWN, PROXY, PROXY_NAME, Bed
+from e2e.bed import PROXY, TestBed
 from harness.artifacts import corpora, need_commands, scratch
+from harness.bed import OWN, PROXY_NAME, Bed
 from harness.browser import Load, browser
 from harness.moved import is_moved, true_url
 from harness.pages import Page
@@ -56,7 +57,7 @@ def demo(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Pair:
 
 
 @pytest.fixture(scope="module")
-def real(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def real(bed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     need_commands("chromium", "certutil")
     corpora()
     assert bed.saved_page

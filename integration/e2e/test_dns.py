@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.bed import PROXY, TODAY, UNLISTED, Bed
+from e2e.bed import PROXY, TODAY, UNLISTED
+from harness.bed import Bed
 
 
 def test_a_listed_name_has_the_proxy_first_and_the_origin_after_it(bed: Bed) -> None:

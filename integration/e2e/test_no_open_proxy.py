@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.bed import FORBIDDEN, OBJECTS, PROXY, PROXY_NAME, Bed
+from e2e.bed import FORBIDDEN, OBJECTS, PROXY
+from harness.bed import PROXY_NAME, Bed
 from harness.clients import Answer
 from harness.topology import LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS
 

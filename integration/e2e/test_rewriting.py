@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from e2e.bed import LAB, OBJECTS, OWN, PROXY, PROXY_NAME, Bed, fresh, made_to_order
+from e2e.bed import LAB, OBJECTS, PROXY, fresh, made_to_order
+from harness.bed import OWN, PROXY_NAME, Bed
 from harness.clients import Answer
 from harness.moved import is_moved, put_back, same_markup, true_url
 from harness.pages import Page, objects_of

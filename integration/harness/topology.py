@@ -91,7 +91,7 @@ class Topology:
 
     def widen_initial_window(self, segments: int | None) -> None:
         """Sets the initial window towards the clients, as the operator of a long fat link does; None takes it back."""
-        window = ["initcwnd", str(segments)] if segments else []
+        window = ["initcwnd", str(segments), "initrwnd", str(segments)] if segments else []
         self.gateway.ip(
             "route", "replace", CLIENT_NETWORK, "dev", CLIENT_DEVICE, "proto", "kernel", "scope", "link",
             "src", GATEWAY, *window,

@@ -1,0 +1,107 @@
+"""Topology, origins, Longhaul and the redirect together: what clients behind the gateway meet, with it and without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from .authority import Authority
+from .clients import Answer, Curl, DnsAnswer, dig
+from .gateway import redirected
+from .origins import Origins, Site
+from .pep import PROXY_NAME, Pep, command, gateway_config, write_config
+from .topology import PROXY, RESOLVER, Topology
+
+OWN = (PROXY_NAME, PROXY)
+"""Every authority that is the proxy."""
+
+
+class Bed:
+    """Longhaul runs on the gateway from entry to exit; clients are sent to it except within `without_longhaul`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        site: Site,
+        steered: Sequence[str],
+        authority: Authority,
+        *,
+        link_profile: str | None = None,
+        **config: Any,
+    ) -> None:
+        """`steered` are the allowlist's names; `config` replaces sections of the configuration."""
+        self.folder = folder
+        self.site = site
+        self.authority = authority
+        site.records.setdefault(PROXY_NAME, [PROXY])
+        self.certificate = authority.issue(PROXY_NAME).as_dict()
+        self.topology = Topology(folder, link_profile=link_profile)
+        self.origins = Origins(site.write(folder / "site.json"), folder, self.topology.internet)
+        self.config = write_config(folder, gateway_config(folder, self.certificate, **config), steered)
+        self.pep = Pep(self.config, folder, self.topology.gateway, trusted=authority.files.cert)
+        self.initial_window = derived_initial_window(self.config) if link_profile else None
+        self._running = ExitStack()
+        self._steering = ExitStack()
+
+    def __enter__(self) -> Bed:
+        with ExitStack() as stack:
+            stack.enter_context(self.topology)
+            stack.enter_context(self.origins)
+            stack.enter_context(self.pep)
+            stack.callback(self._unload)
+            self._load()
+            self._running = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._running.close()
+
+    def _load(self) -> None:
+        with ExitStack() as stack:
+            stack.enter_context(redirected(self.topology.gateway, self.folder))
+            self.topology.widen_initial_window(self.initial_window)
+            stack.callback(self.topology.widen_initial_window, None)
+            self._steering = stack.pop_all()
+
+    def _unload(self) -> None:
+        self._steering.close()
+
+    @contextmanager
+    def without_longhaul(self) -> Iterator[None]:
+        """Clients reach the origins directly for a while, through a gateway that only routes."""
+        self._unload()
+        try:
+            yield
+        finally:
+            self._load()
+
+    @property
+    def curl(self) -> Curl:
+        """A client's curl, which trusts the bed's authority."""
+        return Curl(self.folder, self.topology.clients, "--cacert", str(self.authority.files.cert))
+
+    def original(self, url: str, *options: str) -> Answer:
+        """What the origin itself answers, asked beside it."""
+        split = urlsplit(url)
+        port = split.port or (443 if split.scheme == "https" else 80)
+        address = self.site.hosts[split.hostname or ""]["address"]
+        curl = Curl(self.folder, self.topology.internet, "--cacert", str(self.authority.files.cert))
+        return curl.get(url, "--resolve", f"{split.hostname}:{port}:{address}", *options)
+
+    def dig(self, name: str, kind: str, *options: str) -> DnsAnswer:
+        """A client asks its resolver, which is somewhere on the Internet: the redirect brings the question to us."""
+        return dig(name, kind, RESOLVER, *options, namespace=self.topology.clients)
+
+
+def derived_initial_window(config: Path) -> int:
+    """Segments that `longhaul check` tells the operator to set on the client route."""
+    check = command("check", config)
+    found = re.search(r"^initial_window\s+(\d+)", check.stdout, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"longhaul check printed no initial_window:\n{check.stdout}{check.stderr}")
+    return int(found[1])
