@@ -36,6 +36,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
     ("part/resolve_and_guard.yaml", include_str!("../../templates/part/resolve_and_guard.yaml.j2")),
     ("part/resolver.yaml", include_str!("../../templates/part/resolver.yaml.j2")),
+    ("part/scheme.yaml", include_str!("../../templates/part/scheme.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../../templates/part/socket_options.yaml.j2")),
 ];
 

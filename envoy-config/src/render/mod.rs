@@ -45,9 +45,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         tree.put(certificate.file.clone(), engine.render_with("sds.yaml", &view, "certificate", certificate)?);
     }
     tree.put("cds.yaml", engine.render("cds.yaml", &view)?);
-    for edge in &view.edges {
-        tree.put(format!("rds/{}.yaml", edge.name), engine.render_with("rds_edge.yaml", &view, "edge", edge)?);
-    }
+    tree.put("rds/edge.yaml", engine.render("rds_edge.yaml", &view)?);
     tree.put("rds/inner.yaml", engine.render("rds_inner.yaml", &view)?);
     tree.put("rds/tunnel.yaml", engine.render("rds_tunnel.yaml", &view)?);
     if let (Some(filter), Some(module)) = (&view.url_rewrite, &artifacts.url_rewrite) {

@@ -89,7 +89,8 @@ fn headers_of_the_page_and_the_origin_pass_untouched() {
     }
     assert_eq!(answer.header("server").as_deref(), Some("theirs"));
     assert_eq!(answer.header("x-theirs").as_deref(), Some("1"));
-    let added: Vec<_> = answer.headers.iter().filter(|(name, _)| name.starts_with("x-envoy") || name == "via").collect();
+    let added: Vec<_> =
+        answer.headers.iter().filter(|(name, _)| name.starts_with("x-envoy") || name == "via").collect();
     assert!(added.is_empty(), "{added:?}");
 }
 

@@ -7,4 +7,5 @@ mod support;
 
 mod guard;
 mod headers;
+mod tls;
 mod validation;

@@ -36,7 +36,7 @@ pub(super) struct View {
     /// The listeners' sockets accept foreign destination addresses as their own (TPROXY).
     transparent: bool,
     tls: Option<TlsListener>,
-    pub(super) edges: Vec<Edge>,
+    edges: Edges,
     pub(super) certificates: Vec<Certificate>,
     transport: Transport,
     max_connections: u32,
@@ -64,11 +64,17 @@ struct Socket {
     port: u16,
 }
 
-/// The outer hop of one listener: one route table each, because the scheme of the request is known by the listener alone.
+/// The outer hop behind one listener: the scheme of a request is known by the listener alone.
 #[derive(Debug, Serialize)]
-pub(super) struct Edge {
-    pub(super) name: &'static str,
+struct Edge {
+    name: &'static str,
     scheme: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Edges {
+    http: Edge,
+    tls: Edge,
 }
 
 /// Compression toward clients: quality and level, or nothing.
@@ -113,10 +119,6 @@ impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings);
         let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
-        let mut edges = vec![Edge { name: "edge_http", scheme: "http" }];
-        if tls.is_some() {
-            edges.push(Edge { name: "edge_tls", scheme: "https" });
-        }
         let connections = u64::from(settings.limits.connections);
         Ok(Self {
             root: artifacts.root.display().to_string(),
@@ -127,7 +129,10 @@ impl View {
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
-            edges,
+            edges: Edges {
+                http: Edge { name: "edge_http", scheme: "http" },
+                tls: Edge { name: "edge_tls", scheme: "https" },
+            },
             certificates,
             transport: Transport::new(settings, derived),
             max_connections: settings.limits.connections,
