@@ -2,9 +2,10 @@
 
 use url_mapping::{Reason, Use};
 
+use crate::headers::mime;
 use crate::html::tag::Tag;
-use crate::links;
 use crate::ledger::Ask;
+use crate::links;
 use crate::places::{Place, Rule};
 
 /// What the tag says about the object at this place; the URL itself has not been looked at.
@@ -39,32 +40,13 @@ fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
 
 /// <https://html.spec.whatwg.org/multipage/scripting.html#prepare-the-script-element>, the script's type.
 fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
-    /// <https://mimesniff.spec.whatwg.org/#javascript-mime-type>, without the slash's left side for `text/`.
-    const JAVASCRIPT: [&str; 16] = [
-        "application/ecmascript",
-        "application/javascript",
-        "application/x-ecmascript",
-        "application/x-javascript",
-        "text/ecmascript",
-        "text/javascript",
-        "text/javascript1.0",
-        "text/javascript1.1",
-        "text/javascript1.2",
-        "text/javascript1.3",
-        "text/javascript1.4",
-        "text/javascript1.5",
-        "text/jscript",
-        "text/livescript",
-        "text/x-ecmascript",
-        "text/x-javascript",
-    ];
-    let is_javascript = |essence: &[u8]| JAVASCRIPT.iter().any(|known| essence.eq_ignore_ascii_case(known.as_bytes()));
-
     let classic = match (tag.get("type"), tag.get("language")) {
         (Some(kind), _) if kind.value.is_empty() => true,
         (Some(kind), _) if kind.value.trim_ascii().eq_ignore_ascii_case(b"module") => return Err(Reason::Module),
-        (Some(kind), _) => is_javascript(kind.value.trim_ascii()),
-        (None, Some(language)) if !language.value.is_empty() => is_javascript(&[b"text/", language.value].concat()),
+        (Some(kind), _) => mime::is_javascript(kind.value.trim_ascii()),
+        (None, Some(language)) if !language.value.is_empty() => {
+            mime::is_javascript(&[b"text/", language.value].concat())
+        }
         (None, _) => true,
     };
     if classic { Ok(Use::Script) } else { Err(Reason::NotFetched) }

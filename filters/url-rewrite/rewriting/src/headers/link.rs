@@ -6,6 +6,9 @@ use crate::plan::Plan;
 use std::ops::Range;
 use url_mapping::{Base, Object, Outcome, Reason, Use};
 
+/// What stands between links.
+const BETWEEN: [char; 3] = [' ', '\t', ','];
+
 /// One link of the header's value.
 struct Link<'a> {
     /// The whole of it, without the comma.
@@ -25,7 +28,8 @@ pub(crate) fn rewrite(plan: &Plan, base: &Base, policies: &Policies, value: &[u8
     for link in parse(value)? {
         if link.has_rel("compression-dictionary") {
             out.push_str(value.get(copied..link.whole.start)?);
-            copied = link.whole.end;
+            let rest = value.get(link.whole.end..)?;
+            copied = value.len() - rest.trim_start_matches(BETWEEN).len();
             continue;
         }
         let target = value.get(link.target.clone())?;
@@ -43,21 +47,7 @@ pub(crate) fn rewrite(plan: &Plan, base: &Base, policies: &Policies, value: &[u8
         }
     }
     out.push_str(value.get(copied..)?);
-    (out != value).then(|| tidy(&out).into_bytes())
-}
-
-/// Without the empty items that dropped links leave, which RFC 9110 allows and some parsers do not.
-fn tidy(list: &str) -> String {
-    let mut out = String::with_capacity(list.len());
-    let mut rest = list.trim_matches([' ', '\t', ',']);
-    while let Some(at) = rest.find(",").filter(|_| rest.contains(", ,") || rest.contains(",,")) {
-        let (item, after) = rest.split_at(at);
-        out.push_str(item);
-        out.push_str(", ");
-        rest = after.trim_start_matches([' ', '\t', ',']);
-    }
-    out.push_str(rest);
-    out
+    (out != value).then(|| out.trim_end_matches(BETWEEN).as_bytes().to_vec())
 }
 
 impl Link<'_> {
@@ -94,7 +84,7 @@ fn parse(value: &str) -> Option<Vec<Link<'_>>> {
     let mut links = Vec::new();
     let mut scanner = Scanner { value, at: 0 };
     loop {
-        scanner.skip([' ', '\t', ',']);
+        scanner.skip(BETWEEN);
         if scanner.rest().is_empty() {
             return Some(links);
         }

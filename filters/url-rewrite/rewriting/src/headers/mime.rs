@@ -18,26 +18,28 @@ pub(crate) fn charset(content_type: &[u8]) -> Option<&[u8]> {
 }
 
 /// <https://mimesniff.spec.whatwg.org/#javascript-mime-type>
-pub(crate) fn is_javascript(essence: &str) -> bool {
-    matches!(
-        essence,
-        "application/ecmascript"
-            | "application/javascript"
-            | "application/x-ecmascript"
-            | "application/x-javascript"
-            | "text/ecmascript"
-            | "text/javascript"
-            | "text/javascript1.0"
-            | "text/javascript1.1"
-            | "text/javascript1.2"
-            | "text/javascript1.3"
-            | "text/javascript1.4"
-            | "text/javascript1.5"
-            | "text/jscript"
-            | "text/livescript"
-            | "text/x-ecmascript"
-            | "text/x-javascript"
-    )
+const JAVASCRIPT: [&str; 16] = [
+    "application/ecmascript",
+    "application/javascript",
+    "application/x-ecmascript",
+    "application/x-javascript",
+    "text/ecmascript",
+    "text/javascript",
+    "text/javascript1.0",
+    "text/javascript1.1",
+    "text/javascript1.2",
+    "text/javascript1.3",
+    "text/javascript1.4",
+    "text/javascript1.5",
+    "text/jscript",
+    "text/livescript",
+    "text/x-ecmascript",
+    "text/x-javascript",
+];
+
+/// Whether an essence, in any case, is one of JavaScript's.
+pub(crate) fn is_javascript(essence: &[u8]) -> bool {
+    JAVASCRIPT.iter().any(|known| essence.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// Images, sound, video and fonts: what nobody takes for a script or a sheet.

@@ -192,7 +192,7 @@ fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<
     let kind = mime::essence(fields.get("content-type").unwrap_or_default());
     match destination {
         _ if !(200..300).contains(&status) => true,
-        Destination::Script => mime::is_javascript(&kind),
+        Destination::Script => mime::is_javascript(kind.as_bytes()),
         Destination::Style => kind == "text/css",
         Destination::Media => mime::is_media(&kind),
         Destination::Other | Destination::Unknown => true,
@@ -204,7 +204,7 @@ fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<
 fn is_mislabelled(moved: &Moved, status: u16, fields: &Fields<'_>) -> bool {
     let kind = mime::essence(fields.get("content-type").unwrap_or_default());
     let unclear = moved.destination == Destination::Unknown
-        && !(mime::is_javascript(&kind) || mime::is_media(&kind) || kind == "text/css");
+        && !(mime::is_javascript(kind.as_bytes()) || mime::is_media(&kind) || kind == "text/css");
     let wrong_sheet = moved.destination == Destination::Style && kind != "text/css";
     moved.scheme == Scheme::Http && status == 200 && (unclear || wrong_sheet)
 }
