@@ -123,7 +123,7 @@ func (l *Longhaul) steer(ctx context.Context, w dns.ResponseWriter, q dns.Questi
 	if !hasType(res.Answer, q.Qtype) {
 		return res, leftEmpty
 	}
-	if !l.policy.breakDNSSEC && (r.CheckingDisabled || wantsDNSSEC(r) && hasType(res.Answer, dns.TypeRRSIG)) {
+	if l.policy.dnssec.leaves(r, hasType(res.Answer, dns.TypeRRSIG)) {
 		return res, leftDNSSEC
 	}
 	ttl, left := l.steeredElsewhere(ctx, w, q, r, proxies)

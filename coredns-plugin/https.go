@@ -21,18 +21,27 @@ func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verd
 	answer := make([]dns.RR, 0, len(res.Answer))
 	left, changed := 0, false
 	for _, rr := range res.Answer {
-		record, ok := rr.(*dns.HTTPS)
-		if !ok {
-			if rr.Header().Rrtype != dns.TypeRRSIG {
-				answer = append(answer, rr)
+		switch record := rr.(type) {
+		case *dns.HTTPS:
+			now, use := stripRecord(record, end)
+			if changed = changed || now != record; !use {
+				continue
 			}
-			continue
-		}
-		now, use := stripRecord(record, end)
-		changed = changed || now != record
-		if use {
+			if p.flatten && end != q.Name {
+				flat := *now
+				flat.Hdr.Name, flat.Target = q.Name, "." // it was the chain's end, by name or by "."
+				now, changed = &flat, true
+			}
 			left++
 			answer = append(answer, now)
+		case *dns.RRSIG:
+			changed = true
+		case *dns.CNAME, *dns.DNAME:
+			if !p.flatten {
+				answer = append(answer, rr)
+			}
+		default:
+			answer = append(answer, rr)
 		}
 	}
 	switch {

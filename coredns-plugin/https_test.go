@@ -76,3 +76,18 @@ func TestStripDropsOnlyTheRecordsThatLeadElsewhere(t *testing.T) {
 		t.Errorf("Left %s", got)
 	}
 }
+
+func TestStripFlattensTheChainWhenAskedTo(t *testing.T) {
+	p := &policy{https: httpsStrip, flatten: true}
+	q := dns.Question{Name: "www.example.org.", Qtype: dns.TypeHTTPS, Qclass: dns.ClassINET}
+	res := new(dns.Msg)
+	res.Answer = parseRecords("www.example.org. 300 IN CNAME w.example.net.\nw.example.net. 300 IN HTTPS 1 w.example.net. alpn=h2")
+	before := res.String()
+	out, what := p.strip(q, res, 300)
+	if got := words(out.Answer); what != stripped || got != `www.example.org. 300 IN HTTPS 1 . alpn="h2"` {
+		t.Errorf("Left %s", got)
+	}
+	if res.String() != before {
+		t.Errorf("Changed the message it was given to %s", res)
+	}
+}

@@ -42,11 +42,12 @@ func (v verdict) String() string {
 // policy is the part of the configuration that decides about answers. It does not change while the server runs.
 type policy struct {
 	replace      bool // the origin's addresses are left out
+	flatten      bool // records belong to the name asked for, and the CNAMEs that lead to them are left out
 	maxOrigin    int  // origin addresses kept behind the proxy's
 	ttl          ttlRule
 	passAAAA     bool
 	https        httpsPolicy
-	breakDNSSEC  bool
+	dnssec       dnssecPolicy
 	allowPrivate []netip.Prefix
 }
 
@@ -57,6 +58,28 @@ const (
 	httpsStrip
 	httpsPass
 )
+
+// dnssecPolicy says which answers are left alone because somebody may check them.
+type dnssecPolicy uint8
+
+const (
+	dnssecSkip   dnssecPolicy = iota // signed ones when DO is set, and all when CD is: the client checks for itself
+	dnssecSigned                     // signed ones when DO is set: without signatures there is nothing to check
+	dnssecBreak                      // none
+)
+
+// leaves reports whether the answer to req, signed or not, is left alone.
+func (d dnssecPolicy) leaves(req *dns.Msg, signed bool) bool {
+	switch d {
+	case dnssecBreak:
+		return false
+	case dnssecSkip:
+		if req.CheckingDisabled {
+			return true
+		}
+	}
+	return signed && wantsDNSSEC(req)
+}
 
 // ttlRule makes the one TTL of a steered answer: the origin's lowest, held between min and max. One RRset has one TTL
 // (RFC 2181 section 5.2); caches that are given two lose either the proxy or the origin. split breaks that rule on purpose,
@@ -75,7 +98,7 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 	if left != 0 {
 		return res, left
 	}
-	if !p.breakDNSSEC && (req.CheckingDisabled || set.signed && wantsDNSSEC(req)) {
+	if p.dnssec.leaves(req, set.signed) {
 		return res, leftDNSSEC
 	}
 	if p.staysPrivate(set.addrs, proxies) {
@@ -83,19 +106,23 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 	}
 
 	ttl := p.ttl.hold(set.ttl)
+	owner, before := set.owner, set.before
+	if p.flatten {
+		owner, before = q.Name, nil
+	}
 	proxyTTL := ttl
 	if p.ttl.split != 0 {
 		proxyTTL = p.ttl.split
 	}
 	out := reply(res)
-	out.Answer = make([]dns.RR, 0, len(set.before)+len(proxies)+min(p.maxOrigin, len(set.addrs)))
-	for _, rr := range set.before {
+	out.Answer = make([]dns.RR, 0, len(before)+len(proxies)+min(p.maxOrigin, len(set.addrs)))
+	for _, rr := range before {
 		if rr = p.withTTL(rr, ttl); rr != nil {
 			out.Answer = append(out.Answer, rr)
 		}
 	}
 	for _, addr := range proxies {
-		out.Answer = append(out.Answer, addressRecord(set.owner, addr, proxyTTL))
+		out.Answer = append(out.Answer, addressRecord(owner, addr, proxyTTL))
 	}
 	if !p.replace {
 		origins := 0
@@ -106,7 +133,9 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 			if contains(proxies, set.addrs[i]) || contains(set.addrs[:i], set.addrs[i]) {
 				continue
 			}
-			out.Answer = append(out.Answer, p.withTTL(rr, ttl))
+			rr = p.withTTL(rr, ttl)
+			rr.Header().Name = owner
+			out.Answer = append(out.Answer, rr)
 			origins++
 		}
 	}
@@ -228,14 +257,14 @@ func reply(res *dns.Msg) *dns.Msg {
 	return out
 }
 
-// noData answers q with "no such data". chain is the CNAME chain to keep in front. A negative answer without an SOA is not
+// noData answers q with "no such data", behind the CNAME chain of res. A negative answer without an SOA is not
 // cached, and every page would ask for it again (RFC 2308 section 5); the true zone's SOA is not at hand, so one is made up
 // at the name itself.
 func (p *policy) noData(q dns.Question, res *dns.Msg, ttl uint32) *dns.Msg {
 	out := reply(res)
 	owner := q.Name
 	for _, rr := range res.Answer {
-		if cname, ok := rr.(*dns.CNAME); ok && strings.EqualFold(cname.Hdr.Name, owner) {
+		if cname, ok := rr.(*dns.CNAME); ok && !p.flatten && strings.EqualFold(cname.Hdr.Name, owner) {
 			owner = cname.Target
 			link := *cname
 			link.Hdr.Ttl = ttl

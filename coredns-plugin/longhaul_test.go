@@ -162,6 +162,20 @@ func TestBehaviourTable(t *testing.T) {
 				A.cdn.example.net. 200 IN CNAME b.cdn.example.net.
 				B.cdn.example.net. 200 IN A 198.51.100.12
 				B.cdn.example.net. 200 IN A 203.0.113.1`, what: steered},
+		{name: "flatten leaves the chain out", qtype: "A", config: "flatten",
+			truth: truth{answers: map[string]string{"A": `
+				www.example.org. 600 IN CNAME cdn.example.net.
+				cdn.example.net. 200 IN A 203.0.113.1`}},
+			answer: `
+				www.example.org. 200 IN A 198.51.100.12
+				www.example.org. 200 IN A 203.0.113.1`, what: steered},
+		{name: "flatten leaves the chain out of no data, too", qtype: "AAAA", config: "flatten",
+			truth: truth{answers: map[string]string{
+				"A":    "www.example.org. 600 IN CNAME cdn.example.net.\ncdn.example.net. 300 IN A 203.0.113.1",
+				"AAAA": "www.example.org. 600 IN CNAME cdn.example.net.\ncdn.example.net. 300 IN AAAA 2001:db8:1::1"}},
+			answer: "", ns: soa, what: suppressed},
+		{name: "flatten changes nothing where there is no chain", qtype: "A", config: "flatten",
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
 		{name: "a DNAME stays in front", qtype: "A",
 			truth: truth{answers: map[string]string{"A": `
 				example.org. 300 IN DNAME example.net.
@@ -207,6 +221,10 @@ func TestBehaviourTable(t *testing.T) {
 			answer: "truth", what: leftDNSSEC},
 		{name: "any answer passes when CD is set", qtype: "A", cd: true,
 			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: leftDNSSEC},
+		{name: "dnssec signed steers unsigned answers although CD is set", qtype: "A", do: true, cd: true, config: "dnssec signed",
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+		{name: "dnssec signed leaves signed answers alone", qtype: "A", do: true, cd: true, config: "dnssec signed",
+			truth: truth{answers: map[string]string{"A": signedA}}, answer: "truth", what: leftDNSSEC},
 		{name: "dnssec break drops the signatures", qtype: "A", do: true, cd: true, config: "dnssec break",
 			truth: truth{answers: map[string]string{"A": signedA}}, answer: steeredA, what: steered},
 		{name: "AAAA of a signed name passes when DO is set", qtype: "AAAA", do: true,

@@ -36,7 +36,7 @@ func TestEachServerHasCountersOfItsOwn(t *testing.T) {
 			t.Errorf("Server %s counted %v of 4", server, n)
 		}
 	}
-	if c.of("dns://:1") != c.of("dns://:1") {
+	if first, second := c.of("dns://:1"), c.of("dns://:1"); first != second {
 		t.Error("The counters of a server are looked up again for each query")
 	}
 }

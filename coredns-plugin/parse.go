@@ -30,30 +30,25 @@ const (
 // properties reads what stands in the plugin's block, by the first word of the line. Each may be given once, but for those
 // in repeatable, which add up.
 var properties = map[string]func(*config, *caddy.Controller, []string) error{
-	"proxy":  (*config).parseProxy,
-	"match":  (*config).parseMatch,
-	"except": (*config).parseExcept,
-	"www":    func(cfg *config, c *caddy.Controller, args []string) error { return cfg.parseSwitch(c, args, &cfg.www) },
-	"own":    (*config).parseOwn,
-	"alpn":   (*config).parseALPN,
-	"bypass": func(cfg *config, c *caddy.Controller, args []string) error {
-		return cfg.parsePrefixes(c, args, &cfg.bypass)
-	},
-	"allow_private": func(cfg *config, c *caddy.Controller, args []string) error {
-		return cfg.parsePrefixes(c, args, &cfg.policy.allowPrivate)
-	},
-	"mode":       (*config).parseMode,
-	"max_origin": (*config).parseMaxOrigin,
-	"ttl":        (*config).parseTTL,
-	"aaaa":       (*config).parseAAAA,
-	"https":      (*config).parseHTTPS,
-	"dnssec":     (*config).parseDNSSEC,
-	"canary": func(cfg *config, c *caddy.Controller, args []string) error {
-		return cfg.parseSwitch(c, args, &cfg.canary)
-	},
-	"health": (*config).parseHealth,
-	"pause":  (*config).parsePause,
-	"reload": (*config).parseReload,
+	"proxy":         (*config).parseProxy,
+	"match":         (*config).parseMatch,
+	"except":        (*config).parseExcept,
+	"www":           flag(func(cfg *config) *bool { return &cfg.www }),
+	"own":           (*config).parseOwn,
+	"alpn":          (*config).parseALPN,
+	"bypass":        prefixes(func(cfg *config) *[]netip.Prefix { return &cfg.bypass }),
+	"allow_private": prefixes(func(cfg *config) *[]netip.Prefix { return &cfg.policy.allowPrivate }),
+	"mode":          (*config).parseMode,
+	"flatten":       flag(func(cfg *config) *bool { return &cfg.policy.flatten }),
+	"max_origin":    (*config).parseMaxOrigin,
+	"ttl":           (*config).parseTTL,
+	"aaaa":          (*config).parseAAAA,
+	"https":         (*config).parseHTTPS,
+	"dnssec":        (*config).parseDNSSEC,
+	"canary":        flag(func(cfg *config) *bool { return &cfg.canary }),
+	"health":        (*config).parseHealth,
+	"pause":         (*config).parsePause,
+	"reload":        (*config).parseReload,
 }
 
 var repeatable = []string{"proxy", "match", "except", "own", "bypass", "allow_private"}
@@ -247,15 +242,25 @@ func (cfg *config) parseALPN(c *caddy.Controller, args []string) error {
 	return nil
 }
 
-func (cfg *config) parseSwitch(c *caddy.Controller, args []string, on *bool) error {
-	if len(args) != 0 {
-		return c.ArgErr()
+// flag reads a property without arguments, which turns something on.
+func flag(of func(*config) *bool) func(*config, *caddy.Controller, []string) error {
+	return func(cfg *config, c *caddy.Controller, args []string) error {
+		if len(args) != 0 {
+			return c.ArgErr()
+		}
+		*of(cfg) = true
+		return nil
 	}
-	*on = true
-	return nil
 }
 
-func (cfg *config) parsePrefixes(c *caddy.Controller, args []string, to *[]netip.Prefix) error {
+// prefixes reads addresses and ranges of them.
+func prefixes(of func(*config) *[]netip.Prefix) func(*config, *caddy.Controller, []string) error {
+	return func(cfg *config, c *caddy.Controller, args []string) error {
+		return parsePrefixes(c, args, of(cfg))
+	}
+}
+
+func parsePrefixes(c *caddy.Controller, args []string, to *[]netip.Prefix) error {
 	if len(args) == 0 {
 		return c.ArgErr()
 	}
@@ -301,8 +306,9 @@ func (cfg *config) parseHTTPS(c *caddy.Controller, args []string) error {
 
 func (cfg *config) parseDNSSEC(c *caddy.Controller, args []string) error {
 	return choose(c, args, map[string]func(){
-		"skip":  func() { cfg.policy.breakDNSSEC = false },
-		"break": func() { cfg.policy.breakDNSSEC = true },
+		"skip":   func() { cfg.policy.dnssec = dnssecSkip },
+		"signed": func() { cfg.policy.dnssec = dnssecSigned },
+		"break":  func() { cfg.policy.dnssec = dnssecBreak },
 	})
 }
 

@@ -37,9 +37,9 @@ func TestSetupAcceptsWhatTheReadmeSaysAndRefusesTheRest(t *testing.T) {
 		{"longhaul {\nproxy 198.51.100.12\ncanary\n}", ""},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nexcept bank.example " + list + "\nexcept more.example\n}", ""},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nbypass 192.0.2.0/28 2001:db8::/32 192.0.2.77 ::1\nallow_private 10.0.0.0/8\n}", ""},
-		{"longhaul {\nproxy 198.51.100.12\nwww\nmode replace\nttl 30s\naaaa pass\nhttps strip\ndnssec break\nreload 0s\n}", ""},
-		{"longhaul {\nproxy 198.51.100.12\nwww\nmode prepend\nmax_origin 64\nttl 60s 1h\naaaa nodata\nhttps pass\ndnssec skip\nreload 1m\n}", ""},
-		{"longhaul {\nproxy 198.51.100.12\nwww\nhttps nodata\nttl split 1d\nhealth 80\npause /run/longhaul/pause\n}", ""},
+		{"longhaul {\nproxy 198.51.100.12\nwww\nmode replace\nflatten\nttl 30s\naaaa pass\nhttps strip\ndnssec break\nreload 0s\n}", ""},
+		{"longhaul {\nproxy 198.51.100.12\nwww\nmode prepend\nmax_origin 64\nttl 60s 1h\naaaa nodata\nhttps pass\ndnssec signed\nreload 1m\n}", ""},
+		{"longhaul {\nproxy 198.51.100.12\nwww\nhttps nodata\ndnssec skip\nttl split 1d\nhealth 80\npause /run/longhaul/pause\n}", ""},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nhealth [::1]:8080 100ms\n}", ""},
 
 		{"longhaul", "no proxy address"},
@@ -85,7 +85,7 @@ func TestSetupAcceptsWhatTheReadmeSaysAndRefusesTheRest(t *testing.T) {
 		{"longhaul {\nproxy 198.51.100.12\nwww\nttl 1m 1h 2h\n}", "Wrong argument count"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\naaaa drop\n}", "expected nodata or pass"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nhttps drop\n}", "expected nodata or pass or strip"},
-		{"longhaul {\nproxy 198.51.100.12\nwww\ndnssec sign\n}", "expected break or skip"},
+		{"longhaul {\nproxy 198.51.100.12\nwww\ndnssec sign\n}", "expected break or signed or skip"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\ncanary on\n}", "Wrong argument count"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nhealth\n}", "Wrong argument count"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nhealth http\n}", "'http' is no listener"},
@@ -119,7 +119,7 @@ func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
 	l := newPlugin(t, "longhaul {\nproxy 198.51.100.12\nwww\n}", nil)
 	want := policy{maxOrigin: 4, ttl: ttlRule{min: 60, max: 3600}}
 	if got := l.policy; got.replace != want.replace || got.maxOrigin != want.maxOrigin || got.ttl != want.ttl ||
-		got.passAAAA || got.https != httpsNoData || got.breakDNSSEC || got.allowPrivate != nil {
+		got.passAAAA || got.https != httpsNoData || got.dnssec != dnssecSkip || got.allowPrivate != nil {
 		t.Errorf("Policy is %+v, want %+v", got, want)
 	}
 	if l.canary || len(l.proxy.listeners) > 0 || l.proxy.pause != "" || l.lists.reload != 5*time.Second || l.proxy.interval != time.Second {

@@ -19,6 +19,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/chaos"
 	_ "github.com/coredns/coredns/plugin/debug"
 	_ "github.com/coredns/coredns/plugin/dns64"
+	_ "github.com/coredns/coredns/plugin/dnstap"
 	_ "github.com/coredns/coredns/plugin/erratic"
 	_ "github.com/coredns/coredns/plugin/errors"
 	_ "github.com/coredns/coredns/plugin/file"
@@ -43,15 +44,16 @@ import (
 	_ "github.com/coredns/coredns/plugin/template"
 	_ "github.com/coredns/coredns/plugin/timeouts"
 	_ "github.com/coredns/coredns/plugin/tls"
+	_ "github.com/coredns/coredns/plugin/transfer"
 	_ "github.com/coredns/coredns/plugin/view"
 	_ "github.com/coredns/coredns/plugin/whoami"
 )
 
 // included are the directives of the plugins above but for ours, in any order.
 var included = []string{
-	"acl", "any", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "erratic", "errors", "file",
+	"acl", "any", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "dnstap", "erratic", "errors", "file",
 	"forward", "header", "health", "hosts", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket",
-	"nsid", "pprof", "prometheus", "ready", "reload", "rewrite", "root", "template", "timeouts", "tls", "view", "whoami",
+	"nsid", "pprof", "prometheus", "ready", "reload", "rewrite", "root", "template", "timeouts", "tls", "transfer", "view", "whoami",
 }
 
 func init() { dnsserver.Directives = directives(dnsserver.Directives) }
