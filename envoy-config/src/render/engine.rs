@@ -20,6 +20,7 @@ pub enum RenderError {
 const TEMPLATES: &[(&str, &str)] = &[
     ("bootstrap.yaml", include_str!("../../templates/bootstrap.yaml.j2")),
     ("cds.yaml", include_str!("../../templates/cds.yaml.j2")),
+    ("ecds_guard.yaml", include_str!("../../templates/ecds_guard.yaml.j2")),
     ("ecds_url_rewrite.yaml", include_str!("../../templates/ecds_url_rewrite.yaml.j2")),
     ("lds.yaml", include_str!("../../templates/lds.yaml.j2")),
     ("rds_edge.yaml", include_str!("../../templates/rds_edge.yaml.j2")),
@@ -31,7 +32,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/edge_http.yaml", include_str!("../../templates/part/edge_http.yaml.j2")),
     ("part/edge_filters.yaml", include_str!("../../templates/part/edge_filters.yaml.j2")),
     ("part/edge_replies.yaml", include_str!("../../templates/part/edge_replies.yaml.j2")),
-    ("part/guard.yaml", include_str!("../../templates/part/guard.yaml.j2")),
     ("part/inner_filters.yaml", include_str!("../../templates/part/inner_filters.yaml.j2")),
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
     ("part/resolve_and_guard.yaml", include_str!("../../templates/part/resolve_and_guard.yaml.j2")),

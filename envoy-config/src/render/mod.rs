@@ -7,11 +7,12 @@
 //! | file | holds | changes with |
 //! |---|---|---|
 //! | `bootstrap.yaml` | admin, overload manager, metric labels | limits, admin address: needs a restart |
-//! | `lds.yaml` | listeners, filter chains | addresses, certificates' names, transport, compression, cache |
-//! | `cds.yaml` | clusters | `upstream`, transport |
+//! | `lds.yaml` | listeners, filter chains | addresses, names with certificates, transport, compression, cache, resolvers |
+//! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map` |
-//! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, a new `.wasm` |
-//! | `sds/*.yaml` | certificates | certificates |
+//! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
+//! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
+//! | `sds/*.yaml` | certificates | `tls.terminate` |
 //!
 //! The module has no opinion on processes: who writes the tree, in which order and when, is `run`.
 
@@ -48,6 +49,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     tree.put("rds/edge.yaml", engine.render("rds_edge.yaml", &view)?);
     tree.put("rds/inner.yaml", engine.render("rds_inner.yaml", &view)?);
     tree.put("rds/tunnel.yaml", engine.render("rds_tunnel.yaml", &view)?);
+    tree.put("ecds/guard.yaml", engine.render("ecds_guard.yaml", &view)?);
     if let (Some(filter), Some(module)) = (&view.url_rewrite, &artifacts.url_rewrite) {
         tree.put("ecds/url-rewrite.yaml", engine.render("ecds_url_rewrite.yaml", &view)?);
         tree.copy(ModuleCopy { from: module.path.clone(), to: filter.module_file.clone() });

@@ -5,6 +5,8 @@
 
 mod support;
 
+mod cache;
+mod coding;
 mod guard;
 mod headers;
 mod tls;

@@ -1,0 +1,130 @@
+//! What the cache keeps, and under which name.
+
+use std::net::SocketAddr;
+
+use crate::support::config::{Config, HTTP};
+use crate::support::dns::Dns;
+use crate::support::envoy::Envoy;
+use crate::support::http::{Answer, get, request, send};
+use crate::support::origin::{Origin, Received, Reply};
+
+const HOST: &str = "www.test:8081";
+
+/// Answers `/X/...` with the headers that `X` stands for, and the number of the request as the body.
+fn numbered(request: &Received) -> Reply {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let headers = match request.path.trim_start_matches('/').split('/').next() {
+        Some("fresh") => "cache-control: max-age=60\r\netag: \"1\"\r\n",
+        Some("vary-encoding") => "cache-control: max-age=60\r\nvary: Accept-Encoding\r\n",
+        Some("vary-twice") => "cache-control: max-age=60\r\nvary: accept-encoding\r\nvary: Accept-Encoding\r\n",
+        Some("vary-cookie") => "cache-control: max-age=60\r\nvary: Accept-Encoding, Cookie\r\n",
+        Some("vary-origin") => "cache-control: max-age=60\r\nvary: Origin\r\nvary: accept-encoding\r\n",
+        Some("vary-star") => "cache-control: max-age=60\r\nvary: *\r\n",
+        Some("private") => "cache-control: private, max-age=60\r\n",
+        Some("no-store") => "cache-control: no-store\r\n",
+        Some("cookie") => "cache-control: max-age=60\r\nset-cookie: a=b\r\n",
+        _ => "",
+    };
+    Reply::ok(&format!("content-type: text/css\r\n{headers}"), number.to_string())
+}
+
+struct World {
+    config: Config,
+    _origin: Origin,
+    _dns: Dns,
+}
+
+impl World {
+    fn new(cache: &str) -> Self {
+        let mut config = Config::new("");
+        config.yaml += &cache.replace("DIR", config.path("cache").to_str().unwrap());
+        std::fs::create_dir_all(config.path("cache")).unwrap();
+        let origin = Origin::start((config.block.at(8), 8081), numbered);
+        let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)]), ("other.test", &[config.block.at(8)])]);
+        Self { config, _origin: origin, _dns: dns }
+    }
+
+    fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        get(SocketAddr::new(self.config.proxy(), HTTP), HOST, path, headers)
+    }
+
+    /// Whether the second of two requests is answered from the cache.
+    fn keeps(&self, path: &str) -> bool {
+        let first = self.get(path, &[]).text();
+        // What was asked first is still being written when it has been read.
+        (0..20).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            self.get(path, &[]).text() == first
+        })
+    }
+}
+
+const DISK: &str = "cache: { dir: DIR, size: 64mib }\n";
+
+#[test]
+fn what_may_be_kept_is_kept_and_what_may_not_is_not() {
+    let world = World::new(DISK);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for path in ["/fresh", "/vary-encoding", "/vary-twice"] {
+        assert!(world.keeps(path), "{path}");
+    }
+    for path in ["/vary-cookie", "/vary-origin", "/vary-star", "/private", "/no-store", "/unsaid"] {
+        assert!(!world.keeps(path), "{path}");
+    }
+}
+
+#[test]
+fn a_vary_that_means_something_reaches_the_client() {
+    let world = World::new(DISK);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    assert_eq!(world.get("/vary-cookie", &[]).header("vary").as_deref(), Some("Accept-Encoding, Cookie"));
+    assert_eq!(world.get("/vary-origin", &[]).header("vary").as_deref(), Some("Origin,accept-encoding"));
+    assert_eq!(world.get("/vary-star", &[]).header("vary").as_deref(), Some("*"));
+}
+
+#[test]
+fn a_kept_answer_says_its_age_and_is_one_for_every_coding() {
+    let world = World::new(DISK);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    assert!(world.keeps("/fresh/age"));
+    let kept = world.get("/fresh/age", &[]);
+    assert!(kept.header("age").is_some(), "{kept:?}");
+    for coding in ["br", "gzip", "gzip, deflate, br, zstd", "identity"] {
+        assert_eq!(world.get("/fresh/age", &[("accept-encoding", coding)]).text(), kept.text(), "{coding}");
+    }
+}
+
+#[test]
+fn another_host_query_or_method_is_another_object_and_credentials_are_not_shared() {
+    let world = World::new(DISK);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    assert!(world.keeps("/fresh/one"));
+    let kept = world.get("/fresh/one", &[]).text();
+    assert_ne!(world.get("/fresh/one?2", &[]).text(), kept);
+    let http = SocketAddr::new(world.config.proxy(), HTTP);
+    assert_ne!(get(http, "other.test:8081", "/fresh/one", &[]).text(), kept);
+    let post = request("POST", "/fresh/one", &[("host", HOST), ("content-length", "0")]);
+    assert_ne!(send(http, &post).unwrap().text(), kept);
+    assert_ne!(world.get("/fresh/one", &[("authorization", "Basic YTpi")]).text(), kept);
+    assert_eq!(world.get("/fresh/one", &[]).text(), kept, "and the kept one is still there");
+}
+
+#[test]
+fn without_a_cache_every_request_reaches_the_origin() {
+    let world = World::new("cache: off\n");
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    assert!(!world.keeps("/fresh"));
+}
+
+#[test]
+fn a_cache_outlives_a_restart() {
+    let world = World::new(DISK);
+    let Some(envoy) = Envoy::start(&world.config) else { return };
+    assert!(world.keeps("/fresh/restart"));
+    let kept = world.get("/fresh/restart", &[]).text();
+    drop(envoy);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    assert_eq!(world.get("/fresh/restart", &[]).text(), kept);
+}

@@ -1,0 +1,240 @@
+//! What is packed, unpacked and left alone; and that a page never waits for its end.
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+use crate::support::config::{Config, HTTP};
+use crate::support::dns::Dns;
+use crate::support::envoy::Envoy;
+use crate::support::http::{Answer, get};
+use crate::support::origin::{Origin, Received, Reply};
+
+const HOST: &str = "www.test:8081";
+/// Browsers of today.
+const BROWSER: (&str, &str) = ("accept-encoding", "gzip, deflate, br, zstd");
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn gunzip(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    GzDecoder::new(data).read_to_end(&mut out).expect("gzip");
+    out
+}
+
+fn brotli(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    brotli::CompressorWriter::new(&mut out, 4096, 5, 20).write_all(data).unwrap();
+    out
+}
+
+fn unbrotli(data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    brotli::Decompressor::new(data, 4096).read_to_end(&mut out).expect("brotli");
+    out
+}
+
+fn page() -> Vec<u8> {
+    "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(200).into_bytes()
+}
+
+/// `/TYPE/CODING` with the page in that coding.
+fn typed(request: &Received) -> Reply {
+    let mut parts = request.path.trim_start_matches('/').split('/');
+    let kind = match parts.next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "application/javascript",
+        Some("png") => "image/png",
+        _ => "application/octet-stream",
+    };
+    let more = if request.path.ends_with("no-transform") { "cache-control: no-transform\r\n" } else { "" };
+    let etag = "etag: \"strong\"\r\n";
+    match parts.next() {
+        Some("gzip") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n{etag}{more}"), gzip(&page())),
+        Some("br") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: br\r\n{etag}{more}"), brotli(&page())),
+        Some("liar") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n"), page()),
+        Some("cut") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n"), gzip(&page())[..100].to_vec()),
+        _ => Reply::ok(&format!("content-type: {kind}\r\n{etag}{more}"), page()),
+    }
+}
+
+struct World {
+    config: Config,
+    origin: Origin,
+    _dns: Dns,
+}
+
+impl World {
+    fn new(more: &str, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+        let config = Config::new(more);
+        let origin = Origin::start((config.block.at(8), 8081), behaviour);
+        let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
+        Self { config, origin, _dns: dns }
+    }
+
+    fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        get(SocketAddr::new(self.config.proxy(), HTTP), HOST, path, headers)
+    }
+}
+
+fn decoded(answer: &Answer) -> Vec<u8> {
+    match answer.header("content-encoding").as_deref() {
+        Some("br") => unbrotli(&answer.body),
+        Some("gzip") => gunzip(&answer.body),
+        None => answer.body.clone(),
+        Some(other) => panic!("content-encoding {other}"),
+    }
+}
+
+#[test]
+fn a_client_gets_the_best_coding_it_takes_whatever_the_origin_sent() {
+    for cache in ["", "cache: off\n"] {
+        let world = World::new(cache, typed);
+        let Some(_envoy) = Envoy::start(&world.config) else { return };
+        for origin in ["plain", "gzip", "br"] {
+            for (accepts, expected) in [
+                (Some("gzip, deflate, br, zstd"), Some("br")),
+                (Some("gzip"), Some("gzip")),
+                (Some("br;q=0, gzip"), Some("gzip")),
+                (Some("identity"), None),
+                (None, None),
+            ] {
+                let headers: Vec<_> = accepts.map(|a| ("accept-encoding", a)).into_iter().collect();
+                let answer = world.get(&format!("/html/{origin}"), &headers);
+                assert_eq!(answer.header("content-encoding").as_deref(), expected, "{origin} to {accepts:?}");
+                assert_eq!(decoded(&answer), page(), "{origin} to {accepts:?}");
+                let vary = answer.header("vary").unwrap_or_default().to_lowercase();
+                assert_eq!(vary.matches("accept-encoding").count(), 1, "{origin} to {accepts:?}: {vary}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_rewritten_stays_as_the_origin_packed_it_unless_we_pack_better() {
+    let world = World::new("", typed);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let sent = |path: &str| {
+        let answer = world.get(path, &[BROWSER]);
+        assert_eq!(decoded(&answer), page(), "{path}");
+        (answer.header("content-encoding"), answer.header("etag"), answer.body)
+    };
+    let (coding, etag, body) = sent("/js/br");
+    assert_eq!((coding.as_deref(), etag.as_deref()), (Some("br"), Some("\"strong\"")));
+    assert_eq!(body, brotli(&page()), "byte for byte");
+    let (coding, etag, _) = sent("/js/gzip");
+    assert_eq!((coding.as_deref(), etag.as_deref()), (Some("br"), Some("W/\"strong\"")), "gzip became br");
+    let (coding, etag, _) = sent("/js/plain");
+    assert_eq!((coding.as_deref(), etag.as_deref()), (Some("br"), Some("W/\"strong\"")));
+    for untouched in ["/png/plain", "/png/gzip", "/octets/gzip"] {
+        let (_, etag, _) = sent(untouched);
+        assert_eq!(etag.as_deref(), Some("\"strong\""), "{untouched}");
+    }
+}
+
+#[test]
+fn a_client_that_takes_no_coding_can_read_everything() {
+    let world = World::new("", typed);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for path in ["/js/br", "/js/gzip", "/png/gzip", "/octets/br", "/html/br/no-transform", "/js/gzip/no-transform"] {
+        let answer = world.get(path, &[]);
+        assert_eq!(answer.header("content-encoding"), None, "{path}");
+        assert_eq!(answer.body, page(), "{path}");
+    }
+}
+
+#[test]
+fn no_transform_is_kept_where_the_client_can_read_it() {
+    let world = World::new("", typed);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for (path, coding, bytes) in [
+        ("/html/gzip/no-transform", Some("gzip"), gzip(&page())),
+        ("/html/br/no-transform", Some("br"), brotli(&page())),
+        ("/html/plain/no-transform", None, page()),
+    ] {
+        let answer = world.get(path, &[BROWSER]);
+        assert_eq!(answer.header("content-encoding").as_deref(), coding, "{path}");
+        assert_eq!(answer.body, bytes, "{path}");
+    }
+}
+
+/// Pieces of one gzip stream, each of which can be unpacked when it comes.
+fn gzip_pieces(pieces: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut out = Vec::new();
+    for piece in pieces {
+        encoder.write_all(piece).unwrap();
+        encoder.flush().unwrap();
+        out.push(std::mem::take(encoder.get_mut()));
+    }
+    out.push(encoder.finish().unwrap());
+    out
+}
+
+#[test]
+fn every_piece_of_a_page_leaves_when_it_comes() {
+    const PAUSE: Duration = Duration::from_millis(300);
+    let pieces: Vec<_> = (0..4).map(|n| format!("<p>{n}</p>").into_bytes()).collect();
+    for (cache, packed) in [("", false), ("", true), ("cache: off\n", false), ("cache: off\n", true)] {
+        for coding in [None, Some("gzip"), Some("br")] {
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncache-control: max-age=60\r\n{}",
+                if packed { "content-encoding: gzip\r\n" } else { "" }
+            );
+            let sent = if packed { gzip_pieces(&pieces) } else { pieces.clone() };
+            let world = World::new(cache, move |_| Reply::Chunked(head.clone(), PAUSE, sent.clone()));
+            let Some(_envoy) = Envoy::start(&world.config) else { return };
+            let headers: Vec<_> = coding.map(|c| ("accept-encoding", c)).into_iter().collect();
+            let answer = world.get("/", &headers);
+            assert_eq!(answer.header("content-encoding").as_deref(), coding);
+            assert_eq!(decoded(&answer), pieces.concat());
+            let times: Vec<_> = answer.pieces.iter().map(|(time, _)| *time).collect();
+            assert!(times.len() >= 4, "{coding:?} {times:?}");
+            assert!(times[0] < PAUSE, "the first piece waits for nobody: {coding:?} {times:?}");
+            assert!(times[1] < PAUSE * 2 && times[1] >= PAUSE / 2, "nor the second: {coding:?} {times:?}");
+        }
+    }
+}
+
+/// What stock Envoy makes of it: what can be unpacked arrives, the rest is lost, as it would be in a browser.
+#[test]
+fn an_origin_that_lies_about_its_coding_breaks_its_own_page_only() {
+    let world = World::new("", typed);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let cut = world.get("/html/cut", &[]);
+    assert!(page().starts_with(&cut.body) && !cut.body.is_empty(), "{} bytes", cut.body.len());
+    assert_eq!(world.get("/html/liar", &[]).status, 200);
+    assert_eq!(decoded(&world.get("/html/gzip", &[BROWSER])), page());
+}
+
+#[test]
+fn ranges_are_the_origins() {
+    let world = World::new("", |request| match request.header("range") {
+        Some("bytes=100-199") => Reply::Whole(
+            format!(
+                "HTTP/1.1 206 Partial Content\r\ncontent-type: text/html\r\ncontent-range: bytes 100-199/{}\r\ncache-control: max-age=60\r\n",
+                page().len()
+            ),
+            page()[100..200].to_vec(),
+        ),
+        Some(other) => panic!("range {other}"),
+        None => Reply::ok("content-type: text/html\r\ncache-control: max-age=60\r\n", page()),
+    });
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for after in ["nothing in the cache", "all of it in the cache"] {
+        let answer = world.get("/", &[BROWSER, ("range", "bytes=100-199")]);
+        assert_eq!((answer.status, answer.header("content-encoding")), (206, None), "{after}");
+        assert_eq!(answer.body, page()[100..200], "{after}");
+        let seen = world.origin.last();
+        assert_eq!((seen.header("range"), seen.header("accept-encoding")), (Some("bytes=100-199"), None));
+        assert_eq!(decoded(&world.get("/", &[BROWSER])), page());
+    }
+}
