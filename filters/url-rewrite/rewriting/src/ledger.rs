@@ -99,12 +99,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(
-        plan: Rc<Plan>,
-        base: Base,
-        policies: Policies,
-        observer: Option<Box<dyn Observer>>,
-    ) -> Self {
+    pub(crate) fn new(plan: Rc<Plan>, base: Base, policies: Policies, observer: Option<Box<dyn Observer>>) -> Self {
         Self { plan, base, policies, tally: Tally::default(), observer }
     }
 

@@ -48,8 +48,9 @@ macro_rules! places {
     };
 }
 
-/// Elements of HTML.
-pub(crate) const HTML: &[Place] = places! {
+/// Elements of HTML, and of SVG in it. Names do not say which of both an element is; where one means nothing in the other
+/// language (`href` of a `script` in HTML), browsers do not look at it.
+pub static PLACES: &[Place] = places! {
     "img"    "src"         Url    Move(Use::Image);
     "img"    "srcset"      Srcset Move(Use::Image);
     "source" "src"         Url    Move(Use::Media);
@@ -60,6 +61,8 @@ pub(crate) const HTML: &[Place] = places! {
     "audio"  "src"         Url    Move(Use::Media);
     "track"  "src"         Url    Move(Use::Track);
     "script" "src"         Url    Script;
+    "script" "href"        Url    Script;
+    "script" "xlink:href"  Url    Script;
     "link"   "href"        Url    Link;
     "link"   "imagesrcset" Srcset Link;
     "body"   "background"  Url    Move(Use::Background);
@@ -74,25 +77,22 @@ pub(crate) const HTML: &[Place] = places! {
     "frame"  "src"         Url    Leave(Reason::Document);
     "embed"  "src"         Url    Leave(Reason::Document);
     "object" "data"        Url    Leave(Reason::Document);
+    // SVG; in HTML, `image` is an old name of `img`.
+    "image"   "href"       Url    Move(Use::Image);
+    "image"   "xlink:href" Url    Move(Use::Image);
+    "image"   "src"        Url    Move(Use::Image);
+    "image"   "srcset"     Srcset Move(Use::Image);
+    "feimage" "href"       Url    Move(Use::Image);
+    "feimage" "xlink:href" Url    Move(Use::Image);
+    "use"     "href"       Url    Leave(Reason::SameOriginOnly);
+    "use"     "xlink:href" Url    Leave(Reason::SameOriginOnly);
 };
 
-/// Elements of SVG, in a page.
-pub(crate) const SVG: &[Place] = places! {
-    "image"   "href"       Url Move(Use::Image);
-    "image"   "xlink:href" Url Move(Use::Image);
-    "feimage" "href"       Url Move(Use::Image);
-    "feimage" "xlink:href" Url Move(Use::Image);
-    "script"  "href"       Url Script;
-    "script"  "xlink:href" Url Script;
-    "use"     "href"       Url Leave(Reason::SameOriginOnly);
-    "use"     "xlink:href" Url Leave(Reason::SameOriginOnly);
-};
-
-/// The rows of one element: they stand together in the table.
-pub(crate) fn of_element(table: &'static [Place], name: &[u8]) -> &'static [Place] {
-    let is_it = |place: &Place| place.element.as_bytes().eq_ignore_ascii_case(name);
-    let Some(first) = table.iter().position(is_it) else { return &[] };
-    let rows = table.get(first..).unwrap_or_default();
+/// The rows of one element, by its name in lower case: they stand together in the table.
+pub(crate) fn of_element(name: &[u8]) -> &'static [Place] {
+    let is_it = |place: &Place| place.element.as_bytes() == name;
+    let Some(first) = PLACES.iter().position(is_it) else { return &[] };
+    let rows = PLACES.get(first..).unwrap_or_default();
     let count = rows.iter().take_while(|place| is_it(place)).count();
     rows.get(..count).unwrap_or_default()
 }

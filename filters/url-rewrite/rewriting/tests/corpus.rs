@@ -1,5 +1,7 @@
 //! Every saved real page: cut anywhere it comes out the same, only URLs change, and they lead back.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
 mod common;
 
 use common::undo;
@@ -79,7 +81,8 @@ fn rewriting_a_rewritten_real_page_changes_nothing() {
         let once = rewrite(&plan, page_at(&one.host), &one.bytes);
         let twice = rewrite(&plan, page_at(&one.host), &once.bytes);
         let differ = once.bytes.iter().zip(&twice.bytes).position(|(one, two)| one != two);
-        let around = differ.map(|at| String::from_utf8_lossy(&twice.bytes[at.saturating_sub(150)..at + 100]).into_owned());
+        let around =
+            differ.map(|at| String::from_utf8_lossy(&twice.bytes[at.saturating_sub(150)..at + 100]).into_owned());
         assert!(once.bytes == twice.bytes, "{}: {around:?}", one.name);
     }
 }

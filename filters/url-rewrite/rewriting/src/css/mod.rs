@@ -64,6 +64,11 @@ pub(crate) fn patch(
     }
 }
 
+/// The same for declarations in an attribute as written, where a bracket may be a character reference.
+pub(crate) fn may_hold_url_written(value: &[u8]) -> bool {
+    memchr::memchr2(b'(', b'&', value).is_some()
+}
+
 /// A cheap test for declarations that cannot hold a URL, however it is written: every way to write one has a bracket.
 pub(crate) fn may_hold_url(declarations: &[u8]) -> bool {
     memchr::memchr(b'(', declarations).is_some()

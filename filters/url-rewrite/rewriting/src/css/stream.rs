@@ -50,6 +50,8 @@ enum Inside {
     Comment {
         after_star: bool,
     },
+    /// Behind a name too long to be read: nothing is told apart any more.
+    Lost,
     /// A string or `url()` too long to be kept.
     Long {
         closing: u8,
@@ -101,7 +103,14 @@ impl Stream {
     fn advance(&mut self, last: bool, found: &mut dyn FnMut(SheetUrl)) -> Result<(), TokenTooLong> {
         loop {
             let go_on = match self.inside {
-                Inside::Tokens => self.tokens(last, found)?,
+                Inside::Tokens => self.tokens(last, found).unwrap_or_else(|TokenTooLong| {
+                    self.inside = Inside::Lost;
+                    true
+                }),
+                Inside::Lost => {
+                    self.drop_first(self.text.len());
+                    return Err(TokenTooLong);
+                }
                 Inside::Comment { after_star } => self.comment(after_star),
                 Inside::Long { closing, escape } => self.long(closing, escape),
             };

@@ -2,15 +2,21 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `finder` | drives lol_html, whose output is thrown away: it only says where tags and raw text stand |
-//! | `page` | what is known about the page so far, and what to do with each tag |
-//! | `tag`, `attributes` | one start tag, read from its raw bytes |
-//! | `value` | the value of one attribute: URL, candidate list or declarations |
 //! | `rewriter` | chunks in, chunks out; keeps every byte, whatever happens |
+//! | `reader` | drives the next two and hands what they find to the page |
+//! | `skimmer` | finds what looks like tags, fast |
+//! | `oracle` | knows whether it is one: `lol_html`, as a finder only |
+//! | `elements` | what an element's name says |
+//! | `tag`, `attributes` | one start tag, read from its raw bytes |
+//! | `page` | what is known about the page, and what becomes of each tag |
+//! | `value` | the value of one attribute: its URLs decided, changes brought back to the bytes of the page |
 
 pub(crate) mod attributes;
-mod finder;
+mod elements;
+mod oracle;
 mod page;
+mod reader;
 pub(crate) mod rewriter;
+mod skimmer;
 pub(crate) mod tag;
 mod value;

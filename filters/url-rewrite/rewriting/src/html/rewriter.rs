@@ -1,34 +1,35 @@
 //! A page: chunks in, chunks out. Keeps every byte, whatever happens.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use super::finder::Finder;
 use super::page::Page;
+use super::reader::Reader;
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
 use crate::ledger::{Ledger, Tally};
 
+/// How much is read at a time, in bytes: beyond what must be held, no more of a page is kept than this.
+const SLICE_BYTES: usize = 16 * 1024;
+
 /// Rewrites one HTML body.
 #[derive(Debug)]
 pub(crate) struct HtmlRewriter {
-    page: Rc<RefCell<Page>>,
-    finder: Option<Finder>,
+    page: Page,
+    /// None once reading stopped.
+    reader: Option<Reader>,
+    stopped: Option<BailOut>,
     /// The first bytes, until it is clear that they are no byte order mark.
     head: Option<Vec<u8>>,
 }
 
 impl HtmlRewriter {
     pub(crate) fn new(ledger: Ledger, charset: Charset) -> Self {
-        let memory = ledger.plan.limits().page_memory_bytes / 2;
-        let page = Rc::new(RefCell::new(Page::new(ledger, charset)));
-        let finder = Finder::new(&page, memory);
-        Self { page, finder: Some(finder), head: Some(Vec::new()) }
+        let page = Page::new(ledger, charset);
+        let reader = Reader::new(0, 0, &page);
+        Self { page, reader: Some(reader), stopped: None, head: Some(Vec::new()) }
     }
 
     pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
         let Some(mut head) = self.head.take() else {
-            self.parse(chunk, out);
+            self.read(chunk, out);
             return;
         };
         head.extend_from_slice(chunk);
@@ -44,61 +45,50 @@ impl HtmlRewriter {
         if let Some(head) = self.head.take() {
             self.start(&head, out);
         }
-        let Some(mut finder) = self.finder.take() else { return };
-        let ended = finder.finish();
-        drop(finder);
-        let Ok(mut page) = self.page.try_borrow_mut() else { return };
-        page.end_of_style();
-        if let Err(cause) = ended {
-            page.stopped.get_or_insert(cause);
+        let end = self.page.patch.end();
+        if let Some(mut reader) = self.reader.take()
+            && let Err(cause) = reader.read(&mut self.page, end, true)
+        {
+            self.stopped = Some(cause);
         }
-        let end = page.patch.end();
-        page.patch.release(end, out);
+        self.page.patch.release(end, out);
     }
 
     pub(crate) fn bail_out(&self) -> Option<BailOut> {
-        self.page.try_borrow().ok()?.stopped
+        self.stopped
     }
 
     pub(crate) fn tally(&self) -> Tally {
-        self.page.try_borrow().map(|page| page.ledger.tally.clone()).unwrap_or_default()
+        self.page.ledger.tally.clone()
     }
 
     fn start(&mut self, head: &[u8], out: &mut Vec<u8>) {
-        if let Ok(mut page) = self.page.try_borrow_mut() {
-            page.charset.byte_order_mark(head);
-            if !page.charset.is_ascii_compatible() {
-                page.stopped = Some(BailOut::Encoding);
-                self.finder = None;
-            }
+        self.page.charset.byte_order_mark(head);
+        if !self.page.charset.is_ascii_compatible() {
+            self.stopped = Some(BailOut::Encoding);
+            self.reader = None;
         }
-        self.parse(head, out);
+        self.read(head, out);
     }
 
-    fn parse(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        let mut rest = chunk;
-        for slice in Finder::slices(chunk) {
-            let Some(finder) = &mut self.finder else { break };
-            rest = rest.get(slice.len()..).unwrap_or_default();
-            if let Ok(mut page) = self.page.try_borrow_mut() {
-                page.patch.push(slice);
+    fn read(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        let Self { page, reader, stopped, .. } = self;
+        for slice in chunk.chunks(SLICE_BYTES) {
+            let Some(running) = reader else {
+                out.extend_from_slice(slice);
+                continue;
+            };
+            page.patch.push(slice);
+            let end = page.patch.end();
+            match running.read(page, end, false) {
+                Ok(()) => page.patch.release(running.certain(), out),
+                Err(cause) => {
+                    // What is decided stays decided, the rest goes as it came.
+                    *stopped = Some(cause);
+                    *reader = None;
+                    page.patch.release(end, out);
+                }
             }
-            let parsed = finder.write(slice);
-            let Ok(mut page) = self.page.try_borrow_mut() else { break };
-            if let Err(cause) = parsed {
-                page.stopped.get_or_insert(cause);
-            } else if page.undecided() > page.longest_markup() {
-                page.stopped = Some(BailOut::Memory);
-            }
-            let until = if page.stopped.is_some() { page.patch.end() } else { page.certain() };
-            page.patch.release(until, out);
-            if page.stopped.is_some() {
-                drop(page);
-                self.finder = None;
-            }
-        }
-        if self.finder.is_none() {
-            out.extend_from_slice(rest);
         }
     }
 }

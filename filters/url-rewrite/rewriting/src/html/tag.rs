@@ -13,10 +13,14 @@ pub(crate) struct Tag<'t> {
 impl<'t> Tag<'t> {
     /// `tag` is the whole start tag, from `<` to `>`.
     pub(crate) fn read(tag: &'t [u8]) -> Self {
+        Self { name: Self::name_in(tag), attributes: Attributes::of(tag).collect() }
+    }
+
+    /// The name in a start tag.
+    pub(crate) fn name_in(tag: &'t [u8]) -> &'t [u8] {
         let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
         let name = tag.get(1..).unwrap_or_default();
-        let name = name.split(ends).next().unwrap_or_default();
-        Self { name, attributes: Attributes::of(tag).collect() }
+        name.split(ends).next().unwrap_or_default()
     }
 
     pub(crate) fn is(&self, name: &str) -> bool {

@@ -141,12 +141,10 @@ impl<'v> Value<'v> {
                 continue;
             }
             let Some(reference) = text.get(url.token).and_then(css::scanner::value) else { continue };
-            let mention =
-                Mention { place: STYLE_ATTRIBUTE, offset, url: &reference, verdict: css::verdict(url.fetch) };
+            let mention = Mention { place: STYLE_ATTRIBUTE, offset, url: &reference, verdict: css::verdict(url.fetch) };
             let original = text.get(url.range.clone()).unwrap_or_default();
-            let moved = ledger.decide(&mention, |moved| {
-                self.fits(original, moved).map(|()| css::write::escape(moved).into_owned())
-            });
+            let moved = ledger
+                .decide(&mention, |moved| self.fits(original, moved).map(|()| css::write::escape(moved).into_owned()));
             changes.extend(moved.map(|moved| (url.range, moved)));
         }
         changes

@@ -37,7 +37,12 @@ pub fn plan_with(level: &str, limits: &str) -> Rc<Plan> {
 
 /// An HTML page at this host.
 pub fn page_at(host: &str) -> Body {
-    Body { kind: Kind::Html, base: Base::new(Scheme::Http, host, "/dir/page.html").unwrap(), encoding: None, policies: Policies::default() }
+    Body {
+        kind: Kind::Html,
+        base: Base::new(Scheme::Http, host, "/dir/page.html").unwrap(),
+        encoding: None,
+        policies: Policies::default(),
+    }
 }
 
 /// An HTML page of a host that none of the test pages names.
@@ -128,10 +133,8 @@ pub fn rewrite_in(plan: &Rc<Plan>, body: Body, input: &[u8], piece_bytes: usize)
 
 /// The folder of test material, or none with the reason printed.
 pub fn corpora(folder: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("LONGHAUL_CORPORA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora"),
-        PathBuf::from,
-    );
+    let root = std::env::var_os("LONGHAUL_CORPORA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora"), PathBuf::from);
     let path = root.join(folder);
     if path.is_dir() {
         Some(path)

@@ -1,0 +1,150 @@
+//! Reads markup: the page's, or the one inside a `noscript`. The skimmer proposes tags, the oracle confirms them, the
+//! page decides what becomes of them.
+
+use std::ops::Range;
+
+use super::attributes::Attributes;
+use super::elements::{self, Content, Element};
+use super::oracle::Oracle;
+use super::page::{Context, Page};
+use super::skimmer::{Found, Skimmer, Text};
+use super::tag::Tag;
+use crate::bail_out::BailOut;
+use crate::css;
+use crate::css::stream::Stream;
+
+/// One reader. Positions count from the start of the body.
+#[derive(Debug)]
+pub(super) struct Reader {
+    skimmer: Skimmer,
+    oracle: Oracle,
+    /// How many readers this one is inside of.
+    depth: usize,
+    /// What is before this is not needed any more.
+    needed: usize,
+    text: Option<ToldText>,
+}
+
+/// Text of an element that is looked into.
+#[derive(Debug)]
+enum ToldText {
+    /// A style sheet that began at `start`.
+    Style { stream: Box<Stream>, start: usize, in_svg: bool },
+    /// Markup for browsers without scripting, which began at `start`; kept to be read when it is complete.
+    Noscript { start: usize },
+}
+
+impl Reader {
+    pub(super) fn new(start: usize, depth: usize, page: &Page) -> Self {
+        let oracle = Oracle::new(start, page.longest_markup() * 2);
+        let skimmer = Skimmer::new(start, page.longest_markup());
+        Self { skimmer, oracle, depth, needed: start, text: None }
+    }
+
+    /// Up to where the input may leave.
+    pub(super) fn certain(&self) -> usize {
+        match &self.text {
+            None => self.needed,
+            Some(ToldText::Style { stream, .. }) => self.needed.saturating_sub(stream.held()),
+            Some(ToldText::Noscript { start }) => self.needed.min(*start),
+        }
+    }
+
+    /// Reads the page's bytes up to `end`. `last`: there will be no more of this markup.
+    pub(super) fn read(&mut self, page: &mut Page, end: usize, last: bool) -> Result<(), BailOut> {
+        loop {
+            match self.skimmer.next(page.patch.bytes(self.needed..end), self.needed, last) {
+                Found::StartTag(range) => self.start_tag(page, range)?,
+                Found::Text(range) => self.told_text(page, range)?,
+                Found::EndOfText(at) => self.end_of_text(page, at)?,
+                Found::More(needed) => {
+                    if last {
+                        return self.end_of_text(page, end);
+                    }
+                    self.needed = needed;
+                    return self.show_oracle(page, needed);
+                }
+            }
+        }
+    }
+
+    fn show_oracle(&mut self, page: &Page, until: usize) -> Result<(), BailOut> {
+        self.oracle.read(page.patch.bytes(self.oracle.given()..until.max(self.oracle.given())))
+    }
+
+    fn start_tag(&mut self, page: &mut Page, range: Range<usize>) -> Result<(), BailOut> {
+        let bytes = page.patch.bytes(range.clone());
+        let name = Tag::name_in(bytes);
+        let element = elements::of(name);
+        let in_svg = self.skimmer.in_svg();
+        if may_matter(&element, bytes, name.len()) {
+            self.show_oracle(page, range.start + 1 + name.len())?;
+            if !self.oracle.is_tag(range.start) {
+                self.skimmer.step_over(range.start);
+                return Ok(());
+            }
+            let context = Context { in_svg, in_template: self.skimmer.in_template() };
+            page.look_at(range.clone(), &element, context)?;
+        }
+        match element.content {
+            Content::Markup => {}
+            // In SVG, these are elements like any other.
+            Content::Ignored(_) | Content::Noscript if in_svg => {}
+            Content::Ignored(text) => self.skimmer.enter_text(text),
+            Content::Style => {
+                let stream = page.style_sheet(&range);
+                self.skimmer.enter_text(match &stream {
+                    Some(_) if in_svg => Text::UntilMarkup,
+                    _ => Text::Until { name: "style", told: stream.is_some() },
+                });
+                self.text = stream.map(|stream| ToldText::Style { stream, start: range.end, in_svg });
+            }
+            Content::Noscript => {
+                let told = page.follows_markup_inside(self.depth);
+                self.skimmer.enter_text(Text::Until { name: "noscript", told });
+                self.text = told.then_some(ToldText::Noscript { start: range.end });
+            }
+        }
+        Ok(())
+    }
+
+    fn told_text(&mut self, page: &mut Page, range: Range<usize>) -> Result<(), BailOut> {
+        match &mut self.text {
+            Some(ToldText::Style { stream, start, in_svg }) => page.read_sheet(stream, *start, *in_svg, Some(range)),
+            Some(ToldText::Noscript { start }) if range.end - *start > page.longest_markup() => {
+                // Longer than anything that is kept: it goes as it is.
+                self.text = None;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end_of_text(&mut self, page: &mut Page, at: usize) -> Result<(), BailOut> {
+        match self.text.take() {
+            Some(ToldText::Style { mut stream, start, in_svg }) => page.read_sheet(&mut stream, start, in_svg, None),
+            Some(ToldText::Noscript { start }) => Self::new(start, self.depth + 1, page).read(page, at, true),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a tag can hold anything of interest, told without keeping anything of it.
+fn may_matter(element: &Element, tag: &[u8], name_length: usize) -> bool {
+    if matches!(element.content, Content::Style | Content::Noscript) {
+        return true;
+    }
+    // `<`, the name, `>`.
+    if tag.len() < name_length + 4 {
+        return false;
+    }
+    let has_place = !element.places.is_empty() || element.is_about_page;
+    if !has_place && !css::may_hold_url_written(tag) {
+        return false;
+    }
+    Attributes::of(tag).any(|attribute| {
+        element.is_about_page
+            || element.places.iter().any(|place| attribute.is(place.attribute))
+            || (attribute.is("style") && css::may_hold_url_written(attribute.value))
+    })
+}

@@ -1,0 +1,88 @@
+//! The skimmer proposes and the oracle confirms: together they find exactly what the parser itself finds.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod common;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use common::{corpora, files_below, page, rewrite};
+use lol_html::{HtmlRewriter, Settings, element};
+use url_rewriting::places::PLACES;
+
+/// Where the parser itself says that values of these places begin.
+fn found_by_parser(html: &[u8]) -> BTreeSet<usize> {
+    let found = Rc::new(RefCell::new(BTreeSet::new()));
+    let told = Rc::clone(&found);
+    let handler = element!("*", move |element| {
+        let name = element.tag_name();
+        let places = PLACES.iter().filter(|place| place.element == name);
+        for place in places {
+            let attribute = element.attributes().iter().find(|attribute| attribute.name() == place.attribute);
+            // An empty list of candidates holds no URL to be told of.
+            let said = attribute.filter(|attribute| !attribute.value().is_empty());
+            if let Some(location) = said.and_then(lol_html::html_content::Attribute::value_source_location) {
+                told.borrow_mut().insert(location.bytes().start);
+            }
+        }
+        Ok(())
+    });
+    let settings = Settings::new().with_strict(false).append_element_content_handler(handler);
+    let mut parser = HtmlRewriter::new(settings, |_: &[u8]| ());
+    parser.write(html).unwrap();
+    parser.end().unwrap();
+    found.take()
+}
+
+/// Where the rewriter found values of these places, outside of `noscript`, which to the parser is text.
+fn found_by_us(html: &[u8]) -> BTreeSet<usize> {
+    // Without nesting, `noscript` is text to the rewriter as well.
+    let plan = common::plan_with("full", r#"{"nesting": 0}"#);
+    let done = rewrite(&plan, page(), html);
+    let in_attributes = done.seen.iter().filter(|url| !url.place.ends_with("#text") && !url.place.ends_with(" style"));
+    in_attributes.filter(|url| url.fate() != "empty").map(|url| url.offset).collect()
+}
+
+fn same_as_parser(html: &[u8], name: &str) {
+    let ours = found_by_us(html);
+    let parsers = found_by_parser(html);
+    let excerpt = |at: &usize| String::from_utf8_lossy(&html[*at..html.len().min(at + 80)]).into_owned();
+    let missed: Vec<_> = parsers.difference(&ours).map(excerpt).collect();
+    let invented: Vec<_> = ours.difference(&parsers).map(excerpt).collect();
+    assert!(missed.is_empty() && invented.is_empty(), "{name}: missed {missed:#?}, invented {invented:#?}");
+}
+
+#[test]
+fn markup_that_is_hard_to_read_is_read_as_the_parser_reads_it() {
+    for html in [
+        "<script><!-- <img src=a> <script src=b></script> <img src=c> --></script><img src=d>",
+        "<script>'<img src=a>'</script><img src=b><textarea><img src=c></textarea><img src=d>",
+        "<!-- <img src=a> --><img src=b><!--><img src=c>--><img src=d><![CDATA[<img src=e>]]><img src=f>",
+        "<svg><![CDATA[<img src=a>]]><title><img src=b></title><image href=c /></svg><title><img src=d></title>",
+        "<svg><style><img src=a></style></svg><style><img src=b></style><img src=c>",
+        "<svg><script><img src=a></script></svg><img src=b>",
+        "<math><mi><img src=a></mi><annotation-xml encoding=text/html><img src=b></annotation-xml></math><img src=c>",
+        "<p title='<img src=a>' a=<img src=b><img src=c>><img src=d>",
+        "<img src=a <img src=b><img src='c'src='d'><img/src=e/><IMG SRC=f>",
+        "<a=b'><img src=a><a ='x'><img src=b><a b='x'c='><img src=c>'><img src=d>",
+        "<iframe><img src=a></iframe><noembed><img src=b></noembed><noframes><img src=c></noframes><img src=d>",
+        "<xmp><img src=a></xmp><img src=b><plaintext><img src=c></plaintext><img src=d>",
+        "<select><xmp><script>'<img src=a>'</script></select><img src=b>",
+        "<template><img src=a></template><img src=b><noscript><img src=c></noscript><img src=d>",
+        "</script><img src=a></ p><img src=b></><img src=c><?php <img src=d>?><img src=e>",
+        "<style><!-- </style><img src=a><style>/* </style> */<img src=b></style><img src=c>",
+        "<img src=a",
+    ] {
+        same_as_parser(html.as_bytes(), html);
+    }
+}
+
+#[test]
+fn real_pages_are_read_as_the_parser_reads_them() {
+    let Some(folder) = corpora("html") else { return };
+    for path in files_below(&folder, "html") {
+        same_as_parser(&std::fs::read(&path).unwrap(), &path.to_string_lossy());
+    }
+}

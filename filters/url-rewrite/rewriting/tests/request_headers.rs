@@ -1,0 +1,289 @@
+//! What a request means and what of it goes up: the policy, row by row.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
+
+mod headers;
+
+use headers::{Change, changes, fields, plan};
+use url_mapping::{Refusal, Scheme};
+use url_rewriting::headers::ReplyReason;
+use url_rewriting::headers::request::{Decision, Destination, Exchange, Visit, decide};
+
+/// A request to somebody else's host.
+const TRANSPARENT: &[(&str, &str)] =
+    &[(":method", "GET"), (":scheme", "http"), (":authority", "www.foo.example"), (":path", "/a?b")];
+/// A request for an object that was moved to our https name.
+const MOVED: &[(&str, &str)] =
+    &[(":method", "GET"), (":scheme", "https"), (":authority", "pep.example.net"), (":path", "/i.cnn.net/a?b")];
+
+fn with<'a>(base: &[(&'a str, &'a str)], more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let replaced = |name: &str| more.iter().any(|(other, _)| *other == name && name.starts_with(':'));
+    base.iter().filter(|(name, _)| !replaced(name)).chain(more).copied().collect()
+}
+
+#[track_caller]
+fn forwarded(request: &[(&str, &str)]) -> (Vec<Change>, Visit) {
+    match decide(&plan("safe"), &fields(request)) {
+        Decision::Forward { edits, visit } => (changes(&edits), visit),
+        Decision::Reply(reply) => panic!("answered with {reply:?}"),
+    }
+}
+
+#[track_caller]
+fn replied(request: &[(&str, &str)]) -> (u16, Option<String>, ReplyReason) {
+    match decide(&plan("safe"), &fields(request)) {
+        Decision::Forward { edits, .. } => panic!("sent up with {edits:?}"),
+        Decision::Reply(reply) => {
+            let location = reply.headers.iter().find(|(name, _)| *name == "location");
+            let header = |name: &str, value: &[u8]| reply.headers.contains(&(leak(name), value.to_vec()));
+            assert!(header("cache-control", b"no-store"), "a reply must not be stored");
+            assert!(header("content-security-policy", b"sandbox"));
+            let location = location.map(|(_, value)| String::from_utf8(value.clone()).unwrap());
+            (reply.status, location, reply.because)
+        }
+    }
+}
+
+fn leak(text: &str) -> &'static str {
+    String::leak(text.to_owned())
+}
+
+fn set(name: &str, value: &str) -> Change {
+    Change::Set(name.to_owned(), value.to_owned())
+}
+
+fn removed(name: &str) -> Change {
+    Change::Remove(name.to_owned())
+}
+
+// ----- transparent
+
+#[test]
+fn a_transparent_request_goes_up_as_it_is_with_its_scheme_for_the_inner_hop() {
+    let (edits, visit) =
+        forwarded(&with(TRANSPARENT, &[("cookie", "a=b"), ("authorization", "x"), ("range", "bytes=0-9")]));
+    assert_eq!(edits, [set("x-longhaul-scheme", "http")]);
+    assert_eq!(
+        (visit.scheme, visit.authority.as_str(), visit.path.as_str()),
+        (Scheme::Http, "www.foo.example", "/a?b")
+    );
+    assert_eq!((visit.moved, visit.exchange), (None, Exchange::Ordinary));
+    let (edits, visit) = forwarded(&with(TRANSPARENT, &[(":scheme", "https"), (":method", "HEAD")]));
+    assert_eq!(edits, [set("x-longhaul-scheme", "https")]);
+    assert_eq!((visit.scheme, visit.exchange), (Scheme::Https, Exchange::HeadersOnly));
+}
+
+#[test]
+fn ports_that_are_not_listed_are_refused() {
+    for authority in
+        ["www.foo.example:22", "www.foo.example:65536", "www.foo.example:", "www.foo.example:http", "[2001:db8::1]:25"]
+    {
+        let (status, location, because) = replied(&with(TRANSPARENT, &[(":authority", authority)]));
+        assert_eq!((status, location, because), (403, None, ReplyReason::PortNotListed), "{authority}");
+    }
+    for authority in
+        ["www.foo.example:80", "www.foo.example:443", "www.foo.example:8080", "[2001:db8::1]:80", "[2001:db8::1]"]
+    {
+        forwarded(&with(TRANSPARENT, &[(":authority", authority)]));
+    }
+}
+
+#[test]
+fn headers_of_ours_that_a_client_sends_do_not_reach_the_inner_hop() {
+    let (edits, _) = forwarded(&with(
+        TRANSPARENT,
+        &[("x-longhaul-scheme", "https"), ("x-longhaul-map", "x"), ("x-longhaul-map", "y"), ("x-longhaulage", "z")],
+    ));
+    assert_eq!(edits, [set("x-longhaul-scheme", "http"), removed("x-longhaul-map")]);
+}
+
+#[test]
+fn what_is_no_page_is_told_to_the_response() {
+    let visit = |more: &[(&str, &str)]| forwarded(&with(TRANSPARENT, more)).1;
+    assert!(visit(&[("sec-fetch-dest", "empty")]).is_fetched_by_script);
+    assert!(visit(&[("x-requested-with", "XMLHttpRequest")]).is_fetched_by_script);
+    assert!(!visit(&[("sec-fetch-dest", "document")]).is_fetched_by_script);
+    assert_eq!(visit(&[("upgrade", "websocket"), ("connection", "upgrade")]).exchange, Exchange::Tunnel);
+    assert_eq!(visit(&[(":method", "CONNECT"), (":protocol", "websocket")]).exchange, Exchange::Tunnel);
+}
+
+// ----- moved objects
+
+#[test]
+fn an_object_is_asked_for_at_its_true_url_without_credentials() {
+    let (edits, visit) = forwarded(&with(
+        MOVED,
+        &[
+            ("cookie", "a=b"),
+            ("authorization", "Basic x"),
+            ("proxy-authorization", "y"),
+            ("accept", "image/*"),
+            ("origin", "http://www.foo.example"),
+        ],
+    ));
+    assert_eq!(
+        edits,
+        [
+            set(":authority", "i.cnn.net"),
+            set(":path", "/a?b"),
+            set(":scheme", "http"),
+            set("x-longhaul-scheme", "http"),
+            removed("authorization"),
+            removed("cookie"),
+            removed("proxy-authorization"),
+        ]
+    );
+    let moved = visit.moved.unwrap();
+    assert_eq!(
+        (moved.scheme, moved.authority.as_str(), moved.path.as_str()),
+        (Scheme::Https, "pep.example.net", "/i.cnn.net/a?b")
+    );
+    assert_eq!(
+        (moved.destination, moved.origin.as_deref()),
+        (Destination::Media, Some(&b"http://www.foo.example"[..]))
+    );
+    assert_eq!((visit.scheme, visit.authority.as_str(), visit.path.as_str()), (Scheme::Http, "i.cnn.net", "/a?b"));
+}
+
+#[test]
+fn the_scheme_and_port_of_the_origin_are_those_the_path_says() {
+    for (path, authority, scheme) in [
+        ("/i.cnn.net:443/x", "i.cnn.net", "https"),
+        ("/i.cnn.net:8080/x", "i.cnn.net:8080", "http"),
+        ("/i.cnn.net:80/x", "i.cnn.net", "http"),
+    ] {
+        let (edits, _) = forwarded(&with(MOVED, &[(":path", path)]));
+        let expected = [
+            set(":authority", authority),
+            set(":path", "/x"),
+            set(":scheme", scheme),
+            set("x-longhaul-scheme", scheme),
+        ];
+        assert_eq!(edits, expected);
+    }
+}
+
+#[test]
+fn an_http_origin_gets_only_what_browsers_send_to_http() {
+    let hints =
+        [("sec-fetch-dest", "image"), ("sec-fetch-site", "cross-site"), ("sec-ch-ua", "x"), ("accept-language", "en")];
+    let (edits, _) = forwarded(&with(MOVED, &hints));
+    for name in ["sec-fetch-dest", "sec-fetch-site", "sec-ch-ua"] {
+        assert!(edits.contains(&removed(name)), "{name}");
+    }
+    assert!(!edits.contains(&removed("accept-language")));
+    let (edits, _) = forwarded(&with(MOVED, &[&hints[..], &[(":path", "/i.cnn.net:443/x")]].concat()));
+    assert!(edits.iter().all(|edit| matches!(edit, Change::Set(..))), "{edits:?}");
+}
+
+#[test]
+fn what_would_run_or_be_shown_in_the_proxys_origin_is_sent_to_its_true_url() {
+    let to_true_url = |more: &[(&str, &str)]| {
+        assert_eq!(
+            replied(&with(MOVED, more)),
+            (307, Some("http://i.cnn.net/a?b".to_owned()), ReplyReason::Redirected),
+            "{more:?}"
+        );
+    };
+    for destination in [
+        "document",
+        "iframe",
+        "frame",
+        "fencedframe",
+        "embed",
+        "object",
+        "worker",
+        "sharedworker",
+        "serviceworker",
+        "audioworklet",
+        "paintworklet",
+        "manifest",
+        "xslt",
+        "report",
+        "json",
+        "something-new",
+    ] {
+        to_true_url(&[("sec-fetch-dest", destination)]);
+    }
+    to_true_url(&[("sec-fetch-dest", "image"), ("sec-fetch-mode", "navigate")]);
+    to_true_url(&[("service-worker", "script"), ("sec-fetch-dest", "script")]);
+    to_true_url(&[("upgrade-insecure-requests", "1")]);
+    to_true_url(&[("accept", "text/html,application/xhtml+xml")]);
+    to_true_url(&[(":method", "POST")]);
+    to_true_url(&[(":method", "DELETE"), ("sec-fetch-dest", "empty")]);
+    for destination in ["audio", "empty", "font", "image", "script", "style", "track", "video"] {
+        forwarded(&with(MOVED, &[("sec-fetch-dest", destination), ("sec-fetch-mode", "no-cors")]));
+    }
+    forwarded(&with(MOVED, &[("accept", "*/*"), (":method", "HEAD")]));
+    forwarded(&with(MOVED, &[("sec-fetch-dest", "empty"), (":method", "OPTIONS")]));
+}
+
+#[test]
+fn an_excluded_host_is_sent_to_its_true_url_however_the_request_came_about() {
+    let excluded = with(MOVED, &[(":path", "/www.bank.example:443/logo.png"), ("sec-fetch-dest", "image")]);
+    let location = Some("https://www.bank.example/logo.png".to_owned());
+    assert_eq!(replied(&excluded), (307, location, ReplyReason::Redirected));
+}
+
+#[test]
+fn what_names_no_object_is_refused_in_one_line() {
+    for (path, status, refusal) in [
+        ("/", 404, Refusal::FrontPage),
+        ("/favicon.ico", 403, Refusal::NoHost),
+        ("/images/x.png", 403, Refusal::Host),
+        ("/i.cnn.net:0/x", 403, Refusal::PortForm),
+        ("/i.cnn.net:25/x", 403, Refusal::PortNotListed),
+        ("/pep.example.net/x", 403, Refusal::Loop),
+        ("/198.51.100.12:8080/x", 403, Refusal::Loop),
+    ] {
+        assert_eq!(replied(&with(MOVED, &[(":path", path)])), (status, None, ReplyReason::Refused(refusal)), "{path}");
+    }
+    assert_eq!(replied(&with(MOVED, &[("upgrade", "websocket")])).2, ReplyReason::NotAnObject);
+}
+
+// ----- both
+
+#[test]
+fn a_referer_that_names_the_proxy_is_restored() {
+    let moved = ("referer", "https://pep.example.net/i.cnn.net/site.css");
+    assert!(forwarded(&with(MOVED, &[moved])).0.contains(&set("referer", "http://i.cnn.net/site.css")));
+    assert!(forwarded(&with(TRANSPARENT, &[moved])).0.contains(&set("referer", "http://i.cnn.net/")));
+    assert!(forwarded(&with(TRANSPARENT, &[("referer", "https://pep.example.net/")])).0.contains(&removed("referer")));
+    let (edits, _) = forwarded(&with(MOVED, &[("referer", "http://www.foo.example/")]));
+    assert!(edits.iter().all(|edit| edit.name() != "referer"));
+}
+
+#[test]
+fn the_origin_sees_its_own_entity_tags_only() {
+    let fingerprint = format!("{:016x}", plan("safe").fingerprint());
+    let ours = format!("W/\"abc;lh={fingerprint}\"");
+    let (edits, visit) = forwarded(&with(TRANSPARENT, &[("if-none-match", &ours), ("if-modified-since", "x")]));
+    assert_eq!(edits, [set("x-longhaul-scheme", "http"), set("if-none-match", "\"abc\"")]);
+    assert!(visit.names_our_etag);
+    let outdated = "W/\"abc;lh=0000000000000000\"";
+    let (edits, visit) = forwarded(&with(TRANSPARENT, &[("if-none-match", outdated), ("if-modified-since", "x")]));
+    assert_eq!(edits, [set("x-longhaul-scheme", "http"), removed("if-none-match"), removed("if-modified-since")]);
+    assert!(!visit.names_our_etag);
+    let (edits, visit) = forwarded(&with(TRANSPARENT, &[("if-none-match", "\"abc\""), ("if-modified-since", "x")]));
+    assert_eq!(edits, [set("x-longhaul-scheme", "http")]);
+    assert!(!visit.names_our_etag);
+}
+
+#[test]
+fn ranges_of_what_may_be_rewritten_are_not_asked_for() {
+    let range = ("range", "bytes=100-");
+    let without =
+        |more: &[(&str, &str)]| forwarded(&with(TRANSPARENT, &[&[range], more].concat())).0.contains(&removed("range"));
+    assert!(without(&[("accept", "text/html,*/*")]));
+    assert!(without(&[("accept", "text/css,*/*;q=0.1")]));
+    assert!(without(&[("sec-fetch-dest", "document")]));
+    assert!(without(&[("if-range", "W/\"abc;lh=0000000000000000\"")]));
+    assert!(!without(&[]));
+    assert!(!without(&[("accept", "video/*"), ("sec-fetch-dest", "video"), ("if-range", "\"abc\"")]));
+}
+
+#[test]
+fn dictionaries_of_the_browser_are_not_offered() {
+    let (edits, _) = forwarded(&with(TRANSPARENT, &[("available-dictionary", ":x:"), ("dictionary-id", "y")]));
+    assert_eq!(edits, [set("x-longhaul-scheme", "http"), removed("available-dictionary"), removed("dictionary-id")]);
+}
