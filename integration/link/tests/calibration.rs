@@ -8,6 +8,8 @@
 
 mod bed;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use bed::{Bed, Goodput, PING_BYTES, Sender, bulk, can_run, ping};
@@ -20,12 +22,21 @@ const MTU_BYTES: f64 = 1500.0;
 const GOODPUT_TOLERANCE: f64 = 0.03;
 
 fn link(down_bps: u64, up_bps: u64, round_trip_ms: u64, queue_bytes: u64) -> Bed {
+    link_started_by(Bed::start, (down_bps, up_bps), round_trip_ms, queue_bytes)
+}
+
+fn link_started_by(
+    start: impl FnOnce(&[&str]) -> Bed,
+    (down_bps, up_bps): (u64, u64),
+    round_trip_ms: u64,
+    queue_bytes: u64,
+) -> Bed {
     let one_way = round_trip_ms as f64 / 2.0;
     let overrides = [
         format!("down = {{ rate_bps = {down_bps}, delay_ms = {one_way}, queue_bytes = {queue_bytes} }}"),
         format!("up = {{ rate_bps = {up_bps}, delay_ms = {one_way}, queue_bytes = {queue_bytes} }}"),
     ];
-    Bed::start(&["--profile", "geo", "--set", &overrides[0], "--set", &overrides[1]])
+    start(&["--profile", "geo", "--set", &overrides[0], "--set", &overrides[1]])
 }
 
 /// What is left of the rate after the headers of full packets.
@@ -113,4 +124,44 @@ fn a_link_without_delay_adds_less_than_two_milliseconds() {
     }
     let bed = link(1_000_000_000, 1_000_000_000, 0, 1_000_000);
     check_ping("1 Gbit/s, 0 ms", &bed, 50, (1_000_000_000, 1_000_000_000), 0);
+}
+
+/// Not a test but the measurement behind a paragraph of the README.
+#[test]
+#[ignore = "shows what the real-time priority is worth; needs setpriv and a machine to itself"]
+fn beside_busy_processes_with_and_without_real_time_priority() {
+    if !can_run("with and without real-time priority") {
+        return;
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let _stop = StopOnDrop(&stop);
+        for start in [Bed::start_ordinary, Bed::start] {
+            let bed = link_started_by(start, (100_000_000, 100_000_000), 40, 500_000);
+            let measured = bulk(&bed, Sender::B, Duration::from_secs(3), Duration::from_secs(6));
+            let statistics = bed.stop();
+            println!(
+                "{}: {:+.2} % off; lateness {}",
+                statistics["scheduling"],
+                (measured.bits_per_second / expected_goodput(100_000_000, &measured) - 1.0) * 100.0,
+                statistics["down"]["lateness"],
+            );
+        }
+    });
+}
+
+/// Ends the busy threads also when a measurement fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

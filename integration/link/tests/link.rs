@@ -12,7 +12,9 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bed::{A, B, Bed, Namespaces, PROGRAM, can_run, command, eventually, in_namespace, ip, ping, udp};
+use bed::{
+    A, B, Bed, Namespaces, PROGRAM, accept, can_run, command, eventually, in_namespace, ip, ping, readme_block, udp,
+};
 use nix::sys::signal::Signal;
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
@@ -65,12 +67,12 @@ fn connections_and_queries_are_counted_with_addresses_and_names() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..3 {
-                let (mut stream, _) = listener.accept().unwrap();
-                stream.write_all(&[7; 5000]).unwrap();
+                accept(&listener).write_all(&[7; 5000]).unwrap();
             }
         });
         for _ in 0..3 {
             let mut stream = bed.in_a(|| TcpStream::connect((B, 8080)).unwrap());
+            stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
             let mut all = Vec::new();
             stream.read_to_end(&mut all).unwrap();
             assert_eq!(all.len(), 5000);
@@ -189,6 +191,41 @@ fn a_reset_begins_counting_afresh_and_hands_over_what_was_counted() {
     assert_eq!((timeline["slice_ms"].as_f64(), bytes), (Some(100.0), 28));
 }
 
+/// The paths of all keys, with lists represented by their first element.
+fn keys(value: &Value, path: &str) -> BTreeSet<String> {
+    match value {
+        Value::Object(object) => object
+            .iter()
+            .flat_map(|(key, value)| {
+                let path = format!("{path}.{key}");
+                keys(value, &path).into_iter().chain([path])
+            })
+            .collect(),
+        Value::Array(list) => list.first().map(|first| keys(first, path)).unwrap_or_default(),
+        _ => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn the_readme_shows_the_statistics_as_they_are() {
+    if !can_run("the README shows the statistics") {
+        return;
+    }
+    let bed = Bed::start(&clear_with(&["--timeline-ms", "100"]));
+    drop(bed.in_a(|| TcpStream::connect((B, 80))));
+    let mut query = Packet::new_query(1);
+    let class = QCLASS::CLASS(CLASS::IN);
+    query.questions.push(Question::new(Name::new("example.org").unwrap(), QTYPE::TYPE(TYPE::A), class, false));
+    let client = udp(&bed.namespaces.a, A, 0);
+    for port in [53, 443] {
+        client.send_to(&query.build_bytes_vec().unwrap(), (B, port)).unwrap();
+    }
+    eventually("both are counted", || bed.tell("stats")["packets"]["udp"] == 2);
+    let mut shown: Value = serde_json::from_str(readme_block("json")).unwrap();
+    shown["down"] = shown["up"].clone();
+    assert_eq!(keys(&shown, ""), keys(&bed.stop(), ""));
+}
+
 #[test]
 fn sigusr1_writes_the_statistics_and_the_link_goes_on() {
     if !can_run("SIGUSR1 writes the statistics") {
@@ -278,7 +315,7 @@ fn ipv6_crosses_where_it_is_asked_for() {
     let bed = Bed::start(&clear_with(&["--a-addr", "2001:db8::1/64", "--b-addr", "2001:db8::2/64"]));
     let listener = bed.in_b(|| TcpListener::bind("[2001:db8::2]:80").unwrap());
     bed.in_a(|| TcpStream::connect("[2001:db8::2]:80").unwrap());
-    listener.accept().unwrap();
+    accept(&listener);
     let statistics = bed.stop();
     assert_eq!(statistics["tcp"]["list"][0]["server"], "[2001:db8::2]:80");
 }

@@ -10,6 +10,8 @@ use longhaul_link::impairment::jitter::Shape;
 use longhaul_link::impairment::outage::Kind;
 use longhaul_link::profile::{BUILT_IN, Profile, load, parse};
 
+const README: &str = include_str!("../README.md");
+
 const PLAIN: &str = r#"title = "A link"
 source = "made up for this test"
 mtu_bytes = 1500
@@ -76,6 +78,23 @@ fn every_impairment_can_be_written() {
     let (affects, outage) = profile.outages[0];
     assert!(affects.includes(Way::Down) && !affects.includes(Way::Up));
     assert_eq!((outage.kind, outage.every), (Kind::Drop, Some(Duration::from_mins(5))));
+}
+
+#[test]
+fn the_profile_in_the_readme_is_one_and_shows_every_key() {
+    let (_, rest) = README.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let profile = parse("README.md", text, &[]).unwrap();
+    let down = profile.down;
+    assert!(down.rate.is_some() && down.jitter.is_some() && down.random_loss.is_some() && down.burst_loss.is_some());
+    assert!(down.reordering.is_some() && down.duplication.is_some() && profile.outages[0].1.every.is_some());
+}
+
+#[test]
+fn the_readme_names_every_profile() {
+    for (name, _) in BUILT_IN {
+        assert!(README.contains(&format!("`{name}`")), "{name}");
+    }
 }
 
 #[test]

@@ -105,8 +105,22 @@ impl Bed {
     /// Starts the emulator with these arguments besides those that name the ends, and waits until it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let namespaces = Namespaces::new();
+        let command = command(&namespaces);
+        Self::start_command(namespaces, command, arguments)
+    }
+
+    /// The same without the right to a real-time priority.
+    pub(crate) fn start_ordinary(arguments: &[&str]) -> Self {
+        let namespaces = Namespaces::new();
+        let plain = command(&namespaces);
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set", "-sys_nice"]).arg(plain.get_program()).args(plain.get_args());
+        Self::start_command(namespaces, command, arguments)
+    }
+
+    fn start_command(namespaces: Namespaces, mut command: Command, arguments: &[&str]) -> Self {
         let control = std::env::temp_dir().join(format!("{}.sock", namespaces.a));
-        let mut child = command(&namespaces)
+        let mut child = command
             .arg("--control")
             .arg(&control)
             .args(arguments)
@@ -277,7 +291,7 @@ pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Durat
             while stream.write_all(&chunk).is_ok() {}
             segment_bytes
         });
-        let (mut stream, _) = listener.accept().expect("the sender connects");
+        let mut stream = accept(&listener);
         let bits_per_second = promptly(|| receive_rate(&mut stream, warm_up, measured));
         // A reset: what is still on its way is of no interest, and the sender stops at once.
         let stream = Socket::from(stream);
@@ -306,6 +320,27 @@ fn receive_rate(stream: &mut TcpStream, warm_up: Duration, measured: Duration) -
     }
     let time = last.duration_since(first.expect("something came after the warm-up"));
     bytes as f64 * 8.0 / time.as_secs_f64()
+}
+
+/// The next connection; a failure if none comes, where a plain accept would wait for ever.
+pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).expect("it can be asked without waiting");
+    let mut accepted = None;
+    eventually("somebody connects", || {
+        accepted = listener.accept().ok();
+        accepted.is_some()
+    });
+    let (stream, _) = accepted.expect("somebody did");
+    stream.set_nonblocking(false).expect("its reads wait");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("but not for ever");
+    stream
+}
+
+/// The first block of this kind in the README.
+pub(crate) fn readme_block(kind: &str) -> &'static str {
+    let readme = include_str!("../../README.md");
+    let (_, rest) = readme.split_once(&format!("```{kind}\n")).expect("the README has such a block");
+    rest.split_once("\n```").expect("and it ends").0
 }
 
 /// Waits until something is so.
