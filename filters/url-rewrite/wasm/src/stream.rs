@@ -93,10 +93,20 @@ impl HttpContext for Stream {
         Action::Continue
     }
 
+    /// Trailers take the place of the body's end, and no body can be sent any more: what is held back (the beginning of
+    /// an unfinished tag, no more) is lost. Filters behind this one must not add any; decompressors do.
     fn on_http_response_trailers(&mut self, _: usize) -> Action {
-        if let (Some(shared), Some(page)) = (&self.shared, self.page.take()) {
+        if let (Some(shared), Some(mut page)) = (&self.shared, self.page.take()) {
+            page.out.clear();
+            page.rewriter.finish(&mut page.out);
+            if !page.out.is_empty() {
+                shared.counters.cut_by_trailers();
+                log::write(
+                    Level::Warn,
+                    "url-rewrite: a body ended with trailers in the middle of a tag, which is lost",
+                );
+            }
             page.count(shared);
-            shared.counters.cut_by_trailers();
         }
         Action::Continue
     }
