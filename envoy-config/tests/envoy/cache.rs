@@ -42,7 +42,10 @@ impl World {
         config.yaml += &cache.replace("DIR", config.path("cache").to_str().unwrap());
         std::fs::create_dir_all(config.path("cache")).unwrap();
         let origin = Origin::start((config.block.at(8), 8081), numbered);
-        let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)]), ("other.test", &[config.block.at(8)])]);
+        let dns = Dns::start(
+            config.block.at(2),
+            &[("www.test", &[config.block.at(8)]), ("other.test", &[config.block.at(8)])],
+        );
         Self { config, _origin: origin, _dns: dns }
     }
 

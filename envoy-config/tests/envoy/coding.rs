@@ -58,10 +58,16 @@ fn typed(request: &Received) -> Reply {
     let more = if request.path.ends_with("no-transform") { "cache-control: no-transform\r\n" } else { "" };
     let etag = "etag: \"strong\"\r\n";
     match parts.next() {
-        Some("gzip") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n{etag}{more}"), gzip(&page())),
-        Some("br") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: br\r\n{etag}{more}"), brotli(&page())),
+        Some("gzip") => {
+            Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n{etag}{more}"), gzip(&page()))
+        }
+        Some("br") => {
+            Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: br\r\n{etag}{more}"), brotli(&page()))
+        }
         Some("liar") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n"), page()),
-        Some("cut") => Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n"), gzip(&page())[..100].to_vec()),
+        Some("cut") => {
+            Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n"), gzip(&page())[..100].to_vec())
+        }
         _ => Reply::ok(&format!("content-type: {kind}\r\n{etag}{more}"), page()),
     }
 }

@@ -7,7 +7,9 @@ mod support;
 
 mod cache;
 mod coding;
+mod filter;
 mod guard;
 mod headers;
+mod reload;
 mod tls;
 mod validation;

@@ -1,15 +1,186 @@
 //! Every kind of configuration is one that Envoy takes.
+//!
+//! `--mode validate` reads the bootstrap and nothing it points to, so the listeners and clusters are also validated as
+//! static resources; and what needs no privilege is started, because only then are routes, filters and secrets read.
+
+use std::fs;
+use std::process::Command;
+
+use longhaul::render::RenderedTree;
 
 use crate::support::config::Config;
-use crate::support::envoy::Envoy;
+use crate::support::envoy::{Envoy, binary, write};
+use crate::support::loopback::Block;
+use crate::support::tls::Authority;
+
+/// One kind of configuration: what is replaced in the usual one, and what is added at its end.
+struct Kind {
+    name: &'static str,
+    edits: &'static [(&'static str, &'static str)],
+    more: &'static str,
+    /// Whether it can be started without privileges.
+    starts: bool,
+}
+
+const fn kind(name: &'static str, edits: &'static [(&'static str, &'static str)], more: &'static str) -> Kind {
+    Kind { name, edits, more, starts: true }
+}
+
+const TLS: &str = "tls: { terminate: [ { names: [pep.test, other.test], cert: pep.pem, key: pep.key }, { names: [portal.test], cert: portal.pem, key: portal.key } ] }\n";
+
+const KINDS: &[Kind] = &[
+    kind("as usual", &[], ""),
+    kind("no TLS listener", &[("tls: 'PROXY:8443'", "tls: off")], ""),
+    kind("names of its own and of others", &[("proxy: {", "proxy: { secure_names: [pep.test],")], TLS),
+    kind("only names of others", &[], TLS),
+    kind("redirected", &[("intercept: none", "intercept: redirect")], ""),
+    kind(
+        "redirected, with names",
+        &[("intercept: none", "intercept: redirect"), ("proxy: {", "proxy: { secure_names: [pep.test],")],
+        TLS,
+    ),
+    Kind { starts: false, ..kind("transparent", &[("intercept: none", "intercept: tproxy")], TLS) },
+    kind("a cache on disk", &[], "cache: { dir: cache, size: 1gib }\n"),
+    kind("no cache", &[], "cache: off\n"),
+    kind("only brotli", &[], "compress: { br: 11, gzip: off }\n"),
+    kind("only gzip", &[], "compress: { br: off, gzip: 1 }\n"),
+    kind("no compression", &[], "compress: { br: off, gzip: off }\n"),
+    kind("nothing private", &[("allow_private: [BLOCK]", "allow_private: []")], ""),
+    kind(
+        "an upstream of every kind",
+        &[(
+            "allow_private: [BLOCK]",
+            "allow_private: [BLOCK, fd00::/8, 10.0.0.0/8]\n  map: { a.test: '192.0.2.1:80', b.test: '192.0.2.1:80', c.test: '[2001:db8::1]:8080' }",
+        )],
+        "",
+    ),
+    kind(
+        "IPv6",
+        &[
+            ("addresses: [PROXY]", "addresses: ['::1', PROXY]"),
+            ("http: 'PROXY:8080'", "http: '[::1]:18089'"),
+            ("resolvers: [", "resolvers: ['[2001:db8::53]:53', "),
+        ],
+        "",
+    ),
+    kind("a slow cell", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 400ms, down: 78kbit, up: 40kbit")], ""),
+    kind("a fast link", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 40ms, down: 1gbit, up: 100mbit")], ""),
+    kind(
+        "transport by hand",
+        &[],
+        "transport: { congestion_control: host, notsent_lowat: 16kib, stream_window: 64kib, connection_window: 1mib, client_idle_timeout: 90s }\n",
+    ),
+    kind("large limits", &[], "limits: { page_memory: 4mib, connections: 1000000, header_bytes: 8mib }\n"),
+    kind("small limits", &[], "limits: { page_memory: 64kib, connections: 10, header_bytes: 4kib }\n"),
+    kind("nothing rewritten", &[], "rewrite: { level: off }\n"),
+    kind("everything rewritten to http", &[], "rewrite: { level: full, target: http, exclude: [bank.test] }\n"),
+];
+
+impl Kind {
+    fn config(&self) -> Config {
+        let block = Block::new();
+        let mut config = Config::with(block, "[80, 443, 8081]", "", self.more);
+        for (from, to) in self.edits {
+            let fill = |text: &str| text.replace("PROXY", &block.at(1).to_string()).replace("BLOCK", &block.net());
+            config.edit(&fill(from), &fill(to));
+        }
+        let trust = Authority::new();
+        trust.issue(&["pep.test", "other.test"]).write(config.folder.path(), "pep");
+        trust.issue(&["portal.test"]).write(config.folder.path(), "portal");
+        config
+    }
+}
+
+/// The same configuration with listeners and clusters in the bootstrap, where `--mode validate` looks at them.
+fn all_in_one(tree: &RenderedTree) -> String {
+    let section = |name: &str, file: &str| {
+        let text = tree.get(file).expect("the file is rendered");
+        let (_, resources) = text.split_once("resources:\n").expect("a list of resources");
+        let mut out = format!("  {name}:\n");
+        for line in resources.lines() {
+            // A static resource has no type of its own.
+            match line.strip_prefix("- \"@type\": ") {
+                Some(_) => out += "  -\n",
+                None => out += &format!("  {line}\n"),
+            }
+        }
+        out
+    };
+    let bootstrap = tree.get("bootstrap.yaml").expect("the bootstrap is rendered");
+    let own: Vec<&str> = bootstrap
+        .lines()
+        .filter(|line| {
+            !["dynamic_resources:", "  cds_config:", "  lds_config:"].iter().any(|start| line.starts_with(start))
+        })
+        .collect();
+    format!(
+        "{}\nstatic_resources:\n{}{}",
+        own.join("\n"),
+        section("clusters", "cds.yaml"),
+        section("listeners", "lds.yaml")
+    )
+}
 
 #[test]
-fn the_default_configuration_is_accepted() {
-    let config = Config::new("");
-    for (path, text) in config.render().files() {
-        std::fs::create_dir_all("/tmp/env/out").unwrap();
-        std::fs::write(format!("/tmp/env/out/{}", path.replace('/', "__")), text).unwrap();
+fn every_kind_is_valid() {
+    let Some(envoy) = binary() else { return };
+    for kind in KINDS {
+        let config = kind.config();
+        let tree = config.render();
+        let root = config.artifacts().root;
+        write(&tree, &root).expect("the tree is written");
+        fs::write(root.join("all.yaml"), all_in_one(&tree)).expect("written");
+        for file in ["bootstrap.yaml", "all.yaml"] {
+            let output = Command::new(&envoy)
+                .args(["--mode", "validate", "-c"])
+                .arg(root.join(file))
+                .output()
+                .expect("Envoy runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{} is refused ({file}):\n{said}", kind.name);
+            assert!(!said.contains("eprecated"), "{} uses what is going away:\n{said}", kind.name);
+        }
     }
-    let Some(envoy) = Envoy::start(&config) else { return };
-    assert_eq!(envoy.admin("/listeners").lines().count(), 4);
+}
+
+#[test]
+fn every_kind_starts() {
+    for kind in KINDS.iter().filter(|kind| kind.starts) {
+        let config = kind.config();
+        let Some(envoy) = Envoy::start(&config) else { return };
+        let listeners = if kind.name == "no TLS listener" { 3 } else { 4 };
+        assert_eq!(envoy.admin("/listeners").lines().count(), listeners, "{}", kind.name);
+        assert!(!envoy.log().contains("eprecated"), "{}:\n{}", kind.name, envoy.log());
+    }
+}
+
+#[test]
+fn what_is_valid_is_not_taken_for_granted() {
+    let Some(envoy) = binary() else { return };
+    let config = KINDS[0].config();
+    let root = config.artifacts().root;
+    fs::create_dir_all(&root).expect("a folder");
+    let broken = all_in_one(&config.render()).replace("codec_type: AUTO", "codec_type: TELEPATHY");
+    fs::write(root.join("all.yaml"), broken).expect("written");
+    let output =
+        Command::new(envoy).args(["--mode", "validate", "-c"]).arg(root.join("all.yaml")).output().expect("Envoy runs");
+    assert!(!output.status.success());
+}
+
+#[test]
+fn rendering_is_repeatable_and_says_where_values_come_from() {
+    let config = KINDS[0].config();
+    let tree = config.render();
+    assert_eq!(tree, config.render());
+    let lds = tree.get("lds.yaml").unwrap();
+    assert!(lds.contains("# 50 ms of 20mbit"), "the formula stands beside the value");
+    for (path, text) in tree.files() {
+        assert!(
+            text.starts_with("# Longhaul: "),
+            "{path} says what it is: {}",
+            text.lines().next().unwrap_or_default()
+        );
+        let trailing = text.lines().find(|line| line.ends_with(' '));
+        assert_eq!(trailing, None, "{path}");
+    }
 }

@@ -2,11 +2,14 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use longhaul::config::load_text;
 use longhaul::derive::{HostFacts, derive};
 use longhaul::render::{AccessLog, Artifacts, RenderedTree, WasmModule, render};
+use sha2::{Digest, Sha256};
 
+use super::envoy::skip;
 use super::loopback::Block;
 
 /// The ports every test's box listens on, at [`Config::proxy`].
@@ -53,6 +56,24 @@ impl Config {
         }
     }
 
+    /// Puts the url-rewrite filter in. None, after saying so, where it has not been built.
+    pub(crate) fn with_filter(mut self) -> Option<Self> {
+        let named = env::var_os("LONGHAUL_URL_REWRITE").map(PathBuf::from);
+        let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/url_rewrite.wasm");
+        let Some(path) = named.into_iter().chain([built]).find(|path| path.is_file()) else {
+            skip("no url_rewrite.wasm: set LONGHAUL_URL_REWRITE, or `make build`");
+            return None;
+        };
+        self.url_rewrite = Some(module(path));
+        Some(self)
+    }
+
+    /// Changes the configuration's text; what is replaced must be there.
+    pub(crate) fn edit(&mut self, from: &str, to: &str) {
+        assert!(self.yaml.contains(from), "{from:?} is not in\n{}", self.yaml);
+        self.yaml = self.yaml.replace(from, to);
+    }
+
     pub(crate) fn proxy(&self) -> IpAddr {
         self.block.at(1)
     }
@@ -84,4 +105,10 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
     };
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
     render(&loaded.settings, &derived, artifacts).expect("rendering")
+}
+
+/// A filter with the hash of its bytes.
+pub(crate) fn module(path: PathBuf) -> WasmModule {
+    let digest = Sha256::digest(fs::read(&path).expect("the filter is read"));
+    WasmModule { path, sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect() }
 }

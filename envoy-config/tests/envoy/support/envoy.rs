@@ -80,7 +80,7 @@ impl Envoy {
         let child = Command::new(envoy)
             .arg("-c")
             .arg(artifacts.root.join("bootstrap.yaml"))
-            .args(["--concurrency", "2", "--disable-hot-restart", "-l", "warning"])
+            .args(["--concurrency", "2", "--disable-hot-restart", "--drain-time-s", "2", "-l", "warning"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(&log).expect("a log file"))
@@ -93,7 +93,12 @@ impl Envoy {
 
     /// Renders `config` anew and puts it in place.
     pub(crate) fn apply(&self, config: &Config) {
-        write(&config.render(), &self.root).expect("the tree is written");
+        self.put(&config.render());
+    }
+
+    /// Puts a tree in place.
+    pub(crate) fn put(&self, tree: &RenderedTree) {
+        write(tree, &self.root).expect("the tree is written");
     }
 
     fn wait_until_ready(&mut self) {
