@@ -36,9 +36,7 @@ CONFIG = {
 def artifact(variable: str, *candidates: str) -> Path | None:
     """The file an environment variable names, else the first of the usual places that exists."""
     named = os.environ.get(variable)
-    for candidate in (
-        [named] if named else [str(REPOSITORY / candidate) for candidate in candidates]
-    ):
+    for candidate in [named] if named else [str(REPOSITORY / candidate) for candidate in candidates]:
         if candidate and Path(candidate).exists():
             return Path(candidate)
     return None
@@ -50,15 +48,11 @@ def envoy_and_filter() -> tuple[Path, Path]:
     wasm = artifact("LONGHAUL_URL_REWRITE_WASM", "target/dist/url_rewrite.wasm")
     if envoy and wasm:
         return envoy, wasm
-    missing = (
-        "Envoy (LONGHAUL_ENVOY)"
-        if not envoy
-        else "url_rewrite.wasm (LONGHAUL_URL_REWRITE_WASM)"
-    )
+    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "url_rewrite.wasm (LONGHAUL_URL_REWRITE_WASM)"
     reason = f"url-rewrite in Envoy: {missing} is not there; `make build` puts it into target/dist"
     skips = os.environ.get("LONGHAUL_SKIPS")
     if skips:
-        with open(skips, "a", encoding="utf-8") as file:
+        with Path(skips).open("a", encoding="utf-8") as file:
             file.write(reason + "\n")
     if os.environ.get("LONGHAUL_REQUIRE_ALL") == "1":
         raise AssertionError(reason)
@@ -118,11 +112,7 @@ class Origin:
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
-        threading.Thread(
-            target=self.server.serve_forever,
-            kwargs={"poll_interval": 0.05},
-            daemon=True,
-        ).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def serve(self, reader, writer) -> bool:
         line = reader.readline().decode("latin-1").strip()
@@ -157,28 +147,17 @@ class Origin:
 
 
 def head(status: str, *headers: str) -> bytes:
-    return "".join(
-        f"{line}\r\n" for line in (f"HTTP/1.1 {status}", *headers, "")
-    ).encode("latin-1")
+    return "".join(f"{line}\r\n" for line in (f"HTTP/1.1 {status}", *headers, "")).encode("latin-1")
 
 
 def ok(body: bytes, *headers: str, kind: str = "text/html") -> bytes:
-    return (
-        head(
-            "200 OK", f"content-type: {kind}", f"content-length: {len(body)}", *headers
-        )
-        + body
-    )
+    return head("200 OK", f"content-type: {kind}", f"content-length: {len(body)}", *headers) + body
 
 
 def chunked(pieces: list[bytes], *headers: str, kind: str = "text/html") -> list[bytes]:
     """The head and then each piece as a chunk of its own, to be sent one by one."""
     chunks = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces]
-    return [
-        head("200 OK", f"content-type: {kind}", "transfer-encoding: chunked", *headers),
-        *chunks,
-        b"0\r\n\r\n",
-    ]
+    return [head("200 OK", f"content-type: {kind}", "transfer-encoding: chunked", *headers), *chunks, b"0\r\n\r\n"]
 
 
 # ----------------------------------------------------------------------------------------------------------- envoy
@@ -201,44 +180,25 @@ class Response:
 class Envoy:
     """Envoy with the filter, one worker, in front of one origin."""
 
-    def __init__(
-        self, origin: Origin, config: dict | str = CONFIG, wasm: Path | None = None
-    ) -> None:
+    def __init__(self, origin: Origin, config: dict | str = CONFIG, wasm: Path | None = None) -> None:
         envoy, shipped = envoy_and_filter()
         self.folder = Path(tempfile.mkdtemp(prefix="longhaul-url-rewrite-"))
         bootstrap = self.folder / "envoy.json"
-        bootstrap.write_text(
-            json.dumps(self.bootstrap(origin.port, config, wasm or shipped)),
-            encoding="utf-8",
-        )
+        bootstrap.write_text(json.dumps(self.bootstrap(origin.port, config, wasm or shipped)), encoding="utf-8")
         self.log = self.folder / "envoy.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [
-                    envoy,
-                    "-c",
-                    bootstrap,
-                    "--admin-address-path",
-                    self.folder / "admin.txt",
-                    *ENVOY_ARGUMENTS,
-                ],
+                [envoy, "-c", bootstrap, "--admin-address-path", self.folder / "admin.txt", *ENVOY_ARGUMENTS],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
             )
         try:
             admin_file = self.folder / "admin.txt"
-            self.wait_for(
-                lambda: admin_file.exists() and ":" in admin_file.read_text(),
-                "Envoy's admin",
-            )
+            self.wait_for(lambda: admin_file.exists() and ":" in admin_file.read_text(), "Envoy's admin")
             self.admin_port = int(admin_file.read_text().rsplit(":", 1)[1])
-            self.wait_for(
-                lambda: self.admin("/ready").startswith("LIVE"), "Envoy to be ready"
-            )
-            self.port = int(
-                re.search(r"127\.0\.0\.1:(\d+)", self.admin("/listeners")).group(1)
-            )
+            self.wait_for(lambda: self.admin("/ready").startswith("LIVE"), "Envoy to be ready")
+            self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.admin("/listeners")).group(1))
         except BaseException:
             self.close()
             raise
@@ -259,14 +219,10 @@ class Envoy:
                     config={
                         "name": "url-rewrite",
                         "failure_policy": "FAIL_RELOAD",
-                        "reload_config": {
-                            "backoff": {"base_interval": "0.01s", "max_interval": "1s"}
-                        },
+                        "reload_config": {"backoff": {"base_interval": "0.01s", "max_interval": "1s"}},
                         "configuration": typed(
                             "google.protobuf.StringValue",
-                            value=config
-                            if isinstance(config, str)
-                            else json.dumps(config),
+                            value=config if isinstance(config, str) else json.dumps(config),
                         ),
                         "vm_config": {
                             "vm_id": "url-rewrite",
@@ -276,10 +232,7 @@ class Envoy:
                     },
                 ),
             },
-            {
-                "name": "router",
-                "typed_config": typed(f"{extensions}.filters.http.router.v3.Router"),
-            },
+            {"name": "router", "typed_config": typed(f"{extensions}.filters.http.router.v3.Router")},
         ]
         manager = typed(
             f"{extensions}.filters.network.http_connection_manager.v3.HttpConnectionManager",
@@ -291,12 +244,7 @@ class Envoy:
                     {
                         "name": "all",
                         "domains": ["*"],
-                        "routes": [
-                            {
-                                "match": {"prefix": "/"},
-                                "route": {"cluster": "origin", "timeout": "0s"},
-                            }
-                        ],
+                        "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "origin", "timeout": "0s"}}],
                     }
                 ]
             },
@@ -310,9 +258,7 @@ class Envoy:
                         "name": "test",
                         "address": address(0),
                         "per_connection_buffer_limit_bytes": 32768,
-                        "filter_chains": [
-                            {"filters": [{"name": "http", "typed_config": manager}]}
-                        ],
+                        "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
                     }
                 ],
                 "clusters": [
@@ -322,20 +268,12 @@ class Envoy:
                         "per_connection_buffer_limit_bytes": 32768,
                         "load_assignment": {
                             "cluster_name": "origin",
-                            "endpoints": [
-                                {
-                                    "lb_endpoints": [
-                                        {"endpoint": {"address": address(origin_port)}}
-                                    ]
-                                }
-                            ],
+                            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address(origin_port)}}]}],
                         },
                         "typed_extension_protocol_options": {
                             f"{extensions}.upstreams.http.v3.HttpProtocolOptions": typed(
                                 f"{extensions}.upstreams.http.v3.HttpProtocolOptions",
-                                explicit_http_config={
-                                    "http_protocol_options": {"enable_trailers": True}
-                                },
+                                explicit_http_config={"http_protocol_options": {"enable_trailers": True}},
                             )
                         },
                     }
@@ -347,50 +285,26 @@ class Envoy:
         """Waits for what only a running Envoy can do; its log says why it does not run."""
         wait_for(lambda: self.process.poll() is not None or condition(), what)
         if self.process.poll() is not None:
-            raise AssertionError(
-                f"Envoy did not start:\n{self.log.read_text()[-3000:]}"
-            )
+            raise AssertionError(f"Envoy did not start:\n{self.log.read_text()[-3000:]}")
 
     def admin(self, path: str) -> str:
         try:
-            with socket.create_connection(
-                ("127.0.0.1", self.admin_port), timeout=DEADLINE_S
-            ) as connection:
-                connection.sendall(
-                    f"GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n".encode()
-                )
+            with socket.create_connection(("127.0.0.1", self.admin_port), timeout=DEADLINE_S) as connection:
+                connection.sendall(f"GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n".encode())
                 return read_response(connection).body.decode()
         except (ConnectionError, TimeoutError):
             return ""
 
     def metric(self, name: str) -> int:
-        found = re.search(
-            rf"^wasmcustom\.longhaul_url_rewrite_{name}: (\d+)$",
-            self.admin("/stats"),
-            re.M,
-        )
+        found = re.search(rf"^wasmcustom\.longhaul_url_rewrite_{name}: (\d+)$", self.admin("/stats"), re.M)
         return int(found.group(1)) if found else 0
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_S)
 
-    def get(
-        self,
-        host: str,
-        path: str = "/",
-        *headers: str,
-        method: str = "GET",
-        version: str = "1.1",
-    ) -> Response:
+    def get(self, host: str, path: str = "/", *headers: str, method: str = "GET", version: str = "1.1") -> Response:
         with self.connect() as connection:
-            lines = [
-                f"{method} {path} HTTP/{version}",
-                f"host: {host}",
-                "connection: close",
-                *headers,
-                "",
-                "",
-            ]
+            lines = [f"{method} {path} HTTP/{version}", f"host: {host}", "connection: close", *headers, "", ""]
             connection.sendall("\r\n".join(lines).encode("latin-1"))
             return read_response(connection, is_head=method == "HEAD")
 
@@ -414,10 +328,7 @@ def read_response(connection: socket.socket, is_head: bool = False) -> Response:
         raw += piece
     start, _, rest = raw.partition(b"\r\n\r\n")
     first, *lines = start.decode("latin-1").split("\r\n")
-    headers = [
-        (name, value.strip())
-        for name, _, value in (line.partition(":") for line in lines)
-    ]
+    headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
     response = Response(int(first.split()[1]), headers, b"")
     if is_head or response.status in (101, 204, 304):
         response.body = rest
@@ -438,9 +349,7 @@ def is_whole(response: Response, body: bytes) -> bool:
     """Whether the announced end has come; without one, only the connection's end tells."""
     if response.get("content-length"):
         return len(body) >= int(response.get("content-length"))
-    return response.get("transfer-encoding") == "chunked" and body.endswith(
-        b"0\r\n\r\n"
-    )
+    return response.get("transfer-encoding") == "chunked" and body.endswith(b"0\r\n\r\n")
 
 
 def unchunk(raw: bytes) -> tuple[bytes, bool]:

@@ -7,19 +7,7 @@ import gzip
 import threading
 import unittest
 
-from bed import (
-    CONFIG,
-    Answer,
-    Envoy,
-    Origin,
-    arrivals,
-    chunked,
-    head,
-    is_quiet,
-    ok,
-    read_response,
-    wait_for,
-)
+from bed import CONFIG, Answer, Envoy, Origin, arrivals, chunked, head, is_quiet, ok, read_response, wait_for
 
 PROXY = "198.51.100.12:8080"
 PAGE_HOST = "www.foo.example"
@@ -30,19 +18,11 @@ PAGE = (
     b"<style>p { background: url(http://i.cnn.net/bg.png) }</style><p style='background:url(//i.cnn.net/p.png)'>"
     b"<a href='http://i.cnn.net/'>stays</a><script src=https://cdn.example/secure.js></script>caf\xe9 &amp; more"
 )
-MOVED = PAGE.replace(
-    b"'http://cdn.example/a.css'", b"'http://198.51.100.12:8080/cdn.example/a.css'"
-)
+MOVED = PAGE.replace(b"'http://cdn.example/a.css'", b"'http://198.51.100.12:8080/cdn.example/a.css'")
 for _old, _new in [
-    (
-        b'src="http://i.cnn.net/plane.jpg"',
-        b'src="http://198.51.100.12:8080/i.cnn.net/plane.jpg"',
-    ),
+    (b'src="http://i.cnn.net/plane.jpg"', b'src="http://198.51.100.12:8080/i.cnn.net/plane.jpg"'),
     (b'"http://i.cnn.net/2.jpg 2x', b'"http://198.51.100.12:8080/i.cnn.net/2.jpg 2x'),
-    (
-        b"url(http://i.cnn.net/bg.png)",
-        b"url(http://198.51.100.12:8080/i.cnn.net/bg.png)",
-    ),
+    (b"url(http://i.cnn.net/bg.png)", b"url(http://198.51.100.12:8080/i.cnn.net/bg.png)"),
     (b"url(//i.cnn.net/p.png)", b"url(http://198.51.100.12:8080/i.cnn.net/p.png)"),
 ]:
     MOVED = MOVED.replace(_old, _new)
@@ -79,9 +59,7 @@ class Bodies(InEnvoy):
     def test_a_page_with_a_length_is_rewritten_and_loses_the_length(self):
         self.answer(ok(PAGE, 'etag: "a"', "x-kept: caf\xe9"))
         response = self.envoy.get(PAGE_HOST)
-        self.assertEqual(
-            (response.status, response.body, response.complete), (200, MOVED, True)
-        )
+        self.assertEqual((response.status, response.body, response.complete), (200, MOVED, True))
         self.assertIsNone(response.get("content-length"))
         self.assertTrue(response.get("etag").startswith('W/"a;lh='))
         self.assertEqual(response.get("x-kept"), "caf\xe9")
@@ -90,35 +68,24 @@ class Bodies(InEnvoy):
         body = PAGE + b"<p>filler" * 700
         for size in [1, 2, 3, 7, 64, 1000, 4096]:
             with self.subTest(size=size):
-                self.answer(
-                    *chunked([body[at : at + size] for at in range(0, len(body), size)])
-                )
+                self.answer(*chunked([body[at : at + size] for at in range(0, len(body), size)]))
                 response = self.envoy.get(PAGE_HOST)
-                self.assertEqual(
-                    (response.body, response.complete),
-                    (MOVED + b"<p>filler" * 700, True),
-                )
+                self.assertEqual((response.body, response.complete), (MOVED + b"<p>filler" * 700, True))
 
     def test_large_pages_come_through_whole(self):
         filler = b"<p class=x>some text of a page</p>\n" * 30000
         for size in [32768, 65536, 1 << 20]:
             with self.subTest(size=size):
                 body = PAGE + filler + PAGE
-                self.answer(
-                    *chunked([body[at : at + size] for at in range(0, len(body), size)])
-                )
+                self.answer(*chunked([body[at : at + size] for at in range(0, len(body), size)]))
                 response = self.envoy.get(PAGE_HOST)
-                self.assertEqual(
-                    (response.body, response.complete), (MOVED + filler + MOVED, True)
-                )
+                self.assertEqual((response.body, response.complete), (MOVED + filler + MOVED, True))
 
     def test_empty_bodies_stay_empty(self):
         for answer in [ok(b""), b"".join(chunked([]))]:
             self.answer(answer)
             response = self.envoy.get(PAGE_HOST)
-            self.assertEqual(
-                (response.status, response.body, response.complete), (200, b"", True)
-            )
+            self.assertEqual((response.status, response.body, response.complete), (200, b"", True))
 
     def test_a_sheet_is_rewritten_and_an_image_is_not(self):
         sheet = b"@import 'http://cdn.example/b.css'; p { background: url( http://i.cnn.net/a.png ) }"
@@ -127,9 +94,7 @@ class Bodies(InEnvoy):
         self.assertEqual(self.envoy.get(PAGE_HOST, "/a.css").body, expected)
         self.answer(ok(PAGE, "accept-ranges: bytes", kind="image/png"))
         response = self.envoy.get(PAGE_HOST, "/a.png")
-        self.assertEqual(
-            (response.body, response.get("content-length")), (PAGE, str(len(PAGE)))
-        )
+        self.assertEqual((response.body, response.get("content-length")), (PAGE, str(len(PAGE))))
         self.assertEqual(response.get("accept-ranges"), "bytes")
 
     def test_what_nobody_unpacked_passes_as_it_is(self):
@@ -137,14 +102,10 @@ class Bodies(InEnvoy):
         for coding, body in [("gzip", packed), ("unheard-of", PAGE)]:
             self.answer(ok(body, f"content-encoding: {coding}"))
             response = self.envoy.get(PAGE_HOST)
-            self.assertEqual(
-                (response.body, response.get("content-length")), (body, str(len(body)))
-            )
+            self.assertEqual((response.body, response.get("content-length")), (body, str(len(body))))
 
     def test_a_body_without_length_ends_with_its_connection(self):
-        self.answer(
-            head("200 OK", "content-type: text/html", "connection: close") + PAGE
-        )
+        self.answer(head("200 OK", "content-type: text/html", "connection: close") + PAGE)
         self.assertEqual(self.envoy.get(PAGE_HOST).body, MOVED)
 
     def test_http_1_0_clients_get_the_page_until_the_end_of_the_connection(self):
@@ -157,9 +118,7 @@ class Bodies(InEnvoy):
         rest = b"<img alt='" + b"x" * 600_000
         gate = threading.Event()
         self.addCleanup(gate.set)
-        self.origin.answer = Answer(
-            chunked([PAGE + rest, b"y"]), gates=[opened := threading.Event(), gate]
-        )
+        self.origin.answer = Answer(chunked([PAGE + rest, b"y"]), gates=[opened := threading.Event(), gate])
         opened.set()
         with self.envoy.connect() as connection:
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
@@ -186,9 +145,7 @@ class Bodies(InEnvoy):
         *page, _ = chunked(list(pieces))
         self.answer(*page, b"0\r\nx-checksum: 1\r\n\r\n")
         with self.envoy.connect() as connection:
-            connection.sendall(
-                f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\nte: trailers\r\n\r\n".encode()
-            )
+            connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\nte: trailers\r\n\r\n".encode())
             raw = b""
             while not raw.endswith(b"x-checksum: 1\r\n\r\n"):
                 piece = connection.recv(65536)
@@ -203,15 +160,11 @@ class Bodies(InEnvoy):
         self.assertIn(b"<p>end</p>", raw)
         self.assertEqual(self.envoy.metric("bail_outs_total_reason_trailers"), before)
 
-    def test_trailers_in_the_middle_of_a_tag_are_counted_because_no_proxy_wasm_filter_can_send_it_any_more(
-        self,
-    ):
+    def test_trailers_in_the_middle_of_a_tag_are_counted_because_no_proxy_wasm_filter_can_send_it_any_more(self):
         before = self.envoy.metric("bail_outs_total_reason_trailers")
         raw = self.get_with_trailers(PAGE, b"<img src='http://i.cn")
         self.assertIn(b"caf\xe9 &amp; more", raw)
-        self.assertEqual(
-            self.envoy.metric("bail_outs_total_reason_trailers"), before + 1
-        )
+        self.assertEqual(self.envoy.metric("bail_outs_total_reason_trailers"), before + 1)
 
     def test_announced_trailers_leave_the_page_untouched(self):
         pieces = chunked([PAGE], "trailer: x-checksum")
@@ -221,14 +174,7 @@ class Bodies(InEnvoy):
 
 class Exchanges(InEnvoy):
     def test_head_tells_no_length_and_sends_no_body(self):
-        self.answer(
-            head(
-                "200 OK",
-                "content-type: text/html",
-                f"content-length: {len(PAGE)}",
-                'etag: "a"',
-            )
-        )
+        self.answer(head("200 OK", "content-type: text/html", f"content-length: {len(PAGE)}", 'etag: "a"'))
         response = self.envoy.get(PAGE_HOST, method="HEAD")
         self.assertEqual((response.status, response.body), (200, b""))
         self.assertIsNone(response.get("content-length"))
@@ -237,15 +183,8 @@ class Exchanges(InEnvoy):
     def test_statuses_without_a_whole_body_pass_untouched(self):
         self.answer(head("204 No Content", "content-type: text/html"))
         self.assertEqual(self.envoy.get(PAGE_HOST).status, 204)
-        part = head(
-            "206 Partial Content",
-            "content-type: text/html",
-            f"content-range: bytes 0-{len(PAGE) - 1}/9999",
-        )
-        self.answer(
-            part.replace(b"\r\n\r\n", b"\r\ncontent-length: %d\r\n\r\n" % len(PAGE))
-            + PAGE
-        )
+        part = head("206 Partial Content", "content-type: text/html", f"content-range: bytes 0-{len(PAGE) - 1}/9999")
+        self.answer(part.replace(b"\r\n\r\n", b"\r\ncontent-length: %d\r\n\r\n" % len(PAGE)) + PAGE)
         response = self.envoy.get(PAGE_HOST, "/", "range: bytes=0-99")
         self.assertEqual((response.status, response.body), (206, PAGE))
         self.assertEqual(response.get("content-length"), str(len(PAGE)))
@@ -260,12 +199,7 @@ class Exchanges(InEnvoy):
 
     def test_a_websocket_is_opened_and_its_bytes_are_nobodys_business(self):
         self.answer(
-            head(
-                "101 Switching Protocols",
-                "upgrade: websocket",
-                "connection: upgrade",
-                "content-type: text/html",
-            )
+            head("101 Switching Protocols", "upgrade: websocket", "connection: upgrade", "content-type: text/html")
         )
         with self.envoy.connect() as connection:
             connection.sendall(
@@ -287,10 +221,7 @@ class Exchanges(InEnvoy):
             gates[0].set()
             for index, piece in enumerate(arrivals(connection, len(pieces))):
                 # The origin holds the next piece until this one has arrived here.
-                self.assertEqual(
-                    piece,
-                    b"<img src=http://198.51.100.12:8080/i.cnn.net/%d.png>" % index,
-                )
+                self.assertEqual(piece, b"<img src=http://198.51.100.12:8080/i.cnn.net/%d.png>" % index)
                 self.assertTrue(is_quiet(connection, 0.05))
                 gates[index + 1].set()
 
@@ -298,18 +229,13 @@ class Exchanges(InEnvoy):
         gate = threading.Event()
         self.addCleanup(gate.set)
         pieces = chunked([PAGE, PAGE])
-        self.origin.answer = Answer(
-            pieces, gates=[gate_open := threading.Event(), gate]
-        )
+        self.origin.answer = Answer(pieces, gates=[gate_open := threading.Event(), gate])
         gate_open.set()
         before = self.envoy.metric("bytes_in_total")
         with self.envoy.connect() as connection:
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
             self.assertTrue(next(arrivals(connection, 1)))
-        wait_for(
-            lambda: self.envoy.metric("bytes_in_total") == before + len(PAGE),
-            "the half page to be counted",
-        )
+        wait_for(lambda: self.envoy.metric("bytes_in_total") == before + len(PAGE), "the half page to be counted")
         gate.set()
         self.answer(ok(PAGE))
         self.assertEqual(self.envoy.get(PAGE_HOST).body, MOVED)
@@ -318,9 +244,7 @@ class Exchanges(InEnvoy):
         self.answer(ok(PAGE))
         with self.envoy.connect() as connection:
             for _ in range(20):
-                connection.sendall(
-                    f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode()
-                )
+                connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
                 self.assertEqual(read_response(connection).body, MOVED)
 
     def test_counters_count(self):
@@ -341,27 +265,12 @@ class Exchanges(InEnvoy):
 
 class ProxyOrigin(InEnvoy):
     def test_an_object_comes_from_its_true_url_without_credentials_either_way(self):
-        self.answer(
-            ok(
-                b"png",
-                "set-cookie: a=b",
-                "access-control-allow-origin: *",
-                kind="image/png",
-            )
-        )
-        headers = [
-            "cookie: c=d",
-            "authorization: Basic x",
-            "x-longhaul-scheme: https",
-            "accept: image/*",
-        ]
+        self.answer(ok(b"png", "set-cookie: a=b", "access-control-allow-origin: *", kind="image/png"))
+        headers = ["cookie: c=d", "authorization: Basic x", "x-longhaul-scheme: https", "accept: image/*"]
         response = self.envoy.get(PROXY, "/i.cnn.net:8080/plane.jpg?x=%2f", *headers)
         request = self.asked()
         self.assertEqual(request.line, "GET /plane.jpg?x=%2f HTTP/1.1")
-        self.assertEqual(
-            (request.get("host"), request.get("x-longhaul-scheme")),
-            ("i.cnn.net:8080", "http"),
-        )
+        self.assertEqual((request.get("host"), request.get("x-longhaul-scheme")), ("i.cnn.net:8080", "http"))
         self.assertIsNone(request.get("cookie"))
         self.assertIsNone(request.get("authorization"))
         self.assertEqual((response.status, response.body), (200, b"png"))
@@ -372,23 +281,14 @@ class ProxyOrigin(InEnvoy):
         self.assertEqual(response.get("access-control-allow-origin"), "*")
 
     def test_a_moved_sheet_is_rewritten_with_its_true_url_as_base(self):
-        self.answer(
-            ok(
-                b"a{b:url(/x.png)}c{d:url(y.png)}e{f:url(//static.bank.example/z.png)}",
-                kind="text/css",
-            )
-        )
-        response = self.envoy.get(
-            PROXY, "/cdn.example/css/a.css", "accept: text/css,*/*;q=0.1"
-        )
+        self.answer(ok(b"a{b:url(/x.png)}c{d:url(y.png)}e{f:url(//static.bank.example/z.png)}", kind="text/css"))
+        response = self.envoy.get(PROXY, "/cdn.example/css/a.css", "accept: text/css,*/*;q=0.1")
         self.assertEqual(
             response.body,
             b"a{b:url(http://198.51.100.12:8080/cdn.example/x.png)}c{d:url(y.png)}e{f:url(//static.bank.example/z.png)}",
         )
 
-    def test_navigations_and_workers_are_sent_to_the_true_url_without_asking_the_origin(
-        self,
-    ):
+    def test_navigations_and_workers_are_sent_to_the_true_url_without_asking_the_origin(self):
         for header in [
             "sec-fetch-dest: document",
             "sec-fetch-dest: iframe",
@@ -400,10 +300,7 @@ class ProxyOrigin(InEnvoy):
         ]:
             with self.subTest(header=header):
                 response = self.envoy.get(PROXY, "/i.cnn.net/page?x", header)
-                self.assertEqual(
-                    (response.status, response.get("location")),
-                    (307, "http://i.cnn.net/page?x"),
-                )
+                self.assertEqual((response.status, response.get("location")), (307, "http://i.cnn.net/page?x"))
                 self.assertEqual(response.get("cache-control"), "no-store")
         self.assertEqual(self.origin.requests, [])
 
@@ -428,21 +325,14 @@ class ProxyOrigin(InEnvoy):
     def test_a_script_with_a_wrong_type_is_not_served_from_an_http_address(self):
         self.answer(ok(b"alert(1)", kind="text/plain"))
         response = self.envoy.get(PROXY, "/cdn.example/x", "accept: */*")
-        self.assertEqual(
-            (response.status, response.get("location")), (307, "http://cdn.example/x")
-        )
+        self.assertEqual((response.status, response.get("location")), (307, "http://cdn.example/x"))
         self.answer(ok(b"alert(1)", kind="text/javascript"))
-        self.assertEqual(
-            self.envoy.get(PROXY, "/cdn.example/x", "accept: */*").body, b"alert(1)"
-        )
+        self.assertEqual(self.envoy.get(PROXY, "/cdn.example/x", "accept: */*").body, b"alert(1)")
 
     def test_redirects_stay_in_the_prefix_space(self):
         self.answer(head("302 Found", "location: /elsewhere.png", "content-length: 0"))
         response = self.envoy.get(PROXY, "/i.cnn.net/plane.jpg", "accept: image/*")
-        self.assertEqual(
-            response.get("location"),
-            "http://198.51.100.12:8080/i.cnn.net/elsewhere.png",
-        )
+        self.assertEqual(response.get("location"), "http://198.51.100.12:8080/i.cnn.net/elsewhere.png")
 
     def test_the_proxys_own_errors_do_not_trouble_the_filter(self):
         self.origin.answer = Answer([b"nonsense\r\n\r\n"])
