@@ -11,9 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::time::TimeSpec;
+use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use crate::Way;
@@ -185,6 +186,7 @@ impl Engine {
             scheduling: self.scheduling,
             seed: self.seed.0,
             elapsed_s: now.since(self.counting_since).as_secs_f64(),
+            cpu_s: cpu_seconds(),
             up: DirectionStatistics::new(&self.up),
             down: DirectionStatistics::new(&self.down),
             kernel_drops_a: self.a.kernel_drops(),
@@ -306,6 +308,12 @@ impl Engine {
             let _ = request.reply.send(reply);
         }
     }
+}
+
+/// User and system time of this process so far.
+fn cpu_seconds() -> f64 {
+    let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 fn watch(epoll: &Epoll, what: impl AsFd, source: Source) -> nix::Result<()> {

@@ -21,6 +21,8 @@ pub struct Statistics {
     pub scheduling: Scheduling,
     /// Seconds counted.
     pub elapsed_s: f64,
+    /// Processor time of the emulator since its start, in seconds. Much of it is the kernel's TCP work within its writes.
+    pub cpu_s: f64,
     /// From A to B.
     pub up: DirectionStatistics,
     /// From B to A.

@@ -48,9 +48,11 @@ fn check_goodput(name: &str, rate_bps: u64, measured: Goodput, statistics: &Valu
     let expected = expected_goodput(rate_bps, &measured);
     let off = measured.bits_per_second / expected - 1.0;
     println!(
-        "{name}: goodput {:.0} bit/s, expected {expected:.0} ({:+.2} %); lateness up {} down {}",
+        "{name}: goodput {:.0} bit/s, expected {expected:.0} ({:+.2} %); processor {:.1} of {:.1} s; lateness up {} down {}",
         measured.bits_per_second,
         off * 100.0,
+        statistics["cpu_s"].as_f64().unwrap(),
+        statistics["elapsed_s"].as_f64().unwrap(),
         statistics["up"]["lateness"],
         statistics["down"]["lateness"],
     );
