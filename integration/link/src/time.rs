@@ -33,11 +33,6 @@ impl Moment {
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
-
-    /// Milliseconds since the start, for reports.
-    pub fn as_millis_f64(self) -> f64 {
-        Duration::from_nanos(self.0).as_secs_f64() * 1e3
-    }
 }
 
 impl Add<Duration> for Moment {
