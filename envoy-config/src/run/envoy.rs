@@ -6,22 +6,23 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::child::{self, Program, Running};
+use super::generation::Generation;
 use super::probe::is_ready;
 use super::say;
 use super::service::BackOff;
-use super::tree::Written;
 use crate::derive::Derived;
 
 /// The old process gets this much longer than its connections to end.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);
-const BOOTSTRAP: &str = "bootstrap.yaml";
+/// Read once, at start.
+pub(super) const BOOTSTRAP: &str = "bootstrap.yaml";
 
 /// Envoy, now and while being exchanged.
 #[derive(Debug)]
@@ -42,14 +43,9 @@ pub(super) struct Envoy {
     recovering: bool,
 }
 
-/// Whether a written file is one that only a new process reads.
-pub(super) fn must_restart(written: &Written) -> bool {
-    written.changed.iter().any(|path| path == BOOTSTRAP)
-}
-
-/// Whether a value on the command line differs.
-pub(super) fn must_restart_for(old: &Derived, new: &Derived) -> bool {
-    old.drain_time.value != new.drain_time.value
+/// Whether only another process can take the change: of the bootstrap, or of the command line.
+pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
+    old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || old.derived.drain_time.value != new.derived.drain_time.value
 }
 
 /// Whether Envoy watches a file of the tree.
@@ -83,6 +79,24 @@ impl Envoy {
         let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
         self.running = Some(Running::start(&self.program(arguments))?);
         Ok(())
+    }
+
+    /// Lets Envoy itself judge a bootstrap before a process depends on it; Err: what it says.
+    pub(super) fn judge(&self, bootstrap: &str) -> Result<(), String> {
+        let judged = (|| {
+            let mut file = tempfile::Builder::new().prefix("longhaul-").suffix(".yaml").tempfile()?;
+            file.write_all(bootstrap.as_bytes())?;
+            Command::new(&self.path)
+                .args(["--mode", "validate", "-l", "error", "-c"])
+                .arg(file.path())
+                .stdin(Stdio::null())
+                .output()
+        })();
+        match judged {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Err(format!("it could not be asked: {error}")),
+        }
     }
 
     /// Starts a generation that takes over from the present one; without one, the next start is the new generation.

@@ -274,31 +274,37 @@ impl Run {
 
     /// Puts the files of `next` in place and sees to it that both children took them; puts the old ones back where not.
     fn apply(&mut self, next: Generation) -> Result<String, String> {
+        let restart = envoy::must_restart(&self.generation, &next);
+        if restart {
+            self.envoy
+                .judge(next.tree.get(envoy::BOOTSTRAP).unwrap_or_default())
+                .map_err(|why| format!("Envoy refuses it: {why}"))?;
+        }
         let admin = self.generation.settings.listen.admin;
         let before = XdsCounters::read(admin).unwrap_or_default();
-        let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
-            .map_err(|error| error.to_string())?;
-        if written.changed.is_empty() {
-            self.generation = next;
-            return Ok("nothing of it concerns a running part".to_owned());
-        }
-        let restart = envoy::must_restart(&written) || envoy::must_restart_for(&self.generation.derived, &next.derived);
-        if !restart && let Err(refused) = wait_until_taken(admin, &before, &written) {
-            let back = write_tree(&self.machine.root, &self.generation.tree, Some(&next.tree));
-            let note = back
-                .err()
-                .map(|error| format!("; and the old files could not be put back: {error}"))
-                .unwrap_or_default();
-            return Err(format!("Envoy refused it ({refused}; its own message is above){note}"));
+        let (root, old) = (&self.machine.root, &self.generation.tree);
+        let written = write_tree(root, &next.tree, Some(old)).map_err(|error| error.to_string())?;
+        if let Err(refused) = wait_until_taken(admin, &before, &written) {
+            let back = write_tree(root, old, Some(&next.tree)).err();
+            let note =
+                back.map(|error| format!("; and the old files could not be put back: {error}")).unwrap_or_default();
+            return Err(format!("Envoy refuses it ({refused}); its own message is above{note}"));
         }
         self.tell_dns(&next, &written);
         self.generation = next;
-        let mut what = format!("applied ({})", written.changed.join(", "));
         if restart {
             self.envoy.replace(&self.generation.derived);
-            what.push_str("; a new Envoy takes the connections over, the old one ends when its own are done");
         }
-        Ok(what)
+        Ok(match (written.changed.as_slice(), restart) {
+            ([], false) => "nothing of it concerns a running part".to_owned(),
+            (changed, false) => format!("applied ({})", changed.join(", ")),
+            (changed, true) => {
+                let changed = changed.join(", ");
+                format!(
+                    "applied ({changed}): another Envoy takes over, and the present one ends when its connections have"
+                )
+            }
+        })
     }
 
     fn tell_dns(&mut self, next: &Generation, written: &Written) {

@@ -1,0 +1,129 @@
+//! Changes while it runs: right ones are applied, wrong ones change nothing.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::process::Signal;
+
+use crate::support::{Box, eventually, is_alive};
+
+#[test]
+fn a_changed_rewrite_level_takes_effect_and_back_again_without_a_new_process() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let envoy = run.child_named("envoy");
+    assert!(host.page_is_rewritten());
+    host.change("level: safe", "level: off");
+    eventually("the page is left alone", || !host.page_is_rewritten());
+    host.change("level: off", "level: safe");
+    eventually("the page is rewritten", || host.page_is_rewritten());
+    assert_eq!(run.child_named("envoy"), envoy);
+}
+
+#[test]
+fn a_refused_change_says_why_with_its_place_and_what_runs_goes_on() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    host.change("level: safe", "level: sfae");
+    run.says("longhaul.yaml:7:19");
+    run.says("the previous configuration keeps running");
+    assert!(host.page_is_rewritten());
+    let rendered = std::fs::read_to_string(host.path("state/rendered/ecds/url-rewrite.yaml")).unwrap();
+    assert!(rendered.contains(r#"\"level\":\"safe\""#), "{rendered}");
+    // And the next right one is applied.
+    host.change("level: sfae", "level: off");
+    eventually("the page is left alone", || !host.page_is_rewritten());
+}
+
+#[test]
+fn a_change_to_a_socket_that_somebody_has_is_refused_with_the_key() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let taken = TcpListener::bind(host.socket(8090)).unwrap();
+    host.change(":8080", ":8090");
+    run.says("set by `listen.http`, is in use by ");
+    assert!(host.page_is_rewritten());
+    drop(taken);
+}
+
+#[test]
+fn a_changed_listener_address_is_served_by_the_same_process() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let envoy = run.child_named("envoy");
+    host.change(":8080", ":8090");
+    eventually("the new port serves", || host.page(8090).contains("plane.jpg"));
+    assert_eq!(run.child_named("envoy"), envoy);
+}
+
+#[test]
+fn a_changed_admin_address_gets_a_new_envoy_and_not_one_request_is_lost() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let old = run.child_named("envoy").unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let client = || {
+            let mut pages = 0;
+            while !stop.load(Ordering::Relaxed) {
+                assert!(host.page_is_rewritten(), "a request was lost after {pages}");
+                pages += 1;
+            }
+            pages
+        };
+        let clients = [scope.spawn(client), scope.spawn(client)];
+        let _stopped_when_left = StopOnDrop(&stop);
+        host.change(":9901", ":0");
+        // Refused, and nothing of it may disturb the clients either.
+        run.says("bad value for `listen.admin`");
+        host.change(":0,", ":9902,");
+        let admin = format!("http://{}/ready", host.socket(9902));
+        eventually("the new admin address answers", || ureq::get(&admin).call().is_ok());
+        stop.store(true, Ordering::Relaxed);
+        for client in clients {
+            assert!(client.join().unwrap() > 10);
+        }
+    });
+    assert_ne!(run.child_named("envoy"), Some(old));
+    assert!(is_alive(old), "the old one still has its drain time");
+    assert!(host.page_is_rewritten());
+}
+
+/// So that a failed assertion ends the clients too.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_bad_line_in_a_list_is_reported_at_its_place_in_the_list() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    host.write("domains.txt", "example.test\nhttp://wrong.example/\n");
+    run.says("domains.txt:2:1");
+    host.write("domains.txt", "example.test\nright.example\n");
+    run.says("nothing of it concerns a running part");
+}
+
+#[test]
+fn a_file_that_was_missing_is_found_when_it_comes() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    host.change("domains: [domains.txt]", "domains: [domains.txt, more.txt]");
+    run.says("`dns.domains[1]` names a file that cannot be read");
+    host.write("more.txt", "more.example\n");
+    run.says("applied (Corefile)");
+}
+
+#[test]
+fn sighup_looks_at_the_files_and_says_so() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    run.signal(Signal::HUP);
+    run.says("told to look at the files (SIGHUP)");
+    assert!(host.page_is_rewritten());
+}

@@ -1,0 +1,90 @@
+//! Starting, and the many ways of not starting.
+
+use std::net::{TcpListener, UdpSocket};
+
+use crate::support::{Box, listing};
+
+#[test]
+fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let at = host.address;
+    assert_eq!(run.ready, format!("ready http={at}:8080 dns={at}:1053 admin={at}:9901 metrics={at}:9153\n"));
+    assert!(host.page_is_rewritten());
+    // The first query after `ready` must reach a DNS that serves, whatever it answers about an origin that has none.
+    assert!(host.asks("www.example.test").is_some());
+}
+
+#[test]
+fn an_occupied_tcp_port_is_named_with_the_key_that_sets_it_and_who_has_it() {
+    let Some(host) = Box::new() else { return };
+    let taken = TcpListener::bind(host.socket(8080)).unwrap();
+    let (status, stdout, stderr) = host.run_refused();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    let expected = format!("error: port 8080 (TCP) of {}:8080, set by `listen.http`, is in use by ", host.address);
+    assert!(stderr.contains(&expected), "{stderr}");
+    assert!(stderr.contains(&format!("(process {})", std::process::id())), "{stderr}");
+    assert_eq!(stdout, "");
+    drop(taken);
+}
+
+#[test]
+fn an_occupied_udp_port_is_named_too_and_all_occupied_ones_at_once() {
+    let Some(host) = Box::new() else { return };
+    let dns = UdpSocket::bind(host.socket(1053)).unwrap();
+    let admin = TcpListener::bind(host.socket(9901)).unwrap();
+    let (status, _, stderr) = host.run_refused();
+    assert_eq!(status.code(), Some(1));
+    assert!(stderr.contains("port 1053 (UDP)") && stderr.contains("`listen.dns`"), "{stderr}");
+    assert!(stderr.contains("port 9901 (TCP)") && stderr.contains("`listen.admin`"), "{stderr}");
+    drop((dns, admin));
+}
+
+#[test]
+fn a_refused_configuration_starts_nothing_and_leaves_no_folder() {
+    let Some(host) = Box::new() else { return };
+    host.change("level: safe", "level: sfae");
+    let (status, stdout, stderr) = host.run_refused();
+    assert_eq!(status.code(), Some(2));
+    assert!(stderr.contains("longhaul.yaml:7:19"), "{stderr}");
+    assert!(stderr.contains("did you mean `safe`?"), "{stderr}");
+    assert_eq!(stdout, "");
+    assert!(!host.path("state").exists());
+    assert!(!host.path("cache").exists());
+}
+
+#[test]
+fn a_second_run_with_the_same_state_folder_is_refused_and_the_first_goes_on() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let (status, _, stderr) = host.run_refused();
+    assert_eq!(status.code(), Some(1));
+    assert!(
+        stderr.contains(&format!("another longhaul (process {}) runs with the state folder", run.pid())),
+        "{stderr}"
+    );
+    assert!(host.page_is_rewritten());
+}
+
+#[test]
+fn a_missing_program_is_named_with_the_ways_to_give_it() {
+    let Some(host) = Box::new() else { return };
+    let output = host.command().env("LONGHAUL_ENVOY", "/nonexistent/envoy").output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr.contains("Envoy was not found; looked at /nonexistent/envoy. Give --envoy or LONGHAUL_ENVOY"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_program_that_ends_at_once_ends_the_start_and_the_other_one_with_it() {
+    let Some(host) = Box::new() else { return };
+    let output = host.command().env("LONGHAUL_COREDNS", "/bin/false").output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("CoreDNS ended with status 1 before it served"), "{stderr}");
+    assert!(TcpListener::bind(host.socket(8080)).is_ok(), "Envoy still has its port");
+    assert!(listing(&host.path("state")).contains(&"rendered".to_owned()));
+}

@@ -1,0 +1,67 @@
+//! Stopping: nothing may be left, whatever way it ends.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::{Box, eventually, is_alive, signal_process};
+
+#[test]
+fn ctrl_c_ends_both_children_frees_the_ports_and_leaves_no_shared_memory() {
+    let Some(host) = Box::new() else { return };
+    let mut run = host.start();
+    let children = run.children();
+    assert_eq!(children.len(), 2);
+    let memory = host.shared_memory().unwrap();
+    run.signal(Signal::INT);
+    assert_eq!(run.wait().code(), Some(0));
+    for child in children {
+        assert!(!is_alive(child));
+    }
+    for port in [8080, 9901, 1053, 9153] {
+        assert!(TcpListener::bind(host.socket(port)).is_ok(), "{port}");
+    }
+    assert!(!memory.exists());
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_a_child_that_hangs() {
+    let Some(host) = Box::new() else { return };
+    let mut run = host.start();
+    let children = run.children();
+    signal_process(run.child_named("envoy").unwrap(), Signal::STOP);
+    let start = Instant::now();
+    run.signal(Signal::INT);
+    run.says("SIGTERM");
+    run.signal(Signal::INT);
+    assert_eq!(run.wait().code(), Some(130));
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    assert!(!children.iter().any(|child| is_alive(*child)));
+}
+
+#[test]
+fn a_child_that_hangs_is_killed_when_its_time_is_over() {
+    let Some(host) = Box::new() else { return };
+    let mut run = host.start();
+    let envoy = run.child_named("envoy").unwrap();
+    signal_process(envoy, Signal::STOP);
+    run.signal(Signal::TERM);
+    assert_eq!(run.wait().code(), Some(0));
+    assert!(!is_alive(envoy));
+    assert!(run.log().contains("did not end in time and was killed"), "{}", run.log());
+}
+
+#[test]
+fn children_do_not_outlive_a_longhaul_that_was_killed_and_the_next_one_cleans_up_after_it() {
+    let Some(host) = Box::new() else { return };
+    let mut run = host.start();
+    let children = run.children();
+    let memory = host.shared_memory().unwrap();
+    run.signal(Signal::KILL);
+    run.wait();
+    eventually("both children end", || !children.iter().any(|child| is_alive(*child)));
+    let _next = host.start();
+    assert!(!memory.exists());
+    assert!(host.page_is_rewritten());
+}

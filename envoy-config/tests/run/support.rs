@@ -1,0 +1,342 @@
+//! A box of one test's own: its address, its files, an origin, and the `longhaul run` under test.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, process, thread};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long anything may take to become true on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
+
+/// The page's own name; its object stands on `img.example.test`.
+pub(crate) const PAGE: &str = "www.example.test";
+
+/// Waits until `holds`, or fails with `what`.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "never came true: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a run needs and this checkout may not have; None after saying why the test does not run.
+struct Programs {
+    envoy: PathBuf,
+    coredns: PathBuf,
+    filter: PathBuf,
+}
+
+impl Programs {
+    fn find() -> Option<Self> {
+        Some(Self {
+            envoy: find("LONGHAUL_ENVOY", "envoy")?,
+            coredns: find("LONGHAUL_COREDNS", "coredns")?,
+            filter: find("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")?,
+        })
+    }
+}
+
+fn find(variable: &str, file: &str) -> Option<PathBuf> {
+    let named = env::var_os(variable).map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist").join(file);
+    let found = named.into_iter().chain([built]).find(|path| path.is_file());
+    if found.is_none() {
+        skip(&format!("no {file}: set {variable}, or `make build`"));
+    }
+    found
+}
+
+fn skip(reason: &str) {
+    let test = thread::current().name().unwrap_or("a test").to_owned();
+    assert!(env::var_os("LONGHAUL_REQUIRE_ALL").is_none_or(|value| value != "1"), "skipped: {reason}");
+    eprintln!("skipped: {test}: {reason}");
+    if let Some(list) = env::var_os("LONGHAUL_SKIPS") {
+        let mut list = File::options().append(true).create(true).open(list).unwrap();
+        writeln!(list, "envoy-config {test}: {reason}").unwrap();
+    }
+}
+
+/// Everything one test has.
+pub(crate) struct Box {
+    pub(crate) address: IpAddr,
+    programs: Programs,
+    folder: tempfile::TempDir,
+}
+
+impl Box {
+    /// None: something to run is not here.
+    pub(crate) fn new() -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let first = u32::from(Ipv4Addr::new(127, 112, 0, 0));
+        let own = (process::id() % 4096) * 64 + NEXT.fetch_add(1, Ordering::Relaxed) % 64;
+        let address = IpAddr::V4(Ipv4Addr::from(first + own));
+        let programs = Programs::find()?;
+        let folder = tempfile::tempdir().unwrap();
+        let made = Self { address, programs, folder };
+        made.write("domains.txt", "example.test\n");
+        made.write("longhaul.yaml", &made.config());
+        made.serve_origin();
+        Some(made)
+    }
+
+    /// The configuration of the box; tests change it by replacing text.
+    pub(crate) fn config(&self) -> String {
+        let at = self.address;
+        let cache = self.path("cache");
+        format!(
+            "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
+             proxy: {{ addresses: [{at}] }}\n\
+             listen: {{ http: {at}:8080, tls: off, dns: {at}:1053, admin: {at}:9901, metrics: {at}:9153, intercept: none }}\n\
+             upstream:\n  resolvers: [{at}:5300]\n  map: {{ {PAGE}: {at}:8081, img.example.test: {at}:8081 }}\n\
+             rewrite: {{ level: safe, target: http }}\n\
+             dns: {{ domains: [domains.txt], www: false }}\n\
+             cache: {{ dir: {}, size: 16mib }}\n",
+            cache.display()
+        )
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn socket(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.address, port)
+    }
+
+    /// Writes a file as a careful editor does, beside and renamed.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let new = self.path(&format!(".{name}.new"));
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.path(name)).unwrap();
+    }
+
+    /// The configuration with `from` replaced by `to`, put in place.
+    pub(crate) fn change(&self, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path("longhaul.yaml")).unwrap();
+        assert!(text.contains(from), "{from}");
+        self.write("longhaul.yaml", &text.replace(from, to));
+    }
+
+    /// A page with an image on another host, for as long as the test's process lives.
+    fn serve_origin(&self) {
+        let listener = TcpListener::bind(self.socket(8081)).unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                thread::spawn(move || answer(stream));
+            }
+        });
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        command
+            .arg("run")
+            .arg(self.path("longhaul.yaml"))
+            .arg("--state")
+            .arg(self.path("state"))
+            .env("LONGHAUL_ENVOY", &self.programs.envoy)
+            .env("LONGHAUL_COREDNS", &self.programs.coredns)
+            .env("LONGHAUL_URL_REWRITE", &self.programs.filter)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs to its end: for what is refused.
+    pub(crate) fn run_refused(&self) -> (ExitStatus, String, String) {
+        let output = self.command().output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status, text(&output.stdout), text(&output.stderr))
+    }
+
+    /// Envoy's shared memory, as long as there is any.
+    pub(crate) fn shared_memory(&self) -> Option<PathBuf> {
+        let base_id = fs::read_to_string(self.path("state/rendered/.envoy-base-id")).ok()?;
+        let path = PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}0", base_id.trim()));
+        path.exists().then_some(path)
+    }
+
+    /// Starts it and waits for `ready`.
+    pub(crate) fn start(&self) -> Run {
+        let log = self.path("longhaul.log");
+        let mut child = self.command().stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let run = Run { child, log, ready: line };
+        assert!(run.ready.starts_with("ready "), "{:?}\n{}", run.ready, run.log());
+        run
+    }
+
+    /// The page through the proxy; empty where there is none.
+    pub(crate) fn page(&self, port: u16) -> String {
+        let url = format!("http://{}/", self.socket(port));
+        let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(5))).build().new_agent();
+        let answer = agent.get(url).header("host", PAGE).call();
+        answer.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok()).unwrap_or_default()
+    }
+
+    /// Whether the image of the page was moved to the proxy.
+    pub(crate) fn page_is_rewritten(&self) -> bool {
+        let moved = format!("http://{}/img.example.test/plane.jpg", self.socket(8080));
+        self.page(8080).contains(&moved)
+    }
+
+    /// Whether an A query for `name` is answered with something other than a failure.
+    pub(crate) fn asks(&self, name: &str) -> Option<Vec<u8>> {
+        let socket = UdpSocket::bind((self.address, 0)).ok()?;
+        socket.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+        let mut query = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        for label in name.split('.') {
+            query.push(u8::try_from(label.len()).ok()?);
+            query.extend(label.bytes());
+        }
+        query.extend([0, 0, 1, 0, 1]);
+        socket.send_to(&query, self.socket(1053)).ok()?;
+        let mut answer = vec![0; 512];
+        let size = socket.recv(&mut answer).ok()?;
+        answer.truncate(size);
+        Some(answer)
+    }
+}
+
+impl Drop for Box {
+    /// A killed `longhaul` cleans up when it is started again, which a test does not wait for.
+    fn drop(&mut self) {
+        if let Some(path) = self.shared_memory() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn answer(mut stream: std::net::TcpStream) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    loop {
+        let mut line = String::new();
+        let mut slow = false;
+        loop {
+            line.clear();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return;
+            }
+            slow |= line.starts_with("GET /slow");
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let page = "<html><img src=\"http://img.example.test/plane.jpg\"></html>\n";
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\n\r\n",
+            page.len()
+        );
+        if stream.write_all(head.as_bytes()).is_err() {
+            return;
+        }
+        if slow {
+            thread::sleep(Duration::from_secs(3));
+        }
+        if stream.write_all(page.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// A `longhaul run` under test; told to stop, then killed, when dropped.
+pub(crate) struct Run {
+    child: Child,
+    log: PathBuf,
+    pub(crate) ready: String,
+}
+
+impl Run {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it said on stderr so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub(crate) fn says(&self, text: &str) {
+        eventually(&format!("{text:?} on stderr, which is:\n{}", self.log()), || self.log().contains(text));
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        signal_process(self.pid(), signal);
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        eventually("longhaul ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+
+    /// The process of its child `name`, the youngest where there are several.
+    pub(crate) fn child_named(&self, name: &str) -> Option<u32> {
+        children(self.pid()).into_iter().filter(|(_, command)| command == name).map(|(pid, _)| pid).max()
+    }
+
+    pub(crate) fn children(&self) -> Vec<u32> {
+        children(self.pid()).into_iter().map(|(pid, _)| pid).collect()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("longhaul said:\n{}", self.log());
+        }
+        if self.child.try_wait().unwrap().is_none() {
+            self.signal(Signal::INT);
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while self.child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+pub(crate) fn signal_process(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+pub(crate) fn is_alive(pid: u32) -> bool {
+    // A process that nobody has waited for yet is dead all the same.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+fn children(parent: u32) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let mut stat = String::new();
+        if File::open(entry.path().join("stat")).and_then(|mut file| file.read_to_string(&mut stat)).is_err() {
+            continue;
+        }
+        let Some((before, after)) = stat.rsplit_once(") ") else { continue };
+        let is_child = after.split(' ').nth(1) == Some(&parent.to_string());
+        if is_child && !after.starts_with('Z') {
+            found.push((pid, before.split_once('(').map_or("", |(_, command)| command).to_owned()));
+        }
+    }
+    found
+}
+
+/// Files of a folder, by name; empty where there is no such folder.
+pub(crate) fn listing(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
