@@ -13,7 +13,7 @@ const HOST: &str = "www.test:8081";
 struct World {
     config: Config,
     origin: Origin,
-    _dns: Dns,
+    dns: Dns,
 }
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
             Reply::ok("server: theirs\r\nx-theirs: 1\r\ncontent-type: image/png\r\ncache-control: no-store\r\n", "png")
         });
         let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
-        Self { config, origin, _dns: dns }
+        Self { config, origin, dns }
     }
 
     fn http(&self) -> SocketAddr {
@@ -110,9 +110,9 @@ fn failures_of_an_origin_are_said_in_one_line() {
     let block = world.config.block;
     let _closes = Origin::start((block.at(9), 8081), |_| Reply::Raw(Vec::new()));
     let _babbles = Origin::start((block.at(10), 8081), |_| Reply::Raw(b"SSH-2.0-babble\r\n".to_vec()));
-    world._dns.set("closes.test", &[block.at(9)]);
-    world._dns.set("babbles.test", &[block.at(10)]);
-    world._dns.set("nobody-there.test", &[block.at(11)]);
+    world.dns.set("closes.test", &[block.at(9)]);
+    world.dns.set("babbles.test", &[block.at(10)]);
+    world.dns.set("nobody-there.test", &[block.at(11)]);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     for (host, says) in [
         ("nobody-there.test:8081", "no connection to nobody-there.test:8081"),

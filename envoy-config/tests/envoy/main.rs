@@ -3,6 +3,14 @@
 //! Envoy is `LONGHAUL_ENVOY` or `target/dist/envoy`. Without it every test here is skipped and says so; with
 //! `LONGHAUL_REQUIRE_ALL=1` that is a failure. Everything runs on loopback, each test on addresses of its own.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
+
 mod support;
 
 mod cache;

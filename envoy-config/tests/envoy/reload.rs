@@ -23,9 +23,8 @@ fn listeners_touched(envoy: &Envoy) -> u64 {
 #[test]
 fn origins_ports_and_ranges_change_under_a_kept_connection() {
     let block = Block::new();
-    let mut config = Config::with(block, "[80, 8081]", "  map: { one.test: '", "");
-    config.yaml.truncate(config.yaml.len() - "  map: { one.test: '".len());
-    config.yaml += &format!("  map: {{ one.test: '{}:8082' }}\n", block.at(8));
+    let upstream = format!("  map: {{ one.test: '{}:8082' }}\n", block.at(8));
+    let mut config = Config::with(block, "[80, 8081]", &upstream, "");
     let _one = Origin::start((block.at(8), 8082), |_| Reply::ok("content-type: text/plain\r\n", "one"));
     let _two = Origin::start((block.at(9), 8082), |_| Reply::ok("content-type: text/plain\r\n", "two"));
     let _dns = Dns::start(block.at(2), &[("named.test", &[block.at(9)])]);

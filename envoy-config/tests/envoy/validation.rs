@@ -101,7 +101,7 @@ fn all_in_one(tree: &RenderedTree) -> String {
             // A static resource has no type of its own.
             match line.strip_prefix("- \"@type\": ") {
                 Some(_) => out += "  -\n",
-                None => out += &format!("  {line}\n"),
+                None => out.extend(["  ", line, "\n"]),
             }
         }
         out

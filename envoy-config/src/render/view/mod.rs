@@ -5,6 +5,7 @@ mod tls;
 mod transport;
 mod upstream;
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use serde::Serialize;
@@ -192,5 +193,10 @@ fn cdn_id(settings: &Settings) -> String {
 
 /// Twelve hex digits of a SHA-256: for names that must change with what they name.
 fn short_hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::new();
+    for byte in Sha256::digest(text.as_bytes()).iter().take(6) {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }

@@ -1,5 +1,6 @@
 //! A configuration for a test: YAML as an operator would write it, checked and rendered like one.
 
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -109,6 +110,9 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
 
 /// A filter with the hash of its bytes.
 pub(crate) fn module(path: PathBuf) -> WasmModule {
-    let digest = Sha256::digest(fs::read(&path).expect("the filter is read"));
-    WasmModule { path, sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect() }
+    let mut sha256 = String::new();
+    for byte in Sha256::digest(fs::read(&path).expect("the filter is read")) {
+        write!(sha256, "{byte:02x}").expect("a string takes it");
+    }
+    WasmModule { path, sha256 }
 }

@@ -130,7 +130,7 @@ impl Envoy {
     /// A counter or gauge by its name; 0 where there is none yet.
     pub(crate) fn stat(&self, name: &str) -> u64 {
         let all = self.admin(&format!("/stats?filter=^{}$", name.replace('.', "\\.")));
-        all.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).next().unwrap_or(0)
+        all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).unwrap_or(0)
     }
 
     fn try_admin(&self, path: &str) -> Option<String> {

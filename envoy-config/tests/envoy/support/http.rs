@@ -34,7 +34,7 @@ impl Answer {
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
     for (name, value) in headers {
-        text += &format!("{name}: {value}\r\n");
+        text.extend([name, ": ", value, "\r\n"]);
     }
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")) {
         text += "connection: close\r\n";

@@ -1,6 +1,6 @@
 //! Loopback addresses of one test's own, so that tests can run at the same time with the ports they like.
 
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,9 +26,4 @@ impl Block {
     pub(crate) fn net(self) -> String {
         format!("{}/28", self.at(0))
     }
-}
-
-/// A free port at `address`. Somebody else could take it before it is used; on an address of one's own nobody does.
-pub(crate) fn free_port(address: IpAddr) -> u16 {
-    TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr()).expect("a free port on loopback").port()
 }
