@@ -94,14 +94,15 @@ func (t ttlRule) hold(ttl uint32) uint32 { return min(max(ttl, t.min), t.max) }
 // addresses places proxies into res, the answer to the A or AAAA question q. It returns res itself when the answer is to be
 // left as it is, and never changes res or a record in it: they may belong to a cache or a zone that answers from them again.
 func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Addr) (*dns.Msg, verdict) {
-	set, left := readAddresses(q, res)
+	var room [8]netip.Addr // enough for nearly every answer, and on the stack
+	set, addrs, left := readAddresses(q, res, room[:0])
 	if left != 0 {
 		return res, left
 	}
 	if p.dnssec.leaves(req, set.signed) {
 		return res, leftDNSSEC
 	}
-	if p.staysPrivate(set.addrs, proxies) {
+	if p.staysPrivate(addrs, proxies) {
 		return res, leftPrivate
 	}
 
@@ -115,7 +116,7 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 		proxyTTL = p.ttl.split
 	}
 	out := reply(res)
-	out.Answer = make([]dns.RR, 0, len(before)+len(proxies)+min(p.maxOrigin, len(set.addrs)))
+	out.Answer = make([]dns.RR, 0, len(before)+len(proxies)+min(p.maxOrigin, len(addrs)))
 	for _, rr := range before {
 		if rr = p.withTTL(rr, ttl); rr != nil {
 			out.Answer = append(out.Answer, rr)
@@ -125,21 +126,31 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 		out.Answer = append(out.Answer, addressRecord(owner, addr, proxyTTL))
 	}
 	if !p.replace {
-		origins := 0
-		for i, rr := range set.records {
-			if origins == p.maxOrigin {
-				break
-			}
-			if contains(proxies, set.addrs[i]) || contains(set.addrs[:i], set.addrs[i]) {
-				continue
-			}
-			rr = p.withTTL(rr, ttl)
-			rr.Header().Name = owner
-			out.Answer = append(out.Answer, rr)
-			origins++
-		}
+		out.Answer = p.appendOrigins(out.Answer, set.from, addrs, proxies, owner, ttl)
 	}
 	return out, steered
+}
+
+// appendOrigins appends the origin's addresses that are kept, in their order and each once: addrs, which are in records.
+func (p *policy) appendOrigins(answer, records []dns.RR, addrs, proxies []netip.Addr, owner string, ttl uint32) []dns.RR {
+	seen, kept := 0, 0
+	for _, rr := range records {
+		if rr.Header().Rrtype == dns.TypeRRSIG {
+			continue
+		}
+		addr, before := addrs[seen], addrs[:seen]
+		seen++
+		if contains(proxies, addr) || contains(before, addr) {
+			continue
+		}
+		if kept++; kept > p.maxOrigin {
+			break
+		}
+		rr = p.withTTL(rr, ttl)
+		rr.Header().Name = owner
+		answer = append(answer, rr)
+	}
+	return answer
 }
 
 // withTTL returns a copy of rr that lives ttl seconds, or under split TTLs its own time, which is never 0 beside others. It
@@ -177,59 +188,54 @@ func (p *policy) staysPrivate(addrs, proxies []netip.Addr) bool {
 
 // addressSet is the address records an answer ends in, read but not copied.
 type addressSet struct {
-	owner   string       // of the records: the end of the CNAME chain, spelt as in the answer
-	before  []dns.RR     // what stands before the first address: the chain
-	records []dns.RR     // the addresses, in order
-	addrs   []netip.Addr // theirs, index by index
-	ttl     uint32       // lowest TTL of chain and addresses
-	signed  bool         // a signature came with them
+	owner  string   // of the records: the end of the CNAME chain, spelt as in the answer
+	before []dns.RR // what stands before the first address: the chain
+	from   []dns.RR // the first address and what follows it: addresses and signatures
+	ttl    uint32   // lowest TTL of chain and addresses
+	signed bool     // a signature came with them
 }
 
-// readAddresses finds the addresses that res gives for q, or the reason why there are none to steer.
-func readAddresses(q dns.Question, res *dns.Msg) (set addressSet, left verdict) {
+// readAddresses finds the addresses that res gives for q, in their order, or the reason why there are none to steer. They are
+// appended to room: apart from the set, so that the room may be on the caller's stack.
+func readAddresses(q dns.Question, res *dns.Msg, room []netip.Addr) (set addressSet, addrs []netip.Addr, left verdict) {
 	if left := readable(q, res); left != 0 {
-		return set, left
+		return set, nil, left
 	}
-	set.owner = q.Name
-	set.ttl = ^uint32(0)
+	addrs, set.owner, set.ttl = room, q.Name, ^uint32(0)
 	for i, rr := range res.Answer {
 		h := rr.Header()
 		switch h.Rrtype {
 		case q.Qtype:
 			if !strings.EqualFold(h.Name, set.owner) {
-				return set, leftMalformed
+				return set, nil, leftMalformed
 			}
 			addr, ok := addressOf(rr)
 			if !ok {
-				return set, leftMalformed
+				return set, nil, leftMalformed
 			}
-			if set.records == nil {
-				set.owner = h.Name
-				set.before = res.Answer[:i]
-				set.records = make([]dns.RR, 0, len(res.Answer)-i)
-				set.addrs = make([]netip.Addr, 0, len(res.Answer)-i)
+			if set.from == nil {
+				set.owner, set.before, set.from = h.Name, res.Answer[:i], res.Answer[i:]
 			}
-			set.records = append(set.records, rr)
-			set.addrs = append(set.addrs, addr)
+			addrs = append(addrs, addr)
 		case dns.TypeRRSIG:
 			set.signed = true // also over a link of the chain only: its TTL changes, and the signature would have to go
 			continue
 		case dns.TypeCNAME:
 			cname, ok := rr.(*dns.CNAME)
-			if !ok || set.records != nil || !strings.EqualFold(h.Name, set.owner) {
-				return set, leftMalformed // out of order, or not a link of the chain
+			if !ok || set.from != nil || !strings.EqualFold(h.Name, set.owner) {
+				return set, nil, leftMalformed // out of order, or not a link of the chain
 			}
 			set.owner = cname.Target
 		case dns.TypeDNAME: // explains the CNAME that follows it
 		default:
-			return set, leftMalformed
+			return set, nil, leftMalformed
 		}
 		set.ttl = min(set.ttl, h.Ttl)
 	}
-	if set.records == nil {
-		return set, leftEmpty
+	if set.from == nil {
+		return set, nil, leftEmpty
 	}
-	return set, 0
+	return set, addrs, 0
 }
 
 // readable tells why an answer must pass as it is whatever its records say, 0 if its records are to be read.

@@ -17,7 +17,6 @@ const (
 	// Below is every name under the entry's own, at any depth.
 	Below
 
-	scopeBits = 2
 	scopeMask = Self | Below
 )
 

@@ -1,35 +1,47 @@
 package names
 
 import (
+	"bytes"
 	"errors"
 	"hash/maphash"
+	"math"
 	"math/bits"
 )
 
-// Set is an immutable set of entries. It holds no pointers but those to its three arrays, so the garbage collector has
-// nothing to walk in it however many names it holds. The zero value and nil are empty sets.
+// Set is an immutable set of entries. It holds no pointers but those to its two arrays, so the garbage collector has nothing
+// to walk in it however many names it holds. The zero value and nil are empty sets.
 //
-// It is an open-addressed table with linear probing over an arena of names: a tag of one byte settles nearly every probe
-// that is not the name, and only then the name itself is compared.
+// It is a hash table whose buckets lie one behind the other in one array of bytes, without spare room: each entry is a byte
+// of hash bits and its Scope, a byte of length, and its name. What a look-up costs is memory out of the processor's cache:
+// most names that are not listed are settled by the filter of their bucket, in the smaller array, and a name that is listed
+// by that and the few names of its bucket, which share a cache line or two.
 type Set struct {
-	tags  []uint8  // per slot: 0 for a free one, else bits of the name's hash
-	slots []uint32 // per slot: where the name starts in arena, shifted left by scopeBits, and its Scope
-	arena []byte   // each name as one length byte and its text
+	buckets []bucket // and one more, for the end of the last
+	entries []byte
 	// depths has bit n set when some entry has n labels (the last bit: that many or more). A query's "com" needs no probe
 	// when nobody listed a name of one label.
 	depths uint64
 	length int
 }
 
+type bucket struct {
+	start  uint32 // in entries; it ends where the next one starts
+	filter uint32 // for each name in it, the bit that its hash chooses
+}
+
 const (
-	maxArenaBytes = 1<<(32-scopeBits) - 1
-	deepest       = 63 // the last bit of Set.depths
+	// More names to a bucket make the table smaller and look-ups longer. With four, one in nine names that are not listed
+	// passes the filter.
+	meanBucket  = 4
+	bucketBytes = 8
+	deepest     = 63 // the last bit of Set.depths
+	headBytes   = 2  // of an entry, before its name
 )
 
 // seed keys the hash for the life of the process, so that nobody can prepare a list whose names all collide.
 var seed = maphash.MakeSeed()
 
-var errTooLarge = errors.New("more than 1 GiB of names")
+var errTooLarge = errors.New("more than 4 GiB of names")
 
 // Len is the number of different names in the set.
 func (s *Set) Len() int {
@@ -44,7 +56,7 @@ func (s *Set) Bytes() int {
 	if s == nil {
 		return 0
 	}
-	return cap(s.tags) + 4*cap(s.slots) + cap(s.arena)
+	return bucketBytes*cap(s.buckets) + cap(s.entries)
 }
 
 // Has reports whether any entry speaks of the name.
@@ -69,52 +81,42 @@ func (s *Set) Has(k *Key) bool {
 
 // find returns the scope listed for exactly this name, 0 if it is not listed.
 func (s *Set) find(name []byte) Scope {
-	for slot, tag := s.probe(name); s.tags[slot] != 0; slot = s.next(slot) {
-		if s.tags[slot] != tag {
-			continue
+	at, filter, tag := home(name, len(s.buckets)-1)
+	if s.buckets[at].filter&filter == 0 {
+		return 0
+	}
+	rest := s.entries[s.buckets[at].start:s.buckets[at+1].start]
+	for len(rest) > 0 {
+		end := headBytes + int(rest[1])
+		if Scope(rest[0])&^scopeMask == tag && string(rest[headBytes:end]) == string(name) {
+			return Scope(rest[0]) & scopeMask
 		}
-		if value := s.slots[slot]; string(s.name(value)) == string(name) {
-			return Scope(value) & scopeMask
-		}
+		rest = rest[end:]
 	}
 	return 0
 }
 
-// probe returns the slot where the search for name starts and the tag it leaves there.
-func (s *Set) probe(name []byte) (slot int, tag uint8) {
+// home returns where a name's bucket is among so many, its bit in the bucket's filter, and the hash bits that share a byte
+// with its scope.
+func home(name []byte, buckets int) (at int, filter uint32, tag Scope) {
 	h := maphash.Bytes(seed, name)
-	high, _ := bits.Mul64(h, uint64(len(s.tags))) // scales the hash to any table size, without a division
-	return int(high), max(uint8(h), 1)
-}
-
-func (s *Set) next(slot int) int {
-	if slot++; slot < len(s.tags) {
-		return slot
-	}
-	return 0
-}
-
-func (s *Set) name(value uint32) []byte {
-	start := value >> scopeBits
-	length := uint32(s.arena[start])
-	return s.arena[start+1 : start+1+length]
+	high, _ := bits.Mul64(h, uint64(buckets)) // scales the hash to any number, without a division
+	return int(high), 1 << (h >> 8 & 31), Scope(h) &^ scopeMask
 }
 
 // Builder collects entries for a Set.
 type Builder struct {
-	arena  []byte // as Set.arena
-	scopes []Scope
+	entries []byte // as Set.entries, in the order they came in, without hash bits
+	length  int
 }
 
 // NewBuilder returns a builder with room for about textBytes bytes of names.
 func NewBuilder(textBytes int) *Builder {
-	return &Builder{arena: make([]byte, 0, textBytes)}
+	return &Builder{entries: make([]byte, 0, textBytes)}
 }
 
 // Add adds one entry as written (see the README's list of forms).
-func (b *Builder) Add(entry string) error {
-	return b.addEntry([]byte(entry))
-}
+func (b *Builder) Add(entry string) error { return b.addEntry([]byte(entry)) }
 
 func (b *Builder) addEntry(text []byte) error {
 	return b.add(func(dst []byte) ([]byte, Scope, error) { return appendEntry(dst, text) })
@@ -128,65 +130,90 @@ func (b *Builder) addName(text []byte, scope Scope) error {
 }
 
 func (b *Builder) add(appendTo func([]byte) ([]byte, Scope, error)) error {
-	start := len(b.arena)
-	if start > maxArenaBytes-maxNameBytes-1 {
+	start := len(b.entries)
+	if start > math.MaxUint32-headBytes-maxNameBytes {
 		return errTooLarge
 	}
-	arena, scope, err := appendTo(append(b.arena, 0))
+	entries, scope, err := appendTo(append(b.entries, 0, 0))
 	if err != nil {
-		b.arena = arena[:start]
+		b.entries = entries[:start]
 		return err
 	}
-	arena[start] = uint8(len(arena) - start - 1)
-	b.arena, b.scopes = arena, append(b.scopes, scope)
+	entries[start], entries[start+1] = byte(scope), byte(len(entries)-start-headBytes)
+	b.entries = entries
+	b.length++
 	return nil
 }
 
 // Len is the number of entries added so far, repeated ones counted each time.
-func (b *Builder) Len() int { return len(b.scopes) }
+func (b *Builder) Len() int { return b.length }
 
-// Set makes the set. The builder must not be used any more: the set takes over its memory.
+// Set makes the set of what was added.
 func (b *Builder) Set() *Set {
-	entries := len(b.scopes)
-	// Two thirds full: a miss costs about five adjacent tags, and there is always a free slot to end a search.
-	size := entries + entries/2 + 1
-	s := &Set{tags: make([]uint8, size), slots: make([]uint32, size), arena: b.arena}
-	// Names move towards the front of the arena as repeated ones fall out. The write position never passes the read
-	// position, so one array serves both.
-	read, write := 0, 0
-	for _, scope := range b.scopes {
-		length := int(b.arena[read])
-		name := b.arena[read+1 : read+1+length]
-		slot, tag := s.probe(name)
-		for ; s.tags[slot] != 0; slot = s.next(slot) {
-			if s.tags[slot] == tag && string(s.name(s.slots[slot])) == string(name) {
-				s.slots[slot] |= uint32(scope)
-				break
-			}
-		}
-		if s.tags[slot] == 0 {
-			s.tags[slot] = tag
-			s.slots[slot] = uint32(write)<<scopeBits | uint32(scope)
-			s.depths |= 1 << min(labelsIn(name), deepest)
-			s.length++
-			write += copy(b.arena[write:], b.arena[read:read+1+length])
-		}
-		read += 1 + length
+	count := b.length/meanBucket + 1
+	s := &Set{buckets: make([]bucket, count+1), entries: make([]byte, len(b.entries))}
+	// How many bytes each bucket takes, then where each ends when they lie one behind the other.
+	for rest := b.entries; len(rest) > 0; {
+		end := headBytes + int(rest[1])
+		at, filter, _ := home(rest[headBytes:end], count)
+		s.buckets[at].start += uint32(end)
+		s.buckets[at].filter |= filter
+		s.depths |= 1 << min(labelsIn(rest[headBytes:end]), deepest)
+		rest = rest[end:]
 	}
-	s.arena = s.arena[:write]
-	if spare := cap(s.arena) - write; spare > write/16 {
-		s.arena = append(make([]byte, 0, write), s.arena...)
+	ends := uint32(0)
+	for i := range s.buckets {
+		ends += s.buckets[i].start
+		s.buckets[i].start = ends
 	}
-	b.arena, b.scopes = nil, nil
+	// Filled from their ends, they start where they should when all entries are in place.
+	for rest := b.entries; len(rest) > 0; {
+		end := headBytes + int(rest[1])
+		at, _, tag := home(rest[headBytes:end], count)
+		s.buckets[at].start -= uint32(end)
+		entry := s.entries[s.buckets[at].start:]
+		copy(entry, rest[:end])
+		entry[0] |= byte(tag)
+		rest = rest[end:]
+	}
+	s.merge()
 	return s
 }
 
-func labelsIn(name []byte) int {
-	labels := 1
-	for _, c := range name {
-		if c == '.' {
-			labels++
+// merge makes one entry of those with the same name, which are in the same bucket, and counts what is left.
+func (s *Set) merge() {
+	write := uint32(0)
+	for i := range len(s.buckets) - 1 {
+		rest := s.entries[s.buckets[i].start:s.buckets[i+1].start]
+		start := write
+		for len(rest) > 0 {
+			end := headBytes + int(rest[1])
+			if same := sameName(s.entries[start:write], rest[1:end]); same != nil {
+				same[0] |= rest[0]
+			} else {
+				write += uint32(copy(s.entries[write:], rest[:end]))
+				s.length++
+			}
+			rest = rest[end:]
 		}
+		s.buckets[i].start = start
 	}
-	return labels
+	s.buckets[len(s.buckets)-1].start = write
+	if int(write) < len(s.entries) {
+		s.entries = bytes.Clone(s.entries[:write])
+	}
 }
+
+// sameName returns the entry among entries with the length and name of sized.
+func sameName(entries, sized []byte) []byte {
+	for len(entries) > 0 {
+		end := headBytes + int(entries[1])
+		if bytes.Equal(entries[1:end], sized) {
+			return entries
+		}
+		entries = entries[end:]
+	}
+	return nil
+}
+
+func labelsIn(name []byte) int { return bytes.Count(name, []byte(".")) + 1 }
