@@ -17,6 +17,7 @@ VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
 WASM_DIR := target/wasm32-wasip1/release
 GO_MODULES := coredns-plugin integration/origins
+FUZZ = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
 
 export LONGHAUL_DIST := $(abspath $(DIST))
 export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
@@ -109,10 +110,12 @@ test-go: test-start
 
 .PHONY: test-fuzz
 test-fuzz: test-start
+	$(FUZZ) --seconds 10
 
 .PHONY: test-e2e
 test-e2e: build $(VENV_TEST)/.ready test-start
-	$(VENV_TEST)/bin/python -m pytest integration
+	$(VENV_TEST)/bin/python -m pytest filters/url-rewrite/wasm/tests -ra
+	cd integration && ../$(VENV_TEST)/bin/python -m pytest
 
 # ------------------------------------------------------------------------------------------------ measure and harden
 
@@ -122,6 +125,9 @@ bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one o
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for TIME seconds
+	$(FUZZ) --seconds $(TIME)
+	cd coredns-plugin && for target in $$(go list ./... | xargs go test -list '^Fuzz' | awk '/^Fuzz/ {names = names " " $$1} /^ok/ {n = split(names, all, " "); for (i = 1; i <= n; i++) print $$2 ":" all[i]; names = ""}'); do \
+	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(TIME)s || exit 1; done
 
 .PHONY: clean
 clean: ## remove everything that was built or fetched
