@@ -203,6 +203,23 @@ def test_pages_leave_compressed_as_the_client_can_take_them(bed: Bed) -> None:
     assert bed.curl.get(DEMO).header("content-encoding") is None
 
 
+@pytest.mark.parametrize("name", ["x.js", "x.css", "x.svg", "x.json"])
+@pytest.mark.parametrize("coding", ["gzip", "br"])
+def test_text_of_every_kind_leaves_compressed_when_first_asked_for_and_from_the_cache(
+    bed: Bed, name: str, coding: str
+) -> None:
+    url = f"https://{PROXY_NAME}/{OBJECTS}/{fresh()}-{name}"
+    for _ in range(2):
+        answer = bed.curl.get(url, "-H", f"Accept-Encoding: {coding}")
+        assert answer.header("content-encoding") == coding
+        assert len(answer.body) < len(bed.curl.get(url).body) / 2
+
+
+def test_pictures_are_not_compressed_again(bed: Bed) -> None:
+    answer = bed.curl.get(f"https://{PROXY_NAME}/{OBJECTS}/photo.jpg", "-H", "Accept-Encoding: gzip, br")
+    assert answer.header("content-encoding") is None
+
+
 @pytest.mark.parametrize("coding", ["gzip", "br"])
 def test_a_compressed_page_is_opened_before_it_is_rewritten(bed: Bed, coding: str) -> None:
     url = made_to_order(host=OBJECTS, encode=coding)
