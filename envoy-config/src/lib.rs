@@ -7,5 +7,6 @@
 pub mod cli;
 pub mod config;
 pub mod derive;
+pub mod explain;
 pub mod render;
 pub mod run;

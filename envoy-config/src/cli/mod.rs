@@ -7,6 +7,7 @@
 //! | 2 | the configuration or the command line was refused; nothing was started or changed |
 
 mod check;
+mod explain;
 mod render;
 mod run;
 mod table;
@@ -47,6 +48,8 @@ enum Command {
     Render(render::Arguments),
     /// Render FILE, start Envoy and CoreDNS, and apply changes until stopped
     Run(run::Arguments),
+    /// Say per URL of a page what would happen to it, and why
+    Explain(explain::Arguments),
     /// Becomes a child of `run`
     #[command(name = BOUND_COMMAND, hide = true)]
     Bound(run::BoundArguments),
@@ -61,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::command(&arguments),
         Command::Render(arguments) => render::command(&arguments),
         Command::Run(arguments) => run::command(&arguments),
+        Command::Explain(arguments) => explain::command(&arguments),
         Command::Bound(arguments) => run::bound_command(&arguments),
     };
     ExitCode::from(outcome.err().unwrap_or(DONE))

@@ -1,0 +1,119 @@
+//! `longhaul explain FILE --url URL [PAGE]`: the fate of every URL of a page.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use super::table::table;
+use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
+use crate::derive::{HostFacts, derive};
+use crate::explain::{Explanation, PageFate, Question, UrlFate, explain};
+
+const DEFAULT_WIDTH: usize = 140;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigFile,
+    /// The page's own URL
+    #[arg(long, value_name = "URL")]
+    url: String,
+    /// The page as its origin sends it, decompressed; - or nothing: standard input
+    #[arg(value_name = "PAGE")]
+    page: Option<PathBuf>,
+    /// A response header of the page, such as 'Content-Security-Policy: img-src *'; may be given several times
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// The response's status
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(100..600))]
+    status: u16,
+    /// JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    let loaded = load_or_refuse(&arguments.config.file)?;
+    let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
+    let page = match read_page(arguments.page.as_deref()) {
+        Ok(page) => page,
+        Err(error) => return fail(&error),
+    };
+    let headers = with_content_type(arguments);
+    let question = Question { url: &arguments.url, headers: &headers, status: arguments.status, page: &page };
+    let explanation = match explain(&loaded.settings, &derived, &question) {
+        Ok(explanation) => explanation,
+        Err(error) => return fail(&error.to_string()),
+    };
+    if arguments.json {
+        return match serde_json::to_string_pretty(&explanation) {
+            Ok(json) => print(&format!("{json}\n")),
+            Err(error) => fail(&format!("internal fault: {error}")),
+        };
+    }
+    print(&describe(&explanation))
+}
+
+fn read_page(path: Option<&Path>) -> Result<Vec<u8>, String> {
+    if let Some(path) = path.filter(|path| path.as_os_str() != "-") {
+        return fs::read(path).map_err(|error| format!("cannot read the page {}: {error}", path.display()));
+    }
+    let mut page = Vec::new();
+    io::stdin().read_to_end(&mut page).map_err(|error| format!("cannot read the page from standard input: {error}"))?;
+    Ok(page)
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("expected `NAME: VALUE`")?;
+    Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+}
+
+/// A page without a Content-Type is taken for what its name says, as a server would.
+fn with_content_type(arguments: &Arguments) -> Vec<(String, String)> {
+    let mut headers = arguments.header.clone();
+    if !headers.iter().any(|(name, _)| name == "content-type") {
+        let path = arguments.page.as_deref().unwrap_or(Path::new(&arguments.url));
+        let sheet = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("css"));
+        headers.push(("content-type".to_owned(), if sheet { "text/css" } else { "text/html" }.to_owned()));
+    }
+    headers
+}
+
+fn describe(explanation: &Explanation) -> String {
+    let url = &explanation.url;
+    let mut lines = vec![match &explanation.page {
+        PageFate::Rewritten => format!("{url}: read and rewritten"),
+        PageFate::Untouched { reason, explanation } => format!("{url}: passes untouched ({reason}): {explanation}"),
+    }];
+    lines.extend(explanation.headers.iter().map(|change| match &change.value {
+        Some(value) => format!("  header {}: {value}", change.name),
+        None => format!("  header {} is removed", change.name),
+    }));
+    if !explanation.urls.is_empty() {
+        let rows: Vec<Vec<String>> = explanation.urls.iter().map(row).collect();
+        let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(DEFAULT_WIDTH);
+        lines.push(String::new());
+        lines.push(table(&["line", "where", "fate", "URL, and what becomes of it"], &rows, width));
+    }
+    if explanation.page == PageFate::Rewritten {
+        let moved = format!("{} moved", explanation.moved);
+        let left = explanation.left.iter().map(|count| format!(", {} left ({})", count.urls, count.reason));
+        lines.push(std::iter::once(moved).chain(left).collect());
+    }
+    if let Some(why) = &explanation.stopped {
+        lines.push(format!("rewriting would stop before the end: {why}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn row(url: &UrlFate) -> Vec<String> {
+    let place =
+        if url.attribute == "#text" { url.element.to_owned() } else { format!("{} {}", url.element, url.attribute) };
+    let shown = if url.url.is_empty() { "(not read)" } else { &url.url };
+    let (fate, what) = match (&url.to, url.reason) {
+        (Some(to), None) => ("moved", format!("{shown} -> {to}")),
+        (Some(to), Some(_)) => ("pinned", format!("{shown} -> {to} {}", url.explanation.unwrap_or_default())),
+        (None, reason) => (reason.unwrap_or("left"), format!("{shown} {}", url.explanation.unwrap_or_default())),
+    };
+    vec![format!("{}:{}", url.line, url.column), place, fate.to_owned(), what]
+}

@@ -1,0 +1,355 @@
+//! What would become of a page: the filter's own decisions, made here instead of in Envoy.
+//!
+//! Nothing is decided in this file. It asks the same crates with the same configuration as the filter has, request and
+//! response headers included, so that an explanation cannot differ from what happens.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use serde::Serialize;
+use url::Url;
+use url_mapping::{Outcome, Reason};
+use url_rewriting::headers::{Edit, Fields, request, response};
+use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
+
+use crate::config::{Host, Settings};
+use crate::derive::Derived;
+use crate::render::filter_config;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Question<'a> {
+    /// The page's own URL.
+    pub url: &'a str,
+    /// The origin's response headers, names in lower case; a Content-Type is among them.
+    pub headers: &'a [(String, String)],
+    /// The origin's status.
+    pub status: u16,
+    /// The page, decompressed.
+    pub page: &'a [u8],
+}
+
+/// What would happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The page's URL, as it was understood.
+    pub url: String,
+    /// What becomes of the page as a whole.
+    pub page: PageFate,
+    /// Response headers that change.
+    pub headers: Vec<HeaderChange>,
+    /// Every URL that was found, in the order of the page.
+    pub urls: Vec<UrlFate>,
+    /// How many move.
+    pub moved: u64,
+    /// How many stay, by reason.
+    pub left: Vec<Count>,
+    /// Why rewriting would stop before the end, if it would.
+    pub stopped: Option<String>,
+}
+
+/// What becomes of the page as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "fate", rename_all = "snake_case")]
+pub enum PageFate {
+    /// It is read, and what is listed happens.
+    Rewritten,
+    /// It passes as it is.
+    Untouched {
+        /// Why.
+        reason: &'static str,
+        /// In a sentence.
+        explanation: String,
+    },
+}
+
+/// What becomes of a response header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeaderChange {
+    /// Its name.
+    pub name: String,
+    /// Its new value; None: it is removed.
+    pub value: Option<String>,
+}
+
+/// What becomes of a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UrlFate {
+    /// Line of the page, from 1.
+    pub line: usize,
+    /// Column in that line, in bytes, from 1.
+    pub column: usize,
+    /// Where it stands: the element.
+    pub element: &'static str,
+    /// And its attribute, `#text` for its text.
+    pub attribute: &'static str,
+    /// What it says; empty where it was not read.
+    pub url: String,
+    /// What it becomes; None: it stays.
+    pub to: Option<String>,
+    /// Why it does not move; None: it moves.
+    pub reason: Option<&'static str>,
+    /// The reason in a sentence.
+    pub explanation: Option<&'static str>,
+}
+
+/// How many URLs stay for a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Count {
+    /// The reason.
+    pub reason: &'static str,
+    /// How many.
+    pub urls: u64,
+}
+
+/// Why nothing can be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// Not an http or https URL.
+    #[error("`{0}` is no page's URL; expected one such as http://www.example.org/")]
+    Url(String),
+    /// The proxy would answer this request itself.
+    #[error("the proxy answers this request itself: {0}")]
+    NotForwarded(String),
+    /// The checked settings make no valid filter configuration: a fault of this program.
+    #[error("internal fault: {0}")]
+    Plan(#[from] PlanError),
+}
+
+/// Asks the filter's crates about one page.
+pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) -> Result<Explanation, ExplainError> {
+    let bad_url = || ExplainError::Url(question.url.to_owned());
+    let url = Url::parse(question.url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = url.ok_or_else(bad_url)?;
+    if let Some(untouched) = passed_through(settings, &url) {
+        return Ok(Explanation { page: untouched, ..Explanation::of_nothing(&url) });
+    }
+    let plan = Plan::new(&filter_config(settings, derived))?;
+    let visit = visit(&plan, &url)?;
+    let status = question.status.to_string();
+    let fields: Fields<'_> = [(":status".as_bytes(), status.as_bytes())]
+        .into_iter()
+        .chain(question.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+        .collect();
+    match response::decide(&plan, &visit, &fields) {
+        response::Decision::Rewrite { edits, body } => Ok(rewritten(&url, plan, *body, &edits, question.page)),
+        response::Decision::Pass { edits } => {
+            let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
+            let reason = why.map_or("not_rewritten", |why| why.as_str());
+            let page = PageFate::Untouched { reason, explanation: why_untouched(reason, derived) };
+            Ok(Explanation {
+                page,
+                headers: edits.iter().map(HeaderChange::of).collect(),
+                ..Explanation::of_nothing(&url)
+            })
+        }
+        response::Decision::Reply(reply) => Err(ExplainError::NotForwarded(reply.body)),
+    }
+}
+
+/// TLS that does not end here is never read, whatever the page says.
+fn passed_through(settings: &Settings, url: &Url) -> Option<PageFate> {
+    let host = url.host_str().and_then(|host| Host::parse(host).ok())?;
+    let terminated = settings.terminate.iter().any(|entry| entry.names.contains(&host));
+    (url.scheme() == "https" && !terminated).then(|| PageFate::Untouched {
+        reason: "passed_through",
+        explanation: format!(
+            "{host} is not under tls.terminate, so its TLS is passed on by name and nothing of the page is read"
+        ),
+    })
+}
+
+/// What the filter knows of the request, from a browser that navigates to the page.
+fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
+    let host = url.host_str().unwrap_or_default();
+    let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+    let fields = [
+        (":method", "GET"),
+        (":scheme", url.scheme()),
+        (":authority", authority.as_str()),
+        (":path", path.as_str()),
+        ("sec-fetch-dest", "document"),
+        ("sec-fetch-mode", "navigate"),
+    ];
+    let fields: Fields<'_> = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+    match request::decide(plan, &fields) {
+        request::Decision::Forward { visit, .. } => Ok(visit),
+        request::Decision::Reply(reply) => {
+            let body = if reply.body.is_empty() { format!("status {}", reply.status) } else { reply.body };
+            Err(ExplainError::NotForwarded(body))
+        }
+    }
+}
+
+fn rewritten(url: &Url, plan: Rc<Plan>, body: url_rewriting::Body, edits: &[Edit], page: &[u8]) -> Explanation {
+    let found: Rc<RefCell<Vec<UrlFate>>> = Rc::default();
+    let places = Places::of(page);
+    let observer = {
+        let found = Rc::clone(&found);
+        move |event: &UrlEvent<'_>| found.borrow_mut().push(UrlFate::of(event, &places))
+    };
+    let mut rewriter = Rewriter::new(plan, body, Some(Box::new(observer)));
+    let mut out = Vec::new();
+    rewriter.write(page, &mut out);
+    rewriter.finish(&mut out);
+    let tally = rewriter.tally();
+    let stopped = rewriter.bail_out().map(|why| why.to_string());
+    Explanation {
+        page: PageFate::Rewritten,
+        headers: edits.iter().map(HeaderChange::of).collect(),
+        urls: found.take(),
+        moved: tally.moved,
+        left: tally.left().map(|(reason, urls)| Count { reason: reason.as_str(), urls }).collect(),
+        stopped,
+        ..Explanation::of_nothing(url)
+    }
+}
+
+fn why_untouched(reason: &str, derived: &Derived) -> String {
+    match reason {
+        "moves_nothing" => format!("nothing is moved: {}", derived.target.reason),
+        "excluded" => "its host is under rewrite.exclude".to_owned(),
+        "type" => "its Content-Type is neither text/html nor text/css".to_owned(),
+        "status" => "a response of this status has no page to rewrite".to_owned(),
+        "encoded" => "it is compressed in a way the proxy does not undo".to_owned(),
+        "no_transform" => "its origin forbids changes: Cache-Control: no-transform".to_owned(),
+        "attachment" => "it is to be saved, not shown".to_owned(),
+        "charset" => "its encoding is not an extension of ASCII".to_owned(),
+        "trailers" => "it announces trailers".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
+impl Explanation {
+    fn of_nothing(url: &Url) -> Self {
+        Self {
+            url: url.to_string(),
+            page: PageFate::Rewritten,
+            headers: Vec::new(),
+            urls: Vec::new(),
+            moved: 0,
+            left: Vec::new(),
+            stopped: None,
+        }
+    }
+}
+
+impl HeaderChange {
+    fn of(edit: &Edit) -> Self {
+        let value = match edit {
+            Edit::Set(_, value) | Edit::Add(_, value) => Some(String::from_utf8_lossy(value).into_owned()),
+            Edit::Remove(_) => None,
+        };
+        Self { name: edit.name().to_owned(), value }
+    }
+}
+
+impl UrlFate {
+    fn of(event: &UrlEvent<'_>, places: &Places) -> Self {
+        let (to, reason): (Option<String>, Option<Reason>) = match event.outcome {
+            Outcome::Moved(url) => (Some(url.clone()), None),
+            Outcome::Pinned(url, reason) => (Some(url.clone()), Some(*reason)),
+            Outcome::Left(reason) => (None, Some(*reason)),
+        };
+        let (line, column) = places.line_and_column(event.offset);
+        Self {
+            line,
+            column,
+            element: event.place.element,
+            attribute: event.place.attribute,
+            url: event.url.to_owned(),
+            to,
+            reason: reason.map(Reason::as_str),
+            explanation: reason.map(Reason::explanation),
+        }
+    }
+}
+
+/// Where lines of a page begin.
+struct Places(Vec<usize>);
+
+impl Places {
+    fn of(page: &[u8]) -> Self {
+        let after_breaks = page.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        Self(std::iter::once(0).chain(after_breaks).collect())
+    }
+
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let line = self.0.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|index| self.0.get(index)).copied().unwrap_or_default();
+        (line, offset - start + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load_text;
+    use crate::derive::{HostFacts, derive};
+
+    const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
+                          proxy: { addresses: [198.51.100.12] }\n\
+                          upstream: { resolvers: [192.0.2.53] }\n";
+
+    fn asked(more: &str, url: &str, headers: &[(&str, &str)], page: &str) -> Result<Explanation, ExplainError> {
+        let loaded = load_text("test.yaml".as_ref(), format!("{CONFIG}{more}")).unwrap();
+        let derived = derive(&loaded.settings, &HostFacts::unknown());
+        let headers: Vec<(String, String)> = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        explain(&loaded.settings, &derived, &Question { url, headers: &headers, status: 200, page: page.as_bytes() })
+    }
+
+    const HTML: (&str, &str) = ("content-type", "text/html");
+    const HTTP: &str = "rewrite: { target: http }\n";
+
+    #[test]
+    fn every_url_is_listed_with_its_place_its_fate_and_the_reason() {
+        let page = "<p>\n <img src=\"http://img.example.net/a.png\">\n<img src=/b.png><a href=http://c.example/>";
+        let told = asked(HTTP, "http://www.example.org/", &[HTML], page).unwrap();
+        assert_eq!(told.page, PageFate::Rewritten);
+        let rows: Vec<_> = told.urls.iter().map(|u| (u.line, u.column, u.to.as_deref(), u.reason)).collect();
+        let moved = Some("http://198.51.100.12/img.example.net/a.png");
+        assert_eq!(rows, [(2, 12, moved, None), (3, 10, None, Some("same_host"))]);
+        assert_eq!((told.moved, told.left.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_policy_in_the_headers_is_respected_as_in_the_filter() {
+        let csp = ("content-security-policy", "img-src 'self'");
+        let told =
+            asked(HTTP, "http://www.example.org/", &[HTML, csp], "<img src=http://img.example.net/a.png>").unwrap();
+        assert_eq!((told.moved, told.urls[0].reason), (0, Some("csp")));
+    }
+
+    #[test]
+    fn a_page_that_is_not_read_says_why() {
+        let fate = |more: &str, url: &str, headers: &[(&str, &str)]| match asked(
+            more,
+            url,
+            headers,
+            "<img src=//a.example/b>",
+        )
+        .unwrap()
+        .page
+        {
+            PageFate::Untouched { reason, .. } => reason,
+            PageFate::Rewritten => "rewritten",
+        };
+        assert_eq!(fate(HTTP, "http://www.example.org/", &[HTML]), "rewritten");
+        assert_eq!(fate("", "http://www.example.org/", &[HTML]), "moves_nothing");
+        assert_eq!(fate(HTTP, "https://www.example.org/", &[HTML]), "passed_through");
+        assert_eq!(fate(HTTP, "http://www.example.org/", &[("content-type", "image/png")]), "type");
+        assert_eq!(fate(HTTP, "http://www.example.org/", &[HTML, ("cache-control", "no-transform")]), "no_transform");
+        assert_eq!(
+            fate("rewrite: { target: http, exclude: [example.org] }\n", "http://www.example.org/", &[HTML]),
+            "excluded"
+        );
+    }
+
+    #[test]
+    fn what_is_no_page_of_somebody_else_is_not_explained() {
+        for url in ["ftp://example.org/", "www.example.org", "http://198.51.100.12/", "http://www.example.org:8080/"] {
+            assert!(asked(HTTP, url, &[HTML], "").is_err(), "{url}");
+        }
+    }
+}
