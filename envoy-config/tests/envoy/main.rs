@@ -18,6 +18,7 @@ mod coding;
 mod filter;
 mod guard;
 mod headers;
+mod intercept;
 mod reload;
 mod tls;
 mod validation;

@@ -5,6 +5,7 @@ pub(crate) mod dns;
 pub(crate) mod envoy;
 pub(crate) mod http;
 pub(crate) mod loopback;
+pub(crate) mod namespace;
 pub(crate) mod origin;
 pub(crate) mod tls;
 

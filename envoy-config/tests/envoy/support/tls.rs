@@ -80,13 +80,17 @@ pub(crate) type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects to `to` asking for `name` (a server name, or an address: then none is sent), and finishes the handshake.
 pub(crate) fn connect(to: SocketAddr, name: &str, trust: &Authority, alpn: &[&str]) -> io::Result<Tls> {
+    connect_on(TcpStream::connect(to)?, name, trust, alpn)
+}
+
+/// As [`connect`], on a connection that stands.
+pub(crate) fn connect_on(stream: TcpStream, name: &str, trust: &Authority, alpn: &[&str]) -> io::Result<Tls> {
     let mut roots = RootCertStore::empty();
     roots.add(trust.root()).map_err(io::Error::other)?;
     let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = alpn.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
     let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
     let connection = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-    let stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut tls = StreamOwned::new(connection, stream);
     while tls.conn.is_handshaking() {

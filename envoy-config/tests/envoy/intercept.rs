@@ -1,0 +1,177 @@
+//! Connections that were meant for somebody else and redirected here by a packet rule, as on a gateway.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::support::config::Config;
+use crate::support::dns::Dns;
+use crate::support::envoy::{Envoy, PATIENCE};
+use crate::support::http::{exchange, request};
+use crate::support::loopback::Block;
+use crate::support::namespace::{connect_from, inside, run};
+use crate::support::origin::{Origin, Reply};
+use crate::support::tls::{Authority, connect_on, drain};
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 50));
+const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 12));
+const ORIGIN: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 5));
+const INSIDE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 1, 1));
+const ADDRESSES: &[&str] =
+    &["198.51.100.50/32", "198.51.100.12/32", "203.0.113.5/32", "203.0.113.77/32", "10.1.1.1/32"];
+
+/// What the client sends to port 80 and 443 of others ends at the box. (One namespace is client, gateway and Internet:
+/// the rule knows the client by its address.)
+fn redirect() {
+    run("nft", &["add", "table", "ip", "test"]);
+    run("nft", &["add", "chain", "ip", "test", "out", "{ type nat hook output priority -100; }"]);
+    for port in ["80", "443"] {
+        run(
+            "nft",
+            &[
+                "add",
+                "rule",
+                "ip",
+                "test",
+                "out",
+                "ip",
+                "saddr",
+                "198.51.100.50",
+                "ip",
+                "daddr",
+                "!=",
+                "198.51.100.12",
+                "tcp",
+                "dport",
+                port,
+                "dnat",
+                "to",
+                &format!("198.51.100.12:{port}"),
+            ],
+        );
+    }
+}
+
+fn config(trust: &Authority) -> Config {
+    let mut config = Config::with(
+        Block::new(),
+        "[80, 443]",
+        "",
+        "tls: { terminate: [ { names: [pep.test], cert: pep.pem, key: pep.key } ] }\n",
+    );
+    let own = config.proxy();
+    config.edit("intercept: none", "intercept: redirect");
+    config.edit(&format!("addresses: [{own}]"), &format!("secure_names: [pep.test], addresses: [{PROXY}]"));
+    let listen = format!("http: '{PROXY}:80', tls: '{PROXY}:443'");
+    config.edit(&format!("http: '{own}:8080', tls: '{own}:8443'"), &listen);
+    config.edit(&format!("allow_private: [{}]", config.block.net()), "allow_private: []");
+    trust.issue(&["pep.test"]).write(config.folder.path(), "pep");
+    config.trusted_ca = trust.write(&config.path("ca.pem"));
+    config
+}
+
+/// A server of some protocol in which the client speaks first: answers what it is sent, and counts who came.
+fn echo(at: SocketAddr) -> Arc<AtomicUsize> {
+    let listener = TcpListener::bind(at).unwrap();
+    let came = Arc::new(AtomicUsize::new(0));
+    thread::spawn({
+        let came = came.clone();
+        move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                came.fetch_add(1, Ordering::Relaxed);
+                thread::spawn(move || {
+                    let mut bytes = [0; 64];
+                    while let Ok(size @ 1..) = stream.read(&mut bytes) {
+                        let _ = stream.write_all(&bytes[..size]);
+                    }
+                });
+            }
+        }
+    });
+    came
+}
+
+fn client(to: SocketAddr) -> TcpStream {
+    let stream = connect_from(CLIENT, to).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+#[test]
+fn redirected_requests_are_served_by_name_and_other_protocols_go_where_they_were_meant_to_go() {
+    inside(ADDRESSES, || {
+        redirect();
+        let trust = Authority::new();
+        let config = config(&trust);
+        let origin =
+            Origin::start(SocketAddr::new(ORIGIN, 80), |_| Reply::ok("content-type: text/plain\r\n", "origin"));
+        let _dns = Dns::start(config.block.at(2), &[("www.test", &[ORIGIN])]);
+        let Some(envoy) = Envoy::start(&config) else { return };
+
+        // By name, whatever address the client dialled.
+        for dialled in [ORIGIN, IpAddr::from([203, 0, 113, 77])] {
+            let answer =
+                exchange(client(SocketAddr::new(dialled, 80)), &request("GET", "/", &[("host", "www.test")])).unwrap();
+            assert_eq!(answer.text(), "origin", "{dialled}");
+        }
+        assert!(origin.last().header("cdn-loop").is_some());
+        drop(origin);
+
+        let came = echo(SocketAddr::new(ORIGIN, 80));
+        let inside = echo(SocketAddr::new(INSIDE, 80));
+        let mut stream = client(SocketAddr::new(ORIGIN, 80));
+        stream.write_all(b"\x01not http\n").unwrap();
+        let mut back = [0; 10];
+        stream.read_exact(&mut back).unwrap();
+        assert_eq!(&back, b"\x01not http\n");
+        assert_eq!(came.load(Ordering::Relaxed), 1);
+
+        // Not to a private address, and not in a circle.
+        for refused in [SocketAddr::new(INSIDE, 80), SocketAddr::new(PROXY, 80)] {
+            let mut stream = client(refused);
+            stream.write_all(b"\x01not http\n").unwrap();
+            assert_eq!(drain(&mut stream), b"", "{refused}");
+        }
+        assert_eq!(inside.load(Ordering::Relaxed), 0);
+        assert_eq!(envoy.stat("http.tunnel.downstream_cx_total"), 3);
+    });
+}
+
+#[test]
+fn redirected_tls_without_a_name_goes_where_it_was_meant_to_go_and_to_us_if_that_is_us() {
+    inside(ADDRESSES, || {
+        redirect();
+        let trust = Authority::new();
+        let config = config(&trust);
+        let dialled = ORIGIN.to_string();
+        let origin = Origin::start_tls(SocketAddr::new(ORIGIN, 443), trust.issue(&["www.test", &dialled]), |_| {
+            Reply::ok("content-type: text/plain\r\n", "origin")
+        });
+        let private = echo(SocketAddr::new(INSIDE, 443));
+        let _dns = Dns::start(
+            config.block.at(2),
+            &[("www.test", &[ORIGIN]), ("inside.test", &[INSIDE]), ("itself.test", &[PROXY])],
+        );
+        let Some(envoy) = Envoy::start(&config) else { return };
+        let tls = |to: IpAddr, name: &str| connect_on(client(SocketAddr::new(to, 443)), name, &trust, &[]);
+
+        let nameless = tls(ORIGIN, &dialled).expect("the origin's own certificate");
+        assert_eq!(exchange(nameless, &request("GET", "/", &[("host", &dialled)])).unwrap().text(), "origin");
+        let named = tls(IpAddr::from([203, 0, 113, 77]), "www.test").expect("by name");
+        assert_eq!(exchange(named, &request("GET", "/", &[("host", "www.test")])).unwrap().text(), "origin");
+        assert!(origin.last().header("cdn-loop").is_none(), "passed on unread");
+
+        let ours = tls(PROXY, &PROXY.to_string()).expect_err("our certificate has no address in it");
+        assert!(ours.to_string().contains("pep.test"), "{ours}");
+        assert!(tls(PROXY, "pep.test").is_ok());
+
+        assert!(tls(INSIDE, &INSIDE.to_string()).is_err());
+        assert!(tls(ORIGIN, "inside.test").is_err());
+        assert!(tls(ORIGIN, "itself.test").is_err());
+        assert_eq!(private.load(Ordering::Relaxed), 0);
+        assert_eq!(envoy.stat("cluster.origin_tcp.upstream_cx_total"), 2);
+    });
+}
