@@ -19,6 +19,8 @@ mod filter;
 mod guard;
 mod headers;
 mod intercept;
+mod pools;
 mod reload;
+mod streams;
 mod tls;
 mod validation;
