@@ -150,7 +150,7 @@ impl Policy {
             let position = DIRECTIVES.iter().position(|known| name.eq_ignore_ascii_case(known));
             // The first directive of a name counts, later ones are ignored.
             if let Some(list @ None) = position.and_then(|position| policy.lists.get_mut(position)) {
-                list.insert(SourceList::read(tokens)).translate(mapper, page, out);
+                list.insert(SourceList::read(tokens)).translate(mapper, page, directive, out);
             }
         }
         let grown = out.len().saturating_sub(start).saturating_sub(text.len());
@@ -179,15 +179,16 @@ impl Policy {
 }
 
 impl SourceList {
-    /// Appends the moved form of every source that names one host.
-    fn translate(&self, mapper: &Mapper, page: &PageOrigin, out: &mut String) {
+    /// Appends the moved form of every source that names one host. `directive` is what `out` ends with; what another
+    /// proxy has added to it already is not added again.
+    fn translate(&self, mapper: &Mapper, page: &PageOrigin, directive: &str, out: &mut String) {
         let mut added: Vec<String> = Vec::new();
         for source in &self.sources {
             for place in source.places(page) {
                 let Some(prefix) = mapper.prefix_of(place.scheme, place.host, place.port) else { continue };
                 let moved = format!("{prefix}{}", place.path);
-                if Place::of_url(&prefix).is_some_and(|target| source.is_translated(&target)) && !added.contains(&moved)
-                {
+                let is_there = added.contains(&moved) || directive.split_ascii_whitespace().any(|token| token == moved);
+                if !is_there && Place::of_url(&prefix).is_some_and(|target| source.is_translated(&target)) {
                     added.push(moved);
                 }
             }

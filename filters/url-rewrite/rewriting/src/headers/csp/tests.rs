@@ -100,6 +100,15 @@ fn what_cannot_be_said_or_is_not_moved_is_left_as_it_is() {
 }
 
 #[test]
+fn a_translated_policy_is_not_translated_again() {
+    for policy in ["img-src i.cnn.net 'self'", "default-src https://a.example/x/ http:; script-src b.example:8080 'unsafe-inline'"] {
+        let once = text(&secure(), &http_page(), policy);
+        assert_ne!(once, policy);
+        assert_eq!(translate(&secure(), &http_page(), &once).text, None);
+    }
+}
+
+#[test]
 fn each_use_is_governed_by_the_first_directive_of_its_chain() {
     let url = "https://i.cnn.net/x";
     let full = plan(Level::Full, &["pep.example.net"], &[]);
