@@ -69,7 +69,7 @@ func BenchmarkParse(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(text.Len()))
 			for b.Loop() {
-				if _, err := Parse(bytes.NewReader(text.Bytes()), "list", text.Len()); err != nil {
+				if _, err := Parse(bytes.NewReader(text.Bytes()), "list", text.Len(), nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -21,7 +21,7 @@ func FuzzParse(f *testing.F) {
 		if bytes.Contains(bytes.ToUpper(text), []byte("$GENERATE")) {
 			return // bounded, but by more than a fuzzer has time for
 		}
-		list, err := Parse(bytes.NewReader(text), "list", len(text))
+		list, err := Parse(bytes.NewReader(text), "list", len(text), nil)
 		if err != nil {
 			if list != nil || err.Error() == "" {
 				t.Fatalf("Refused with %q and a list", err)

@@ -81,9 +81,11 @@ var (
 )
 
 // Parse reads a list to its end. Any line that is not understood refuses the whole list with an *Error: a list half taken
-// over would steer names by accident of where it broke. sizeHint is the expected size in bytes.
-func Parse(r io.Reader, file string, sizeHint int) (*List, error) {
+// over would steer names by accident of where it broke. sizeHint is the expected size in bytes. A giveWay that is not nil is
+// called every tenth of a millisecond or so, for callers that have more urgent things to do than a list of a million names.
+func Parse(r io.Reader, file string, sizeHint int, giveWay func()) (*List, error) {
 	p := &parser{file: file, in: bufio.NewReaderSize(r, maxLineBytes), listed: NewBuilder(sizeHint), exempt: NewBuilder(0)}
+	p.listed.giveWay, p.exempt.giveWay = giveWay, giveWay
 	if bom, _ := p.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := p.in.Discard(3); err != nil {
 			return nil, p.fail(0, err)

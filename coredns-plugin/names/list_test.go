@@ -7,7 +7,7 @@ import (
 )
 
 func parseText(text string) (*List, error) {
-	return Parse(strings.NewReader(text), "list", len(text))
+	return Parse(strings.NewReader(text), "list", len(text), nil)
 }
 
 func TestListsOfEveryFormat(t *testing.T) {
@@ -135,7 +135,7 @@ var errRead = errors.New("disk is on fire")
 func (failingReader) Read([]byte) (int, error) { return 0, errRead }
 
 func TestAReadErrorRefusesTheList(t *testing.T) {
-	if _, err := Parse(failingReader{}, "list", 0); !errors.Is(err, errRead) {
+	if _, err := Parse(failingReader{}, "list", 0, nil); !errors.Is(err, errRead) {
 		t.Errorf("Error is %v", err)
 	}
 }

@@ -108,6 +108,18 @@ func home(name []byte, buckets int) (at int, filter uint32, tag Scope) {
 type Builder struct {
 	entries []byte // as Set.entries, in the order they came in, without hash bits
 	length  int
+	// giveWay, if not nil, is called for every giveWayNames names in each step of the work.
+	giveWay func()
+	steps   int
+}
+
+// giveWayNames take about a tenth of a millisecond.
+const giveWayNames = 1024
+
+func (b *Builder) step() {
+	if b.steps++; b.steps%giveWayNames == 0 && b.giveWay != nil {
+		b.giveWay()
+	}
 }
 
 // NewBuilder returns a builder with room for about textBytes bytes of names.
@@ -142,6 +154,7 @@ func (b *Builder) add(appendTo func([]byte) ([]byte, Scope, error)) error {
 	entries[start], entries[start+1] = byte(scope), byte(len(entries)-start-headBytes)
 	b.entries = entries
 	b.length++
+	b.step()
 	return nil
 }
 
@@ -160,6 +173,7 @@ func (b *Builder) Set() *Set {
 		s.buckets[at].filter |= filter
 		s.depths |= 1 << min(labelsIn(rest[headBytes:end]), deepest)
 		rest = rest[end:]
+		b.step()
 	}
 	ends := uint32(0)
 	for i := range s.buckets {
@@ -175,13 +189,14 @@ func (b *Builder) Set() *Set {
 		copy(entry, rest[:end])
 		entry[0] |= byte(tag)
 		rest = rest[end:]
+		b.step()
 	}
-	s.merge()
+	b.merge(s)
 	return s
 }
 
 // merge makes one entry of those with the same name, which are in the same bucket, and counts what is left.
-func (s *Set) merge() {
+func (b *Builder) merge(s *Set) {
 	write := uint32(0)
 	for i := range len(s.buckets) - 1 {
 		rest := s.entries[s.buckets[i].start:s.buckets[i+1].start]
@@ -195,6 +210,7 @@ func (s *Set) merge() {
 				s.length++
 			}
 			rest = rest[end:]
+			b.step()
 		}
 		s.buckets[i].start = start
 	}

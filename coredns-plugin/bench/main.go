@@ -1,0 +1,150 @@
+// Command bench measures the plugin beside its peers and writes a table and figures: go run ./bench [-quick] [-out FILE]
+//
+// README.md in this folder says what the figures mean, what was tried, and what it gave.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// plan is how thorough a run is.
+type plan struct {
+	names   int           // on the list
+	rounds  int           // interleaved runs of each server
+	run     time.Duration // of one of them
+	phase   time.Duration // of the latency measurement, without and with reloads
+	repeats int           // of the micro measurements
+}
+
+var (
+	full  = plan{names: 1_000_000, rounds: 7, run: 6 * time.Second, phase: 20 * time.Second, repeats: 7}
+	quick = plan{names: 1_000_000, rounds: 1, run: 2 * time.Second, phase: 4 * time.Second, repeats: 2}
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("bench: ")
+	isQuick := flag.Bool("quick", os.Getenv("QUICK") != "", "one short round, to see that everything works; QUICK=1 does the same")
+	out := flag.String("out", filepath.Join("..", "target", "bench", "dns.json"), "`file` for the figures")
+	corpora := flag.String("corpora", filepath.Join("..", "..", "shared", "corpora", "domains"), "`folder` of real domain names to make the list of; names are made up where it is absent")
+	only := flag.String("only", "", "comma-separated `peers` to measure, all by default")
+	flag.Parse()
+	p := full
+	if *isQuick {
+		p = quick
+	}
+	if err := bench(p, *corpora, *only, *out); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func bench(p plan, corpora, only, out string) error {
+	dir, err := os.MkdirTemp("", "longhaul-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+
+	fmt.Printf("Making a list of %d names\n", p.names)
+	listed, other, err := makeNames(corpora, p.names)
+	if err != nil {
+		return err
+	}
+	figures := map[string]float64{}
+	if err := measureLookups(p, listed, figures); err != nil {
+		return err
+	}
+
+	b, err := newBed(dir, listed, other)
+	if err != nil {
+		return err
+	}
+	defer b.stop()
+	if err := b.startAll(only); err != nil {
+		return err
+	}
+	if err := measureThroughput(p, b, figures); err != nil {
+		return err
+	}
+	if err := measureReload(p, b, figures); err != nil {
+		return err
+	}
+	printTable(b)
+	return writeFigures(figures, out)
+}
+
+func printTable(b *bed) {
+	fmt.Println()
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "server\tready s\tRSS MiB\twarm MiB\tA qps: median (lowest-highest)\tA+AAAA+HTTPS qps\tlost")
+	for _, s := range b.servers {
+		if s.absent != "" {
+			fmt.Fprintf(w, "%s\tabsent: %s\n", s.name, s.absent)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%.0f\t%.0f\t%s\t%s\t%d\n", s.name, s.ready.Seconds(), s.rss, s.warmRSS, spread(s.qps[queriesA]), spread(s.qps[queriesMixed]), s.lost)
+	}
+	_ = w.Flush()
+}
+
+func spread(qps []float64) string {
+	if len(qps) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f (%.0f-%.0f)", median(qps), slices.Min(qps), slices.Max(qps))
+}
+
+func writeFigures(figures map[string]float64, out string) error {
+	names := make([]string, 0, len(figures))
+	for name := range figures {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	fmt.Println()
+	for _, name := range names {
+		fmt.Printf("%-40s %.4g\n", name, figures[name])
+	}
+	text, err := json.MarshalIndent(map[string]any{"figures": figures}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(out, append(text, '\n'), 0o644)
+}
+
+// median of no numbers is 0.
+func median(numbers []float64) float64 {
+	if len(numbers) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(numbers))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// medianRatio is the median over rounds of a's share of b in the same round: what slows one round slows both.
+func medianRatio(a, b []float64) float64 {
+	var ratios []float64
+	for i := range min(len(a), len(b)) {
+		ratios = append(ratios, a[i]/b[i])
+	}
+	return median(ratios)
+}
+
+func key(name string) string {
+	return strings.NewReplacer(" ", "_", "-", "_", "+", "").Replace(strings.ToLower(name))
+}

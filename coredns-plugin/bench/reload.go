@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// Well below what a server can do on one processor: what is measured is how long a query waits, not how many fit.
+const (
+	latencyQPS     = 4000
+	latencyClients = 4
+)
+
+// measureReload asks at a steady rate while the list stays as it is, and while it is replaced over and over.
+func measureReload(p plan, b *bed, figures map[string]float64) error {
+	ours := b.server(withLonghaul)
+	lists, err := prepareLists(b)
+	if err != nil {
+		return err
+	}
+	if runtime.NumCPU() > 1 { // this process is the client now
+		if text, err := exec.Command("taskset", "-a", "-p", "-c", "1", strconv.Itoa(os.Getpid())).CombinedOutput(); err != nil {
+			return fmt.Errorf("taskset: %w\n%s", err, text)
+		}
+	}
+	steady, err := askSteadily(ours.port, b, p.phase)
+	if err != nil {
+		return err
+	}
+	before := ours.residentMiB()
+	ctx, stop := context.WithCancel(context.Background())
+	replaced := make(chan int, 1)
+	go func() { replaced <- replaceList(ctx, b, lists) }()
+	reloading, err := askSteadily(ours.port, b, p.phase)
+	stop()
+	reloads := <-replaced
+	if err != nil {
+		return err
+	}
+	figures["p99_during_reload_vs_steady"] = reloading.percentile(99) / steady.percentile(99)
+	figures["p99_steady_us"] = steady.percentile(99)
+	figures["errors_during_reload"] = float64(reloading.errors)
+	figures["rss_after_reloads_mib"] = ours.residentMiB()
+	fmt.Printf("%d queries/s, microseconds p50/p90/p99/p99.9: steady %.0f/%.0f/%.0f/%.0f, during %d replacements of the list %.0f/%.0f/%.0f/%.0f; %d without an answer; %.0f MiB before, %.0f after\n",
+		latencyQPS, steady.percentile(50), steady.percentile(90), steady.percentile(99), steady.percentile(99.9), reloads,
+		reloading.percentile(50), reloading.percentile(90), reloading.percentile(99), reloading.percentile(99.9), reloading.errors, before, ours.residentMiB())
+	return nil
+}
+
+// prepareLists writes two more lists, each of them without another name, so that a change costs no work while it is measured.
+func prepareLists(b *bed) (paths []string, err error) {
+	for i := range 2 {
+		path := b.path(fmt.Sprintf("list.%d", i))
+		if err := writeLines(path, slices.Delete(slices.Clone(b.listed), i, i+1), "%s\n"); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// replaceList puts one of the lists after the other into place, as a program would that writes another file and renames it,
+// each time the server may have read the last one, until ctx ends.
+func replaceList(ctx context.Context, b *bed, lists []string) (times int) {
+	for ; ctx.Err() == nil; times++ {
+		if os.Link(lists[times%len(lists)], b.path("list.new")) != nil || os.Rename(b.path("list.new"), b.path("list")) != nil {
+			return times
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * reloadEvery):
+		}
+	}
+	return times
+}
+
+// latencies are those of one phase, in microseconds.
+type latencies struct {
+	us     []float64
+	errors int
+}
+
+func (l *latencies) percentile(p float64) float64 {
+	if len(l.us) == 0 {
+		return 0
+	}
+	return l.us[min(int(p/100*float64(len(l.us))), len(l.us)-1)]
+}
+
+// askSteadily asks at latencyQPS, on time whether or not earlier questions were answered.
+func askSteadily(port int, b *bed, d time.Duration) (*latencies, error) {
+	all := &latencies{}
+	var mu sync.Mutex
+	var clients sync.WaitGroup
+	var failed error
+	for i := range latencyClients {
+		clients.Go(func() {
+			us, lost, err := askFrom(port, b, d, i)
+			mu.Lock()
+			defer mu.Unlock()
+			all.us = append(all.us, us...)
+			all.errors += lost
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	clients.Wait()
+	slices.Sort(all.us)
+	return all, failed
+}
+
+func askFrom(port int, b *bed, d time.Duration, client int) (us []float64, lost int, err error) {
+	conn, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = conn.Close() }()
+	const interval = time.Second * latencyClients / latencyQPS
+	count := int(d / interval)
+	// Query i has the ID i; at this rate one comes back long before its number does.
+	sent := make([]time.Time, count)
+	took := make([]time.Duration, count)
+	var mu sync.Mutex
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		buf := make([]byte, 4096)
+		for {
+			n, err := conn.Read(buf)
+			if err != nil {
+				return
+			}
+			now := time.Now()
+			if n < 12 || buf[3]&0xf != dns.RcodeSuccess || buf[7] == 0 {
+				continue // no success, or no answer: counts as lost
+			}
+			mu.Lock()
+			id := int(buf[0])<<8 | int(buf[1])
+			for i := id; i < count; i += 1 << 16 {
+				if took[i] == 0 && !sent[i].IsZero() {
+					took[i] = now.Sub(sent[i])
+					break
+				}
+			}
+			mu.Unlock()
+		}
+	}()
+	start := time.Now()
+	for i := range count {
+		from := b.listed
+		if i%2 == 1 {
+			from = b.other
+		}
+		q := new(dns.Msg).SetQuestion(dns.Fqdn(from[(i/2*latencyClients+client)%1000+2000]), dns.TypeA)
+		q.Id = uint16(i)
+		packet, err := q.Pack()
+		if err != nil {
+			return nil, 0, err
+		}
+		time.Sleep(time.Until(start.Add(time.Duration(i) * interval)))
+		mu.Lock()
+		sent[i] = time.Now()
+		mu.Unlock()
+		if _, err := conn.Write(packet); err != nil {
+			return nil, 0, err
+		}
+	}
+	time.Sleep(time.Second)
+	_ = conn.Close()
+	<-received
+	for i := range count {
+		if took[i] == 0 {
+			lost++
+		} else {
+			us = append(us, float64(took[i].Nanoseconds())/1000)
+		}
+	}
+	return us, lost, nil
+}
