@@ -1,5 +1,6 @@
 //! What the cache keeps, and under which name.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use crate::support::config::{Config, HTTP};
@@ -32,8 +33,8 @@ fn numbered(request: &Received) -> Reply {
 
 struct World {
     config: Config,
-    _origin: Origin,
-    _dns: Dns,
+    origin: Origin,
+    dns: Dns,
 }
 
 impl World {
@@ -46,7 +47,7 @@ impl World {
             config.block.at(2),
             &[("www.test", &[config.block.at(8)]), ("other.test", &[config.block.at(8)])],
         );
-        Self { config, _origin: origin, _dns: dns }
+        Self { config, origin, dns }
     }
 
     fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -130,4 +131,22 @@ fn a_cache_outlives_a_restart() {
     drop(envoy);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     assert_eq!(world.get("/fresh/restart", &[]).text(), kept);
+}
+
+#[test]
+fn a_parent_is_asked_for_http_objects_after_their_address_has_been_judged() {
+    let mut world = World::new("");
+    let block = world.config.block;
+    let asked = Origin::start((block.at(9), 3128), |request| {
+        Reply::ok("content-type: text/plain\r\n", format!("the parent was asked for {}", request.path))
+    });
+    writeln!(world.config.yaml, "cache: {{ parent: '{}:3128' }}", block.at(9)).unwrap();
+    world.dns.set("inside.test", &["10.0.0.1".parse().unwrap()]);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    assert_eq!(world.get("/a?b", &[]).text(), format!("the parent was asked for http://{HOST}/a?b"));
+    assert_eq!(asked.last().header("host"), Some(HOST));
+    let http = SocketAddr::new(world.config.proxy(), HTTP);
+    assert_eq!(get(http, "inside.test", "/", &[]).status, 403);
+    assert_eq!(asked.received().len(), 1);
+    assert!(world.origin.received().is_empty());
 }

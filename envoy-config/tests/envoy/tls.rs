@@ -75,6 +75,23 @@ fn a_name_whose_key_we_do_not_hold_is_passed_on_unread() {
 }
 
 #[test]
+fn a_large_answer_passed_on_unread_comes_whole_though_the_origin_closes_behind_it() {
+    let mut world = World::new("");
+    let large = || "0123456789abcdef".repeat(500_000);
+    world.elsewhere = {
+        let address = world.elsewhere.address();
+        drop(world.elsewhere);
+        Origin::start_tls(address, world.trust.issue(&["elsewhere.test"]), move |_| {
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n";
+            Reply::Raw(format!("{head}{}", large()).into_bytes())
+        })
+    };
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let answer = world.get("elsewhere.test", "elsewhere.test");
+    assert!(answer.text() == large(), "{} of {} bytes", answer.body.len(), large().len());
+}
+
+#[test]
 fn a_name_that_resolves_to_a_refused_address_is_closed_without_a_connection() {
     let world = World::new("");
     let loopback = TcpListener::bind("127.0.0.1:0").expect("a listener that must stay alone");

@@ -11,6 +11,7 @@ use longhaul::render::RenderedTree;
 use crate::support::config::Config;
 use crate::support::envoy::{Envoy, binary, write};
 use crate::support::loopback::Block;
+use crate::support::namespace::inside;
 use crate::support::tls::Authority;
 
 /// One kind of configuration: what is replaced in the usual one, and what is added at its end.
@@ -42,6 +43,7 @@ const KINDS: &[Kind] = &[
     Kind { starts: false, ..kind("transparent", &[("intercept: none", "intercept: tproxy")], TLS) },
     kind("a cache on disk", &[], "cache: { dir: cache, size: 1gib }\n"),
     kind("no cache", &[], "cache: off\n"),
+    kind("a parent cache", &[], "cache: { parent: '192.0.2.7:3128' }\n"),
     kind("only brotli", &[], "compress: { br: 11, gzip: off }\n"),
     kind("only gzip", &[], "compress: { br: off, gzip: 1 }\n"),
     kind("no compression", &[], "compress: { br: off, gzip: off }\n"),
@@ -152,6 +154,16 @@ fn every_kind_starts() {
         assert_eq!(envoy.admin("/listeners").lines().count(), listeners, "{}", kind.name);
         assert!(!envoy.log().contains("eprecated"), "{}:\n{}", kind.name, envoy.log());
     }
+}
+
+/// Binding to other people's addresses is a privilege.
+#[test]
+fn the_transparent_kind_starts_where_it_may() {
+    inside(&[], || {
+        let kind = KINDS.iter().find(|kind| !kind.starts).expect("one that needs privileges");
+        let Some(envoy) = Envoy::start(&kind.config()) else { return };
+        assert_eq!(envoy.admin("/listeners").lines().count(), 4);
+    });
 }
 
 #[test]

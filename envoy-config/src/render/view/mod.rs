@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::artifacts::{AccessLog, Artifacts};
 use super::engine::RenderError;
 use super::guard::Guard;
+use crate::config::names::Host;
 use crate::config::{Cache, Intercept, Settings};
 use crate::derive::Derived;
 use rewrite::UrlRewrite;
@@ -44,6 +45,8 @@ pub(super) struct View {
     heap_bytes: u64,
     compress: Compress,
     cache: Option<DiskCache>,
+    /// The caching proxy that http origins are reached through.
+    cache_parent: Option<Socket>,
     guard: Guard,
     resolvers: Vec<Socket>,
     dns_cache: String,
@@ -140,6 +143,7 @@ impl View {
             heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
             compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
             cache: disk_cache(&settings.cache),
+            cache_parent: cache_parent(&settings.cache)?,
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
             dns_cache: upstream::dns_cache_name(settings),
@@ -182,6 +186,16 @@ fn disk_cache(cache: &Cache) -> Option<DiskCache> {
             max_entries: (size.0 / CACHE_BYTES_PER_ENTRY).max(64),
             max_object_bytes: size.0 / CACHE_OBJECT_SHARE,
         }),
+    }
+}
+
+fn cache_parent(cache: &Cache) -> Result<Option<Socket>, RenderError> {
+    match cache {
+        Cache::Off | Cache::Disk { .. } => Ok(None),
+        Cache::Parent(parent) => match &parent.host {
+            Host::Address(address) => Ok(Some(SocketAddr::new(*address, parent.port).into())),
+            Host::Name(name) => Err(RenderError::ParentByName(name.clone())),
+        },
     }
 }
 

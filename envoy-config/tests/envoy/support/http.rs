@@ -103,7 +103,11 @@ pub(crate) fn read_answer(reader: &mut impl BufRead, start: Instant, head: bool)
         }
     } else {
         let length = answer.header("content-length").and_then(|n| n.parse::<u64>().ok());
-        reader.take(length.unwrap_or(u64::MAX)).read_to_end(&mut answer.body)?;
+        match reader.take(length.unwrap_or(u64::MAX)).read_to_end(&mut answer.body) {
+            // The end of a TLS connection that was not announced; what had come is there.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            other => drop(other?),
+        }
         answer.cut = length.is_some_and(|length| length != answer.body.len() as u64);
         answer.pieces.push((start.elapsed(), answer.body.len()));
     }
