@@ -8,5 +8,6 @@ pub mod cli;
 pub mod config;
 pub mod derive;
 pub mod explain;
+pub mod host;
 pub mod render;
 pub mod run;

@@ -8,6 +8,7 @@
 
 mod check;
 mod explain;
+mod host;
 mod render;
 mod run;
 mod table;
@@ -50,6 +51,8 @@ enum Command {
     Run(run::Arguments),
     /// Say per URL of a page what would happen to it, and why
     Explain(explain::Arguments),
+    /// Print, apply or undo the packet rules, routes and kernel settings FILE needs on this machine
+    Host(host::Arguments),
     /// Becomes a child of `run`
     #[command(name = BOUND_COMMAND, hide = true)]
     Bound(run::BoundArguments),
@@ -65,6 +68,7 @@ pub fn main() -> ExitCode {
         Command::Render(arguments) => render::command(&arguments),
         Command::Run(arguments) => run::command(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
+        Command::Host(arguments) => host::command(&arguments),
         Command::Bound(arguments) => run::bound_command(&arguments),
     };
     ExitCode::from(outcome.err().unwrap_or(DONE))

@@ -1,0 +1,14 @@
+//! What the machine itself needs around the proxy: packet rules, routes to the clients, kernel settings.
+//!
+//! A plan is made first, from the settings and the machine as it is ([`plan`]); printed it is a shell script to read or
+//! keep ([`script`]), applied it leaves a record that takes exactly it back ([`apply`]). Nothing here lasts over a reboot.
+
+mod apply;
+mod nft;
+mod plan;
+mod routes;
+mod script;
+
+pub use apply::{HostError, apply, undo};
+pub use plan::{Action, Machine, Plan, Step, plan};
+pub use script::script;

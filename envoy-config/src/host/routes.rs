@@ -1,0 +1,98 @@
+//! Routes to the clients, which carry what no socket can ask for: the initial window and the clamp.
+
+use crate::derive::Derived;
+
+/// Attributes that we set, each followed by its value, `lock` aside.
+const OURS: &[&str] = &["initcwnd", "initrwnd", "cwnd"];
+/// What `ip route show` says of a route's present state, and `ip route change` does not accept.
+const STATES: &[&str] = &["linkdown", "dead", "pervasive", "offload", "trap"];
+
+/// One route as `ip route show dev IF` prints it, and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RouteChange {
+    /// Arguments of `ip route change` that put it as it shall be.
+    pub(super) wanted: Vec<String>,
+    /// And as it was.
+    pub(super) before: Vec<String>,
+}
+
+/// The changes for the routes of `interface`, from the text of `ip -4 route show dev IF`.
+pub(super) fn changes(routes: &str, interface: &str, derived: &Derived) -> Vec<RouteChange> {
+    let routes =
+        routes.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| !words.is_empty());
+    routes.map(|words| change(&words, interface, derived)).collect()
+}
+
+fn change(words: &[&str], interface: &str, derived: &Derived) -> RouteChange {
+    let before = with_device(words.iter().copied().filter(|word| !STATES.contains(word)), interface);
+    let mut wanted = with_device(without_ours(words).into_iter(), interface);
+    let window = derived.initial_window.value.to_string();
+    wanted.extend(["initcwnd".to_owned(), window.clone(), "initrwnd".to_owned(), window]);
+    if let Some(clamp) = derived.window_clamp.value {
+        wanted.extend(["cwnd".to_owned(), "lock".to_owned(), clamp.to_string()]);
+    }
+    RouteChange { wanted, before }
+}
+
+/// `ip route show dev IF` leaves the device out, since all have it.
+fn with_device<'w>(words: impl Iterator<Item = &'w str>, interface: &str) -> Vec<String> {
+    let mut words: Vec<String> = words.map(str::to_owned).collect();
+    if !words.iter().any(|word| word == "dev") {
+        let at = if words.get(1).is_some_and(|word| word == "via") { 3 } else { 1 };
+        let at = at.min(words.len());
+        words.splice(at..at, ["dev".to_owned(), interface.to_owned()]);
+    }
+    words
+}
+
+fn without_ours<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let mut kept = Vec::new();
+    let mut words = words.iter().copied().filter(|word| !STATES.contains(word));
+    while let Some(word) = words.next() {
+        if !OURS.contains(&word) {
+            kept.push(word);
+        } else if words.next() == Some("lock") {
+            words.next();
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load_text;
+    use crate::derive::{HostFacts, derive};
+
+    fn derived(more: &str) -> Derived {
+        let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\nupstream: { resolvers: [192.0.2.53] }\n";
+        let loaded = load_text("test.yaml".as_ref(), format!("{text}{more}")).unwrap();
+        derive(&loaded.settings, &HostFacts::unknown())
+    }
+
+    #[test]
+    fn windows_are_added_behind_what_a_route_has_and_taken_back_exactly() {
+        let routes = "192.0.2.0/25 proto kernel scope link src 192.0.2.1 linkdown \n198.51.100.0/24 via 192.0.2.7 metric 50 initcwnd 20 cwnd lock 9\n";
+        let changes = changes(routes, "lan0", &derived(""));
+        let shown: Vec<_> = changes.iter().map(|change| (change.wanted.join(" "), change.before.join(" "))).collect();
+        assert_eq!(
+            shown,
+            [
+                (
+                    "192.0.2.0/25 dev lan0 proto kernel scope link src 192.0.2.1 initcwnd 173 initrwnd 173".to_owned(),
+                    "192.0.2.0/25 dev lan0 proto kernel scope link src 192.0.2.1".to_owned()
+                ),
+                (
+                    "198.51.100.0/24 via 192.0.2.7 dev lan0 metric 50 initcwnd 173 initrwnd 173".to_owned(),
+                    "198.51.100.0/24 via 192.0.2.7 dev lan0 metric 50 initcwnd 20 cwnd lock 9".to_owned()
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_clamp_is_locked_where_it_is_set() {
+        let changes = changes("default via 192.0.2.1\n", "lan0", &derived("transport: { window_clamp: 8 }\n"));
+        assert_eq!(changes[0].wanted.join(" "), "default via 192.0.2.1 dev lan0 initcwnd 173 initrwnd 173 cwnd lock 8");
+    }
+}

@@ -1,0 +1,28 @@
+//! A plan as a shell script.
+
+use super::nft::TABLE;
+use super::plan::{Action, Plan};
+
+/// A script that does the plan's steps.
+pub fn script(plan: &Plan, file: &str, interface: &str) -> String {
+    let mut out = format!(
+        "#!/bin/sh\n\
+         # What Longhaul needs on this host for {file}, with clients behind {interface}.\n\
+         # `longhaul host {file} --clients {interface} --apply` does the same and can be undone with --undo.\n\
+         set -eu\n"
+    );
+    for step in &plan.steps {
+        let commands = match &step.action {
+            Action::Sysctl { name, value, before } => format!("sysctl -w {name}={} # was {before}", quoted(value)),
+            Action::Command { command, .. } => command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            Action::Rules(rules) => format!("nft -f - <<'RULES'\n{rules}RULES\n# off again: nft delete table {TABLE}"),
+        };
+        out.push_str(&["\n# ", &step.why, "\n", &commands, "\n"].concat());
+    }
+    out
+}
+
+fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"./:_-=%@".contains(&b));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,127 @@
+//! `longhaul host` on a machine of its own: a network namespace that ends with the test.
+//!
+//! Needs root, `ip`, `nft` and `unshare`; skipped with that reason otherwise, or failed with `LONGHAUL_REQUIRE_ALL=1`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::{env, fs, thread};
+
+const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
+                      proxy: { addresses: [198.51.100.12] }\n\
+                      listen: { http: 0.0.0.0:8080, intercept: redirect }\n\
+                      upstream: { resolvers: [192.0.2.53] }\n";
+
+/// What the host is like, for comparing.
+const STATE: &str = "ip -4 route show dev lan0; ip -4 rule show; nft list ruleset; \
+                     cat /proc/sys/net/ipv4/tcp_wmem /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_slow_start_after_idle /proc/sys/net/ipv4/ip_forward; echo =====";
+
+fn skip(reason: &str) {
+    let test = thread::current().name().unwrap_or("a test").to_owned();
+    assert!(env::var_os("LONGHAUL_REQUIRE_ALL").is_none_or(|value| value != "1"), "skipped: {reason}");
+    eprintln!("skipped: {test}: {reason}");
+    if let Some(list) = env::var_os("LONGHAUL_SKIPS") {
+        let mut list = File::options().append(true).create(true).open(list).unwrap();
+        writeln!(list, "envoy-config {test}: {reason}").unwrap();
+    }
+}
+
+/// Runs a shell script in a namespace with an interface `lan0`. `$longhaul` is the command on the configuration and that
+/// interface; `state` shows what the host is like.
+fn on_a_host(config: &str, script: &str) -> Option<String> {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !rustix::process::geteuid().is_root() || !["ip", "nft", "unshare"].into_iter().all(has) {
+        skip("needs root, ip, nft and unshare");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("longhaul.yaml");
+    fs::write(&file, config).unwrap();
+    let longhaul = format!(
+        "{} host {} --clients lan0 --record {}",
+        env!("CARGO_BIN_EXE_longhaul"),
+        file.display(),
+        folder.path().join("record.json").display()
+    );
+    let script = format!(
+        "set -eu\nlonghaul() {{ {longhaul} \"$@\"; }}\nstate() {{ {STATE}; }}\n\
+         ip link add lan0 type veth peer name far0\nip link set far0 up\nip addr add 192.0.2.1/24 dev lan0\nip link set lan0 up\n\
+         ip route add 203.0.113.0/24 via 192.0.2.7\n{script}"
+    );
+    let Output { status, stdout, stderr } = Command::new("unshare")
+        .args(["--net", "sh", "-c", &script])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{stdout}\n{stderr}");
+    Some(format!("{stdout}{stderr}"))
+}
+
+fn parts(text: &str) -> Vec<&str> {
+    text.split("=====\n").collect()
+}
+
+#[test]
+fn what_was_applied_is_there_and_undone_it_is_as_it_was() {
+    let script = "state; longhaul --apply > /dev/null; state; longhaul --undo > /dev/null; state";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
+    for route in [
+        "192.0.2.0/24 proto kernel scope link src 192.0.2.1 initcwnd 173 initrwnd 173",
+        "203.0.113.0/24 via 192.0.2.7 initcwnd 173 initrwnd 173",
+    ] {
+        assert!(applied.contains(route), "{route}\n{applied}");
+    }
+    for rule in ["tcp dport 80 redirect to :8080", "tcp dport 443 redirect to :443", "udp dport 53 redirect to :53"] {
+        assert!(applied.contains(rule), "{rule}\n{applied}");
+    }
+    assert!(applied.contains("6000000\n"), "{applied}");
+    assert_ne!(before, applied);
+    assert_eq!(before, undone);
+}
+
+#[test]
+fn the_printed_script_does_the_same_as_apply() {
+    let script = "longhaul --print > script; sh script > /dev/null; state; \
+                  nft delete table inet longhaul; longhaul --apply > /dev/null; state";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [printed, applied, _] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(printed, applied);
+}
+
+#[test]
+fn tproxy_marks_what_it_takes_and_keeps_it_here() {
+    let config = CONFIG.replace("intercept: redirect", "intercept: tproxy, dns: off");
+    let script =
+        "state; longhaul --apply > /dev/null; state; ip route show table 4170; longhaul --undo > /dev/null; state";
+    let Some(text) = on_a_host(&config, script) else { return };
+    let [before, applied, after, _] = parts(&text)[..] else { panic!("{text}") };
+    assert!(applied.contains("tcp dport 80 tproxy ip to :8080 meta mark set 0x0000104a accept"), "{applied}");
+    assert!(applied.contains("fwmark 0x104a lookup 4170"), "{applied}");
+    assert!(!applied.contains("dport 53"), "{applied}");
+    assert!(after.starts_with("local default dev lo"), "{after}");
+    assert_eq!(after.split_once('\n').map(|(_, rest)| rest), Some(before));
+}
+
+#[test]
+fn applying_twice_is_refused_because_the_way_back_would_be_lost() {
+    let script = "longhaul --apply; longhaul --apply && exit 9; longhaul --undo; longhaul --undo && exit 9; true";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    assert!(text.contains("says that something is applied already"), "{text}");
+    assert!(text.contains("nothing is applied"), "{text}");
+}
+
+#[test]
+fn a_step_that_fails_takes_back_the_ones_before_it() {
+    // The rules are the last step.
+    let script = "state; printf '#!/bin/sh\\necho broken >&2; exit 1\\n' > nft; chmod +x nft; \
+                  PATH=$PWD:$PATH longhaul --apply && exit 9; state";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [before, after, rest] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(before.lines().collect::<Vec<_>>(), after.lines().collect::<Vec<_>>());
+    assert!(rest.contains("broken; nothing is changed"), "{rest}");
+}
