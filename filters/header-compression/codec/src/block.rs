@@ -1,0 +1,182 @@
+//! A list of header fields as the codec holds it: one piece of text, and where in it each name and value lies.
+//!
+//! Cookies are held by crumb: `cookie: a=1; b=2` becomes `cookie` = `a=1` and [`CRUMB`] = `b=2`, because one crumb
+//! changes while the others stay (HTTP/2 splits them for the same reason, RFC 9113, 8.2.3). The name of a further crumb
+//! cannot occur in HTTP, so nothing is lost: a block that contains it all the same is carried word for word.
+
+use crate::error::Unpackable;
+use crate::hash;
+use crate::limits;
+use crate::policy::{self, Policy};
+use crate::site;
+
+/// The name a crumb after the first one of the same cookie field goes by.
+pub(crate) const CRUMB: &[u8] = b";cookie";
+/// What stands between crumbs.
+const CRUMB_SEPARATOR: &[u8] = b"; ";
+
+/// One field of a [`Block`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field {
+    start: u32,
+    name_length: u32,
+    value_length: u32,
+    /// Hash of the name.
+    pub(crate) name: u32,
+    /// Hash of the value.
+    pub(crate) value: u32,
+    /// How fields of this name are treated.
+    pub(crate) policy: Policy,
+}
+
+impl Field {
+    /// How long the value is.
+    pub(crate) fn value_size(&self) -> i32 {
+        i32::try_from(self.value_length).unwrap_or(i32::MAX)
+    }
+}
+
+/// A list of header fields, in order, duplicates kept.
+#[derive(Debug, Clone, Default)]
+pub struct Block {
+    text: Vec<u8>,
+    fields: Vec<Field>,
+}
+
+impl Block {
+    /// The fields of a message, cookies cut into crumbs.
+    ///
+    /// # Errors
+    /// [`Unpackable::TooLarge`] beyond [`limits::FIELDS`] or [`limits::BLOCK_BYTES`], [`Unpackable::NotHttp`] for a name
+    /// that HTTP does not allow and this module uses itself.
+    pub fn from_fields<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Self, Unpackable> {
+        let mut block = Self { text: Vec::with_capacity(512), fields: Vec::with_capacity(24) };
+        for (name, value) in fields {
+            if name == CRUMB {
+                return Err(Unpackable::NotHttp);
+            }
+            if name != b"cookie" {
+                block.push(name, value)?;
+                continue;
+            }
+            let mut rest = value;
+            let mut name = name;
+            while let Some(at) = rest.windows(2).position(|pair| pair == CRUMB_SEPARATOR) {
+                let (crumb, tail) = rest.split_at(at);
+                block.push(name, crumb)?;
+                rest = tail.get(2..).unwrap_or_default();
+                name = CRUMB;
+            }
+            block.push(name, rest)?;
+        }
+        Ok(block)
+    }
+
+    /// The fields of the message, crumbs joined again.
+    pub fn to_fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(self.fields.len());
+        for (name, value) in self.iter() {
+            match fields.last_mut() {
+                Some((last, crumbs)) if name == CRUMB && last == b"cookie" => {
+                    crumbs.extend_from_slice(CRUMB_SEPARATOR);
+                    crumbs.extend_from_slice(value);
+                }
+                _ => fields.push((name.to_vec(), value.to_vec())),
+            }
+        }
+        fields
+    }
+
+    /// Adds one field as it is.
+    pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), Unpackable> {
+        let bytes = self.text.len().saturating_add(name.len()).saturating_add(value.len());
+        if self.fields.len() >= limits::FIELDS || bytes > limits::BLOCK_BYTES {
+            return Err(Unpackable::TooLarge);
+        }
+        let number = |length: usize| u32::try_from(length).map_err(|_| Unpackable::TooLarge);
+        self.fields.push(Field {
+            start: number(self.text.len())?,
+            name_length: number(name.len())?,
+            value_length: number(value.len())?,
+            name: hash::bytes(name),
+            value: hash::bytes(value),
+            policy: policy::of(name),
+        });
+        self.text.extend_from_slice(name);
+        self.text.extend_from_slice(value);
+        Ok(())
+    }
+
+    /// Whether crumbs stand only where cutting a cookie puts them, so that joining gives back what was cut.
+    pub(crate) fn crumbs_join(&self) -> bool {
+        let mut cookie = false;
+        self.iter().all(|(name, value)| {
+            let whole = !value.windows(2).any(|pair| pair == CRUMB_SEPARATOR);
+            match name {
+                b"cookie" => {
+                    cookie = true;
+                    whole
+                }
+                CRUMB => cookie && whole,
+                _ => {
+                    cookie = false;
+                    true
+                }
+            }
+        })
+    }
+
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    pub(crate) fn name(&self, field: &Field) -> &[u8] {
+        self.piece(field.start, field.name_length)
+    }
+
+    pub(crate) fn value(&self, field: &Field) -> &[u8] {
+        self.piece(field.start.saturating_add(field.name_length), field.value_length)
+    }
+
+    fn piece(&self, start: u32, length: u32) -> &[u8] {
+        let start = start as usize;
+        self.text.get(start..start.saturating_add(length as usize)).unwrap_or_default()
+    }
+
+    /// Name and value of every field, crumbs apart.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter().map(|field| (self.name(field), self.value(field)))
+    }
+
+    /// The value of the first field of that name.
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let wanted = hash::bytes(name);
+        let field = self.fields.iter().find(|field| field.name == wanted && self.name(field) == name)?;
+        Some(self.value(field))
+    }
+
+    /// The site a request is for.
+    pub(crate) fn site(&self) -> Vec<u8> {
+        site::of(self.get(b":authority").unwrap_or_default())
+    }
+
+    /// Bytes of all names and values.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
+    /// A hash over all fields, for the check that ends a message.
+    pub(crate) fn check(&self, seed: u32) -> u32 {
+        self.fields
+            .iter()
+            .fold(seed, |sum, field| hash::mix(hash::mix(sum, field.name), field.value.wrapping_add(field.name_length)))
+    }
+}
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        self.fields.len() == other.fields.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Block {}

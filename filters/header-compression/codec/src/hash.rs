@@ -1,0 +1,15 @@
+//! The two hash functions of the wire format. Neither needs to withstand an attacker: contexts that collide cost
+//! bytes, and equality of names and values is always decided on the bytes themselves.
+
+/// FNV-1a over bytes, finished by [`mix`] so that all bits are usable.
+pub(crate) fn bytes(text: &[u8]) -> u32 {
+    let sum = text.iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    mix(sum, u32::try_from(text.len()).unwrap_or(u32::MAX))
+}
+
+/// Two numbers into one (multiply, fold and multiply again, after the finaliser of `MurmurHash3`).
+pub(crate) fn mix(left: u32, right: u32) -> u32 {
+    let sum = (left.wrapping_mul(0x9e37_79b1) ^ right).wrapping_mul(0x85eb_ca6b);
+    let sum = (sum ^ (sum >> 15)).wrapping_mul(0xc2b2_ae35);
+    sum ^ (sum >> 13)
+}

@@ -1,0 +1,234 @@
+//! The remote's half of the protocol: packs requests, unpacks responses, and decides what both ends remember.
+//!
+//! A request may refer only to exchanges whose response has come back, for then the ground held the request, and the
+//! remote holds the response. So the answer is the acknowledgement, and it costs no byte. What is remembered belongs to
+//! one client and to one connection of the pipe: the ground's state lives in the worker that serves the connection.
+//! A response refers to the view its request named, which the stream holds until it ends: it always unpacks.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use crate::block::Block;
+use crate::coder::{Decoder, Encoder};
+use crate::dictionary::Dictionary;
+use crate::error::{DecodeError, Unpackable};
+use crate::exchange::{Exchange, Side, View};
+use crate::limits;
+use crate::message::{self, APPENDED, EPOCHS, FollowingHead, Kind, OpeningHead, VIEWS};
+use crate::session;
+use crate::walk::Setting;
+
+/// The remote's half.
+#[derive(Debug)]
+pub struct Remote {
+    dictionary: Rc<Dictionary>,
+    session: u32,
+    limit: usize,
+    clients: HashMap<Vec<u8>, usize>,
+    slots: Vec<Client>,
+    clock: u64,
+}
+
+/// What is known of one client.
+#[derive(Debug, Default)]
+struct Client {
+    key: Vec<u8>,
+    epoch: u64,
+    next: u64,
+    used: u64,
+    logs: Vec<(Vec<u8>, Log)>,
+}
+
+/// What is remembered of one client on one connection of the pipe.
+#[derive(Debug)]
+struct Log {
+    view: Rc<View>,
+    /// The number of a view the ground is known to have.
+    confirmed: u64,
+    /// What made each view since then out of the one before it: the difference that travels.
+    appended: VecDeque<i64>,
+    /// Exchanges that are complete and not in a view yet.
+    completed: VecDeque<Rc<Exchange>>,
+}
+
+impl Log {
+    fn new() -> Self {
+        Self { view: session::empty_view(), confirmed: 0, appended: VecDeque::new(), completed: VecDeque::new() }
+    }
+
+    /// Takes completed exchanges into the view, as many as a message can announce.
+    fn advance(&mut self, next: u64) {
+        while self.appended.len() < APPENDED {
+            let Some(exchange) = self.completed.pop_front() else { return };
+            if next.saturating_sub(exchange.number()) > limits::LATEST_PENDING {
+                continue;
+            }
+            self.appended.push_back(difference(self.view.newest_number(), exchange.number()));
+            self.view = Rc::new(self.view.with(exchange));
+        }
+    }
+
+    fn confirm(&mut self, view: u64) {
+        while self.confirmed < view {
+            self.confirmed += 1;
+            self.appended.pop_front();
+        }
+    }
+}
+
+/// How far `number` is from the one after `before`.
+fn difference(before: u64, number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(0) - i64::try_from(before).unwrap_or(0) - 1
+}
+
+/// A request under way: what its response needs to be unpacked.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    session: u32,
+    slot: usize,
+    epoch: u64,
+    number: u64,
+    view: Rc<View>,
+    request: Block,
+}
+
+/// How many connections of the pipe a client is remembered on.
+const LOGS: usize = 4;
+
+impl Remote {
+    /// A remote that remembers at most `clients` of them. `session` tells it from the one that ran before it on the
+    /// same connections: a random number.
+    pub fn new(dictionary: Rc<Dictionary>, session: u32, clients: usize) -> Self {
+        Self { dictionary, session, limit: clients.max(1), clients: HashMap::new(), slots: Vec::new(), clock: 0 }
+    }
+
+    /// Packs a request of `client`. `pipe` is the connection it will go out on, if it may refer to earlier exchanges; a
+    /// request without one can be unpacked by any ground.
+    pub fn pack(&mut self, client: &[u8], pipe: Option<&[u8]>, block: Block) -> Result<(Vec<u8>, Pending), Unpackable> {
+        let slot = self.slot(client);
+        let dictionary = Rc::clone(&self.dictionary);
+        let session = self.session;
+        let client = self.slots.get_mut(slot).ok_or(Unpackable::TooLarge)?;
+        client.next += 1;
+        let (number, epoch) = (client.next, client.epoch);
+        let id = u64::try_from(slot).unwrap_or(0);
+        let log = pipe.and_then(|pipe| client.logs.iter_mut().find(|(key, _)| key == pipe)).map(|(_, log)| log);
+        let mut coder = Encoder::new(&dictionary);
+        let (kind, view) = if let Some(log) = log {
+            log.advance(number);
+            let head = FollowingHead {
+                client: id,
+                view: log.view.number % VIEWS,
+                appended: log.appended.iter().copied().collect(),
+                exchange: number.saturating_sub(log.view.newest_number() + 1),
+            };
+            head.code(&mut coder).map_err(|_| Unpackable::TooLarge)?;
+            (Kind::Following, Rc::clone(&log.view))
+        } else {
+            OpeningHead { session, client: id, epoch, exchange: number }.code(&mut coder);
+            (Kind::Opening, session::empty_view())
+        };
+        let seed = message::seed(session, id, epoch, number, view.number);
+        let setting = Setting { side: Side::Request, view: &view, request: None };
+        let field = session::pack_block(coder, message::first(kind), &dictionary, setting, &block, seed)?;
+        Ok((field, Pending { session, slot, epoch, number, view, request: block }))
+    }
+
+    /// Unpacks the response to a request; `pipe` is the connection it came in on. From now on later requests may refer to
+    /// the exchange.
+    pub fn unpack(&mut self, pending: Pending, pipe: &[u8], field: &[u8]) -> Result<Block, DecodeError> {
+        let Pending { session, slot, epoch, number, view, request } = pending;
+        let (kind, _) = message::open(field)?;
+        if kind != Kind::Answer {
+            return Err(DecodeError::UnexpectedKind(kind as u8));
+        }
+        let digits = session::digits_of(field)?;
+        let digits = digits.get(1..).unwrap_or_default();
+        let coder = Decoder::new(&self.dictionary, digits);
+        let id = u64::try_from(slot).unwrap_or(0);
+        let seed = message::seed(session, id, epoch, number, view.number);
+        let setting = Setting { side: Side::Response, view: &view, request: Some(&request) };
+        let response = session::unpack_block(coder, &self.dictionary, setting, seed)?;
+        let current = session == self.session;
+        if let Some(client) = self.slots.get_mut(slot).filter(|client| current && client.epoch == epoch) {
+            let exchange = Exchange::new(number, request, response.clone());
+            if let Some(log) = client.log(pipe) {
+                log.confirm(view.number);
+                if exchange.bytes() <= limits::EXCHANGE_BYTES {
+                    log.completed.push_back(Rc::new(exchange));
+                }
+            }
+        }
+        Ok(response)
+    }
+
+    /// Forgets what the ground was thought to remember of the client of this request: it does not.
+    pub fn forget(&mut self, pending: &Pending) {
+        let current = pending.session == self.session;
+        let client = self.slots.get_mut(pending.slot);
+        if client.is_some_and(|client| current && client.epoch == pending.epoch) {
+            self.restart(pending.slot);
+        }
+    }
+
+    /// Begins anew with a client, or with another one in its place. When the epochs of a number are used up, everything
+    /// begins anew under the next session, so that a ground never takes one client's past for another's.
+    fn restart(&mut self, slot: usize) {
+        let Some(client) = self.slots.get_mut(slot) else { return };
+        client.restart();
+        if client.epoch == 0 {
+            self.session = self.session.wrapping_add(1);
+            for client in &mut self.slots {
+                client.logs.clear();
+            }
+        }
+    }
+
+    /// The number of the client; the one not seen for longest makes room.
+    fn slot(&mut self, key: &[u8]) -> usize {
+        self.clock += 1;
+        let clock = self.clock;
+        if let Some(slot) = self.clients.get(key).copied() {
+            if let Some(client) = self.slots.get_mut(slot) {
+                client.used = clock;
+            }
+            return slot;
+        }
+        let slot = if self.slots.len() < self.limit {
+            self.slots.push(Client::default());
+            self.slots.len() - 1
+        } else {
+            let oldest = self.slots.iter().enumerate().min_by_key(|(_, client)| client.used);
+            oldest.map_or(0, |(slot, _)| slot)
+        };
+        self.restart(slot);
+        if let Some(client) = self.slots.get_mut(slot) {
+            self.clients.remove(&client.key);
+            client.key = key.to_vec();
+            client.used = clock;
+        }
+        self.clients.insert(key.to_vec(), slot);
+        slot
+    }
+}
+
+impl Client {
+    fn restart(&mut self) {
+        self.epoch = (self.epoch + 1) % EPOCHS;
+        self.logs.clear();
+        self.next = 0;
+    }
+
+    /// The log of a connection; the one opened first makes room.
+    fn log(&mut self, pipe: &[u8]) -> Option<&mut Log> {
+        let found = self.logs.iter().position(|(key, _)| key == pipe);
+        let at = found.unwrap_or_else(|| {
+            if self.logs.len() >= LOGS {
+                self.logs.remove(0);
+            }
+            self.logs.push((pipe.to_vec(), Log::new()));
+            self.logs.len() - 1
+        });
+        self.logs.get_mut(at).map(|(_, log)| log)
+    }
+}

@@ -1,0 +1,68 @@
+//! What the two ends' protocols share: packing and unpacking one block within a view.
+
+use std::rc::Rc;
+
+use crate::block::Block;
+use crate::coder::{Coder, Decoder, Encoder};
+use crate::dictionary::Dictionary;
+use crate::digits;
+use crate::error::{DecodeError, Unpackable};
+use crate::exchange::View;
+use crate::limits;
+use crate::message::CHECK_BITS;
+use crate::walk::{self, Scene, Setting};
+
+/// Ends a message with `block` and its check.
+pub(crate) fn pack_block(
+    mut coder: Encoder<'_>,
+    field: Vec<u8>,
+    dictionary: &Dictionary,
+    setting: Setting<'_>,
+    block: &Block,
+    seed: u32,
+) -> Result<Vec<u8>, Unpackable> {
+    let mut scene = Scene::new(setting, dictionary);
+    walk::code(&mut coder, &mut scene, block).map_err(|_| Unpackable::TooLarge)?;
+    coder.raw(CHECK_BITS, u64::from(block.check(seed) & CHECK_MASK));
+    let field = coder.finish(field);
+    match field.len() {
+        length if length > limits::MESSAGE_BYTES => Err(Unpackable::TooLarge),
+        // Name and value of a field take two length bytes at least on any carriage.
+        length if length >= block.bytes() + 2 * block.fields().len() => Err(Unpackable::NoGain),
+        _ => Ok(field),
+    }
+}
+
+/// Reads what [`pack_block`] wrote.
+pub(crate) fn unpack_block(
+    mut coder: Decoder<'_>,
+    dictionary: &Dictionary,
+    setting: Setting<'_>,
+    seed: u32,
+) -> Result<Block, DecodeError> {
+    let mut scene = Scene::new(setting, dictionary);
+    let block = walk::code(&mut coder, &mut scene, &Block::default())?;
+    let check = coder.raw(CHECK_BITS, 0);
+    if check != u64::from(block.check(seed) & CHECK_MASK) || coder.spent() {
+        return Err(DecodeError::CheckFailed);
+    }
+    if !block.crumbs_join() {
+        return Err(DecodeError::Malformed("a cookie crumb without its cookie"));
+    }
+    Ok(block)
+}
+
+const CHECK_MASK: u32 = (1 << CHECK_BITS) - 1;
+
+/// The digits of a message.
+pub(crate) fn digits_of(field: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    if field.len() > limits::MESSAGE_BYTES {
+        return Err(DecodeError::TooLarge);
+    }
+    field.iter().map(|byte| digits::from_byte(*byte)).collect()
+}
+
+/// A view with nothing in it.
+pub(crate) fn empty_view() -> Rc<View> {
+    Rc::new(View::default())
+}

@@ -1,0 +1,346 @@
+//! A block as its differences from another one, field by field.
+//!
+//! The base is the block most like it among the client's recent ones and the dictionary's. Both are walked side by
+//! side: a field is the base's next one, or has the same name and another value, or the base's next one is passed
+//! over, or the field stands for itself.
+
+use crate::block::{Block, Field};
+use crate::coder::{Coder, choice, number, salt};
+use crate::date;
+use crate::dictionary::Dictionary;
+use crate::error::DecodeError;
+use crate::exchange::{Side, View};
+use crate::hash::{self, mix};
+use crate::limits;
+use crate::policy::{self, Form, Scope};
+use crate::site;
+use crate::spell::Speller;
+use crate::text::{self, Budget, Subject};
+use crate::value::{self, Place};
+
+/// Where a block belongs.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub(crate) side: Side,
+    /// What it may refer to.
+    pub(crate) view: &'a View,
+    /// The request that a response answers.
+    pub(crate) request: Option<&'a Block>,
+}
+
+/// What is known while a block is walked.
+pub(crate) struct Scene<'a> {
+    pub(crate) side: Side,
+    pub(crate) view: &'a View,
+    pub(crate) dictionary: &'a Dictionary,
+    /// The site the exchange belongs to, as soon as its authority is known.
+    pub(crate) site: Option<Vec<u8>>,
+    /// The block's own date so far.
+    pub(crate) date: Option<u64>,
+    /// The latest date of an earlier block.
+    pub(crate) last_date: Option<u64>,
+    pub(crate) base_date: Option<u64>,
+    /// `max-age` of the block's `Cache-Control` so far.
+    pub(crate) max_age: Option<u64>,
+    pub(crate) budget: Budget,
+}
+
+impl<'a> Scene<'a> {
+    /// The scene before the first field; a response belongs to the site of its request.
+    pub(crate) fn new(setting: Setting<'a>, dictionary: &'a Dictionary) -> Self {
+        let Setting { side, view, request } = setting;
+        let date_of = |block: &Block| block.get(b"date").and_then(date::parse);
+        Self {
+            side,
+            view,
+            dictionary,
+            site: request.map(Block::site),
+            date: None,
+            last_date: view.newest().find_map(|exchange| date_of(exchange.block(Side::Response))),
+            base_date: None,
+            max_age: None,
+            budget: Budget::new(),
+        }
+    }
+
+    /// Takes note of a field that is known now.
+    fn note(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b":authority" if self.side == Side::Request => self.site = Some(site::of(value)),
+            b"date" => self.date = date::parse(value),
+            b"cache-control" => self.max_age = max_age(value),
+            _ => {}
+        }
+    }
+}
+
+/// The number after `max-age=`.
+fn max_age(value: &[u8]) -> Option<u64> {
+    const KEY: &[u8] = b"max-age=";
+    let at = value.windows(KEY.len()).position(|window| window == KEY)?;
+    let digits = value.iter().skip(at + KEY.len()).take_while(|byte| byte.is_ascii_digit()).take(10);
+    Some(digits.fold(0, |sum, digit| sum * 10 + u64::from(digit.wrapping_sub(b'0'))))
+}
+
+/// A block the walk can start from, and where it is from.
+#[derive(Clone, Copy)]
+struct Base<'a> {
+    block: &'a Block,
+    /// The site it comes from; none if from the dictionary.
+    site: Option<&'a [u8]>,
+}
+
+impl Base<'_> {
+    /// Whether it belongs to another site than the block, as far as is known of the block.
+    fn foreign(&self, scene: &Scene<'_>) -> bool {
+        self.site.is_some_and(|site| scene.site.as_deref() != Some(site))
+    }
+
+    /// Whether a field's value may be looked at.
+    fn lends(&self, scene: &Scene<'_>, field: &Field) -> bool {
+        field.policy.scope == Scope::Client || !self.foreign(scene)
+    }
+}
+
+/// What happens to the next field of the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Same,
+    Changed,
+    Skipped,
+    Inserted,
+}
+
+/// Writes `block`, or reads one.
+pub(crate) fn code<C: Coder>(coder: &mut C, scene: &mut Scene<'_>, block: &Block) -> Result<Block, DecodeError> {
+    let base = choose_base(coder, scene, block)?;
+    scene.base_date = base.block.get(b"date").and_then(date::parse);
+    let mut out = Block::default();
+    let mut ours = block.fields().iter().enumerate().peekable();
+    let mut theirs = base.block.fields().iter().enumerate();
+    let mut next_base = theirs.next();
+    let mut last = Step::Same;
+    loop {
+        let next = ours.peek().map(|(at, field)| (*at, *field));
+        let Some((base_at, base_field)) = next_base else {
+            let contexts = [mix(salt::MORE, last as u32 + 8 * scene.side as u32), mix(salt::MORE + 8, last as u32)];
+            if !coder.bit(&contexts, next.is_some()) {
+                return Ok(out);
+            }
+            insert(coder, scene, block, next.map(|(_, field)| field), &mut out)?;
+            ours.next();
+            last = Step::Inserted;
+            continue;
+        };
+        let step =
+            next.map_or(Step::Skipped, |(at, field)| decide(scene, block, (at, field), &base, (base_at, base_field)));
+        last = code_step(coder, scene, &base, base_field, last, step);
+        match last {
+            Step::Same => {
+                let (name, value) = (base.block.name(base_field), base.block.value(base_field));
+                scene.note(name, value);
+                push(&mut out, name, value)?;
+                ours.next();
+                next_base = theirs.next();
+            }
+            Step::Changed => {
+                let name = base.block.name(base_field);
+                let known = base.lends(scene, base_field).then(|| base.block.value(base_field));
+                let place = Place { name: base_field.name, policy: base_field.policy, base: known };
+                let new = next.map(|(_, field)| block.value(field)).unwrap_or_default();
+                let value = value::code(coder, scene, &place, new)?;
+                scene.note(name, &value);
+                push(&mut out, name, &value)?;
+                ours.next();
+                next_base = theirs.next();
+            }
+            Step::Skipped => next_base = theirs.next(),
+            Step::Inserted => {
+                insert(coder, scene, block, next.map(|(_, field)| field), &mut out)?;
+                ours.next();
+            }
+        }
+    }
+}
+
+fn push(out: &mut Block, name: &[u8], value: &[u8]) -> Result<(), DecodeError> {
+    out.push(name, value).map_err(|_| DecodeError::TooLarge)
+}
+
+/// How a name that the dictionary does not have is spelt.
+const NAME: Subject = Subject { form: Form::Text, kind: salt::NAME };
+
+/// A field that stands for itself.
+fn insert<C: Coder>(
+    coder: &mut C,
+    scene: &mut Scene<'_>,
+    block: &Block,
+    field: Option<&Field>,
+    out: &mut Block,
+) -> Result<(), DecodeError> {
+    let before = out.fields().last().map_or(0, |field| field.name);
+    let name = field.map(|field| block.name(field)).unwrap_or_default();
+    let number = scene.dictionary.number_of(name);
+    let side = scene.side as u32;
+    let name = if coder.bit(&[mix(salt::NAME_KNOWN, side)], number.is_some()) {
+        let contexts = [mix(salt::NAME, before), mix(salt::NAME + 1, side)];
+        let number = choice(coder, contexts, 8, number.unwrap_or(0));
+        scene
+            .dictionary
+            .name(number)
+            .ok_or(DecodeError::Malformed("a name that the dictionary does not have"))?
+            .to_vec()
+    } else {
+        let mut spelt = Vec::new();
+        text::spell(coder, &mut Speller::new(salt::NAME), NAME, name, &mut scene.budget, &mut spelt)?;
+        spelt
+    };
+    let place = Place { name: hash::bytes(&name), policy: policy::of(&name), base: None };
+    let value = field.map(|field| block.value(field)).unwrap_or_default();
+    let value = value::code(coder, scene, &place, value)?;
+    scene.note(&name, &value);
+    push(out, &name, &value)
+}
+
+/// What an encoder does with the base's next field.
+fn decide(
+    scene: &Scene<'_>,
+    block: &Block,
+    (at, field): (usize, &Field),
+    base: &Base<'_>,
+    (base_at, base_field): (usize, &Field),
+) -> Step {
+    let equal = |field: &Field, base_field: &Field| {
+        field.name == base_field.name
+            && field.value == base_field.value
+            && base.lends(scene, base_field)
+            && block.value(field) == base.block.value(base_field)
+            && block.name(field) == base.block.name(base_field)
+    };
+    if equal(field, base_field) {
+        return Step::Same;
+    }
+    let ours_later = || block.fields().iter().skip(at + 1);
+    let theirs_later = || base.block.fields().iter().skip(base_at + 1);
+    let wanted_later = ours_later().any(|later| equal(later, base_field));
+    let comes_later = theirs_later().any(|later| equal(field, later));
+    if block.name(field) == base.block.name(base_field) {
+        return match (wanted_later, comes_later) {
+            (true, false) => Step::Inserted,
+            (false, true) => Step::Skipped,
+            _ => Step::Changed,
+        };
+    }
+    let name_wanted = ours_later().any(|later| later.name == base_field.name);
+    let name_comes = theirs_later().any(|later| later.name == field.name);
+    if !name_wanted || (name_comes && !wanted_later) { Step::Skipped } else { Step::Inserted }
+}
+
+/// A step, as three questions. What has happened to this field lately says most.
+fn code_step<C: Coder>(
+    coder: &mut C,
+    scene: &Scene<'_>,
+    base: &Base<'_>,
+    field: &Field,
+    last: Step,
+    step: Step,
+) -> Step {
+    let stable = stability(scene, field);
+    let origin = u32::from(base.site.is_none()) + 2 * u32::from(base.foreign(scene));
+    let last = last as u32;
+    let name = field.name;
+    let contexts = [
+        mix(name ^ salt::SAME, stable * 4 + origin),
+        mix(name ^ salt::SAME, 1000 + last * 4 + origin),
+        mix(salt::SAME, stable * 4 + last),
+    ];
+    if base.lends(scene, field) && coder.bit(&contexts, step == Step::Same) {
+        return Step::Same;
+    }
+    if coder.bit(&[mix(name ^ salt::CHANGED, last), mix(salt::CHANGED, last)], step == Step::Changed) {
+        return Step::Changed;
+    }
+    if coder.bit(&[mix(name ^ salt::SKIPPED, last), mix(salt::SKIPPED, last)], step == Step::Skipped) {
+        return Step::Skipped;
+    }
+    Step::Inserted
+}
+
+/// How many of the latest exchanges say how steady a field is.
+const STEADY_EXCHANGES: usize = 4;
+
+/// For each of the latest exchanges, whether the field was absent, equal to the base's, or another.
+fn stability(scene: &Scene<'_>, field: &Field) -> u32 {
+    scene.view.newest().take(STEADY_EXCHANGES).fold(0, |sum, exchange| {
+        let fields = exchange.block(scene.side).fields();
+        let found = fields.iter().find(|other| other.name == field.name);
+        let state = match found {
+            None => 0,
+            Some(other) if other.value == field.value => 1,
+            Some(_) => 2,
+        };
+        sum * 3 + state
+    })
+}
+
+/// How many binary digits name one of the dictionary's blocks.
+const COMMON_BITS: u32 = 7;
+
+fn choose_base<'a, C: Coder>(coder: &mut C, scene: &Scene<'a>, block: &Block) -> Result<Base<'a>, DecodeError> {
+    let common = scene.dictionary.blocks(scene.side);
+    let best = best_base(scene, block, common);
+    let side = scene.side as u32;
+    if scene.view.is_empty() || coder.bit(&[mix(salt::BASE_KIND, side)], best.1) {
+        let rank = u64::try_from(best.0).unwrap_or(0);
+        let first = u32::from(scene.view.is_empty());
+        let contexts = [mix(salt::BASE_RANK, 4 + side * 2 + first), mix(salt::BASE_RANK, 8 + side)];
+        let rank = choice(coder, contexts, COMMON_BITS, rank);
+        let found = usize::try_from(rank).ok().and_then(|rank| common.get(rank));
+        let block = found.ok_or(DecodeError::Malformed("a block that the dictionary does not have"))?;
+        return Ok(Base { block, site: None });
+    }
+    let rank = number(coder, mix(salt::BASE_RANK, side), u64::try_from(best.0).unwrap_or(0));
+    let found = usize::try_from(rank).ok().and_then(|rank| scene.view.newest().nth(rank));
+    let exchange = found.ok_or(DecodeError::Malformed("an exchange that the view does not have"))?;
+    Ok(Base { block: exchange.block(scene.side), site: Some(&exchange.site) })
+}
+
+/// The index of the block most like `block`, and whether it is one of the dictionary's.
+fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool) {
+    let mut best = (0, scene.view.is_empty(), i32::MIN);
+    let recent = scene.view.newest().take(limits::BASES).map(|exchange| exchange.block(scene.side));
+    for (rank, base) in recent.enumerate() {
+        let cost = i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
+        let score = likeness(block, base) - cost;
+        if score > best.2 {
+            best = (rank, false, score);
+        }
+    }
+    for (rank, base) in common.iter().enumerate() {
+        let score = likeness(block, base) - 10;
+        if score > best.2 {
+            best = (rank, true, score);
+        }
+    }
+    (best.0, best.1)
+}
+
+/// Roughly how many bytes a base saves.
+pub(crate) fn likeness(block: &Block, base: &Block) -> i32 {
+    let theirs = base.fields();
+    let mut from = 0;
+    let mut found = 0;
+    let mut score = 0;
+    for field in block.fields() {
+        let later = theirs.iter().enumerate().skip(from);
+        let earlier = theirs.iter().enumerate().take(from);
+        let Some((at, other)) = later.chain(earlier).find(|(_, other)| other.name == field.name) else {
+            score -= 6;
+            continue;
+        };
+        from = at + 1;
+        found += 1;
+        score += if other.value == field.value { 6 + field.value_size().min(10) } else { 3 };
+    }
+    score - 4 * i32::try_from(theirs.len()).unwrap_or(0).saturating_sub(found)
+}
