@@ -52,7 +52,7 @@ func TestALoopbackSourceIsBypassedWhenConfigured(t *testing.T) {
 func TestAllAddressesOfThisHostAreBypassedWhileTheProxyIsOnIt(t *testing.T) {
 	local := globalAddresses(t)
 	if len(local) == 0 {
-		t.Skip("this host has no address but loopback")
+		SkipTest(t, "this host has no address but loopback")
 	}
 	here := newBypass(nil, &addresses{v4: local[:1]})
 	here.readLocal()

@@ -97,7 +97,11 @@ func (s *server) start(b *bed) error {
 	program := s.program
 	if program == coredns {
 		program = b.path("coredns.bin")
-	} else if _, err := exec.LookPath(program); err != nil {
+	} else if path, err := exec.LookPath(program); err == nil {
+		program = path
+	} else if path, err := exec.LookPath(filepath.Join("/usr/sbin", program)); err == nil { // not in every user's path
+		program = path
+	} else {
 		s.absent = program + " is not installed (Debian package " + s.packages + ")"
 		fmt.Printf("%s: absent, %s\n", s.name, s.absent)
 		return nil
