@@ -13,8 +13,6 @@ use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, S
 pub struct CorefileContext {
     /// `/ready` answers here.
     pub ready: SocketAddr,
-    /// Whether HTTP/3 is served on the TLS port, to be announced in HTTPS records.
-    pub http3: bool,
 }
 
 /// UDP answers larger than this are left to TCP (DNS flag day 2020).
@@ -47,7 +45,7 @@ pub fn corefile(settings: &Settings, context: &CorefileContext) -> Option<String
         let lists: Vec<String> =
             settings.dns.domains.iter().map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
         line(1, &format!("longhaul {}{{", lists.concat()));
-        for property in plugin_properties(settings, context) {
+        for property in plugin_properties(settings) {
             line(2, &property);
         }
         line(1, "}");
@@ -78,7 +76,7 @@ fn own_names(settings: &Settings) -> impl Iterator<Item = String> {
     })
 }
 
-fn plugin_properties(settings: &Settings, context: &CorefileContext) -> Vec<String> {
+fn plugin_properties(settings: &Settings) -> Vec<String> {
     let dns = &settings.dns;
     let mut lines = vec![format!("proxy {}", joined(&settings.proxy.addresses))];
     let own: Vec<String> = own_names(settings).collect();
@@ -86,7 +84,7 @@ fn plugin_properties(settings: &Settings, context: &CorefileContext) -> Vec<Stri
         lines.push(format!("own {}", own.join(" ")));
         // An HTTPS record upgrades http: URLs of the name (RFC 9460 section 9.5) and names no port here: only for 443.
         if settings.listen.tls.is_some_and(|tls| tls.port() == 443) {
-            lines.push(if context.http3 { "alpn h3 h2".to_owned() } else { "alpn h2".to_owned() });
+            lines.push("alpn h2".to_owned());
         }
     }
     let files = dns.except_files.iter().map(|path| quoted(&path.display().to_string()));

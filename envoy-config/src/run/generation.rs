@@ -66,7 +66,7 @@ impl Generation {
             access_log: machine.access_log.clone(),
         };
         let mut tree = render::render(&settings, &derived, &artifacts)?;
-        let context = CorefileContext { ready: machine.dns_ready, http3: false };
+        let context = CorefileContext { ready: machine.dns_ready };
         if let Some(corefile) = render::corefile(&settings, &context) {
             tree = tree.with(COREFILE, corefile);
         }

@@ -180,6 +180,15 @@ mod tests {
     }
 
     #[test]
+    fn a_privileged_port_names_the_capability_and_the_other_ways() {
+        let wanted = Wanted { key: "listen.dns", socket: "0.0.0.0:53".parse().unwrap(), transport: Transport::Udp };
+        let message = PortError::new(wanted, io::ErrorKind::PermissionDenied.into()).to_string();
+        for part in ["port 53 (UDP)", "`listen.dns`", "CAP_NET_BIND_SERVICE", "net.ipv4.ip_unprivileged_port_start"] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
     fn an_address_of_another_machine_says_so() {
         let socket = "192.0.2.77:8080".parse().unwrap();
         let errors = check(&[Wanted { key: "listen.http", socket, transport: Transport::Tcp }]);

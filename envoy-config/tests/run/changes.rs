@@ -127,3 +127,49 @@ fn sighup_looks_at_the_files_and_says_so() {
     run.says("told to look at the files (SIGHUP)");
     assert!(host.page_is_rewritten());
 }
+
+/// Certificate and key of the tests of configuration, each for itself in order.
+fn pair(certificate: &str, key: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
+    format!("names: [pep.example.net], cert: {folder}/{certificate}, key: {folder}/{key}")
+}
+
+#[test]
+fn a_key_of_another_certificate_is_refused_by_envoy_and_the_old_files_are_put_back() {
+    let Some(host) = Box::new() else { return };
+    let at = host.address;
+    let terminated = host.config().replace("tls: off", &format!("tls: {at}:8443"));
+    host.write(
+        "longhaul.yaml",
+        &format!("{terminated}tls: {{ terminate: [ {{ {} }} ] }}\n", pair("pep.pem", "pep.key")),
+    );
+    let run = host.start();
+    let secret = host.path("state/rendered/sds/pep.example.net.yaml");
+    let before = std::fs::read_to_string(&secret).unwrap();
+    host.change("pep.key", "wildcard.key");
+    run.says("Envoy refuses it");
+    run.says("the previous configuration keeps running");
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), before);
+    assert!(host.page_is_rewritten());
+}
+
+#[test]
+fn a_new_filter_is_loaded_and_one_that_is_none_is_not() {
+    let Some(mut host) = Box::new() else { return };
+    let filter = host.own_filter();
+    let run = host.start();
+    let envoy = run.child_named("envoy");
+    let mut module = std::fs::read(&filter).unwrap();
+    // A custom section named `x`: the same code, another file.
+    module.extend([0, 2, 1, b'x']);
+    let new = host.path("new.wasm");
+    std::fs::write(&new, &module).unwrap();
+    std::fs::rename(&new, &filter).unwrap();
+    run.says("applied (filters/url-rewrite-");
+    assert!(host.page_is_rewritten());
+    std::fs::write(&new, b"not a module").unwrap();
+    std::fs::rename(&new, &filter).unwrap();
+    run.says("Envoy refuses it");
+    assert!(host.page_is_rewritten());
+    assert_eq!(run.child_named("envoy"), envoy);
+}

@@ -134,6 +134,14 @@ impl Box {
         });
     }
 
+    /// A copy of the filter that may be exchanged.
+    pub(crate) fn own_filter(&mut self) -> PathBuf {
+        let own = self.path("url_rewrite.wasm");
+        fs::copy(&self.programs.filter, &own).unwrap();
+        self.programs.filter.clone_from(&own);
+        own
+    }
+
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
         command
