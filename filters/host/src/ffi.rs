@@ -21,6 +21,7 @@ mod host {
         ) -> u32;
         pub(super) fn proxy_set_buffer_bytes(kind: u32, start: usize, size: usize, data: *const u8, len: usize) -> u32;
         pub(super) fn proxy_get_header_map_pairs(map: u32, data: *mut *mut u8, size: *mut usize) -> u32;
+        pub(super) fn proxy_set_header_map_pairs(map: u32, data: *const u8, size: usize) -> u32;
         pub(super) fn proxy_get_header_map_value(
             map: u32,
             key: *const u8,
@@ -78,6 +79,7 @@ mod host {
         proxy_get_buffer_bytes(kind: u32, start: usize, max: usize, data: *mut *mut u8, size: *mut usize);
         proxy_set_buffer_bytes(kind: u32, start: usize, size: usize, data: *const u8, len: usize);
         proxy_get_header_map_pairs(map: u32, data: *mut *mut u8, size: *mut usize);
+        proxy_set_header_map_pairs(map: u32, data: *const u8, size: usize);
         proxy_get_header_map_value(map: u32, key: *const u8, key_size: usize, data: *mut *mut u8, size: *mut usize);
         proxy_add_header_map_value(map: u32, key: *const u8, key_size: usize, value: *const u8, value_size: usize);
         proxy_replace_header_map_value(map: u32, key: *const u8, key_size: usize, value: *const u8, value_size: usize);
@@ -119,6 +121,11 @@ pub(crate) fn set_buffer(kind: u32, start: usize, size: usize, data: &[u8]) -> R
 pub(crate) fn get_header_pairs(map: u32) -> Result<Vec<u8>, HostError> {
     // SAFETY: the out-pointers are live for the call.
     returned(|data, size| unsafe { host::proxy_get_header_map_pairs(map, data, size) })
+}
+
+pub(crate) fn set_header_pairs(map: u32, pairs: &[u8]) -> Result<(), HostError> {
+    // SAFETY: pointer and length of one live slice.
+    HostError::check(unsafe { host::proxy_set_header_map_pairs(map, pairs.as_ptr(), pairs.len()) })
 }
 
 pub(crate) fn get_header(map: u32, name: &str) -> Result<Vec<u8>, HostError> {

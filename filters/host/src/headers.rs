@@ -51,6 +51,13 @@ pub fn remove(map: Map, name: &str) -> Result<(), HostError> {
     }
 }
 
+/// Puts these headers, in this order, in the place of all there are. Of a request or response the pseudo-headers that it
+/// cannot do without must be among them.
+pub fn replace_all(map: Map, headers: &[(&[u8], &[u8])]) -> Result<(), HostError> {
+    headers.iter().try_for_each(|(_, value)| check_value(value))?;
+    ffi::set_header_pairs(map as u32, &serialize(headers))
+}
+
 /// Bytes that make Envoy's codecs close the whole connection when a filter emits them.
 fn check_value(value: &[u8]) -> Result<(), HostError> {
     let forbidden = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
@@ -98,18 +105,18 @@ fn read_u32(data: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Headers serialised for the host; the reverse of [`Pairs::iter`].
-pub(crate) fn serialize(headers: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn serialize<Name: AsRef<[u8]>>(headers: &[(Name, &[u8])]) -> Vec<u8> {
     let mut data = Vec::new();
     let number = |data: &mut Vec<u8>, value: usize| {
         data.extend_from_slice(&u32::try_from(value).unwrap_or(u32::MAX).to_le_bytes());
     };
     number(&mut data, headers.len());
     for (name, value) in headers {
-        number(&mut data, name.len());
+        number(&mut data, name.as_ref().len());
         number(&mut data, value.len());
     }
     for (name, value) in headers {
-        data.extend_from_slice(name.as_bytes());
+        data.extend_from_slice(name.as_ref());
         data.push(0);
         data.extend_from_slice(value);
         data.push(0);
@@ -147,9 +154,11 @@ mod tests {
         for value in [&b"a\nb"[..], b"\r", b"\0", b"\x7f", b"\x1f"] {
             assert_eq!(set(Map::Request, "x", value), Err(HostError::ForbiddenByte));
             assert_eq!(add(Map::Request, "x", value), Err(HostError::ForbiddenByte));
+            assert_eq!(replace_all(Map::Request, &[(b"a", b"1"), (b"x", value)]), Err(HostError::ForbiddenByte));
         }
         for value in [&b"a\tb"[..], b"", b"\x80\xff ~"] {
             assert_eq!(set(Map::Request, "x", value), Err(HostError::Unimplemented));
+            assert_eq!(replace_all(Map::Request, &[(b"x", value)]), Err(HostError::Unimplemented));
         }
     }
 }
