@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getppid, getrlimit, kill_process, set_parent_process_death_signal, setrlimit,
+};
 
 /// The hidden command that [`exec_bound_to_parent`] serves.
 pub(crate) const BOUND_COMMAND: &str = "__exec-bound-to-parent";
@@ -109,5 +111,17 @@ pub fn exec_bound_to_parent(parent: i32, program: &std::path::Path, arguments: &
     if getppid() != Pid::from_raw(parent) {
         return io::Error::new(io::ErrorKind::BrokenPipe, "the parent has ended");
     }
+    allow_many_files();
     Command::new(program).args(arguments).exec()
+}
+
+/// A connection is an open file, two with the one to its origin; Envoy takes what it is given and asks for no more.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Open files a child may have; None: as many as it likes.
+pub(super) fn most_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
 }

@@ -1,6 +1,8 @@
 //! What can happen to a run: signals, and files that change. Both come through one channel to the supervisor.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::{fs, io, thread};
@@ -10,6 +12,7 @@ use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::locate::local_addresses;
 use crate::config::Settings;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,47 +39,66 @@ pub(super) fn forward_signals(events: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// The files a configuration is made from, and what was in them.
+/// What a configuration is made from, as it was: files by their content, and the machine's addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Inputs(BTreeMap<PathBuf, Option<[u8; 32]>>);
+pub(super) struct Inputs {
+    files: BTreeMap<PathBuf, Option<Content>>,
+    addresses: Vec<IpAddr>,
+}
+
+/// A file's content, and what tells that it is the same without reading it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Content {
+    hash: [u8; 32],
+    stamp: (i64, i64, u64, u64),
+}
+
+impl Content {
+    fn of(path: &Path, before: Option<&Self>) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        let stamp = (metadata.ctime(), metadata.ctime_nsec(), metadata.ino(), metadata.len());
+        if let Some(before) = before.filter(|before| before.stamp == stamp) {
+            return Some(before.clone());
+        }
+        fs::read(path).ok().map(|bytes| Self { hash: Sha256::digest(&bytes).into(), stamp })
+    }
+}
 
 impl Inputs {
-    /// Reads and hashes all of them; one that cannot be read is an input too.
+    /// Reads all of them; a file that cannot be read is an input too.
     pub(super) fn of(settings: &Settings, filter: &Path) -> Self {
-        Self::of_files(files(settings, filter))
+        let files = files(settings, filter).into_iter().map(|path| (path, None)).collect();
+        Self { files, addresses: Vec::new() }.again()
     }
 
-    fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
-        let hash = |path: &Path| fs::read(path).ok().map(|bytes| Sha256::digest(&bytes).into());
-        Self(
-            files
-                .into_iter()
-                .map(|path| {
-                    let hashed = hash(&path);
-                    (path, hashed)
-                })
-                .collect(),
-        )
-    }
-
-    /// The same files as they are now.
+    /// The same inputs as they are now.
     pub(super) fn again(&self) -> Self {
-        Self::of_files(self.0.keys().cloned())
+        let read = |(path, before): (&PathBuf, &Option<Content>)| (path.clone(), Content::of(path, before.as_ref()));
+        Self { files: self.files.iter().map(read).collect(), addresses: local_addresses() }
     }
 
-    /// Files that differ from `before`.
-    pub(super) fn changed_since(&self, before: &Self) -> Vec<&Path> {
-        self.0.iter().filter(|(path, hash)| before.0.get(*path) != Some(hash)).map(|(path, _)| path.as_path()).collect()
+    /// Every address of this machine.
+    pub(super) fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// What differs from `before`, by name.
+    pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
+        let hash = |content: &Option<Content>| content.as_ref().map(|content| content.hash);
+        let differs = |(path, now): &(&PathBuf, &Option<Content>)| {
+            before.files.get(*path).is_none_or(|then| hash(then) != hash(now))
+        };
+        let files = self.files.iter().filter(differs).map(|(path, _)| path.display().to_string());
+        let addresses = (self.addresses != before.addresses).then(|| "this machine's addresses".to_owned());
+        files.chain(addresses).collect()
     }
 
     /// Folders to watch: the files' own, and where links on the way lead to, as with mounted secrets.
     fn folders(&self) -> BTreeSet<PathBuf> {
         let parent = |path: &Path| path.parent().map(Path::to_owned);
-        self.0
-            .keys()
-            .flat_map(|path| [parent(path), fs::canonicalize(path).ok().as_deref().and_then(parent)])
-            .flatten()
-            .collect()
+        let folders =
+            self.files.keys().flat_map(|path| [parent(path), fs::canonicalize(path).ok().as_deref().and_then(parent)]);
+        folders.flatten().collect()
     }
 }
 
@@ -116,5 +138,31 @@ impl FileWatch {
             }
         }
         self.folders = folders;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_counts_as_changed_by_its_content_and_not_by_being_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.txt");
+        fs::write(&path, "a").unwrap();
+        let before = Inputs { files: BTreeMap::from([(path.clone(), None)]), addresses: Vec::new() }.again();
+        fs::write(&path, "a").unwrap();
+        assert_eq!(before.again().changed_since(&before), Vec::<String>::new());
+        fs::write(&path, "b").unwrap();
+        assert_eq!(before.again().changed_since(&before), [path.display().to_string()]);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(before.again().changed_since(&before), [path.display().to_string()]);
+    }
+
+    #[test]
+    fn an_address_that_came_or_went_is_a_change() {
+        let now = Inputs::default().again();
+        let before = Inputs { addresses: vec!["192.0.2.1".parse().unwrap()], ..now.clone() };
+        assert_eq!(now.changed_since(&before), ["this machine's addresses"]);
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Generation {
     pub(crate) tree: RenderedTree,
     /// What it was made from, as it was then.
     pub(super) inputs: Inputs,
+    /// Where its CoreDNS says that it is ready.
+    pub(super) dns_ready: SocketAddr,
 }
 
 /// Rendering did not come to an end.
@@ -62,14 +64,19 @@ impl Generation {
                 None => None,
             },
             trusted_ca: locate::trusted_ca()?,
-            local_addresses: locate::local_addresses(),
+            local_addresses: inputs.addresses().to_vec(),
             access_log: machine.access_log.clone(),
         };
-        let mut tree = render::render(&settings, &derived, &artifacts)?;
-        let context = CorefileContext { ready: machine.dns_ready };
-        if let Some(corefile) = render::corefile(&settings, &context) {
-            tree = tree.with(COREFILE, corefile);
+        let tree = render::render(&settings, &derived, &artifacts)?;
+        Ok(Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready }.ready_at(machine.dns_ready))
+    }
+
+    /// The same with a CoreDNS that says on `socket` that it is ready.
+    pub(super) fn ready_at(mut self, socket: SocketAddr) -> Self {
+        self.dns_ready = socket;
+        if let Some(corefile) = render::corefile(&self.settings, &CorefileContext { ready: socket }) {
+            self.tree = self.tree.with(COREFILE, corefile);
         }
-        Ok(Self { settings, derived, tree, inputs })
+        self
     }
 }

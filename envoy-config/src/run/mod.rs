@@ -3,6 +3,7 @@
 //! One thread owns everything (`supervisor`): signals, changed files and dead children come to it as events, so that no
 //! two things are ever under way at once. What it does to the outside world stands in files of its own.
 
+mod apply;
 mod child;
 mod envoy;
 mod events;

@@ -43,7 +43,7 @@ impl BackOff {
 pub(super) struct Service {
     program: Program,
     /// Where it says that it is ready.
-    ready: Option<SocketAddr>,
+    ready: SocketAddr,
     running: Option<Running>,
     back_off: BackOff,
     restart_at: Option<Instant>,
@@ -52,7 +52,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(program: Program, ready: Option<SocketAddr>) -> Self {
+    pub(super) fn new(program: Program, ready: SocketAddr) -> Self {
         Self { program, ready, running: None, back_off: BackOff::new(), restart_at: None, recovering: false }
     }
 
@@ -79,7 +79,7 @@ impl Service {
             say(&format!("cannot start {}: {error}; trying again in {} ms", self.program.name, wait.as_millis()));
             self.restart_at = Some(Instant::now() + wait);
         }
-        if self.recovering && self.running.is_some() && self.ready.is_some_and(is_ready) {
+        if self.recovering && self.running.is_some() && is_ready(self.ready) {
             self.recovering = false;
             say(&format!("{} answers again", self.program.name));
         }
@@ -97,6 +97,15 @@ impl Service {
         ));
         self.restart_at = Some(Instant::now() + wait);
         self.recovering = true;
+    }
+
+    /// It says from now on at `ready` that it is ready.
+    pub(super) fn answers_at(&mut self, ready: SocketAddr) {
+        self.ready = ready;
+    }
+
+    pub(super) fn is_running(&mut self) -> bool {
+        self.running.is_some() && self.ended().is_none()
     }
 
     /// SIGUSR1: CoreDNS reads its Corefile again, and keeps the old one where it does not like the new.

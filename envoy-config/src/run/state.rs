@@ -58,10 +58,10 @@ impl StateFolder {
         );
         let unusable = |error| StateError::Unusable { path: path.clone(), error };
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(unusable)?;
-        let owner = fs::symlink_metadata(&path).map_err(unusable)?.uid();
-        let me = rustix::process::geteuid();
-        if owner != me.as_raw() && !me.is_root() {
-            return Err(StateError::Foreign { path, owner });
+        refuse_foreign(&path)?;
+        // A default folder lies in one of ours, maybe in /tmp: whoever owned that could exchange this one.
+        if let (None, Some(parent)) = (given, path.parent()) {
+            refuse_foreign(parent)?;
         }
         let lock = lock(&path)?;
         let (rendered, kept) = (path.join("rendered"), path.join("kept"));
@@ -69,6 +69,16 @@ impl StateFolder {
             fs::create_dir_all(folder).map_err(unusable)?;
         }
         Ok(Self { rendered, kept, _lock: lock })
+    }
+}
+
+fn refuse_foreign(path: &Path) -> Result<(), StateError> {
+    let metadata = fs::symlink_metadata(path).map_err(|error| StateError::Unusable { path: path.to_owned(), error })?;
+    let me = rustix::process::geteuid();
+    if metadata.uid() == me.as_raw() || me.is_root() {
+        Ok(())
+    } else {
+        Err(StateError::Foreign { path: path.to_owned(), owner: metadata.uid() })
     }
 }
 

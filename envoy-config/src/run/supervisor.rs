@@ -1,14 +1,13 @@
 //! The run itself: start, wait, serve, apply changes, restart what died, stop.
 
-use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddr;
+use std::fs;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use super::child::{self, stop_all};
-use super::envoy::{self, Envoy};
+use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::locate::{LocateError, Located, Overridden, locate};
@@ -17,8 +16,8 @@ use super::probe::{XdsCounters, is_ready};
 use super::say;
 use super::service::Service;
 use super::state::{StateError, StateFolder};
-use super::tree::{WriteError, Written, write_tree};
-use crate::config::{Cache, LoadError, Loaded, Settings, load};
+use super::tree::{WriteError, write_tree};
+use crate::config::{Cache, Loaded, Settings};
 use crate::render::AccessLog;
 
 /// How `longhaul run` was called.
@@ -79,8 +78,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_millis(200);
 /// How often children are looked at.
 const TICK: Duration = Duration::from_millis(100);
-/// How long Envoy has to take changed files.
-const APPLY_PATIENCE: Duration = Duration::from_secs(10);
+/// How often the machine's addresses are looked at, and files on filesystems that tell nobody of changes.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Starts everything for the accepted file, serves until told to stop, and leaves nothing behind.
 pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
@@ -100,9 +99,10 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let generation = Generation::of(loaded.settings, &machine)?;
     prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
+    warn_of_few_files(&generation.settings);
     let mut run = Run {
         envoy: Envoy::new(located.envoy.clone(), &machine.root, &generation.derived),
-        dns: Service::new(dns_program(&located, &machine), Some(machine.dns_ready)),
+        dns: Service::new(dns_program(&located, &machine), machine.dns_ready),
         options: options.clone(),
         machine,
         generation,
@@ -116,16 +116,17 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     outcome.and(stopped)
 }
 
-struct Run {
-    options: Options,
-    machine: Machine,
-    generation: Generation,
+/// A run under way; what changes it stands in `apply`.
+pub(super) struct Run {
+    pub(super) options: Options,
+    pub(super) machine: Machine,
+    pub(super) generation: Generation,
     /// Why the files as they are now are not what runs.
-    refusal: Option<String>,
-    envoy: Envoy,
-    dns: Service,
+    pub(super) refusal: Option<String>,
+    pub(super) envoy: Envoy,
+    pub(super) dns: Service,
     events: Receiver<Event>,
-    watch: FileWatch,
+    pub(super) watch: FileWatch,
     _state: StateFolder,
 }
 
@@ -175,7 +176,7 @@ impl Run {
         Ok(true)
     }
 
-    fn serves_dns(&self) -> bool {
+    pub(super) fn serves_dns(&self) -> bool {
         self.generation.tree.get(COREFILE).is_some()
     }
 
@@ -204,121 +205,27 @@ impl Run {
     fn serve(&mut self) -> Result<(), RunError> {
         // Looked at once in any case: a file may have changed during the start.
         let mut changed_at = Some(Instant::now());
+        let mut looked_at = Instant::now();
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Reload) => {
                     say("told to look at the files (SIGHUP)");
-                    self.apply_changes();
-                    changed_at = None;
+                    changed_at = Some(Instant::now());
                 }
                 Ok(Event::FilesChanged) => changed_at = Some(Instant::now()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if changed_at.is_some_and(|at| at.elapsed() >= QUIET) {
+            let quiet = changed_at.is_some_and(|at| at.elapsed() >= QUIET);
+            if quiet || looked_at.elapsed() >= LOOK {
+                self.look();
                 changed_at = None;
-                self.apply_changes();
+                looked_at = Instant::now();
             }
             self.envoy.tend(self.generation.settings.listen.admin);
             if self.serves_dns() {
                 self.dns.tend();
             }
-        }
-    }
-
-    /// Looks at the files; applies what is new and right, reports what is not, and otherwise changes nothing.
-    fn apply_changes(&mut self) {
-        let now = self.generation.inputs.again();
-        let changed: Vec<String> =
-            now.changed_since(&self.generation.inputs).iter().map(|path| path.display().to_string()).collect();
-        // What was refused for want of a file may be right once the file is there, though none of ours changed.
-        if changed.is_empty() && self.refusal.is_none() {
-            return;
-        }
-        self.generation.inputs = now;
-        let changed = if changed.is_empty() { "a file".to_owned() } else { changed.join(", ") };
-        match self.next_generation().and_then(|next| self.apply(next)) {
-            Ok(what) => {
-                self.refusal = None;
-                say(&format!("{changed} changed: {what}"));
-            }
-            Err(why) => {
-                if self.refusal.as_ref() != Some(&why) {
-                    say(&format!(
-                        "{changed} changed, and was refused:\n{why}\nthe previous configuration keeps running"
-                    ));
-                }
-                self.refusal = Some(why);
-            }
-        }
-        self.watch.follow(&self.generation.inputs);
-    }
-
-    fn next_generation(&self) -> Result<Generation, String> {
-        let styled = io::stderr().is_terminal();
-        let loaded = load(&self.options.file).map_err(|error| match error {
-            LoadError::Refused(report) => report.render(styled).trim_end().to_owned(),
-            error @ LoadError::Unreadable { .. } => error.to_string(),
-        })?;
-        if !loaded.report.problems.is_empty() {
-            eprint!("{}", loaded.report.render(styled));
-        }
-        let next = Generation::of(loaded.settings, &self.machine).map_err(|error| error.to_string())?;
-        let ours = ports::wanted(&self.generation.settings);
-        let new: Vec<Wanted> =
-            ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
-        refuse_occupied(&new).map_err(|error| error.to_string())?;
-        prepare_folders(&next.settings).map_err(|error| error.to_string())?;
-        Ok(next)
-    }
-
-    /// Puts the files of `next` in place and sees to it that both children took them; puts the old ones back where not.
-    fn apply(&mut self, next: Generation) -> Result<String, String> {
-        let restart = envoy::must_restart(&self.generation, &next);
-        if restart {
-            self.envoy
-                .judge(next.tree.get(envoy::BOOTSTRAP).unwrap_or_default())
-                .map_err(|why| format!("Envoy refuses it: {why}"))?;
-        }
-        let admin = self.generation.settings.listen.admin;
-        let before = XdsCounters::read(admin).unwrap_or_default();
-        let (root, old) = (&self.machine.root, &self.generation.tree);
-        let written = write_tree(root, &next.tree, Some(old)).map_err(|error| error.to_string())?;
-        if let Err(refused) = wait_until_taken(admin, &before, &written) {
-            let back = write_tree(root, old, Some(&next.tree)).err();
-            let note =
-                back.map(|error| format!("; and the old files could not be put back: {error}")).unwrap_or_default();
-            return Err(format!("Envoy refuses it ({refused}); its own message is above{note}"));
-        }
-        self.tell_dns(&next, &written);
-        self.generation = next;
-        if restart {
-            self.envoy.replace(&self.generation.derived);
-        }
-        Ok(match (written.changed.as_slice(), restart) {
-            ([], false) => "nothing of it concerns a running part".to_owned(),
-            (changed, false) => format!("applied ({})", changed.join(", ")),
-            (changed, true) => {
-                let changed = changed.join(", ");
-                format!(
-                    "applied ({changed}): another Envoy takes over, and the present one ends when its connections have"
-                )
-            }
-        })
-    }
-
-    fn tell_dns(&mut self, next: &Generation, written: &Written) {
-        let had = self.serves_dns();
-        let has = next.tree.get(COREFILE).is_some();
-        match (had, has) {
-            (true, true) if written.changed.iter().any(|path| path == COREFILE) => self.dns.reload(),
-            (true, false) => self.dns.stop(),
-            (false, true) => {
-                if let Err(error) = self.dns.start() {
-                    say(&format!("cannot start CoreDNS: {error}"));
-                }
-            }
-            _ => {}
         }
     }
 
@@ -335,25 +242,6 @@ impl Run {
     }
 }
 
-/// Waits until Envoy has read what was written; Err: what it refused.
-fn wait_until_taken(admin: SocketAddr, before: &XdsCounters, written: &Written) -> Result<(), String> {
-    let expected = written.changed.iter().filter(|path| envoy::is_watched(path)).count();
-    let expected = u64::try_from(expected).unwrap_or(u64::MAX);
-    let deadline = Instant::now() + APPLY_PATIENCE;
-    while expected > 0 && Instant::now() < deadline {
-        thread::sleep(TICK);
-        let Some(now) = XdsCounters::read(admin) else { continue };
-        let refused = now.refused_since(before);
-        if !refused.is_empty() {
-            return Err(refused.join(", "));
-        }
-        if now.settled_since(before) >= expected {
-            break;
-        }
-    }
-    Ok(())
-}
-
 fn dns_program(located: &Located, machine: &Machine) -> child::Program {
     let corefile = machine.root.join(COREFILE);
     child::Program {
@@ -363,17 +251,23 @@ fn dns_program(located: &Located, machine: &Machine) -> child::Program {
     }
 }
 
-fn refuse_occupied(wanted: &[Wanted]) -> Result<(), RunError> {
+/// Two files a connection, one to the client and one to the origin.
+fn warn_of_few_files(settings: &Settings) {
+    let wanted = u64::from(settings.limits.connections) * 2;
+    if let Some(most) = child::most_files().filter(|most| *most < wanted) {
+        say(&format!(
+            "`limits.connections` {} needs {wanted} open files, this process may have {most}; raise it (systemd: LimitNOFILE={wanted})",
+            settings.limits.connections
+        ));
+    }
+}
+
+pub(super) fn refuse_occupied(wanted: &[Wanted]) -> Result<(), RunError> {
     let errors = ports::check(wanted);
     if errors.is_empty() { Ok(()) } else { Err(RunError::Ports(errors)) }
 }
 
-/// A socket that a running child of ours has: another key may take it over, and a wider address may replace a narrow one.
-fn is_ours(wanted: &Wanted, ours: &[Wanted]) -> bool {
-    ours.iter().any(|have| have.transport == wanted.transport && have.socket.port() == wanted.socket.port())
-}
-
-fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
+pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
     if let Cache::Disk { dir, .. } = &settings.cache {
         let error = |error| RunError::CacheFolder { path: dir.clone(), error };
         fs::create_dir_all(dir).map_err(error)?;

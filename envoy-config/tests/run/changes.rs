@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use crate::support::{Box, eventually, is_alive};
+use crate::support::{Box, eventually, is_alive, signal_process};
 
 #[test]
 fn a_changed_rewrite_level_takes_effect_and_back_again_without_a_new_process() {
@@ -126,6 +126,33 @@ fn sighup_looks_at_the_files_and_says_so() {
     run.signal(Signal::HUP);
     run.says("told to look at the files (SIGHUP)");
     assert!(host.page_is_rewritten());
+}
+
+#[test]
+fn a_changed_dns_takes_effect_in_the_same_process() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let coredns = run.child_named("coredns");
+    host.change(":9153", ":9154");
+    run.says("applied (Corefile");
+    let metrics = format!("http://{}/metrics", host.socket(9154));
+    assert!(ureq::get(&metrics).call().is_ok(), "it was said to be applied");
+    assert_eq!(run.child_named("coredns"), coredns);
+}
+
+#[test]
+fn a_dns_that_does_not_take_its_file_gets_the_old_one_back() {
+    let Some(host) = Box::new() else { return };
+    let run = host.start();
+    let corefile = host.path("state/rendered/Corefile");
+    let before = std::fs::read_to_string(&corefile).unwrap();
+    let coredns = run.child_named("coredns").unwrap();
+    signal_process(coredns, Signal::STOP);
+    host.change("www: false", "www: true");
+    run.says("CoreDNS refuses it");
+    signal_process(coredns, Signal::CONT);
+    assert_eq!(std::fs::read_to_string(&corefile).unwrap(), before);
+    eventually("a query is answered", || host.asks("www.example.test").is_some());
 }
 
 /// Certificate and key of the tests of configuration, each for itself in order.
