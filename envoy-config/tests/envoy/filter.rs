@@ -1,7 +1,8 @@
 //! The url-rewrite filter in its place: delivered, exchanged while running, counted.
 
+use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -83,6 +84,20 @@ fn a_page_is_rewritten_its_objects_come_from_the_proxy_and_both_are_counted() {
             && counted("longhaul_url_rewrite_urls_left_total{reason=\"integrity\"} 1")
     });
     assert!(!envoy.log().contains("restricted proxy-wasm capability"), "{}", envoy.log());
+}
+
+#[test]
+fn an_http_object_in_the_cache_is_not_served_for_the_https_one() {
+    let Some(mut world) = World::new() else { return };
+    let cache = world.config.path("cache");
+    fs::create_dir_all(&cache).unwrap();
+    writeln!(world.config.yaml, "cache: {{ dir: '{}', size: 64mib }}", cache.display()).unwrap();
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let own = world.http().to_string();
+    let ask = |path: &str| get(world.http(), &own, path, &[]);
+    assert_eq!(ask("/img.test/a.png").text(), "the picture");
+    eventually("it is served from the cache", || ask("/img.test/a.png").header("age").is_some());
+    assert_eq!(ask("/img.test:443/a.png").status, 502, "this origin has no TLS");
 }
 
 #[test]

@@ -147,6 +147,26 @@ fn who_sends_a_header_by_the_byte_is_cut_off_and_who_is_slow_in_a_body_is_not() 
 }
 
 #[test]
+fn clients_beyond_the_limit_are_turned_away_and_those_within_it_are_served() {
+    let world = World::new("cache: off\nlimits: { connections: 3 }\n");
+    let _origin = world.origin(|_| Reply::ok("content-type: text/plain\r\n", "ok"));
+    let Some(envoy) = Envoy::start(&world.config) else { return };
+    let ask = |mut stream: &TcpStream| {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(request("GET", "/", &[("host", HOST), ("connection", "keep-alive")]).as_bytes())?;
+        read_answer(&mut BufReader::new(stream), Instant::now(), false)
+    };
+    let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(world.http()).unwrap()).collect();
+    for client in &clients {
+        assert_eq!(ask(client).unwrap().text(), "ok", "connections between the hops are not clients");
+    }
+    assert!(ask(&TcpStream::connect(world.http()).unwrap()).is_err());
+    assert!(envoy.admin("/ready").contains("LIVE"));
+    drop(clients);
+    eventually("a place is free again", || TcpStream::connect(world.http()).is_ok_and(|c| ask(&c).is_ok()));
+}
+
+#[test]
 fn addresses_of_origins_are_known_after_a_restart() {
     let world = World::new("");
     let _origin = world.origin(|_| Reply::ok("content-type: text/plain\r\ncache-control: no-store\r\n", "ok"));
