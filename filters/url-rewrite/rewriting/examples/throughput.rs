@@ -1,0 +1,55 @@
+//! Rewrites one page over and over and prints what that took, for `make bench` to set beside the filter in Envoy.
+//!
+//! `throughput PAGE HOST CONFIGURATION MILLISECONDS`, where CONFIGURATION is the filter's JSON. Prints one line of JSON;
+//! `cpu_seconds` are the thread's own, so that what else runs on the machine does not count.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a program for measuring")]
+
+use std::hint::black_box;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use url_mapping::{Base, Scheme};
+use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
+
+/// As Envoy hands bodies over.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+fn main() {
+    let [_, page, host, configuration, milliseconds] =
+        <[String; 5]>::try_from(std::env::args().collect::<Vec<_>>()).expect("PAGE HOST CONFIGURATION MILLISECONDS");
+    let page = std::fs::read(page).unwrap();
+    let plan = Plan::from_json(configuration.as_bytes()).unwrap();
+    let time = Duration::from_millis(milliseconds.parse().unwrap());
+    let base = || Base::new(Scheme::Http, &host, "/").unwrap();
+    let moved = rewrite(&plan, base(), &page);
+
+    let (start, cpu_before) = (Instant::now(), cpu_seconds());
+    let mut pages = 0;
+    while start.elapsed() < time {
+        black_box(rewrite(&plan, base(), black_box(&page)));
+        pages += 1;
+    }
+    let cpu_seconds = cpu_seconds() - cpu_before;
+    println!(r#"{{"pages": {pages}, "bytes": {}, "cpu_seconds": {cpu_seconds}, "moved": {moved}}}"#, page.len());
+}
+
+fn rewrite(plan: &Rc<Plan>, base: Base, page: &[u8]) -> u64 {
+    let body = Body { kind: Kind::Html, base, encoding: None, policies: Policies::default() };
+    let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
+    let mut out = Vec::new();
+    for chunk in page.chunks(CHUNK_BYTES) {
+        out.clear();
+        rewriter.write(chunk, &mut out);
+        black_box(&out);
+    }
+    rewriter.finish(&mut out);
+    rewriter.tally().moved
+}
+
+/// Processor time of this thread (Linux).
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let nanoseconds: u64 = text.split(' ').next().unwrap().parse().unwrap();
+    Duration::from_nanos(nanoseconds).as_secs_f64()
+}

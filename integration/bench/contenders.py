@@ -1,0 +1,277 @@
+"""Who is measured: programs that stand in front of one origin and replace the hosts of URLs, each its own way.
+
+All of them are child processes on free loopback ports, with one worker on one core, keep-alive on both sides, nothing
+compressed and nothing logged. The peers' packages are Debian's nginx and apache2-bin.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.envoy import TARGET, bootstrap
+from bench.machine import cores, cpu_seconds, pinned
+from bench.real_pages import RealPage
+from harness.artifacts import Missing, built
+from harness.authority import Authority
+from harness.pep import gateway_config, write_config
+from harness.ports import free_ports
+from harness.processes import Child
+from harness.waiting import Timeout, wait_for
+
+ORIGIN_ADDRESS = "127.78.0.1"
+"""Not 127.0.0.1: the rendered edge takes that for itself and refuses to be its own origin."""
+
+APACHE_MODULES = Path("/usr/lib/apache2/modules")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One that runs."""
+
+    name: str
+    port: int
+    child: Child
+
+    def cpu_seconds(self) -> float:
+        """Processor time used so far by all of its processes."""
+        return cpu_seconds(self.child.process.pid)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What every contender is given."""
+
+    folder: Path
+    origin: tuple[str, int]
+    pages: list[RealPage]
+    wasm: Path
+    stack: ExitStack
+
+    def start(self, name: str, command: list[str | Path], port: int, address: str = "127.0.0.1") -> Contender:
+        """Starts a program on the contender's core and waits until it listens; it ends with the stack."""
+        child = self.stack.enter_context(Child(pinned(command, cores()[0]), self.folder / f"{name}.log"))
+        wait_until_listening(child, address, port)
+        return Contender(name, port, child)
+
+    def subfolder(self, name: str) -> Path:
+        """A folder of a contender's own."""
+        path = self.folder / name
+        path.mkdir()
+        return path
+
+
+def wait_until_listening(child: Child, address: str, port: int) -> None:
+    """Waits for the first connection that is accepted; a program that ended says why in its log."""
+
+    def accepts() -> bool:
+        if child.process.poll() is not None:
+            raise Timeout(f"{child.command} ended:\n{child.output()[-3000:]}")
+        with socket.socket() as probe:
+            return probe.connect_ex((address, port)) == 0
+
+    wait_for(f"{child.command[3]} to listen on port {port}", accepts, 60.0)
+
+
+def command_of(program: str, package: str) -> str:
+    """A peer's program, or why it is absent."""
+    found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        raise Missing(f"{program} is not installed (Debian package {package})")
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------- nginx
+
+
+def nginx(folder: Path, http: str) -> list[str | Path]:
+    """nginx in the foreground with one worker; `http` is what its http block holds."""
+    program = command_of("nginx", "nginx")
+    temporary = "".join(
+        f"  {kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    configuration = folder / "nginx.conf"
+    configuration.write_text(f"""{user}daemon off;
+worker_processes 1;
+pid {folder}/pid;
+error_log stderr error;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  tcp_nodelay on;
+  keepalive_requests 1000000000;
+{temporary}{http}}}
+""")
+    return [program, "-e", "stderr", "-p", folder, "-c", configuration]
+
+
+def start_origin(folder: Path, pages: list[RealPage], objects: dict[str, bytes], stack: ExitStack) -> tuple[str, int]:
+    """nginx that serves the pages as text/html and a few objects; returns where."""
+    port = free_ports(1, ORIGIN_ADDRESS)[0]
+    root, own = folder / "root", folder / "origin"
+    (root / "pages").mkdir(parents=True)
+    (root / "objects").mkdir()
+    own.mkdir()
+    for page in pages:
+        shutil.copyfile(page.file, root / "pages" / page.file.name)
+    for name, content in objects.items():
+        (root / "objects" / name).write_bytes(content)
+    command = nginx(
+        own,
+        f"""
+  types {{ text/html html; image/png png; }}
+  open_file_cache max=100;
+  server {{ listen {ORIGIN_ADDRESS}:{port}; root {root}; }}
+""",
+    )
+    child = stack.enter_context(Child(pinned(command, cores()[1]), folder / "origin.log"))
+    wait_until_listening(child, ORIGIN_ADDRESS, port)
+    return ORIGIN_ADDRESS, port
+
+
+def sub_filter(ground: Ground) -> Contender:
+    """nginx: a literal replace, which does not know what a URL is."""
+    port = free_ports(1)[0]
+    command = nginx(
+        ground.subfolder("sub_filter"),
+        f"""
+  upstream origin {{ server {ground.origin[0]}:{ground.origin[1]}; keepalive 64; keepalive_requests 1000000000; }}
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass http://origin;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Host $host;
+      proxy_buffer_size 32k;
+      proxy_buffers 8 32k;
+      proxy_max_temp_file_size 0;
+      sub_filter_once off;
+      sub_filter http:// https://{TARGET}/;
+    }}
+  }}
+""",
+    )
+    return ground.start("sub_filter", command, port)
+
+
+# --------------------------------------------------------------------------------------------------------- Apache
+
+
+def mod_proxy_html(ground: Ground) -> Contender:
+    """Apache: a parser (libxml2) that writes its own markup. Only links that load something are looked at."""
+    program = command_of("apache2", "apache2-bin")
+    if not (APACHE_MODULES / "mod_proxy_html.so").exists():
+        raise Missing(f"mod_proxy_html.so is not in {APACHE_MODULES} (Debian package apache2-bin)")
+    port, folder = free_ports(1)[0], ground.subfolder("mod_proxy_html")
+    modules = "".join(
+        f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n"
+        for name in ("mpm_event", "authz_core", "filter", "proxy", "proxy_http", "xml2enc", "proxy_html")
+    )
+    user = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
+    configuration = folder / "apache.conf"
+    configuration.write_text(f"""{modules}{user}ServerRoot {folder}
+DefaultRuntimeDir {folder}
+PidFile {folder}/pid
+ServerName bench.test
+ErrorLog /dev/stderr
+LogLevel error
+Listen 127.0.0.1:{port}
+StartServers 1
+ServerLimit 1
+ThreadsPerChild 32
+MaxRequestWorkers 32
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+ProxyRequests Off
+ProxyPreserveHost On
+ProxyPass / http://{ground.origin[0]}:{ground.origin[1]}/
+ProxyHTMLEnable On
+ProxyHTMLURLMap http:// https://{TARGET}/
+ProxyHTMLLinks img src
+ProxyHTMLLinks script src
+ProxyHTMLLinks link href
+ProxyHTMLLinks iframe src
+ProxyHTMLLinks frame src
+ProxyHTMLLinks embed src
+ProxyHTMLLinks object data
+ProxyHTMLLinks input src
+ProxyHTMLLinks body background
+""")
+    return ground.start("mod_proxy_html", [program, "-D", "FOREGROUND", "-f", configuration], port)
+
+
+# ---------------------------------------------------------------------------------------------------------- Envoy
+
+
+def simple_envoy(name: str, ground: Ground, wasm: Path | None) -> Contender:
+    """Envoy with one listener and one cluster."""
+    port, folder = free_ports(1)[0], ground.subfolder(name)
+    configuration = folder / "envoy.json"
+    configuration.write_text(bootstrap(port, ground.origin, wasm))
+    return ground.start(name, [*envoy_command(), "-c", configuration], port)
+
+
+def envoy_command() -> list[str | Path]:
+    """Envoy with one worker, saying nothing but errors."""
+    named = os.environ.get("LONGHAUL_ENVOY")
+    envoy = named if named and Path(named).exists() else built("envoy")
+    return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
+
+
+def plain_envoy(ground: Ground) -> Contender:
+    """Envoy without the filter: it replaces nothing."""
+    return simple_envoy("plain_envoy", ground, None)
+
+
+def filter_in_envoy(ground: Ground) -> Contender:
+    """Envoy with the filter and nothing else."""
+    return simple_envoy("filter", ground, ground.wasm)
+
+
+def rendered_edge(ground: Ground) -> Contender:
+    """What `longhaul render` makes of a usual configuration: two hops, codings, cache and guard around the filter."""
+    http, tls, dns, admin, metrics = free_ports(5)
+    folder = ground.subfolder("edge")
+    certificate = Authority(folder).issue(TARGET).as_dict()
+    config = write_config(folder, gateway_config(
+        folder, certificate,
+        proxy={"addresses": ["127.0.0.1"], "secure_names": [TARGET]},
+        listen={
+            "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
+            "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
+        },
+        upstream={
+            "resolvers": [f"{ORIGIN_ADDRESS}:{dns}"], "ports": [80, 443], "allow_private": [f"{ORIGIN_ADDRESS}/32"],
+            "map": {page.host: f"{ground.origin[0]}:{ground.origin[1]}" for page in ground.pages},
+        },
+        rewrite={"level": "safe", "target": "https"},
+    ), steered=[page.host for page in ground.pages])  # fmt: skip
+    out = folder / "rendered"
+    rendered = subprocess.run(
+        [str(built("longhaul")), "render", str(config), "--out", str(out), "--url-rewrite", str(ground.wasm)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    if rendered.returncode:
+        raise RuntimeError(f"longhaul render refused the bench's configuration:\n{rendered.stderr}{rendered.stdout}")
+    return ground.start("edge", [*envoy_command(), "-c", out / "bootstrap.yaml"], http)
+
+
+ALL: dict[str, Callable[[Ground], Contender]] = {
+    "sub_filter": sub_filter,
+    "mod_proxy_html": mod_proxy_html,
+    "plain_envoy": plain_envoy,
+    "filter": filter_in_envoy,
+    "edge": rendered_edge,
+}
+"""In the order of the table. A peer may be absent; ours may not."""

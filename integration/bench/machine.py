@@ -1,0 +1,77 @@
+"""Who runs where, what it costs, and what it holds: processors, processor time and memory of what was started (Linux).
+
+A contender has one core for itself and the load generator and the origin have the others, so that a server with
+many threads has no more to work with than one with a single worker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def cores() -> tuple[list[int], list[int]]:
+    """The contender's core, and those of everything else; the same one on a machine that has no other."""
+    usable = sorted(os.sched_getaffinity(0))
+    return usable[-1:], usable[:-1] or usable
+
+
+def pinned(command: Sequence[str | Path], on: Sequence[int]) -> list[str | Path]:
+    """The command, kept to some cores."""
+    return ["taskset", "--cpu-list", ",".join(map(str, on)), *command]
+
+
+def processes(session: int) -> Iterator[Path]:
+    """The folders in /proc of every process of a session."""
+    for folder in PROC.iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[3]) == session:
+                yield folder
+
+
+def cpu_seconds(session: int) -> float:
+    """Processor time that a session's threads have used so far; those that ended do not count."""
+    nanoseconds = 0
+    for folder in processes(session):
+        for thread in (folder / "task").iterdir():
+            nanoseconds += int((thread / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
+
+
+def resident_kib(session: int) -> int:
+    """Memory a session's processes hold now."""
+    return sum(_status_kib(folder, "VmRSS") for folder in processes(session))
+
+
+def peak_resident_kib(session: int) -> int:
+    """The most they held since `forget_peak`."""
+    return sum(_status_kib(folder, "VmHWM") for folder in processes(session))
+
+
+def forget_peak(session: int) -> None:
+    """Begins a new peak (proc(5), clear_refs)."""
+    for folder in processes(session):
+        (folder / "clear_refs").write_text("5")
+
+
+def _status_kib(folder: Path, name: str) -> int:
+    lines = (folder / "status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
+
+
+def description() -> str:
+    """The machine in one line, for the record."""
+    models = {
+        line.split(":", 1)[1].strip()
+        for line in (PROC / "cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    }
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    return f"{os.cpu_count()} cores, {' / '.join(sorted(models)) or 'unknown processor'}; load average before: {load}"

@@ -1,0 +1,69 @@
+"""`make bench`: runs one benchmark, or all of them, each a program of its own that stands beside what it measures."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark: what it measures, and the command that does, run in a folder of the repository."""
+
+    about: str
+    folder: str
+    program: str
+    command: tuple[str, ...]
+
+    def missing(self) -> str | None:
+        """Why it cannot run."""
+        if not (REPOSITORY / self.folder / self.program).exists():
+            return f"there is no {self.folder}/{self.program}"
+        if shutil.which(self.command[0]) is None:
+            return f"{self.command[0]} is not installed"
+        return None
+
+
+BENCHES = {
+    "url-rewrite": Bench(
+        "rewriting pages, beside nginx, Apache and Envoy without the filter",
+        "integration/bench", "url_rewrite.py", (sys.executable, "url_rewrite.py"),
+    ),
+    "dns": Bench(
+        "the DNS plugin, beside its peers",
+        "coredns-plugin", "bench/main.go", ("go", "run", "./bench"),
+    ),
+    "header-compression": Bench(
+        "headers on the pipe, beside HPACK",
+        "filters/header-compression/bench", "run.py", (sys.executable, "run.py"),
+    ),
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Runs what is asked for; the exit code is 0 if all of it ran, 1 if not, 2 for a name that is none."""
+    unknown = [name for name in arguments if name not in BENCHES]
+    if unknown:
+        print(f"no benchmark is called {', '.join(unknown)}; there are:", file=sys.stderr)
+        for name, bench in BENCHES.items():
+            print(f"  make bench ONLY={name:<20} {bench.about}", file=sys.stderr)
+        return 2
+    return max(run(name, BENCHES[name]) for name in arguments or BENCHES)
+
+
+def run(name: str, bench: Bench) -> int:
+    """Runs one in a process of its own."""
+    print(f"== {name}: {bench.about}", flush=True)
+    if reason := bench.missing():
+        print(f"{name} did not run: {reason}", file=sys.stderr, flush=True)
+        return 1
+    return min(1, subprocess.run(bench.command, cwd=REPOSITORY / bench.folder, check=False).returncode)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
