@@ -1,0 +1,124 @@
+//! The commands as they are called: exit status, what goes to stdout and what to stderr.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::SystemTime;
+
+const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
+                      proxy: { addresses: [198.51.100.12] }\n\
+                      upstream: { resolvers: [192.0.2.53] }\n\
+                      rewrite: { target: http }\n";
+
+/// Runs `longhaul` in a folder with `longhaul.yaml` and a file that stands for the filter: rendering only hashes it.
+fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
+    fs::write(folder.join("url_rewrite.wasm"), "module").unwrap();
+    Command::new(env!("CARGO_BIN_EXE_longhaul"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("LONGHAUL_URL_REWRITE", folder.join("url_rewrite.wasm"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn folder(config: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("longhaul.yaml"), config).unwrap();
+    folder
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn check_of_a_right_file_prints_what_follows_from_it_and_succeeds() {
+    let folder = folder(CONFIG);
+    let output = longhaul(folder.path(), &["check", "longhaul.yaml"]);
+    assert_eq!(output.status.code(), Some(0));
+    let stdout = text(&output.stdout);
+    assert!(stdout.starts_with("longhaul.yaml: ok, role edge\n"), "{stdout}");
+    assert!(stdout.contains("initial_window"), "{stdout}");
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn every_command_refuses_a_wrong_file_with_its_place_and_status_2_and_does_nothing() {
+    let folder = folder(&CONFIG.replace("20mbit", "20mbits"));
+    for arguments in [
+        &["check", "longhaul.yaml"][..],
+        &["render", "longhaul.yaml", "--out", "out"],
+        &["run", "longhaul.yaml", "--state", "state"],
+        &["explain", "longhaul.yaml", "--url", "http://www.example.org/"],
+        &["host", "longhaul.yaml", "--clients", "lan0"],
+    ] {
+        let output = longhaul(folder.path(), arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{stderr}");
+        assert!(stderr.contains("longhaul.yaml:1:27"), "{stderr}");
+        assert!(stderr.ends_with("longhaul.yaml: refused, 1 problem; nothing was started or changed\n"), "{stderr}");
+        assert_eq!(text(&output.stdout), "");
+    }
+    assert!(!folder.path().join("out").exists() && !folder.path().join("state").exists());
+}
+
+#[test]
+fn a_wrong_command_line_is_status_2_too() {
+    let folder = folder(CONFIG);
+    for arguments in
+        [&["chek"][..], &["render", "longhaul.yaml"], &["host", "longhaul.yaml", "--clients", "lan0; reboot"]]
+    {
+        assert_eq!(longhaul(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn rendering_again_leaves_files_that_did_not_change_untouched_and_replaces_the_others() {
+    let folder = folder(CONFIG);
+    let render = || text(&longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]).stdout);
+    let written =
+        |name: &str| -> SystemTime { fs::metadata(folder.path().join("out").join(name)).unwrap().modified().unwrap() };
+    let first = render();
+    for file in ["bootstrap.yaml", "lds.yaml", "cds.yaml", "ecds/url-rewrite.yaml", "Corefile", "filters/url-rewrite-"]
+    {
+        assert!(first.contains(file), "{file}: {first}");
+    }
+    let (listeners, filter) = (written("lds.yaml"), written("ecds/url-rewrite.yaml"));
+    assert!(render().ends_with("nothing changed\n"));
+    assert_eq!((written("lds.yaml"), written("ecds/url-rewrite.yaml")), (listeners, filter));
+    fs::write(
+        folder.path().join("longhaul.yaml"),
+        format!("{}rewrite: {{ target: http, level: full }}\n", &CONFIG[..CONFIG.find("rewrite").unwrap()]),
+    )
+    .unwrap();
+    assert!(render().ends_with("wrote ecds/url-rewrite.yaml\n"));
+    assert_eq!(written("lds.yaml"), listeners);
+    assert!(written("ecds/url-rewrite.yaml") > filter);
+}
+
+#[test]
+fn explain_tells_programs_what_it_tells_people() {
+    let folder = folder(CONFIG);
+    fs::write(
+        folder.path().join("page.html"),
+        "<img src=http://img.example.net/a.png><iframe src=http://b.example/></iframe>",
+    )
+    .unwrap();
+    let ask = |more: &[&str]| {
+        let mut arguments = vec!["explain", "longhaul.yaml", "--url", "http://www.example.org/", "page.html"];
+        arguments.extend(more);
+        text(&longhaul(folder.path(), &arguments).stdout)
+    };
+    let shown = ask(&[]);
+    assert!(shown.contains("http://img.example.net/a.png -> http://198.51.100.12/img.example.net/a.png"), "{shown}");
+    assert!(shown.ends_with("1 moved, 1 left (document)\n"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&ask(&["--json"])).unwrap();
+    assert_eq!(json["moved"], 1);
+    assert_eq!(json["urls"][0]["to"], "http://198.51.100.12/img.example.net/a.png");
+    assert_eq!(json["urls"][1]["reason"], "document");
+    let refused = ask(&["-H", "Content-Security-Policy: img-src 'self'"]);
+    assert!(refused.contains("1 left (csp)"), "{refused}");
+}
