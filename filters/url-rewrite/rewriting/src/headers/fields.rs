@@ -2,13 +2,18 @@
 
 use std::borrow::Cow;
 
+/// Room for nearly every header list without growing.
+const USUAL_FIELDS: usize = 32;
+
 /// A header list, borrowed from wherever the proxy keeps it.
 #[derive(Debug, Clone, Default)]
 pub struct Fields<'a>(Vec<(&'a [u8], &'a [u8])>);
 
 impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Fields<'a> {
     fn from_iter<I: IntoIterator<Item = (&'a [u8], &'a [u8])>>(pairs: I) -> Self {
-        Self(pairs.into_iter().collect())
+        let mut list = Vec::with_capacity(USUAL_FIELDS);
+        list.extend(pairs);
+        Self(list)
     }
 }
 

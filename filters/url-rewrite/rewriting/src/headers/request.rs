@@ -118,7 +118,9 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
         Some(port) if plan.mapper().is_port_allowed(port.unwrap_or(scheme.default_port())) => {}
         _ => return Decision::Reply(reply(403, ReplyReason::PortNotListed)),
     }
-    let mut edits = vec![Edit::Set(SCHEME_HEADER, scheme.as_str().as_bytes().to_vec())];
+    // The header for the inner hop is the listener's to set here: it knows no other scheme, and an edit of ours would
+    // have the route chosen again for every request.
+    let mut edits = Vec::new();
     let names_our_etag = common(plan, fields, (scheme, authority), &mut edits);
     let visit = Visit {
         scheme,
@@ -204,7 +206,8 @@ fn destination(fields: &Fields<'_>) -> Destination {
 
 /// Edits that do not depend on whose authority it is. Returns whether the client named a body we had rewritten.
 fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut Vec<Edit>) -> bool {
-    edits.extend(remove_where(fields, |name| name.starts_with(OUR_PREFIX) && name != SCHEME_HEADER.as_bytes()));
+    let is_set = |name: &[u8]| edits.iter().any(|edit| edit.name().as_bytes() == name);
+    edits.extend(remove_where(fields, |name| name.starts_with(OUR_PREFIX) && !is_set(name)));
     edits.extend(DICTIONARIES.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
     if let Some(referer) = fields.get("referer") {
         match referer::restore(plan.mapper(), referer, target) {

@@ -101,7 +101,10 @@ fn what_cannot_be_said_or_is_not_moved_is_left_as_it_is() {
 
 #[test]
 fn a_translated_policy_is_not_translated_again() {
-    for policy in ["img-src i.cnn.net 'self'", "default-src https://a.example/x/ http:; script-src b.example:8080 'unsafe-inline'"] {
+    for policy in [
+        "img-src i.cnn.net 'self'",
+        "default-src https://a.example/x/ http:; script-src b.example:8080 'unsafe-inline'",
+    ] {
         let once = text(&secure(), &http_page(), policy);
         assert_ne!(once, policy);
         assert_eq!(translate(&secure(), &http_page(), &once).text, None);
