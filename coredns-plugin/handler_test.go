@@ -8,6 +8,7 @@ import (
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/pkg/dnstest"
 	"github.com/coredns/coredns/plugin/test"
+	"github.com/coredns/coredns/request"
 
 	"github.com/miekg/dns"
 )
@@ -94,6 +95,28 @@ func TestARequestRenamedByALaterPluginIsStillAnsweredByItsOwnName(t *testing.T) 
 	m := ask(t, newPlugin(t, oneName, next), question("example.org.", dns.TypeA), &test.ResponseWriter{})
 	if got := words(m.Answer); got != "example.org. 300 IN A 198.51.100.12\nexample.org. 300 IN A 203.0.113.1" {
 		t.Errorf("Answer is %q", got)
+	}
+}
+
+func TestTheServersOwnEDNSRecordIsWrittenIntoACopy(t *testing.T) {
+	upstream := new(dns.Msg)
+	next := plugin.HandlerFunc(func(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+		upstream.SetReply(r)
+		upstream.Answer = parseRecords("example.org. 300 IN A 203.0.113.1")
+		upstream.SetEdns0(1400, false)
+		return dns.RcodeSuccess, w.WriteMsg(upstream)
+	})
+	r := question("example.org.", dns.TypeA)
+	r.SetEdns0(4096, true)
+	rec := dnstest.NewRecorder(&test.ResponseWriter{})
+	if _, err := newPlugin(t, oneName, next).ServeDNS(t.Context(), request.NewScrubWriter(r, rec), r); err != nil {
+		t.Fatal(err)
+	}
+	if opt := rec.Msg.IsEdns0(); opt == nil || opt.UDPSize() != 4096 || !opt.Do() || len(rec.Msg.Extra) != 1 {
+		t.Errorf("The client gets %v", rec.Msg.Extra)
+	}
+	if opt := upstream.IsEdns0(); opt.UDPSize() != 1400 || opt.Do() {
+		t.Errorf("The upstream's record was changed to %v", opt)
 	}
 }
 

@@ -216,6 +216,8 @@ func TestBehaviourTable(t *testing.T) {
 			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
 		{name: "a signed answer passes when DO is set", qtype: "A", do: true,
 			truth: truth{answers: map[string]string{"A": signedA}, header: dns.MsgHdr{AuthenticatedData: true}}, answer: "truth", what: leftDNSSEC},
+		{name: "a signed answer is steered without its signatures when DO is not set", qtype: "A",
+			truth: truth{answers: map[string]string{"A": signedA}}, answer: steeredA, what: steered},
 		{name: "a signed link of the chain is enough to pass", qtype: "A", do: true,
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 300 IN CNAME w.example.net.\n" + strings.Replace(signature, " A ", " CNAME ", 1) + "\nw.example.net. 300 IN A 203.0.113.1"}},
 			answer: "truth", what: leftDNSSEC},
