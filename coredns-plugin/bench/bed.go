@@ -36,6 +36,8 @@ type server struct {
 	// configure writes what it needs into dir and returns its arguments.
 	configure func(b *bed, dir string, port int) ([]string, error)
 
+	unpinned bool // on all processors
+
 	dir     string
 	port    int
 	cmd     *exec.Cmd
@@ -124,6 +126,9 @@ func (s *server) start(b *bed) error {
 	}
 	defer func() { _ = log.Close() }()
 	s.cmd = pinned(0, program, args...)
+	if s.unpinned {
+		s.cmd = exec.Command(program, args...)
+	}
 	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Dir = log, log, s.dir
 	started := time.Now()
 	if err := s.cmd.Start(); err != nil {

@@ -21,13 +21,13 @@ type plan struct {
 	names   int           // on the list
 	rounds  int           // interleaved runs of each server
 	run     time.Duration // of one of them
-	phase   time.Duration // of the latency measurement, without and with reloads
+	phase   time.Duration // of the latency measurement, as often without reloads as with
 	repeats int           // of the micro measurements
 }
 
 var (
-	full  = plan{names: 1_000_000, rounds: 7, run: 6 * time.Second, phase: 20 * time.Second, repeats: 7}
-	quick = plan{names: 1_000_000, rounds: 1, run: 2 * time.Second, phase: 4 * time.Second, repeats: 2}
+	full  = plan{names: 1_000_000, rounds: 7, run: 6 * time.Second, phase: 5 * time.Second, repeats: 7}
+	quick = plan{names: 1_000_000, rounds: 1, run: 2 * time.Second, phase: 3 * time.Second, repeats: 2}
 )
 
 func main() {

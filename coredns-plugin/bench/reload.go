@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,39 +18,53 @@ const (
 	latencyClients = 4
 )
 
-// measureReload asks at a steady rate while the list stays as it is, and while it is replaced over and over.
+// measureReload asks at a steady rate, in turns while the list stays as it is and while it is replaced over and over.
 func measureReload(p plan, b *bed, figures map[string]float64) error {
-	ours := b.server(withLonghaul)
 	lists, err := prepareLists(b)
 	if err != nil {
 		return err
 	}
-	if runtime.NumCPU() > 1 { // this process is the client now
-		if text, err := exec.Command("taskset", "-a", "-p", "-c", "1", strconv.Itoa(os.Getpid())).CombinedOutput(); err != nil {
-			return fmt.Errorf("taskset: %w\n%s", err, text)
+	for _, s := range b.servers {
+		s.stop()
+	}
+	// A server of its own, on all processors as operators run it: what the throughput was measured with has one.
+	ours := *b.server(withLonghaul)
+	ours.name, ours.unpinned = "CoreDNS + longhaul, reloading", true
+	if err := ours.start(b); err != nil {
+		return err
+	}
+	defer ours.stop()
+
+	var steadyP99, reloadP99 []float64
+	reloads, lost := 0, 0
+	for round := range p.rounds + 1 {
+		steady, err := askSteadily(ours.port, b, p.phase)
+		if err != nil {
+			return err
 		}
+		ctx, stop := context.WithCancel(context.Background())
+		replaced := make(chan int, 1)
+		go func() { replaced <- replaceList(ctx, b, lists) }()
+		reloading, err := askSteadily(ours.port, b, p.phase)
+		stop()
+		times := <-replaced
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%d queries/s, microseconds p50/p90/p99/p99.9: steady %s, during %d replacements of the list %s; %d without an answer\n",
+			latencyQPS, steady, times, reloading, reloading.errors)
+		if round == 0 {
+			continue // the cache was empty
+		}
+		steadyP99, reloadP99 = append(steadyP99, steady.percentile(99)), append(reloadP99, reloading.percentile(99))
+		reloads += times
+		lost += reloading.errors
 	}
-	steady, err := askSteadily(ours.port, b, p.phase)
-	if err != nil {
-		return err
-	}
-	before := ours.residentMiB()
-	ctx, stop := context.WithCancel(context.Background())
-	replaced := make(chan int, 1)
-	go func() { replaced <- replaceList(ctx, b, lists) }()
-	reloading, err := askSteadily(ours.port, b, p.phase)
-	stop()
-	reloads := <-replaced
-	if err != nil {
-		return err
-	}
-	figures["p99_during_reload_vs_steady"] = reloading.percentile(99) / steady.percentile(99)
-	figures["p99_steady_us"] = steady.percentile(99)
-	figures["errors_during_reload"] = float64(reloading.errors)
+	figures["p99_during_reload_vs_steady"] = medianRatio(reloadP99, steadyP99)
+	figures["p99_steady_us"] = median(steadyP99)
+	figures["errors_during_reload"] = float64(lost)
 	figures["rss_after_reloads_mib"] = ours.residentMiB()
-	fmt.Printf("%d queries/s, microseconds p50/p90/p99/p99.9: steady %.0f/%.0f/%.0f/%.0f, during %d replacements of the list %.0f/%.0f/%.0f/%.0f; %d without an answer; %.0f MiB before, %.0f after\n",
-		latencyQPS, steady.percentile(50), steady.percentile(90), steady.percentile(99), steady.percentile(99.9), reloads,
-		reloading.percentile(50), reloading.percentile(90), reloading.percentile(99), reloading.percentile(99.9), reloading.errors, before, ours.residentMiB())
+	fmt.Printf("%d replacements: %.0f MiB at first, %.0f at last\n", reloads, ours.rss, ours.residentMiB())
 	return nil
 }
 
@@ -95,6 +106,10 @@ func (l *latencies) percentile(p float64) float64 {
 		return 0
 	}
 	return l.us[min(int(p/100*float64(len(l.us))), len(l.us)-1)]
+}
+
+func (l *latencies) String() string {
+	return fmt.Sprintf("%.0f/%.0f/%.0f/%.0f", l.percentile(50), l.percentile(90), l.percentile(99), l.percentile(99.9))
 }
 
 // askSteadily asks at latencyQPS, on time whether or not earlier questions were answered.

@@ -90,3 +90,26 @@ func TestSetsOfEverySmallSizeFindTheirNamesAndNoOthers(t *testing.T) {
 		}
 	}
 }
+
+func TestTheWWWRuleTakesPublicWebsitesOnly(t *testing.T) {
+	for name, want := range map[string]bool{
+		"www.example.org.": true, "WWW.Example.ORG.": true, "www2.example.org": true, "www10.example.co.uk.": true,
+		"www.a.b.example.org.": true, "www.xn--bcher-kva.example.": true,
+
+		"example.org.": false, "www.": false, "www.org.": false, "wwwfoo.example.org.": false, "www-2.example.org.": false,
+		"ww.example.org.": false, "a.www.example.org.": false, "www2a.example.org.": false, ".": false, "": false,
+
+		"www.printer.local.": false, "www.example.test.": false, "www.corp.internal.": false, "www.home.arpa.": false,
+		"www.abcdefgh.onion.": false, "www.router.lan.": false, "www.box.localdomain.": false,
+
+		"www.msftconnecttest.com.": false, "WWW.MSFTNCSI.COM.": false, "www.thinkdifferent.us.": false,
+		"www.a.msftncsi.com.": true,
+
+		`www\.example.org.`: false, `www.a\.b.org.`: true, "www." + strings.Repeat(`\001`, 63) + ".example.org.": false,
+	} {
+		k := KeyOf(name)
+		if k.IsWWW() != want {
+			t.Errorf("IsWWW(%q) = %v", name, !want)
+		}
+	}
+}
