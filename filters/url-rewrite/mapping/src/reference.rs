@@ -35,37 +35,62 @@ impl<'a> Shape<'a> {
         if first == b'#' {
             return Self::Fragment;
         }
-        if let Some((scheme, after)) = split_scheme(reference) {
-            let scheme = if scheme.eq_ignore_ascii_case("http") {
-                Scheme::Http
-            } else if scheme.eq_ignore_ascii_case("https") {
-                Scheme::Https
-            } else {
-                return Self::OtherScheme;
-            };
-            return match after.strip_prefix("//") {
-                Some(after) => Self::absolute(Some(scheme), after),
-                None => Self::Odd,
-            };
+        if let Some(after) = strip_prefix_ignoring_case(reference, "http://") {
+            return Self::absolute(Some(Scheme::Http), after);
+        }
+        if let Some(after) = strip_prefix_ignoring_case(reference, "https://") {
+            return Self::absolute(Some(Scheme::Https), after);
         }
         if let Some(after) = reference.strip_prefix("//") {
             return Self::absolute(None, after);
         }
-        let path = path_of(reference);
-        if path.contains('\\') {
-            return Self::Odd;
+        match scheme_of(reference) {
+            // Without the two slashes they mean something, but not what they seem to.
+            Some(scheme) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => Self::Odd,
+            Some(_) => Self::OtherScheme,
+            None => match PathShape::of(reference) {
+                PathShape::Backslash => Self::Odd,
+                PathShape::DotSegment => Self::Relative { plain: false },
+                PathShape::Plain => Self::Relative { plain: first != b'/' },
+            },
         }
-        Self::Relative { plain: first != b'/' && !has_dot_segment(path) }
     }
 
     fn absolute(scheme: Option<Scheme>, after: &'a str) -> Self {
         let end = after.bytes().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\')).unwrap_or(after.len());
-        let Some((authority, rest)) = after.split_at_checked(end) else { return Self::Odd };
-        let path = path_of(rest);
-        if authority.is_empty() || path.contains('\\') || has_dot_segment(path) {
-            return Self::Odd;
+        match after.split_at_checked(end) {
+            Some((authority, rest)) if !authority.is_empty() && PathShape::of(rest) == PathShape::Plain => {
+                Self::Absolute { scheme, authority, rest }
+            }
+            _ => Self::Odd,
         }
-        Self::Absolute { scheme, authority, rest }
+    }
+}
+
+/// What is in a path besides names, told in one pass that ends where the path does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathShape {
+    Plain,
+    /// A segment `.` or `..`, also with `%2e` for a dot.
+    DotSegment,
+    Backslash,
+}
+
+impl PathShape {
+    fn of(rest: &str) -> Self {
+        // Nearly no path has a segment that begins with a dot or a percent sign.
+        let mut suspicious = false;
+        let mut previous = b'/';
+        for byte in rest.bytes() {
+            match byte {
+                b'?' | b'#' => break,
+                b'\\' => return Self::Backslash,
+                b'.' | b'%' if previous == b'/' => suspicious = true,
+                _ => {}
+            }
+            previous = byte;
+        }
+        if suspicious && path_of(rest).split('/').any(is_dot_segment) { Self::DotSegment } else { Self::Plain }
     }
 }
 
@@ -74,34 +99,19 @@ pub(crate) fn trim(reference: &str) -> &str {
     reference.trim_matches(|character| character <= ' ')
 }
 
-/// The scheme, if the reference begins with one, and what follows its colon.
-fn split_scheme(reference: &str) -> Option<(&str, &str)> {
+/// The scheme, if the reference begins with one.
+fn scheme_of(reference: &str) -> Option<&str> {
     let end = reference
         .bytes()
         .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))
         .filter(|&end| reference.as_bytes().get(end) == Some(&b':'))?;
-    if !reference.as_bytes().first()?.is_ascii_alphabetic() {
-        return None;
-    }
-    let (scheme, colon) = reference.split_at_checked(end)?;
-    Some((scheme, colon.get(1..)?))
+    reference.get(..end).filter(|scheme| scheme.starts_with(|first: char| first.is_ascii_alphabetic()))
 }
 
 /// What stands before the first `?` or `#`.
 pub(crate) fn path_of(rest: &str) -> &str {
     let end = rest.bytes().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(rest.len());
     rest.get(..end).unwrap_or(rest)
-}
-
-/// Whether a path has a segment `.` or `..`, also with `%2e` for a dot.
-fn has_dot_segment(path: &str) -> bool {
-    let bytes = path.as_bytes();
-    // Nearly every path has neither a slash before a dot nor a percent-encoded dot: one pass tells.
-    let mut suspicious = bytes.first() == Some(&b'.') || bytes.first() == Some(&b'%');
-    for pair in bytes.windows(2) {
-        suspicious |= matches!(pair, [b'/', b'.' | b'%']);
-    }
-    suspicious && path.split('/').any(is_dot_segment)
 }
 
 fn is_dot_segment(segment: &str) -> bool {
