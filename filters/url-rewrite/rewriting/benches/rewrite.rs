@@ -1,5 +1,6 @@
 //! Megabytes a second on named pages: the parser alone with different handlers, and the rewriter with and without
-//! something to move. `cargo bench -p url-rewriting -- [substring of a page's name] [milliseconds for each figure]`
+//! something to move. `cargo bench -p url-rewriting -- [part of a page's name] [milliseconds a figure]
+//! [part of a variant's name]`
 //!
 //! Every figure is the best of several rounds, variants taking turns, because the machine's speed changes while this
 //! runs. Ratios within one run mean something; figures of different runs do not.
@@ -29,14 +30,17 @@ const PAGES: [(&str, &str); 7] = [
 /// As Envoy hands bodies over.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-type Variant = (&'static str, Box<dyn Fn(&[u8]) -> usize>);
+/// Takes a page and says how many bytes came out.
+type Run = Box<dyn Fn(&[u8]) -> usize>;
+type Variant = (&'static str, Run);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let wanted = arguments.first().cloned().unwrap_or_default();
     let time = Duration::from_millis(arguments.get(1).and_then(|text| text.parse().ok()).unwrap_or(300));
     let Some(folder) = corpora() else { return };
-    let variants = variants();
+    let only = arguments.get(2).cloned().unwrap_or_default();
+    let variants: Vec<Variant> = variants().into_iter().filter(|(name, _)| name.contains(&only)).collect();
     print!("{:<12}{:>8}", "MB/s", "KiB");
     for (name, _) in &variants {
         print!("{name:>14}");
@@ -94,7 +98,7 @@ fn variants() -> Vec<Variant> {
     ]
 }
 
-fn parser(selectors: &str) -> Box<dyn Fn(&[u8]) -> usize> {
+fn parser(selectors: &str) -> Run {
     let selectors = selectors.to_owned();
     Box::new(move |page| {
         let mut out = 0;
@@ -111,7 +115,7 @@ fn parser(selectors: &str) -> Box<dyn Fn(&[u8]) -> usize> {
     })
 }
 
-fn rewriter(level: &str, kind: Kind) -> Box<dyn Fn(&[u8]) -> usize> {
+fn rewriter(level: &str, kind: Kind) -> Run {
     let json = format!(
         r#"{{"targets": {{"https": ["pep.example.net"]}}, "own": ["pep.example.net"], "level": "{level}", "ports": [80, 443]}}"#
     );
@@ -133,10 +137,8 @@ fn rewriter(level: &str, kind: Kind) -> Box<dyn Fn(&[u8]) -> usize> {
 }
 
 fn corpora() -> Option<PathBuf> {
-    let root = std::env::var_os("LONGHAUL_CORPORA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora"),
-        PathBuf::from,
-    );
+    let root = std::env::var_os("LONGHAUL_CORPORA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora"), PathBuf::from);
     let folder = root.join("html");
     if folder.is_dir() {
         Some(folder)

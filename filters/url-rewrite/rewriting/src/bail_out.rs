@@ -11,15 +11,13 @@ pub enum BailOut {
     Growth,
     /// Its encoding is not an extension of ASCII.
     Encoding,
-    /// A style sheet holds a name or number longer than any URL may be.
-    CssToken,
     /// The parser stopped, or lost its position in the input: a fault of ours, not of the page.
     Parser,
 }
 
 impl BailOut {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 5] = [Self::Memory, Self::Growth, Self::Encoding, Self::CssToken, Self::Parser];
+    pub const ALL: [Self; 4] = [Self::Memory, Self::Growth, Self::Encoding, Self::Parser];
 
     /// The metric label, `snake_case`.
     pub const fn as_str(self) -> &'static str {
@@ -27,7 +25,6 @@ impl BailOut {
             Self::Memory => "memory",
             Self::Growth => "growth",
             Self::Encoding => "encoding",
-            Self::CssToken => "css_token",
             Self::Parser => "parser",
         }
     }

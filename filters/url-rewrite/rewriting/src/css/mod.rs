@@ -12,6 +12,8 @@ mod bytes;
 pub(crate) mod rewriter;
 pub(crate) mod scanner;
 pub(crate) mod stream;
+#[cfg(test)]
+mod tests;
 pub(crate) mod write;
 
 use std::borrow::Cow;

@@ -34,17 +34,15 @@ impl CssRewriter {
             return;
         }
         self.patch.push(chunk);
-        if self.stream.push(chunk, &mut |url| self.found.push(url)).is_err() {
-            self.stopped = Some(BailOut::CssToken);
-        }
+        self.stream.push(chunk, &mut |url| self.found.push(url));
         self.apply();
         let held = if self.stopped.is_some() { 0 } else { self.stream.held() };
         self.patch.release(self.patch.end().saturating_sub(held), out);
     }
 
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        if self.stopped.is_none() && self.stream.finish(&mut |url| self.found.push(url)).is_err() {
-            self.stopped = Some(BailOut::CssToken);
+        if self.stopped.is_none() {
+            self.stream.finish(&mut |url| self.found.push(url));
         }
         self.apply();
         self.patch.release(self.patch.end(), out);

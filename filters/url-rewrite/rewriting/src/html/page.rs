@@ -103,11 +103,10 @@ impl Page {
         range: Option<Range<usize>>,
     ) -> Result<(), BailOut> {
         let mut tell = |url| self.found.push(url);
-        // After a name too long to be read, the rest of the sheet stays as it is.
-        let _ = match range {
+        match range {
             Some(range) => stream.push(self.patch.bytes(range), &mut tell),
             None => stream.finish(&mut tell),
-        };
+        }
         for url in self.found.drain(..) {
             let range = start + url.range.start..start + url.range.end;
             if in_svg && memchr::memchr(b'&', self.patch.bytes(range.clone())).is_some() {

@@ -156,29 +156,38 @@ impl Skimmer {
         let Some(length) = end.find(input.from(self.at)) else {
             let read = input.end();
             self.enter(State::Tag { start, end, closing }, read);
-            // Of a tag that is not proposed nothing is needed.
-            let needed = !closing && read - start <= self.longest;
+            // Of a tag that is too long to be looked at nothing is needed.
+            let needed = read - start <= self.longest;
             return Some(Found::More(if needed && !input.last { start } else { read }));
         };
         let range = start..self.at + length;
         self.enter(State::Markup, range.end);
-        let proposed = !closing && range.len() <= self.longest;
-        let tag = input.range(range.clone());
-        self.count_open(tag, closing);
-        proposed.then_some(Found::StartTag(range))
+        if range.len() > self.longest {
+            return None;
+        }
+        self.count_open(input.range(range.clone()), closing);
+        (!closing).then_some(Found::StartTag(range))
     }
 
+    /// Keeps track of `svg` and `template`.
     fn count_open(&mut self, tag: &[u8], closing: bool) {
-        let counter = if starts_with_name(tag, closing, b"svg") {
+        let name = name_in(tag, closing);
+        let counter = if name.eq_ignore_ascii_case(b"svg") {
+            if !closing && tag.ends_with(b"/>") {
+                return;
+            }
             &mut self.svg
-        } else if starts_with_name(tag, closing, b"template") {
+        } else if name.eq_ignore_ascii_case(b"template") {
             &mut self.template
         } else {
+            if self.svg > 0 && !closing && ends_svg(name) {
+                self.svg = 0;
+            }
             return;
         };
         if closing {
             *counter = counter.saturating_sub(1);
-        } else if !tag.ends_with(b"/>") {
+        } else {
             *counter += 1;
         }
     }
@@ -261,15 +270,29 @@ impl<'i> Input<'i> {
     }
 }
 
-fn starts_with_name(tag: &[u8], closing: bool, name: &[u8]) -> bool {
-    let begin = if closing { 2 } else { 1 };
-    let said = tag.get(begin..begin + name.len()).is_some_and(|said| said.eq_ignore_ascii_case(name));
-    said && tag.get(begin + name.len()).is_some_and(|&byte| ends_name(byte))
+/// The name in a tag, as written.
+fn name_in(tag: &[u8], closing: bool) -> &[u8] {
+    let name = tag.get(if closing { 2 } else { 1 }..).unwrap_or_default();
+    name.split(|&byte| ends_name(byte)).next().unwrap_or_default()
+}
+
+/// Whether an HTML element of this name closes all SVG around it; the elements that pages really have are enough.
+/// <https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inforeign>
+fn ends_svg(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 20] = [
+        b"body", b"br", b"center", b"div", b"em", b"h1", b"h2", b"h3", b"h4", b"head", b"hr", b"i", b"img", b"li",
+        b"meta", b"ol", b"p", b"span", b"table", b"ul",
+    ];
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Without a name, whatever may be markup ends a text.
 fn ends_text(tag: &[u8], name: &str) -> bool {
-    name.is_empty() || (tag.starts_with(b"</") && starts_with_name(tag, true, name.as_bytes()))
+    if name.is_empty() {
+        return true;
+    }
+    let complete = tag.len() > name.len() + 2;
+    complete && tag.starts_with(b"</") && name_in(tag, true).eq_ignore_ascii_case(name.as_bytes())
 }
 
 fn may_begin_end_tag(tag: &[u8], name: &str) -> bool {

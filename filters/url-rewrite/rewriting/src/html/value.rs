@@ -132,8 +132,7 @@ impl<'v> Value<'v> {
         let offset = self.range.start;
         let mut found = Vec::new();
         let mut scanner = css::scanner::Scanner::new(ledger.plan.limits().url_bytes);
-        // A name too long to be read ends the search; what came before it is decided.
-        let _ = scanner.scan(text, true, &mut |url| found.push(url));
+        scanner.scan(text, 0, 0, true, &mut |url| found.push(url));
         let mut changes = Changes::new();
         for url in found {
             if let Some(reason) = url.unread {
