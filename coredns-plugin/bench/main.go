@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -69,6 +71,14 @@ func bench(p plan, corpora, only, out string) error {
 		return err
 	}
 	defer b.stop()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		b.stop()
+		_ = os.RemoveAll(dir)
+		os.Exit(1)
+	}()
 	if err := b.startAll(only); err != nil {
 		return err
 	}

@@ -41,8 +41,8 @@ func TestEveryIncludedDirectiveIsInTheChainOnce(t *testing.T) {
 			t.Errorf("Directive %s is in the chain %d times", name, n)
 		}
 	}
-	if len(dnsserver.Directives) != len(included)+1 {
-		t.Errorf("%d directives in the chain, want those included and longhaul", len(dnsserver.Directives))
+	if len(dnsserver.Directives) != len(included)+2 {
+		t.Errorf("%d directives in the chain, want those included, withhold and longhaul", len(dnsserver.Directives))
 	}
 }
 
@@ -55,7 +55,7 @@ func TestLonghaulStandsImmediatelyBeforeLoadbalance(t *testing.T) {
 
 func TestTheOrderOfTheOthersIsTheStockOrder(t *testing.T) {
 	stock := []string{"root", "errors", "loadbalance", "cache", "kubernetes", "forward"}
-	want := []string{"root", "errors", "longhaul", "loadbalance", "cache", "forward"}
+	want := []string{"root", "errors", "withhold", "longhaul", "loadbalance", "cache", "forward"}
 	if got := directives(stock); !slices.Equal(got, want) {
 		t.Errorf("Chain is %v, want %v", got, want)
 	}
