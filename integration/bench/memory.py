@@ -45,7 +45,7 @@ async def pass_pages(
     met = [asyncio.Event() for _ in range(count)]
     fetches = [asyncio.create_task(fetch(port, host, MARK, one)) for one in met]
     waiting = asyncio.gather(*(one.wait() for one in met))
-    await asyncio.wait([waiting, *fetches], return_when=asyncio.FIRST_COMPLETED, timeout=20)
+    await asyncio.wait([waiting, *fetches], return_when=asyncio.FIRST_COMPLETED, timeout=120)
     if not waiting.done():
         problems = [one.exception() for one in fetches if one.done()]
         raise RuntimeError(f"the pages did not come: {problems}")

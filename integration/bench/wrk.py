@@ -52,6 +52,6 @@ class Wrk:
         )
         result = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
         load = Load(**json.loads(result.removeprefix("RESULT ")))
-        if load.failed or not load.requests:
+        if load.failed or not load.bytes:
             raise RuntimeError(f"{load.failed} of {load.requests} requests for {host}{path} failed:\n{done.stdout}")
         return load
