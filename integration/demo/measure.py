@@ -21,6 +21,8 @@ class Measured:
     """Names asked for."""
     connections: int
     """TCP connections opened over the link."""
+    servers: frozenset[str]
+    """Addresses they were opened to."""
     bytes_down: int
     """Bytes of whole IP packets towards the client."""
     bytes_up: int
@@ -41,6 +43,7 @@ def measure(bed: Bed, folder: Path, url: str) -> Measured:
         queries=dns["queries"],
         names=frozenset(query["name"] for query in dns["list"]),
         connections=counted["tcp"]["connections"],
+        servers=frozenset(one["server"].rsplit(":", 1)[0] for one in counted["tcp"]["list"]),
         bytes_down=counted["down"]["delivered"]["bytes"],
         bytes_up=counted["up"]["delivered"]["bytes"],
     )

@@ -48,7 +48,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         raise Missing(f"ports {taken} are taken: is `make run` running?")
     folder = tmp_path_factory.mktemp("make-run")
     with Child(
-        [sys.executable, "-u", REPOSITORY / "integration" / "demo" / "run_demo.py"], folder / "run.log"
+        [sys.executable, "-u", REPOSITORY / "integration" / "demo" / "run_demo.py"],
+        folder / "run.log",
+        env={"XDG_RUNTIME_DIR": str(folder)},
     ) as child:
         child.wait_for_output("Ctrl-C ends everything", timeout_s=60)
         yield Demo(child, Curl(folder), child.output())

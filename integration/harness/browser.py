@@ -56,6 +56,9 @@ FLAGS = (
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,Translate,MediaRouter",
 )
 
+TALLEST_PX = 6000
+"""Most of a page that a screenshot shows: some saved pages, without their sheets, are very long."""
+
 
 @dataclass
 class Request:
@@ -94,7 +97,7 @@ class Load:
     console: list[str]
     """Errors and warnings, of the page and of the browser about the page."""
     screenshot: bytes
-    """PNG of the first screen."""
+    """PNG of the whole page."""
 
     def loaded(self) -> list[Request]:
         """The requests that gave their object."""
@@ -128,7 +131,7 @@ class Browser:
         if "errorText" not in answer:
             self._await_load(session, url, timeout_s, settle_s)
         timing = self._timing(session)
-        shot = self._devtools.call("Page.captureScreenshot", session, format="png")["data"]
+        shot = self._screenshot(session)
         events = self._devtools.events(session)
         self._devtools.call("Target.closeTarget", targetId=tab)
         return Load(
@@ -137,7 +140,7 @@ class Browser:
             first_byte_ms=timing.get("responseStart", 0.0),
             requests=list(_requests(events)),
             console=list(_console(events)),
-            screenshot=base64.b64decode(shot),
+            screenshot=shot,
         )
 
     def _await_load(self, session: str, url: str, timeout_s: float, settle_s: float) -> None:
@@ -153,6 +156,15 @@ class Browser:
             now = sum(1 for one in self._devtools.events(session) if one["method"].startswith("Network."))
             if now != seen:
                 quiet_since, seen = time.monotonic(), now
+
+    def _screenshot(self, session: str) -> bytes:
+        """The page from top to bottom, or as much of it as TALLEST_PX."""
+        size = self._devtools.call("Page.getLayoutMetrics", session)["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], TALLEST_PX), "scale": 1}
+        shot = self._devtools.call(
+            "Page.captureScreenshot", session, format="png", clip=clip, captureBeyondViewport=True
+        )
+        return base64.b64decode(shot["data"])
 
     def _timing(self, session: str) -> dict[str, float]:
         script = "JSON.stringify(performance.getEntriesByType('navigation')[0] || {})"

@@ -1,0 +1,246 @@
+"""`longhaul run` as an operator meets it: what it refuses, what it changes while it runs, what it leaves: nothing."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.artifacts import REPOSITORY, built, need_commands
+from harness.clients import Curl, dig
+from harness.origins import Origins, Site
+from harness.pep import Pep, command, write_config
+from harness.ports import free_ports
+from harness.waiting import wait_for
+
+SITE = REPOSITORY / "integration" / "site"
+WWW, IMG = "www.example.org", "img.example.org"
+ANSWER = f"/_/answer?host={IMG}"
+
+
+@dataclass
+class Desk:
+    """A configuration on loopback with free ports, a site for it, and nothing running yet but the site."""
+
+    folder: Path
+    origins: Origins
+    config: dict[str, Any]
+    http: int
+    dns: int
+    admin: int
+
+    def write(self, **changes: Any) -> Path:
+        """Writes the configuration; an open `longhaul run` sees it change."""
+        return write_config(self.folder, {**self.config, **changes}, steered=["example.org"])
+
+    def get(self, target: str = ANSWER, host: str = WWW, *options: str) -> bytes:
+        """Asks the proxy for a page of the site."""
+        curl = Curl(self.folder)
+        answer = curl.get(f"http://127.0.0.1:{self.http}{target}", "-H", f"Host: {host}", *options)
+        assert answer.status == 200, answer
+        return answer.body
+
+    @property
+    def moved(self) -> bytes:
+        """What a moved URL of the image host begins with."""
+        return f"http://127.0.0.1:{self.http}/{IMG}/".encode()
+
+
+@pytest.fixture
+def desk(folder: Path) -> Iterator[Desk]:
+    need_commands("curl", "dig")
+    for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
+        built(name)
+    http, dns, admin, metrics, origin_http, origin_dns = free_ports(6)
+    host = {"address": "127.78.0.1", "special": True, "generate": True}
+    site = Site(
+        dns=[f"127.0.0.1:{origin_dns}"],
+        http_port=origin_http,
+        hosts={WWW: host, IMG: {**host, "address": "127.78.0.2"}},
+    )
+    config = {
+        "role": "edge",
+        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
+        "proxy": {"addresses": ["127.0.0.1"]},
+        "listen": {
+            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
+            "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
+        },
+        "upstream": {
+            "resolvers": [f"127.0.0.1:{origin_dns}"],
+            "allow_private": ["127.78.0.0/24"],
+            "map": {WWW: f"127.78.0.1:{origin_http}", IMG: f"127.78.0.2:{origin_http}"},
+        },
+        "rewrite": {"level": "safe", "target": "http"},
+        "dns": {"domains": ["steered.txt"]},
+        "cache": {"dir": str(folder / "cache"), "size": "64mib"},
+    }  # fmt: skip
+    with Origins(site.write(folder / "site.json"), folder) as origins:
+        yield Desk(folder, origins, config, http, dns, admin)
+
+
+def is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+REFUSED: dict[str, tuple[Callable[[str], str], list[str]]] = {
+    "an unknown key": (
+        lambda text: text.replace("role: ", "roll: 1\nrole: ", 1),
+        ["longhaul.yaml:1:1", "unknown key `roll`", "help:", "`role`"],
+    ),
+    "an unknown key further in": (
+        lambda text: text.replace('"level"', '"lewel"'),
+        ["longhaul.yaml:6:", "unknown key `rewrite.lewel`", "help:", "level`"],
+    ),
+    "a bad address": (
+        lambda text: text.replace('"addresses": ["127.0.0.1"]', '"addresses": ["127.0.0.256"]'),
+        ["longhaul.yaml:3:", "127.0.0.256", "expected an IP address"],
+    ),
+    "an allowlist that cannot be read": (
+        lambda text: text.replace("steered.txt", "absent.txt"),
+        ["longhaul.yaml:7:", "absent.txt", "No such file"],
+    ),
+    "two settings that contradict": (
+        lambda text: text.replace('"target": "http"', '"target": "https"'),
+        ["longhaul.yaml:6:", "rewrite.target", "proxy.secure_names"],
+    ),
+    "something that is not YAML": (lambda text: text + "}:{", ["longhaul.yaml:9:"]),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("act", ["check", "run"])
+def test_a_bad_configuration_is_refused_with_its_place_and_what_was_expected(desk: Desk, what: str, act: str) -> None:
+    path = desk.write()
+    spoil, said = REFUSED[what]
+    path.write_text(spoil(path.read_text()))
+    state = desk.folder / "state"
+    done = command(act, path, *(["--state", state] if act == "run" else []))
+    assert done.returncode == 2
+    for part in said:
+        assert part in done.stderr
+    assert done.stdout == ""
+    assert not state.exists(), "nothing was changed"
+    assert not is_taken(desk.http), "nothing was started"
+
+
+def test_a_good_configuration_is_accepted_and_explained(desk: Desk) -> None:
+    done = command("check", desk.write())
+    assert done.returncode == 0, done.stderr
+    assert "bandwidth-delay product" in done.stdout
+
+
+@pytest.mark.parametrize(("key", "of"), [("listen.http", "http"), ("listen.dns", "dns"), ("listen.admin", "admin")])
+def test_a_taken_port_is_named_with_the_key_that_sets_it(desk: Desk, key: str, of: str) -> None:
+    port = getattr(desk, of)
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", port))
+        holder.listen()
+        done = command("run", desk.write(), "--state", desk.folder / "state")
+    assert done.returncode == 1
+    assert str(port) in done.stderr
+    assert key in done.stderr
+    assert not any(is_taken(other) for other in (desk.http, desk.dns, desk.admin))
+
+
+def test_ctrl_c_ends_everything_and_the_ports_are_free_again(desk: Desk) -> None:
+    with Pep(desk.write(), desk.folder) as pep:
+        assert desk.moved in desk.get()
+        assert pep.child.interrupt() == 0, pep.output()
+        for port in (desk.http, desk.dns, desk.admin):
+            assert not is_taken(port)
+
+
+def test_a_change_of_the_file_reaches_new_requests_and_not_those_under_way(desk: Desk) -> None:
+    with Pep(desk.write(), desk.folder) as pep:
+        slow = _Slow(desk)
+        desk.write(rewrite={"level": "off", "target": "http"})
+        wait_for("the new level", lambda: desk.moved not in desk.get(), timeout_s=15)
+        assert slow.running(), "the slow page was to be under way while the level changed"
+        body = slow.finish()
+        # The page ends in the middle of its last object.
+        assert body.count(desk.moved) >= 2 * body.count(b"<p>Object 0") - 2, "begun with rewriting, it ends with it"
+        desk.write()
+        wait_for("the old level", lambda: desk.moved in desk.get(), timeout_s=15)
+        assert pep.child.process.poll() is None
+
+
+def test_the_filter_is_exchanged_while_requests_are_under_way(desk: Desk) -> None:
+    module = desk.folder / "url_rewrite.wasm"
+    shutil.copyfile(built("url_rewrite.wasm"), module)
+    with Pep(desk.write(), desk.folder, options=["--url-rewrite", module]) as pep:
+        address = f"127.0.0.1:{desk.admin}"
+        before = _filter_updates(pep, address)
+        slow = _Slow(desk)
+        # A custom section changes the file and its name, and nothing that it does.
+        other = desk.folder / "other.wasm"
+        other.write_bytes(module.read_bytes() + b"\x00\x06\x05other")
+        other.replace(module)
+        wait_for("the other filter", lambda: _filter_updates(pep, address) > before, timeout_s=15)
+        assert slow.running(), "the slow page was to be under way while the filter changed"
+        assert desk.moved in desk.get()
+        assert slow.finish().count(desk.moved) > 10
+
+
+def test_a_refused_change_changes_nothing(desk: Desk) -> None:
+    with Pep(desk.write(), desk.folder) as pep:
+        good = desk.write().read_text()
+        (desk.folder / "longhaul.yaml").write_text(good.replace("role: ", "roll: 1\nrole: ", 1))
+        wait_for("the complaint", lambda: "roll" in pep.output(), timeout_s=15)
+        assert desk.moved in desk.get()
+        assert dig(WWW, "A", "127.0.0.1", port=desk.dns).addresses()[0] == "127.0.0.1"
+
+
+def test_a_name_added_to_the_allowlist_is_steered_without_a_restart(desk: Desk) -> None:
+    with Pep(desk.write(), desk.folder):
+        (desk.folder / "steered.txt").write_text("=other.example.org\n")
+        wait_for(
+            "the shorter list",
+            lambda: dig(WWW, "A", "127.0.0.1", port=desk.dns).addresses() == ["127.78.0.1"],
+            timeout_s=20,
+            interval_s=0.2,
+        )
+
+
+def _filter_updates(pep: Pep, address: str) -> float:
+    """How often Envoy has taken a new filter configuration."""
+    found = {name: value for name, value in pep.metrics(address).items() if "extension_config_discovery" in name}
+    return sum(value for name, value in found.items() if "config_reload{" in name)
+
+
+class _Slow:
+    """A page that takes eight seconds, asked for in the background."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._body = b""
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        desk.origins.wait_for_request(host=WWW)
+        time.sleep(0.3)  # the answer's head and first chunk are on their way
+
+    def _run(self) -> None:
+        try:
+            self._body = self._desk.get(ANSWER + "&size=20000&chunk=250&pause=100")
+        except BaseException as problem:
+            self._problem = problem
+
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def finish(self) -> bytes:
+        self._thread.join(30)
+        if self._problem:
+            raise self._problem
+        assert len(self._body) >= 20000
+        return self._body
