@@ -16,7 +16,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from harness import namespaces
-from harness.artifacts import REPOSITORY, Missing, need_commands, need_root
+from harness.artifacts import REPOSITORY, need_commands, need_root
 from harness.clients import _parse_head
 from harness.gateway import redirected
 from harness.moved import put_back, same_markup, true_url
