@@ -6,11 +6,11 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use crate::support::{Box, eventually, is_alive, signal_process};
+use crate::support::{Host, eventually, is_alive, signal_process};
 
 #[test]
 fn a_changed_rewrite_level_takes_effect_and_back_again_without_a_new_process() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let envoy = run.child_named("envoy");
     assert!(host.page_is_rewritten());
@@ -23,7 +23,7 @@ fn a_changed_rewrite_level_takes_effect_and_back_again_without_a_new_process() {
 
 #[test]
 fn a_refused_change_says_why_with_its_place_and_what_runs_goes_on() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     host.change("level: safe", "level: sfae");
     run.says("longhaul.yaml:7:19");
@@ -38,7 +38,7 @@ fn a_refused_change_says_why_with_its_place_and_what_runs_goes_on() {
 
 #[test]
 fn a_change_to_a_socket_that_somebody_has_is_refused_with_the_key() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let taken = TcpListener::bind(host.socket(8090)).unwrap();
     host.change(":8080", ":8090");
@@ -49,7 +49,7 @@ fn a_change_to_a_socket_that_somebody_has_is_refused_with_the_key() {
 
 #[test]
 fn a_changed_listener_address_is_served_by_the_same_process() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let envoy = run.child_named("envoy");
     host.change(":8080", ":8090");
@@ -59,7 +59,7 @@ fn a_changed_listener_address_is_served_by_the_same_process() {
 
 #[test]
 fn a_changed_admin_address_gets_a_new_envoy_and_not_one_request_is_lost() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let old = run.child_named("envoy").unwrap();
     let stop = AtomicBool::new(false);
@@ -101,7 +101,7 @@ impl Drop for StopOnDrop<'_> {
 
 #[test]
 fn a_bad_line_in_a_list_is_reported_at_its_place_in_the_list() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     host.write("domains.txt", "example.test\nhttp://wrong.example/\n");
     run.says("domains.txt:2:1");
@@ -111,7 +111,7 @@ fn a_bad_line_in_a_list_is_reported_at_its_place_in_the_list() {
 
 #[test]
 fn a_file_that_was_missing_is_found_when_it_comes() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     host.change("domains: [domains.txt]", "domains: [domains.txt, more.txt]");
     run.says("`dns.domains[1]` names a file that cannot be read");
@@ -121,7 +121,7 @@ fn a_file_that_was_missing_is_found_when_it_comes() {
 
 #[test]
 fn sighup_looks_at_the_files_and_says_so() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     run.signal(Signal::HUP);
     run.says("told to look at the files (SIGHUP)");
@@ -130,7 +130,7 @@ fn sighup_looks_at_the_files_and_says_so() {
 
 #[test]
 fn a_changed_dns_takes_effect_in_the_same_process() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let coredns = run.child_named("coredns");
     host.change(":9153", ":9154");
@@ -142,7 +142,7 @@ fn a_changed_dns_takes_effect_in_the_same_process() {
 
 #[test]
 fn a_dns_that_does_not_take_its_file_gets_the_old_one_back() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let corefile = host.path("state/rendered/Corefile");
     let before = std::fs::read_to_string(&corefile).unwrap();
@@ -163,7 +163,7 @@ fn pair(certificate: &str, key: &str) -> String {
 
 #[test]
 fn a_key_of_another_certificate_is_refused_by_envoy_and_the_old_files_are_put_back() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let at = host.address;
     let terminated = host.config().replace("tls: off", &format!("tls: {at}:8443"));
     host.write(
@@ -182,7 +182,7 @@ fn a_key_of_another_certificate_is_refused_by_envoy_and_the_old_files_are_put_ba
 
 #[test]
 fn a_new_filter_is_loaded_and_one_that_is_none_is_not() {
-    let Some(mut host) = Box::new() else { return };
+    let Some(mut host) = Host::new() else { return };
     let filter = host.own_filter();
     let run = host.start();
     let envoy = run.child_named("envoy");

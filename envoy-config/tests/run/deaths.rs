@@ -2,11 +2,11 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Box, eventually, signal_process};
+use crate::support::{Host, eventually, signal_process};
 
 #[test]
 fn a_killed_envoy_is_started_again_and_serves_the_same() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let envoy = run.child_named("envoy").unwrap();
     signal_process(envoy, Signal::KILL);
@@ -18,7 +18,7 @@ fn a_killed_envoy_is_started_again_and_serves_the_same() {
 
 #[test]
 fn a_killed_coredns_is_started_again_and_answers() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let coredns = run.child_named("coredns").unwrap();
     signal_process(coredns, Signal::KILL);
@@ -29,7 +29,7 @@ fn a_killed_coredns_is_started_again_and_answers() {
 
 #[test]
 fn a_child_that_keeps_dying_is_started_ever_more_slowly() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     for wait in [100, 200, 400] {
         let mut coredns = None;

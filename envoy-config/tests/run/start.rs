@@ -2,11 +2,11 @@
 
 use std::net::{TcpListener, UdpSocket};
 
-use crate::support::{Box, listing};
+use crate::support::{Host, listing};
 
 #[test]
 fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let at = host.address;
     assert_eq!(run.ready, format!("ready http={at}:8080 dns={at}:1053 admin={at}:9901 metrics={at}:9153\n"));
@@ -16,8 +16,41 @@ fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on(
 }
 
 #[test]
+fn every_setting_of_dns_is_understood_by_the_dns_server() {
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
+    let settings = [
+        "dns: { domains: [domains.txt], except: [login.example.test, =a.example.test, \"*.b.example.test\", ./domains.txt], www: true, \
+         mode: prepend, max_origin: 2, ttl: 5m, aaaa: pass, https: strip, dnssec: break, canary: true, reload: 0, health: false, \
+         bypass: [192.0.2.0/28, 192.0.2.77] }",
+        "dns: { domains: [domains.txt], mode: replace, https: pass, reload: 1d }",
+        "dns: { www: true, ttl: split 1d }",
+        "dns: {}",
+    ];
+    for dns in settings {
+        let Some(host) = Host::new() else { return };
+        let at = host.address;
+        let own = format!(
+            "tls: {{ terminate: [ {{ names: [pep.example.net], cert: {files}/pep.pem, key: {files}/pep.key }} ] }}\n"
+        );
+        let names = format!("addresses: [{at}, \"2001:db8::1\"], secure_names: [pep.example.net]");
+        let config = host
+            .config()
+            .replace("dns: { domains: [domains.txt], www: false }", dns)
+            .replace("tls: off", &format!("tls: {at}:8443"))
+            .replace(&format!("addresses: [{at}]"), &names);
+        host.write("longhaul.yaml", &(config + &own));
+        let run = host.start();
+        assert!(run.ready.contains(" dns="), "{dns}");
+        assert!(
+            host.asks("pep.example.net").is_some_and(|answer| answer.get(7).is_some_and(|answers| *answers == 1)),
+            "{dns}"
+        );
+    }
+}
+
+#[test]
 fn an_occupied_tcp_port_is_named_with_the_key_that_sets_it_and_who_has_it() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let taken = TcpListener::bind(host.socket(8080)).unwrap();
     let (status, stdout, stderr) = host.run_refused();
     assert_eq!(status.code(), Some(1), "{stderr}");
@@ -30,7 +63,7 @@ fn an_occupied_tcp_port_is_named_with_the_key_that_sets_it_and_who_has_it() {
 
 #[test]
 fn an_occupied_udp_port_is_named_too_and_all_occupied_ones_at_once() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let dns = UdpSocket::bind(host.socket(1053)).unwrap();
     let admin = TcpListener::bind(host.socket(9901)).unwrap();
     let (status, _, stderr) = host.run_refused();
@@ -42,7 +75,7 @@ fn an_occupied_udp_port_is_named_too_and_all_occupied_ones_at_once() {
 
 #[test]
 fn a_refused_configuration_starts_nothing_and_leaves_no_folder() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     host.change("level: safe", "level: sfae");
     let (status, stdout, stderr) = host.run_refused();
     assert_eq!(status.code(), Some(2));
@@ -55,7 +88,7 @@ fn a_refused_configuration_starts_nothing_and_leaves_no_folder() {
 
 #[test]
 fn a_second_run_with_the_same_state_folder_is_refused_and_the_first_goes_on() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let run = host.start();
     let (status, _, stderr) = host.run_refused();
     assert_eq!(status.code(), Some(1));
@@ -68,7 +101,7 @@ fn a_second_run_with_the_same_state_folder_is_refused_and_the_first_goes_on() {
 
 #[test]
 fn a_missing_program_is_named_with_the_ways_to_give_it() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let output = host.command().env("LONGHAUL_ENVOY", "/nonexistent/envoy").output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
@@ -80,7 +113,7 @@ fn a_missing_program_is_named_with_the_ways_to_give_it() {
 
 #[test]
 fn a_program_that_ends_at_once_ends_the_start_and_the_other_one_with_it() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let output = host.command().env("LONGHAUL_COREDNS", "/bin/false").output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::support::{Box, eventually, is_alive, signal_process};
+use crate::support::{Host, eventually, is_alive, signal_process};
 
 #[test]
 fn ctrl_c_ends_both_children_frees_the_ports_and_leaves_no_shared_memory() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let mut run = host.start();
     let children = run.children();
     assert_eq!(children.len(), 2);
@@ -27,7 +27,7 @@ fn ctrl_c_ends_both_children_frees_the_ports_and_leaves_no_shared_memory() {
 
 #[test]
 fn a_second_ctrl_c_does_not_wait_for_a_child_that_hangs() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let mut run = host.start();
     let children = run.children();
     signal_process(run.child_named("envoy").unwrap(), Signal::STOP);
@@ -42,7 +42,7 @@ fn a_second_ctrl_c_does_not_wait_for_a_child_that_hangs() {
 
 #[test]
 fn a_child_that_hangs_is_killed_when_its_time_is_over() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let mut run = host.start();
     let envoy = run.child_named("envoy").unwrap();
     signal_process(envoy, Signal::STOP);
@@ -54,7 +54,7 @@ fn a_child_that_hangs_is_killed_when_its_time_is_over() {
 
 #[test]
 fn children_do_not_outlive_a_longhaul_that_was_killed_and_the_next_one_cleans_up_after_it() {
-    let Some(host) = Box::new() else { return };
+    let Some(host) = Host::new() else { return };
     let mut run = host.start();
     let children = run.children();
     let memory = host.shared_memory().unwrap();

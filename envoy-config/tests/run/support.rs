@@ -64,13 +64,13 @@ fn skip(reason: &str) {
 }
 
 /// Everything one test has.
-pub(crate) struct Box {
+pub(crate) struct Host {
     pub(crate) address: IpAddr,
     programs: Programs,
     folder: tempfile::TempDir,
 }
 
-impl Box {
+impl Host {
     /// None: something to run is not here.
     pub(crate) fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -213,7 +213,7 @@ impl Box {
     }
 }
 
-impl Drop for Box {
+impl Drop for Host {
     /// A killed `longhaul` cleans up when it is started again, which a test does not wait for.
     fn drop(&mut self) {
         if let Some(path) = self.shared_memory() {
