@@ -160,9 +160,20 @@ impl Block {
         site::of(self.get(b":authority").unwrap_or_default())
     }
 
-    /// Bytes of all names and values.
+    /// Bytes of all names and values, as the message has them.
     pub fn bytes(&self) -> usize {
-        self.text.len()
+        let crumb = CRUMB.len() - CRUMB_SEPARATOR.len();
+        self.text.len().saturating_sub(self.crumbs() * crumb)
+    }
+
+    /// How many fields the message has.
+    pub(crate) fn len(&self) -> usize {
+        self.fields.len().saturating_sub(self.crumbs())
+    }
+
+    fn crumbs(&self) -> usize {
+        let crumb = hash::bytes(CRUMB);
+        self.fields.iter().filter(|field| field.name == crumb).count()
     }
 
     /// A hash over all fields, for the check that ends a message.

@@ -20,13 +20,13 @@ pub struct Exchange {
     /// Which of the client's exchanges it is, from 1.
     number: u64,
     pub(crate) site: Vec<u8>,
-    request: Block,
+    request: Rc<Block>,
     response: Block,
 }
 
 impl Exchange {
     /// A completed exchange.
-    pub fn new(number: u64, request: Block, response: Block) -> Self {
+    pub fn new(number: u64, request: Rc<Block>, response: Block) -> Self {
         let site = request.site();
         Self { number, site, request, response }
     }

@@ -9,7 +9,7 @@ use crate::dictionary::Dictionary;
 use crate::error::{DecodeError, Unpackable};
 use crate::exchange::{Exchange, Side, View};
 use crate::limits;
-use crate::message::{self, EPOCHS, FollowingHead, Kind, OpeningHead, VIEWS};
+use crate::message::{self, FollowingHead, Kind, OpeningHead, VIEWS};
 use crate::session;
 use crate::walk::Setting;
 
@@ -26,7 +26,6 @@ pub struct Ground {
 #[derive(Debug)]
 struct Pipe {
     session: u32,
-    used: u64,
     clients: HashMap<u64, Client>,
 }
 
@@ -49,6 +48,14 @@ impl Client {
 
 /// Views of one client that messages under way may still name.
 const VIEWS_KEPT: usize = 16;
+
+/// What a request tells besides its headers.
+enum News {
+    /// A client begins, or goes on without references.
+    Client,
+    /// The view it refers to, and the views that it makes.
+    Views(Rc<View>, Vec<Rc<View>>),
+}
 
 /// A request that was unpacked: what its response needs to be packed.
 #[derive(Debug, Clone)]
@@ -75,7 +82,8 @@ impl Ground {
         Self { dictionary, limit: clients.max(1), pipes: HashMap::new(), clock: 0 }
     }
 
-    /// Unpacks a request that came in on the connection `pipe`.
+    /// Unpacks a request that came in on the connection `pipe`. What it says is remembered only if its check holds, so that
+    /// a broken message breaks nothing else.
     pub fn unpack(&mut self, pipe: &[u8], field: &[u8]) -> Result<Answering, DecodeError> {
         let (kind, _) = message::open(field)?;
         let digits = session::digits_of(field)?;
@@ -83,25 +91,32 @@ impl Ground {
         let dictionary = Rc::clone(&self.dictionary);
         let mut coder = Decoder::new(&dictionary, digits);
         self.clock += 1;
-        let (session, id, epoch, number, view) = match kind {
+        let (session, id, epoch, number, news) = match kind {
             Kind::Opening => {
                 let head = OpeningHead::default().code(&mut coder);
-                self.open(pipe, head);
-                (head.session, head.client, head.epoch, head.exchange, session::empty_view())
+                (head.session, head.client, head.epoch, head.exchange, News::Client)
             }
             Kind::Following => {
                 let head = FollowingHead::default().code(&mut coder)?;
-                self.follow(pipe, &head)?
+                let known = self.pipes.get(pipe).ok_or(DecodeError::UnknownHistory)?;
+                let client = known.clients.get(&head.client).ok_or(DecodeError::UnknownHistory)?;
+                let (view, made) = client.view(&head)?;
+                let number = view.newest_number().saturating_add(head.exchange).saturating_add(1);
+                (known.session, head.client, client.epoch, number, News::Views(view, made))
             }
             other => return Err(DecodeError::UnexpectedKind(other as u8)),
         };
+        let view = match &news {
+            News::Client => session::empty_view(),
+            News::Views(view, _) => Rc::clone(view),
+        };
         let seed = message::seed(session, id, epoch, number, view.number);
-        let request = session::unpack_block(
-            coder,
-            &dictionary,
-            Setting { side: Side::Request, view: &view, request: None },
-            seed,
-        )?;
+        let setting = Setting { side: Side::Request, view: &view, request: None };
+        let request = session::unpack_block(coder, &dictionary, setting, seed)?;
+        match news {
+            News::Client => self.open(pipe, session, id, epoch),
+            News::Views(_, made) => self.follow(pipe, id, made),
+        }
         Ok(Answering { pipe: pipe.to_vec(), session, client: id, epoch, number, view, request })
     }
 
@@ -112,7 +127,7 @@ impl Ground {
         let coder = Encoder::new(&self.dictionary);
         let setting = Setting { side: Side::Response, view: &view, request: Some(&request) };
         let field = session::pack_block(coder, message::first(Kind::Answer), &self.dictionary, setting, &block, seed)?;
-        let exchange = Exchange::new(number, request, block);
+        let exchange = Exchange::new(number, Rc::new(request), block);
         let known = self.pipes.get_mut(&pipe).filter(|pipe| pipe.session == session);
         let known = known.and_then(|pipe| pipe.clients.get_mut(&client)).filter(|client| client.epoch == epoch);
         if let Some(client) = known.filter(|_| exchange.bytes() <= limits::EXCHANGE_BYTES) {
@@ -125,38 +140,34 @@ impl Ground {
     }
 
     /// Makes room for a client that opens, and forgets who had its number before.
-    fn open(&mut self, pipe: &[u8], head: OpeningHead) {
+    fn open(&mut self, pipe: &[u8], session: u32, id: u64, epoch: u64) {
         let clock = self.clock;
-        let known = self.pipes.entry(pipe.to_vec()).or_insert_with(|| Pipe {
-            session: head.session,
-            used: clock,
-            clients: HashMap::new(),
-        });
-        if known.session != head.session {
+        let known = self.pipes.entry(pipe.to_vec()).or_insert_with(|| Pipe { session, clients: HashMap::new() });
+        if known.session != session {
             // The remote has restarted.
-            known.session = head.session;
+            known.session = session;
             known.clients.clear();
         }
-        known.used = clock;
-        let client = known.clients.entry(head.client).or_insert_with(|| Client::new(head.epoch));
-        if client.epoch != head.epoch % EPOCHS {
-            *client = Client::new(head.epoch);
+        let client = known.clients.entry(id).or_insert_with(|| Client::new(epoch));
+        if client.epoch != epoch {
+            *client = Client::new(epoch);
         }
         client.used = clock;
         self.make_room();
     }
 
-    /// The view a request refers to, after the exchanges that it says to append.
-    fn follow(&mut self, pipe: &[u8], head: &FollowingHead) -> Result<(u32, u64, u64, u64, Rc<View>), DecodeError> {
-        let clock = self.clock;
-        let pipe = self.pipes.get_mut(pipe).ok_or(DecodeError::UnknownHistory)?;
-        pipe.used = clock;
-        let session = pipe.session;
-        let client = pipe.clients.get_mut(&head.client).ok_or(DecodeError::UnknownHistory)?;
-        client.used = clock;
-        let view = client.view(head)?;
-        let number = view.newest_number().saturating_add(head.exchange).saturating_add(1);
-        Ok((session, head.client, client.epoch, number, view))
+    /// Keeps the views that a request has made.
+    fn follow(&mut self, pipe: &[u8], id: u64, made: Vec<Rc<View>>) {
+        let known = self.pipes.get_mut(pipe).and_then(|pipe| pipe.clients.get_mut(&id));
+        let Some(client) = known else { return };
+        client.used = self.clock;
+        for view in made {
+            client.completed.remove(&view.newest_number());
+            client.views.push_back(view);
+            if client.views.len() > VIEWS_KEPT {
+                client.views.pop_front();
+            }
+        }
     }
 
     /// Forgets the client that has been silent for longest while there are too many; a connection without clients goes too.
@@ -178,28 +189,25 @@ impl Ground {
 }
 
 impl Client {
-    fn view(&mut self, head: &FollowingHead) -> Result<Rc<View>, DecodeError> {
-        let latest = self.views.back().map_or(0, |view| view.number);
-        let wanted = nearest(latest, head.view);
+    /// The view a request refers to, and the views after the latest that it makes by what it says to append.
+    fn view(&self, head: &FollowingHead) -> Result<(Rc<View>, Vec<Rc<View>>), DecodeError> {
+        let latest = self.views.back().ok_or(DecodeError::UnknownHistory)?;
+        let wanted = nearest(latest.number, head.view);
         let appended = u64::try_from(head.appended.len()).unwrap_or(0);
         let before = wanted.checked_sub(appended).ok_or(DecodeError::UnknownHistory)?;
-        let find = |views: &VecDeque<Rc<View>>, number: u64| {
-            views.iter().find(|view| view.number == number).map(Rc::clone).ok_or(DecodeError::UnknownHistory)
-        };
-        let mut newest = find(&self.views, before)?.newest_number();
+        let find = |number: u64| self.views.iter().find(|view| view.number == number);
+        let mut newest = find(before).ok_or(DecodeError::UnknownHistory)?.newest_number();
+        let mut made: Vec<Rc<View>> = Vec::new();
         for (number, difference) in (before + 1..).zip(&head.appended) {
             newest = newest.saturating_add_signed(*difference).saturating_add(1);
-            if number <= latest {
-                continue;
-            }
-            let exchange = self.completed.remove(&newest).ok_or(DecodeError::UnknownHistory)?;
-            let view = self.views.back().map(|view| view.with(exchange)).ok_or(DecodeError::UnknownHistory)?;
-            self.views.push_back(Rc::new(view));
-            if self.views.len() > VIEWS_KEPT {
-                self.views.pop_front();
+            if number > latest.number {
+                let exchange = self.completed.get(&newest).ok_or(DecodeError::UnknownHistory)?;
+                made.push(Rc::new(made.last().unwrap_or(latest).with(Rc::clone(exchange))));
             }
         }
-        find(&self.views, wanted)
+        let view = made.last().filter(|view| view.number == wanted).or_else(|| find(wanted));
+        let view = view.map(Rc::clone).ok_or(DecodeError::UnknownHistory)?;
+        Ok((view, made))
     }
 }
 

@@ -88,8 +88,16 @@ pub struct Pending {
     slot: usize,
     epoch: u64,
     number: u64,
+    following: bool,
     view: Rc<View>,
-    request: Block,
+    request: Rc<Block>,
+}
+
+impl Pending {
+    /// Whether the request refers to what the ground is thought to remember.
+    pub(crate) fn refers(&self) -> bool {
+        self.following
+    }
 }
 
 /// How many connections of the pipe a client is remembered on.
@@ -104,7 +112,12 @@ impl Remote {
 
     /// Packs a request of `client`. `pipe` is the connection it will go out on, if it may refer to earlier exchanges; a
     /// request without one can be unpacked by any ground.
-    pub fn pack(&mut self, client: &[u8], pipe: Option<&[u8]>, block: Block) -> Result<(Vec<u8>, Pending), Unpackable> {
+    pub fn pack(
+        &mut self,
+        client: &[u8],
+        pipe: Option<&[u8]>,
+        block: Rc<Block>,
+    ) -> Result<(Vec<u8>, Pending), Unpackable> {
         let slot = self.slot(client);
         let dictionary = Rc::clone(&self.dictionary);
         let session = self.session;
@@ -131,13 +144,14 @@ impl Remote {
         let seed = message::seed(session, id, epoch, number, view.number);
         let setting = Setting { side: Side::Request, view: &view, request: None };
         let field = session::pack_block(coder, message::first(kind), &dictionary, setting, &block, seed)?;
-        Ok((field, Pending { session, slot, epoch, number, view, request: block }))
+        let following = kind == Kind::Following;
+        Ok((field, Pending { session, slot, epoch, number, following, view, request: block }))
     }
 
     /// Unpacks the response to a request; `pipe` is the connection it came in on. From now on later requests may refer to
     /// the exchange.
     pub fn unpack(&mut self, pending: Pending, pipe: &[u8], field: &[u8]) -> Result<Block, DecodeError> {
-        let Pending { session, slot, epoch, number, view, request } = pending;
+        let Pending { session, slot, epoch, number, view, request, .. } = pending;
         let (kind, _) = message::open(field)?;
         if kind != Kind::Answer {
             return Err(DecodeError::UnexpectedKind(kind as u8));

@@ -28,7 +28,7 @@ pub(crate) fn pack_block(
     match field.len() {
         length if length > limits::MESSAGE_BYTES => Err(Unpackable::TooLarge),
         // Name and value of a field take two length bytes at least on any carriage.
-        length if length >= block.bytes() + 2 * block.fields().len() => Err(Unpackable::NoGain),
+        length if length >= block.bytes() + 2 * block.len() => Err(Unpackable::NoGain),
         _ => Ok(field),
     }
 }

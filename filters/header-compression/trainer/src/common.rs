@@ -33,7 +33,7 @@ pub fn pick(traces: &[Trace], samples: &[Trace]) -> Common {
     for trace in all() {
         for (name, value) in trace.blocks.iter().flatten() {
             *names.entry(name).or_default() += 1;
-            if is_common(name) {
+            if of_everybody(name) {
                 values.entry((name, value)).or_default().insert(&trace.name);
             }
         }
@@ -111,12 +111,13 @@ fn block_of(fields: &Fields) -> Option<Block> {
     Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).ok()
 }
 
+/// Whether the values of a name are the same for everybody, and name nobody.
+fn of_everybody(name: &[u8]) -> bool {
+    is_common(name) && !matches!(name, b":authority" | b"origin" | b"host")
+}
+
 /// A block with names the dictionary has, and only the values that say nothing about whom it was for.
 fn without_site(block: &Fields, known: &BTreeSet<&[u8]>) -> Fields {
-    let of_all = |name: &[u8]| is_common(name) && !matches!(name, b":authority" | b"origin" | b"host");
-    block
-        .iter()
-        .filter(|(name, _)| known.contains(&**name))
-        .map(|(name, value)| (name.clone(), if of_all(name) { value.clone() } else { Vec::new() }))
-        .collect()
+    let fields = block.iter().filter(|(name, _)| known.contains(&**name));
+    fields.map(|(name, value)| (name.clone(), if of_everybody(name) { value.clone() } else { Vec::new() })).collect()
 }

@@ -91,8 +91,8 @@ fn of_blocks(dictionary: &Dictionary, side: Side, blocks: &[Fields]) -> Result<V
         training::block(&mut questions, dictionary, side, &view, request, &block)?;
         all.push(questions);
         let exchange = match side {
-            Side::Request => Exchange::new(number, block, Block::default()),
-            Side::Response => Exchange::new(number, request_of_responses.clone(), block),
+            Side::Request => Exchange::new(number, Rc::new(block), Block::default()),
+            Side::Response => Exchange::new(number, Rc::new(request_of_responses.clone()), block),
         };
         view = view.with(Rc::new(exchange));
     }

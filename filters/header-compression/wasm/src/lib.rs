@@ -1,1 +1,26 @@
-//! The header-compression filter: proxy-wasm callbacks handed to header-codec, nothing else.
+//! The header-compression filter: proxy-wasm callbacks handed to `header_codec`, nothing else.
+//!
+//! One callback is one call into the codec's ends, whose answer is a value (`Edit`) that is applied here. There is no
+//! `if` about headers in this crate; `filters/README.md` says why.
+//!
+//! | module | callbacks |
+//! |---|---|
+//! | `root` | configuration, and what all streams of a worker share |
+//! | `stream` | requests and responses |
+//! | `counters` | what Prometheus sees |
+
+mod counters;
+mod root;
+mod stream;
+
+/// The module's entry point. The SDK's macro exports it without a word of documentation.
+#[allow(missing_docs)]
+mod entry {
+    use crate::root::Root;
+    use proxy_wasm::traits::RootContext;
+
+    proxy_wasm::main! {{
+        filter_host::log::report_panics("header-compression");
+        proxy_wasm::set_root_context(|_| -> Box<dyn RootContext> { Box::<Root>::default() });
+    }}
+}

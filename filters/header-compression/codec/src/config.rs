@@ -1,0 +1,128 @@
+//! The filter's configuration: one type for whoever writes it and for the filter that reads it.
+
+use serde::{Deserialize, Serialize};
+
+/// The configuration as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Which end of the pipe this is.
+    pub role: Role,
+    /// How many clients one worker remembers; each costs up to 150 KiB. A ground should remember as many as its remotes
+    /// together.
+    #[serde(default = "default_clients")]
+    pub clients: u32,
+    /// Who counts as one client. The remote decides; a ground ignores it.
+    #[serde(default)]
+    pub client: ClientKey,
+}
+
+/// An end of the pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Next to the clients: packs requests.
+    Remote,
+    /// On the wired side: packs responses.
+    Ground,
+}
+
+/// Who counts as one client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientKey {
+    /// An address. Browsers open several connections; they share what is remembered. So does everybody behind one NAT.
+    #[default]
+    Address,
+    /// A connection. For remotes whose clients share addresses and must not share anything else.
+    Connection,
+}
+
+/// What a remote or ground remembers unless told otherwise: 75 MiB at most.
+fn default_clients() -> u32 {
+    512
+}
+
+/// A configuration that is refused; says where and what was expected.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "header-compression: configuration refused at {0}; expected for example \
+     {{\"role\": \"remote\", \"clients\": 512, \"client\": \"address\"}}"
+)]
+pub struct ConfigError(String);
+
+impl Config {
+    /// Reads a configuration.
+    pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
+        let config: Self = serde_json::from_slice(json).map_err(|error| {
+            ConfigError(format!("line {}, column {}: {error}", error.line(), error.column()))
+        })?;
+        match config.clients {
+            0 => Err(ConfigError("`clients`: it must be at least 1".to_owned())),
+            1..=MOST_CLIENTS => Ok(config),
+            more => Err(ConfigError(format!("`clients`: {more} is more than the {MOST_CLIENTS} that fit into a worker"))),
+        }
+    }
+}
+
+/// Each costs up to 150 KiB, and Envoy gives a worker's module 1 GiB.
+const MOST_CLIENTS: u32 = 4096;
+
+/// The client's address from `address:port`, as proxies write it; brackets around IPv6 stay.
+pub fn without_port(address: &[u8]) -> &[u8] {
+    let colon = address.iter().rposition(|byte| *byte == b':');
+    let port = |at: usize| address.get(at + 1..).is_some_and(|port| port.iter().all(u8::is_ascii_digit));
+    let host = |at: usize| address.get(..at).unwrap_or(address);
+    match colon {
+        // A bare IPv6 address has colons and no port.
+        Some(at) if port(at) && (host(at).ends_with(b"]") || !host(at).contains(&b':')) => host(at),
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_needs_its_role_and_nothing_else() {
+        let config = Config::from_json(br#"{"role": "remote"}"#).unwrap();
+        assert_eq!(config, Config { role: Role::Remote, clients: 512, client: ClientKey::Address });
+        let config = Config::from_json(br#"{"role": "ground", "clients": 9, "client": "connection"}"#).unwrap();
+        assert_eq!(config, Config { role: Role::Ground, clients: 9, client: ClientKey::Connection });
+        let written = serde_json::to_vec(&config).unwrap();
+        assert_eq!(Config::from_json(&written).unwrap(), config);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        for (json, expected) in [
+            ("", "line 1, column 0"),
+            ("{}", "missing field `role`"),
+            ("{\"role\": \"edge\"}", "unknown variant `edge`"),
+            ("{\"role\": \"remote\",\n \"clients\": \"x\"}", "line 2, column 15"),
+            ("{\"role\": \"remote\", \"cleints\": 3}", "unknown field `cleints`"),
+            ("{\"role\": \"remote\", \"clients\": 0}", "at least 1"),
+            ("{\"role\": \"remote\", \"clients\": 4097}", "4097 is more than the 4096"),
+            ("{\"role\": \"remote\", \"clients\": -1}", "invalid value"),
+        ] {
+            let message = Config::from_json(json.as_bytes()).unwrap_err().to_string();
+            assert!(message.contains(expected), "{json}: {message}");
+            assert!(message.contains("expected for example"), "{message}");
+        }
+    }
+
+    #[test]
+    fn ports_are_cut_off_addresses() {
+        for (address, client) in [
+            ("192.0.2.1:40000", "192.0.2.1"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("[2001:db8::1]:40000", "[2001:db8::1]"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("", ""),
+            ("/run/socket", "/run/socket"),
+        ] {
+            assert_eq!(without_port(address.as_bytes()), client.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the ground does with each request and response. It packs only what answers a packed request, so a remote that
+//! does not speak this never sees a packed field.
+
+use std::rc::Rc;
+
+use crate::block::Block;
+use crate::counts::{Count, Counts};
+use crate::dictionary::Dictionary;
+use crate::edit::{DATE, Edit, FIELD, Fields, find, is_http, is_ours, keep_others, without_ours};
+use crate::error::DecodeError;
+use crate::ground::{Answering, Ground};
+use crate::message::{self, Refusal};
+use crate::policy::is_hop_by_hop;
+
+/// The status of a refusal: the request has come to a server that cannot tell what it is (RFC 9110, 15.5.20).
+const REFUSED: u16 = 421;
+
+/// The ground's end of the pipe.
+#[derive(Debug)]
+pub struct GroundEnd {
+    ground: Ground,
+    /// What has happened.
+    pub counts: Counts,
+}
+
+/// A stream between its request and its response.
+#[derive(Debug, Default)]
+pub enum GroundStream {
+    /// Its request came plain.
+    #[default]
+    Plain,
+    /// Its request came plain, with an offer.
+    Greeted,
+    /// Its request came packed.
+    Packed(Answering),
+    /// Its request could not be unpacked.
+    Refused,
+}
+
+impl GroundEnd {
+    /// A ground that remembers at most `clients` of them, over all its connections.
+    pub fn new(dictionary: Rc<Dictionary>, clients: usize) -> Self {
+        Self { ground: Ground::new(dictionary, clients), counts: Counts::default() }
+    }
+
+    /// Decides on a request that came in on the connection `pipe`.
+    pub fn request(&mut self, pipe: &[u8], headers: &[(&[u8], &[u8])]) -> (Edit, GroundStream) {
+        let Some(field) = find(headers, FIELD.as_bytes()) else {
+            return (Edit::Keep, GroundStream::Plain);
+        };
+        if message::is_hello(field) {
+            return (keep_others(headers), GroundStream::Greeted);
+        }
+        match self.ground.unpack(pipe, field) {
+            Ok(answering) => {
+                let mut fields = answering.request().to_fields();
+                fields.retain(|(name, _)| !is_ours(name));
+                if !is_http(&fields, &[b":method", b":scheme", b":authority", b":path"]) {
+                    return (self.refuse(DecodeError::Malformed("not a request")), GroundStream::Refused);
+                }
+                self.counts.add(Count::Unpacked, 1);
+                (Edit::Replace(fields), GroundStream::Packed(answering))
+            }
+            Err(error) => (self.refuse(error), GroundStream::Refused),
+        }
+    }
+
+    fn refuse(&mut self, error: DecodeError) -> Edit {
+        let refusal = Refusal::from(error);
+        let count = match refusal {
+            Refusal::Format => Count::RefusedFormat,
+            Refusal::History => Count::RefusedHistory,
+            Refusal::Message => Count::RefusedMessage,
+        };
+        self.counts.add(count, 1);
+        let fields = vec![(FIELD.as_bytes().to_vec(), refusal.field())];
+        Edit::Reply {
+            status: REFUSED,
+            fields,
+            body: format!("longhaul: the request headers cannot be unpacked: {error}\n"),
+        }
+    }
+
+    /// Decides on a response.
+    pub fn response(&mut self, stream: GroundStream, headers: &[(&[u8], &[u8])]) -> Edit {
+        let answering = match stream {
+            GroundStream::Plain => return keep_others(headers),
+            GroundStream::Refused => return Edit::Keep,
+            GroundStream::Greeted => return greet(headers),
+            GroundStream::Packed(answering) => answering,
+        };
+        let status = find(headers, b":status").unwrap_or_default().to_vec();
+        let others = headers.iter().filter(|(name, _)| !is_ours(name) && !is_hop_by_hop(name));
+        let block = Block::from_fields(others.copied());
+        let packed = block.and_then(|block| {
+            let bytes = block.bytes();
+            self.ground.pack(answering, block).map(|field| (bytes, field))
+        });
+        let Ok((bytes, field)) = packed else {
+            self.counts.add(Count::PlainBlock, 1);
+            return greet(headers);
+        };
+        self.counts.add(Count::Packed, 1);
+        self.counts.add(Count::PlainBytes, bytes);
+        self.counts.add(Count::PackedBytes, field.len());
+        Edit::Replace(vec![
+            (b":status".to_vec(), status),
+            (b"date".to_vec(), DATE.to_vec()),
+            (FIELD.as_bytes().to_vec(), field),
+        ])
+    }
+}
+
+/// A plain response of a ground that speaks this.
+fn greet(headers: &[(&[u8], &[u8])]) -> Edit {
+    let mut fields: Fields = without_ours(headers);
+    fields.push((FIELD.as_bytes().to_vec(), message::hello()));
+    Edit::Replace(fields)
+}

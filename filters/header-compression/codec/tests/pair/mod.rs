@@ -1,0 +1,199 @@
+//! A remote, a ground and the two proxies around them, without a network: what travels is handed over by value.
+#![allow(dead_code)] // each test binary uses its own part
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use header_codec::{
+    Count, Dictionary, Edit, FIELD, Fields, GroundEnd, GroundStream, RETRY, RemoteEnd, RemoteRequest, RemoteStream,
+};
+
+/// Name and value pairs as a test writes them.
+pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];
+
+/// Dictionary 1, read once a thread.
+pub(crate) fn dictionary() -> Rc<Dictionary> {
+    thread_local! {
+        static DICTIONARY: Rc<Dictionary> = Rc::new(Dictionary::first().expect("the first dictionary is one"));
+    }
+    DICTIONARY.with(Rc::clone)
+}
+
+/// Headers as bytes.
+pub(crate) fn fields(headers: Headers<'_>) -> Fields {
+    headers.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+}
+
+/// Headers as the ends take them.
+pub(crate) fn borrowed(fields: &Fields) -> Vec<(&[u8], &[u8])> {
+    fields.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
+/// The first value of a name.
+pub(crate) fn value<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
+    fields.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| &**value)
+}
+
+/// A plain GET as a browser sends it.
+pub(crate) fn get(authority: &str, path: &str) -> Fields {
+    fields(&[
+        (":authority", authority),
+        (":path", path),
+        (":method", "GET"),
+        (":scheme", "http"),
+        ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"),
+        ("accept", "*/*"),
+        ("accept-language", "en-US,en;q=0.5"),
+        ("accept-encoding", "gzip, deflate"),
+        ("x-forwarded-proto", "http"),
+    ])
+}
+
+/// A plain answer.
+pub(crate) fn ok() -> Fields {
+    fields(&[
+        (":status", "200"),
+        ("server", "nginx"),
+        ("date", "Sat, 14 Nov 2026 09:12:41 GMT"),
+        ("content-type", "text/html; charset=UTF-8"),
+        ("content-length", "512"),
+    ])
+}
+
+/// What crossed the pipe for one request that was answered.
+#[derive(Debug, Default)]
+pub(crate) struct Crossing {
+    /// Fields of every attempt, as they were on the pipe.
+    pub(crate) requests: Vec<Fields>,
+    /// The same for what came back.
+    pub(crate) responses: Vec<Fields>,
+    /// What the origin got, once for every time it got it.
+    pub(crate) at_origin: Vec<Fields>,
+    /// What the client got.
+    pub(crate) at_client: Fields,
+}
+
+impl Crossing {
+    /// The packed field of the last attempt.
+    pub(crate) fn packed_request(&self) -> Option<&[u8]> {
+        self.requests.last().and_then(|fields| value(fields, FIELD))
+    }
+
+    /// The packed field of the last response.
+    pub(crate) fn packed_response(&self) -> Option<&[u8]> {
+        self.responses.last().and_then(|fields| value(fields, FIELD))
+    }
+}
+
+/// Two ends with one connection between them.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    /// The remote.
+    pub(crate) remote: RemoteEnd,
+    /// The ground; none if it does not speak this.
+    pub(crate) ground: Option<GroundEnd>,
+    /// The connection as both ends know it.
+    pub(crate) pipe: Option<&'static str>,
+    /// The time.
+    pub(crate) now: Duration,
+    /// The client whose requests these are.
+    pub(crate) client: &'static str,
+}
+
+impl Pair {
+    /// A pair that has just started.
+    pub(crate) fn new() -> Self {
+        Self {
+            remote: RemoteEnd::new(dictionary(), 0x5eed_5eed, 16),
+            ground: Some(GroundEnd::new(dictionary(), 16)),
+            pipe: Some("127.0.0.1:40001"),
+            now: Duration::from_secs(1000),
+            client: "192.0.2.1",
+        }
+    }
+
+    /// Sends a request without a body and its response through both ends, retrying as the proxy would.
+    pub(crate) fn exchange(&mut self, request: &Fields, response: &Fields) -> Crossing {
+        self.exchange_with_body(request, false, response)
+    }
+
+    /// The same, with or without a body.
+    pub(crate) fn exchange_with_body(&mut self, request: &Fields, body: bool, response: &Fields) -> Crossing {
+        let mut crossing = Crossing::default();
+        let mut headers = request.clone();
+        for _ in 0..3 {
+            let stream = self.send(&mut headers, body);
+            crossing.requests.push(headers.clone());
+            let (answer, origin) = self.answer(&headers, response);
+            crossing.at_origin.extend(origin);
+            crossing.responses.push(answer.clone());
+            crossing.at_client = self.receive(stream, answer);
+            if value(&crossing.at_client, RETRY).is_none() {
+                break;
+            }
+        }
+        crossing
+    }
+
+    /// The remote's proxy sends a request: its headers become those on the pipe.
+    pub(crate) fn send(&mut self, headers: &mut Fields, body: bool) -> RemoteStream {
+        let request = RemoteRequest {
+            client: self.client.as_bytes(),
+            pipe: self.pipe.map(str::as_bytes),
+            headers: &borrowed(headers),
+            body,
+            now: self.now,
+        };
+        let (edit, stream) = self.remote.request(&request);
+        match edit {
+            Edit::Keep => {}
+            Edit::Replace(fields) => *headers = fields,
+            Edit::Reply { .. } => panic!("the remote answers no requests itself"),
+        }
+        stream
+    }
+
+    /// The ground's proxy and the origin behind it answer. Also returns what the origin got.
+    pub(crate) fn answer(&mut self, headers: &Fields, response: &Fields) -> (Fields, Option<Fields>) {
+        let pipe = self.pipe.unwrap_or("a new connection");
+        let Some(ground) = &mut self.ground else {
+            let not_found = value(headers, ":authority") == Some(b"-");
+            return if not_found {
+                (fields(&[(":status", "404")]), None)
+            } else {
+                (response.clone(), Some(headers.clone()))
+            };
+        };
+        let (edit, stream) = ground.request(pipe.as_bytes(), &borrowed(headers));
+        let at_origin = match edit {
+            Edit::Keep => headers.clone(),
+            Edit::Replace(fields) => fields,
+            Edit::Reply { status, mut fields, .. } => {
+                fields.insert(0, (b":status".to_vec(), status.to_string().into_bytes()));
+                assert_eq!(ground.response(GroundStream::Refused, &borrowed(&fields)), Edit::Keep);
+                return (fields, None);
+            }
+        };
+        let answer = match ground.response(stream, &borrowed(response)) {
+            Edit::Keep => response.clone(),
+            Edit::Replace(fields) => fields,
+            Edit::Reply { .. } => panic!("the ground replaces no responses"),
+        };
+        (answer, Some(at_origin))
+    }
+
+    /// The remote's proxy gets the answer.
+    pub(crate) fn receive(&mut self, stream: RemoteStream, answer: Fields) -> Fields {
+        let pipe = self.pipe.unwrap_or("a new connection");
+        match self.remote.response(stream, pipe.as_bytes(), &borrowed(&answer), self.now) {
+            Edit::Keep => answer,
+            Edit::Replace(fields) => fields,
+            Edit::Reply { status, .. } => vec![(b":status".to_vec(), status.to_string().into_bytes())],
+        }
+    }
+
+    /// How often something has happened at the remote and at the ground.
+    pub(crate) fn counted(&self, count: Count) -> (u64, u64) {
+        (self.remote.counts.get(count), self.ground.as_ref().map_or(0, |ground| ground.counts.get(count)))
+    }
+}

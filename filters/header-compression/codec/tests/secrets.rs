@@ -1,0 +1,131 @@
+//! Nobody who watches the sizes of messages and sends some himself learns a secret from them byte by byte, and nothing of
+//! another client at all.
+//!
+//! The attack (CRIME; RFC 7541, 7.1): make the victim's browser send guesses, and see which one makes the message
+//! shorter because it repeats part of the secret. So the size of every guess is compared with its size beside another
+//! secret, with which it has nothing in common.
+
+mod pair;
+
+use header_codec::Fields;
+use pair::{Pair, get, ok};
+
+const SECRET: &str = "q7Zk2VnB8sXw";
+/// As long, with no letter of the guesses at the same place.
+const OTHER: &str = "8fG6uPiHcMeC";
+
+/// Guesses that share 0, 1, 2... letters with the beginning of the secret, and then none.
+fn guesses() -> impl Iterator<Item = String> {
+    (0..SECRET.len()).map(|right| format!("{}{}", &SECRET[..right], &"Jq0Wd5Rt3Ly9"[right..]))
+}
+
+/// A request with one more field; a `:path` takes the place of the one it has.
+fn request(authority: &str, name: &str, value: &str) -> Fields {
+    let mut request = get(authority, "/");
+    if name == ":path" {
+        request[1].1 = value.as_bytes().to_vec();
+    } else {
+        request.push((name.as_bytes().to_vec(), value.as_bytes().to_vec()));
+    }
+    request
+}
+
+/// The size of a guess after the victim has sent the secret a few times. The guesser has sent something before, too.
+fn size_after(secret: &Fields, guess: &Fields, guesser: &'static str) -> usize {
+    let mut pair = Pair::new();
+    for _ in 0..3 {
+        pair.exchange(secret, &ok());
+    }
+    pair.client = guesser;
+    pair.exchange(&get("evil.example", "/"), &ok());
+    pair.exchange(guess, &ok()).packed_request().expect("all of these are packed").len()
+}
+
+/// Every guess is as large beside the secret as beside another one. `form` makes values of guesses and secrets.
+#[track_caller]
+fn assert_silent(secret_in: (&str, &str), guess_in: (&str, &str), secret_form: &str, guess_form: &str) {
+    let held = |secret: &str| request(secret_in.0, secret_in.1, &secret_form.replace('*', secret));
+    for text in guesses().chain([SECRET.to_owned()]).take(if secret_in == guess_in { SECRET.len() } else { usize::MAX })
+    {
+        let guess = request(guess_in.0, guess_in.1, &guess_form.replace('*', &text));
+        let beside_secret = size_after(&held(SECRET), &guess, "192.0.2.1");
+        let beside_other = size_after(&held(OTHER), &guess, "192.0.2.1");
+        assert_eq!(beside_secret, beside_other, "{text} in {guess_in:?} tells of {SECRET} in {secret_in:?}");
+    }
+}
+
+#[test]
+fn a_cookie_is_not_told_by_paths_of_its_site() {
+    assert_silent(("bank.example", "cookie"), ("bank.example", ":path"), "theme=dark; session=*", "/?session=*");
+}
+
+#[test]
+fn a_cookie_is_not_told_by_cookies_of_another_site() {
+    let form = "theme=dark; session=*";
+    assert_silent(("bank.example", "cookie"), ("evil.example", "cookie"), form, form);
+}
+
+#[test]
+fn a_cookie_is_not_told_byte_by_byte_by_cookies_of_its_site() {
+    let form = "theme=dark; session=*";
+    assert_silent(("bank.example", "cookie"), ("bank.example", "cookie"), form, form);
+}
+
+#[test]
+fn a_bearer_token_is_not_told_byte_by_byte() {
+    let form = "Bearer *.abc/def";
+    assert_silent(("bank.example", "authorization"), ("bank.example", "authorization"), form, form);
+}
+
+#[test]
+fn a_token_in_a_path_is_not_told_byte_by_byte_by_paths_of_its_site() {
+    let form = "/reset/*/confirm";
+    assert_silent(("bank.example", ":path"), ("bank.example", ":path"), form, form);
+}
+
+#[test]
+fn a_token_in_a_path_is_not_told_by_paths_of_another_site() {
+    let form = "/reset/*/confirm";
+    assert_silent(("bank.example", ":path"), ("evil.example", ":path"), form, form);
+}
+
+#[test]
+fn a_token_in_a_path_is_not_told_by_referers_a_stranger_can_choose() {
+    let chosen = "http://evil.example/reset/*/confirm";
+    assert_silent(("bank.example", ":path"), ("evil.example", "referer"), "/reset/*/confirm", chosen);
+}
+
+#[test]
+fn a_token_in_a_referer_is_not_told_by_referers_a_stranger_can_choose() {
+    let (own, chosen) = ("http://bank.example/reset/*/confirm", "http://evil.example/reset/*/confirm");
+    assert_silent(("bank.example", "referer"), ("evil.example", "referer"), own, chosen);
+}
+
+#[test]
+fn what_is_sent_again_as_a_whole_does_cost_less() {
+    let secret = request("bank.example", "cookie", &format!("theme=dark; session={SECRET}"));
+    let other = request("bank.example", "cookie", &format!("theme=dark; session={OTHER}"));
+    let again = size_after(&secret, &secret, "192.0.2.1");
+    assert!(again + 8 <= size_after(&other, &secret, "192.0.2.1"), "or the other tests would prove nothing");
+}
+
+#[test]
+fn what_one_client_sends_changes_nothing_in_the_messages_of_another() {
+    let secret = request("bank.example", "cookie", &format!("session={SECRET}"));
+    let never_sent = size_after(&get("www.example.org", "/"), &secret, "192.0.2.66");
+    assert_eq!(size_after(&secret, &secret, "192.0.2.66"), never_sent, "not even the whole secret, sent to its site");
+}
+
+#[test]
+fn a_secret_in_a_redirect_is_not_told_by_what_stands_beside_it() {
+    // A login that puts a chosen `state` and a secret `code` into one URL, too long to be spelt under the model.
+    let size = |state: &str| {
+        let mut pair = Pair::new();
+        let mut response = ok();
+        let filler = "0123456789abcdef".repeat(300);
+        let location = format!("https://app.example.org/callback?filler={filler}&state={state}&code={SECRET}{SECRET}");
+        response.push((b"location".to_vec(), location.into_bytes()));
+        pair.exchange(&get("login.example.org", "/"), &response).packed_response().expect("packed").len()
+    };
+    assert_eq!(size(&format!("{SECRET}{SECRET}")), size(&format!("{OTHER}{OTHER}")));
+}

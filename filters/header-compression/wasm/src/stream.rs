@@ -1,0 +1,160 @@
+//! Header callbacks: headers in, one call into the codec, its answer applied. Bodies and trailers are not looked at.
+
+use crate::counters::Work;
+use crate::root::Shared;
+use filter_host::headers::{self, Map, Pairs};
+use filter_host::log::{self, Level};
+use filter_host::{HostError, property, reply};
+use header_codec::config::{ClientKey, without_port};
+use header_codec::{Edit, GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A stream at the remote: of the filter chain of the pipe's cluster, so one for each attempt.
+#[derive(Debug)]
+pub(crate) struct RemoteHeaders {
+    shared: Rc<Shared<RemoteEnd>>,
+    stream: RemoteStream,
+}
+
+impl RemoteHeaders {
+    pub(crate) fn new(shared: Rc<Shared<RemoteEnd>>) -> Self {
+        Self { shared, stream: RemoteStream::default() }
+    }
+
+    /// The connection of the pipe that the stream is on, once there is one.
+    fn pipe() -> Option<Vec<u8>> {
+        property::get(&["upstream", "local_address"]).ok().flatten()
+    }
+
+    fn client(&self) -> Vec<u8> {
+        let path: &[&str] = match self.shared.client {
+            ClientKey::Address => &["source", "address"],
+            ClientKey::Connection => &["connection", "id"],
+        };
+        let value = property::get(path).ok().flatten().unwrap_or_default();
+        match self.shared.client {
+            ClientKey::Address => without_port(&value).to_vec(),
+            ClientKey::Connection => value,
+        }
+    }
+}
+
+impl Context for RemoteHeaders {}
+
+impl HttpContext for RemoteHeaders {
+    fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        let (Some(pairs), Ok(mut end)) = (read(Map::Request), self.shared.end.try_borrow_mut()) else {
+            return Action::Continue;
+        };
+        let (client, pipe) = (self.client(), Self::pipe());
+        let start = Instant::now();
+        let (edit, stream) = end.request(&RemoteRequest {
+            client: &client,
+            pipe: pipe.as_deref(),
+            headers: &pairs.iter().collect::<Vec<_>>(),
+            body: !end_of_stream,
+            now: start.saturating_duration_since(self.shared.start),
+        });
+        self.shared.counters.add(&mut end.counts, Work::Encode, start.elapsed());
+        let (action, applied) = apply(Map::Request, edit);
+        if applied {
+            self.stream = stream;
+        }
+        action
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        let stream = std::mem::take(&mut self.stream);
+        let (Some(pairs), Ok(mut end)) = (read(Map::Response), self.shared.end.try_borrow_mut()) else {
+            return Action::Continue;
+        };
+        let pipe = Self::pipe().unwrap_or_default();
+        let start = Instant::now();
+        let now = start.saturating_duration_since(self.shared.start);
+        let edit = end.response(stream, &pipe, &pairs.iter().collect::<Vec<_>>(), now);
+        self.shared.counters.add(&mut end.counts, Work::Decode, start.elapsed());
+        apply(Map::Response, edit).0
+    }
+}
+
+/// A stream at the ground.
+#[derive(Debug)]
+pub(crate) struct GroundHeaders {
+    shared: Rc<Shared<GroundEnd>>,
+    stream: GroundStream,
+}
+
+impl GroundHeaders {
+    pub(crate) fn new(shared: Rc<Shared<GroundEnd>>) -> Self {
+        Self { shared, stream: GroundStream::default() }
+    }
+}
+
+impl Context for GroundHeaders {}
+
+impl HttpContext for GroundHeaders {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        let (Some(pairs), Ok(mut end)) = (read(Map::Request), self.shared.end.try_borrow_mut()) else {
+            return Action::Continue;
+        };
+        let pipe = property::get(&["connection", "id"]).ok().flatten().unwrap_or_default();
+        let start = Instant::now();
+        let (edit, stream) = end.request(&pipe, &pairs.iter().collect::<Vec<_>>());
+        self.shared.counters.add(&mut end.counts, Work::Decode, start.elapsed());
+        self.stream = stream;
+        let (action, applied) = apply(Map::Request, edit);
+        if applied {
+            return action;
+        }
+        // What is left in the map is the packed request, which nobody behind us must see.
+        self.stream = GroundStream::Refused;
+        apply(Map::Request, Edit::Reply { status: 500, fields: Vec::new(), body: String::new() }).0
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        let stream = std::mem::take(&mut self.stream);
+        let (Some(pairs), Ok(mut end)) = (read(Map::Response), self.shared.end.try_borrow_mut()) else {
+            return Action::Continue;
+        };
+        let start = Instant::now();
+        let edit = end.response(stream, &pairs.iter().collect::<Vec<_>>());
+        self.shared.counters.add(&mut end.counts, Work::Encode, start.elapsed());
+        apply(Map::Response, edit).0
+    }
+}
+
+/// All headers; none if the host does not give them, and then nothing is done with them.
+fn read(map: Map) -> Option<Pairs> {
+    headers::list(map).inspect_err(|error| complain(map, *error)).ok()
+}
+
+/// Does what the codec says. Also returns whether the host went along.
+fn apply(map: Map, edit: Edit) -> (Action, bool) {
+    let outcome = match edit {
+        Edit::Keep => return (Action::Continue, true),
+        Edit::Replace(fields) => {
+            let fields: Vec<(&[u8], &[u8])> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+            headers::replace_all(map, &fields)
+        }
+        Edit::Reply { status, fields, body } => {
+            let fields: Vec<(&str, &[u8])> = fields
+                .iter()
+                .filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value)))
+                .collect();
+            let sent = reply::send(status, "longhaul_header_compression", &fields, body.as_bytes());
+            if sent.is_ok() {
+                return (Action::Pause, true);
+            }
+            sent
+        }
+    };
+    let applied = outcome.inspect_err(|error| complain(map, *error)).is_ok();
+    (Action::Continue, applied)
+}
+
+fn complain(map: Map, error: HostError) {
+    log::write(Level::Warn, &format!("header-compression: the proxy refused the headers of a {map:?}: {error}"));
+}
