@@ -11,7 +11,7 @@ from harness.authority import Authority
 from harness.bed import Bed
 from harness.origins import Site
 from harness.pages import Page, page_site, saved_page
-from harness.topology import GATEWAY, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY, RESOLVER, SITES
+from harness.topology import GATEWAY, INTERNET, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY, RESOLVER, SITES
 
 SAVED_PAGE = ("goose3/tests/data/content/test_elmondo1.html", "www.elmundo.es")
 """A real page of 34 objects on 15 hosts, all http, in ISO-8859-15."""
@@ -33,6 +33,8 @@ FORBIDDEN = {
     "self-lan.example.org": GATEWAY,
 }
 """Names that lead where nobody may be taken."""
+MIXED = "mixed.example.org"
+"""A name whose first address is public and refuses connections, with a forbidden one behind it."""
 
 
 class TestBed(Bed):
@@ -61,6 +63,7 @@ def _site(authority: Authority, pages: list[Page]) -> Site:
     site.hosts[OBJECTS] = {"address": next(addresses), "generate": True, "special": True}
     site.hosts[UNLISTED] = {"address": next(addresses), "generate": True, "special": True, "aaaa": "2001:db8::6"}
     site.records = {name: [address] for name, address in FORBIDDEN.items()}
+    site.records[MIXED] = [INTERNET, PRIVATE_ADDRESS]
     # Listeners stand where nobody may be taken, so that a connection there would be seen.
     site.hosts["canary-private.example.org"] = {"address": PRIVATE_ADDRESS, "generate": True}
     site.hosts["canary-metadata.example.org"] = {"address": LINK_LOCAL_ADDRESS, "generate": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.bed import FORBIDDEN, OBJECTS, PROXY
+from e2e.bed import FORBIDDEN, MIXED, OBJECTS, PROXY
 from harness.bed import PROXY_NAME, Bed
 from harness.clients import Answer
 from harness.topology import LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS
@@ -61,6 +61,14 @@ def test_the_proxy_address_takes_nobody_where_nobody_may_go(bed: Bed, authority:
 def test_a_host_header_takes_nobody_there_either(bed: Bed, host: str) -> None:
     connects = len(bed.origins.events("connect"))
     assert_refused(bed, bed.curl.get(f"http://{PROXY}/x", "-H", f"Host: {host}"), connects)
+
+
+@pytest.mark.parametrize("url", [f"http://{PROXY}/{MIXED}/x", f"http://{MIXED}/x"], ids=["moved", "intercepted"])
+def test_a_forbidden_address_behind_one_that_does_not_answer_is_not_tried(bed: Bed, url: str) -> None:
+    connects = len(bed.origins.events("connect"))
+    answer = bed.curl.get(url, "--resolve", f"{MIXED}:80:{PROXY}")
+    assert answer.status in (502, 503), answer
+    assert len(bed.origins.events("connect")) == connects
 
 
 def test_the_proxy_s_own_front_page_is_short_text(bed: Bed) -> None:

@@ -9,6 +9,8 @@ use crate::run::{Generation, Machine, Overridden, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
+/// Where Envoy asks CoreDNS for origins' addresses. (Likewise.)
+const RESOLVER_PORT: u16 = 8153;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -39,6 +41,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         root,
         url_rewrite: Some(filter),
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
+        resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         access_log: AccessLog::Stderr,
     };
     let generation = match Generation::of(loaded.settings, &machine) {

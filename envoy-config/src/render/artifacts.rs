@@ -1,6 +1,6 @@
 //! What rendering needs to know of the machine, found out by whoever calls it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Places and facts of the machine the rendered files will be used on.
@@ -17,6 +17,9 @@ pub struct Artifacts {
     /// Every address of this host. With a listener on a wildcard address each of them is a way back to ourselves;
     /// `proxy.addresses` and the addresses under `listen` are known without being listed.
     pub local_addresses: Vec<IpAddr>,
+    /// Where origins' names are asked: the resolver of ours that leaves refused addresses out of answers. None asks
+    /// `upstream.resolvers` themselves; then an answer that mixes a dead address with a refused one leads past the guard.
+    pub resolver: Option<SocketAddr>,
     /// Where requests are logged.
     pub access_log: AccessLog,
 }

@@ -2,17 +2,25 @@
 //!
 //! Nothing in it logs who asked for what; answers that fail are summed up by name alone.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
+
+use super::guard;
 use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Settings, Ttl};
 
-/// Where CoreDNS says that it is ready; a loopback port of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CorefileContext {
-    /// `/ready` answers here.
+/// What the Corefile is told of this run.
+#[derive(Debug, Clone, Copy)]
+pub struct CorefileContext<'a> {
+    /// `/ready` answers here, a loopback socket.
     pub ready: SocketAddr,
+    /// Where Envoy asks for origins' addresses ([`Artifacts::resolver`](super::Artifacts::resolver)), a loopback socket.
+    pub resolver: SocketAddr,
+    /// Every address of this host, as for [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
+    pub local_addresses: &'a [IpAddr],
 }
 
 /// UDP answers larger than this are left to TCP (DNS flag day 2020).
@@ -20,47 +28,87 @@ const UDP_BYTES: u16 = 1232;
 /// CoreDNS looks at the file itself, too, so that rendered trees can be used without `longhaul run`. Its least interval.
 const RELOAD: &str = "2s 1s";
 
-/// The Corefile, or None where `listen.dns` is off.
-pub fn corefile(settings: &Settings, context: &CorefileContext) -> Option<String> {
-    let listen = settings.listen.dns?;
-    let mut out = String::from("# Longhaul: the steering DNS. Written by `longhaul`; edit longhaul.yaml instead.\n");
-    let mut line = |indent: usize, text: &str| {
-        let _ = writeln!(out, "{:indent$}{text}", "", indent = indent * 4);
-    };
-    line(0, &format!(".:{} {{", listen.port()));
-    line(1, &format!("bind {}", listen.ip()));
-    line(1, &format!("reload {RELOAD}"));
-    line(1, &format!("ready {}", context.ready));
-    if let Some(metrics) = settings.listen.metrics {
-        line(1, &format!("prometheus {metrics}"));
+/// The Corefile: the steering DNS unless `listen.dns` is off, and the resolver that Envoy asks.
+pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
+    let mut out = Lines::default();
+    out.line(0, "# Longhaul: the DNS of this box. Written by `longhaul`; edit longhaul.yaml instead.");
+    if let Some(listen) = settings.listen.dns {
+        steering(&mut out, settings, listen, context);
     }
-    line(1, "errors {");
-    line(2, "# a resolver that does not answer fills no disk");
-    line(2, "consolidate 1m .* warning");
-    line(1, "}");
-    line(1, &format!("bufsize {UDP_BYTES}"));
-    line(1, "# ANY is for reflecting traffic at others (RFC 8482)");
-    line(1, "any");
+    origins(&mut out, settings, context);
+    out.0
+}
+
+/// Lines with four blanks a level.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn line(&mut self, indent: usize, text: &str) {
+        let _ = writeln!(self.0, "{:indent$}{text}", "", indent = indent * 4);
+    }
+}
+
+/// What clients ask.
+fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &CorefileContext<'_>) {
+    open(out, listen, context);
+    if let Some(metrics) = settings.listen.metrics {
+        out.line(1, &format!("prometheus {metrics}"));
+    }
+    out.line(1, &format!("bufsize {UDP_BYTES}"));
+    out.line(1, "# ANY is for reflecting traffic at others (RFC 8482)");
+    out.line(1, "any");
     if steers(settings) {
         let lists: Vec<String> =
             settings.dns.domains.iter().map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
-        line(1, &format!("longhaul {}{{", lists.concat()));
+        out.line(1, &format!("longhaul {}{{", lists.concat()));
         for property in plugin_properties(settings) {
-            line(2, &property);
+            out.line(2, &property);
         }
-        line(1, "}");
+        out.line(1, "}");
     }
-    line(1, "cache {");
-    line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
-    line(2, "prefetch 2 1m 20%");
-    line(2, "serve_stale 1h");
-    line(1, "}");
-    let resolvers: Vec<String> = settings.upstream.resolvers.iter().map(ToString::to_string).collect();
-    line(1, &format!("forward . {} {{", resolvers.join(" ")));
-    line(2, "policy sequential");
-    line(1, "}");
-    line(0, "}");
-    Some(out)
+    ask_resolvers(out, settings);
+}
+
+/// What Envoy asks: the truth, less what its guard would refuse, and less our own addresses.
+fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
+    out.line(0, "");
+    out.line(0, "# For Envoy alone: addresses that nobody may reach through this box are left out of answers.");
+    open(out, context.resolver, context);
+    let own = guard::own_endpoints(settings, context.local_addresses).into_iter().map(|own| IpNet::from(own.address));
+    let refused: BTreeSet<String> = guard::refused().chain(own).map(|net| net.to_string()).collect();
+    let refused: Vec<String> = refused.into_iter().collect();
+    out.line(1, &format!("withhold {} {{", refused.join(" ")));
+    if !settings.upstream.allow_private.is_empty() {
+        out.line(2, &format!("except {}", joined(&settings.upstream.allow_private)));
+    }
+    out.line(1, "}");
+    ask_resolvers(out, settings);
+}
+
+/// The head of a server block.
+fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
+    out.line(0, &format!(".:{} {{", listen.port()));
+    out.line(1, &format!("bind {}", listen.ip()));
+    out.line(1, &format!("reload {RELOAD}"));
+    out.line(1, &format!("ready {}", context.ready));
+    out.line(1, "errors {");
+    out.line(2, "# a resolver that does not answer fills no disk");
+    out.line(2, "consolidate 1m .* warning");
+    out.line(1, "}");
+}
+
+/// The rest of a server block, up to its end.
+fn ask_resolvers(out: &mut Lines, settings: &Settings) {
+    out.line(1, "cache {");
+    out.line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
+    out.line(2, "prefetch 2 1m 20%");
+    out.line(2, "serve_stale 1h");
+    out.line(1, "}");
+    out.line(1, &format!("forward . {} {{", joined(&settings.upstream.resolvers)));
+    out.line(2, "policy sequential");
+    out.line(1, "}");
+    out.line(0, "}");
 }
 
 /// Without anything to steer the plugin has nothing to do, and says so by refusing to start.

@@ -84,7 +84,8 @@ impl From<IpNet> for Range {
     }
 }
 
-fn refused() -> impl Iterator<Item = IpNet> {
+/// The refused ranges, those behind NAT64 among them.
+pub(super) fn refused() -> impl Iterator<Item = IpNet> {
     REFUSED.iter().filter_map(|range| range.parse().ok()).flat_map(|net: IpNet| {
         let translated = match net {
             IpNet::V4(v4) => nat64(v4),
@@ -101,7 +102,7 @@ fn nat64(net: Ipv4Net) -> Option<IpNet> {
 }
 
 /// Every address and port at which a connection of ours would come back to us.
-fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
+pub(super) fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     let listen = &settings.listen;
     let mut endpoints = Vec::new();
     for socket in [Some(listen.http), listen.tls, listen.dns, Some(listen.admin), listen.metrics].into_iter().flatten()

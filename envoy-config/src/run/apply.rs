@@ -108,17 +108,9 @@ impl Run {
         let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
             .map_err(|error| error.to_string())?;
         wait_for_envoy(admin, &before, &written)?;
-        match (self.serves_dns(), next.tree.get(COREFILE)) {
-            (true, Some(corefile)) if self.generation.tree.get(COREFILE) != Some(corefile) => {
-                self.dns.reload();
-                self.wait_for_dns(next.dns_ready)?;
-            }
-            (false, Some(_)) => {
-                self.dns.start().map_err(|error| format!("CoreDNS cannot be started: {error}"))?;
-                self.wait_for_dns(next.dns_ready)?;
-            }
-            (true, None) => self.dns.stop(),
-            _ => {}
+        if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
+            self.dns.reload();
+            self.wait_for_dns(next.dns_ready)?;
         }
         Ok(written)
     }
@@ -126,10 +118,8 @@ impl Run {
     fn put_back(&mut self, next: &Generation) -> Result<(), String> {
         write_tree(&self.machine.root, &self.generation.tree, Some(&next.tree)).map_err(|error| error.to_string())?;
         self.dns.answers_at(self.generation.dns_ready);
-        match self.generation.tree.get(COREFILE) {
-            Some(corefile) if next.tree.get(COREFILE) != Some(corefile) => self.dns.reload(),
-            Some(_) => {}
-            None => self.dns.stop(),
+        if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
+            self.dns.reload();
         }
         Ok(())
     }

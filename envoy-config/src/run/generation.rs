@@ -23,6 +23,8 @@ pub(crate) struct Machine {
     pub(crate) url_rewrite: Option<PathBuf>,
     /// Where CoreDNS says that it is ready.
     pub(crate) dns_ready: SocketAddr,
+    /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
+    pub(crate) resolver: SocketAddr,
     pub(crate) access_log: AccessLog,
 }
 
@@ -36,6 +38,7 @@ pub(crate) struct Generation {
     pub(super) inputs: Inputs,
     /// Where its CoreDNS says that it is ready.
     pub(super) dns_ready: SocketAddr,
+    resolver: SocketAddr,
 }
 
 /// Rendering did not come to an end.
@@ -65,18 +68,21 @@ impl Generation {
             },
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
+            resolver: Some(machine.resolver),
             access_log: machine.access_log.clone(),
         };
         let tree = render::render(&settings, &derived, &artifacts)?;
-        Ok(Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready }.ready_at(machine.dns_ready))
+        let resolver = machine.resolver;
+        Ok(Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver }.ready_at(machine.dns_ready))
     }
 
     /// The same with a CoreDNS that says on `socket` that it is ready.
     pub(super) fn ready_at(mut self, socket: SocketAddr) -> Self {
         self.dns_ready = socket;
-        if let Some(corefile) = render::corefile(&self.settings, &CorefileContext { ready: socket }) {
-            self.tree = self.tree.with(COREFILE, corefile);
-        }
+        let context =
+            CorefileContext { ready: socket, resolver: self.resolver, local_addresses: self.inputs.addresses() };
+        let corefile = render::corefile(&self.settings, &context);
+        self.tree = self.tree.with(COREFILE, corefile);
         self
     }
 }

@@ -82,6 +82,19 @@ pub(super) fn free_loopback() -> io::Result<SocketAddr> {
     TcpListener::bind(("127.0.0.1", 0))?.local_addr()
 }
 
+/// The same, free for UDP as well as TCP.
+pub(super) fn free_loopback_for_dns() -> io::Result<SocketAddr> {
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for _ in 0..16 {
+        let tcp = TcpListener::bind(("127.0.0.1", 0))?;
+        match UdpSocket::bind(tcp.local_addr()?) {
+            Ok(udp) => return udp.local_addr(),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 impl PortError {
     fn new(wanted: Wanted, error: io::Error) -> Self {
         let holder = if error.kind() == io::ErrorKind::AddrInUse { holder(&wanted) } else { None };

@@ -115,12 +115,6 @@ impl Service {
         }
     }
 
-    pub(super) fn stop(&mut self) {
-        if let Some(running) = self.take() {
-            child::stop_all(&mut [running], Duration::from_secs(5), || false);
-        }
-    }
-
     /// Gives the process away, to be stopped; it is not started again.
     pub(super) fn take(&mut self) -> Option<Running> {
         self.restart_at = None;

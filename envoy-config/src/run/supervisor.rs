@@ -89,11 +89,13 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     forward_signals(sender.clone()).map_err(|error| RunError::System(error.to_string()))?;
     let watch = FileWatch::new(sender).map_err(|error| RunError::System(error.to_string()))?;
     refuse_occupied(&ports::wanted(&loaded.settings))?;
+    let system = |error: io::Error| RunError::System(error.to_string());
     let machine = Machine {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
         url_rewrite: Some(located.url_rewrite.clone()),
-        dns_ready: ports::free_loopback().map_err(|error| RunError::System(error.to_string()))?,
+        dns_ready: ports::free_loopback().map_err(system)?,
+        resolver: ports::free_loopback_for_dns().map_err(system)?,
         access_log: options.access_log.clone(),
     };
     let generation = Generation::of(loaded.settings, &machine)?;
@@ -141,11 +143,9 @@ impl Run {
         }
         self.refuse_half_started()?;
         // Second, because it steers nobody to a proxy that does not answer, and takes its time to ask again.
-        if self.serves_dns() {
-            self.dns.start().map_err(|error| failed("CoreDNS", error))?;
-            if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
-                return Ok(false);
-            }
+        self.dns.start().map_err(|error| failed("CoreDNS", error))?;
+        if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
+            return Ok(false);
         }
         self.announce()?;
         Ok(true)
@@ -174,10 +174,6 @@ impl Run {
             }
         }
         Ok(true)
-    }
-
-    pub(super) fn serves_dns(&self) -> bool {
-        self.generation.tree.get(COREFILE).is_some()
     }
 
     /// Envoy calls itself ready even where it refused a listener.
@@ -223,9 +219,7 @@ impl Run {
                 looked_at = Instant::now();
             }
             self.envoy.tend(self.generation.settings.listen.admin);
-            if self.serves_dns() {
-                self.dns.tend();
-            }
+            self.dns.tend();
         }
     }
 

@@ -124,6 +124,7 @@ impl View {
         let certificates = tls::certificates(settings);
         let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
         let connections = u64::from(settings.limits.connections);
+        let resolvers = upstream::resolvers(settings, artifacts);
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
@@ -145,8 +146,8 @@ impl View {
             cache: disk_cache(&settings.cache),
             cache_parent: cache_parent(&settings.cache)?,
             guard: Guard::new(settings, &artifacts.local_addresses),
-            resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
-            dns_cache: upstream::dns_cache_name(settings),
+            resolvers: resolvers.iter().copied().map(Socket::from).collect(),
+            dns_cache: upstream::dns_cache_name(&resolvers),
             mapped: upstream::mapped(settings),
             trusted_ca: artifacts.trusted_ca.display().to_string(),
             access_log: match &artifacts.access_log {

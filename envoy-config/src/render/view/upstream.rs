@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Socket, short_hash};
 use crate::config::Settings;
+use crate::render::Artifacts;
 
 /// The names of `upstream.map` that are reached at one address: one cluster for http and one for https.
 #[derive(Debug, Serialize)]
@@ -32,6 +33,11 @@ pub(super) fn mapped(settings: &Settings) -> Vec<Mapped> {
 
 /// Envoy refuses a resolver cache whose settings differ from those of a live one of the same name, so other settings
 /// have another name.
-pub(super) fn dns_cache_name(settings: &Settings) -> String {
-    format!("origins_{}", short_hash(&format!("{:?}", settings.upstream.resolvers)))
+pub(super) fn dns_cache_name(resolvers: &[SocketAddr]) -> String {
+    format!("origins_{}", short_hash(&format!("{resolvers:?}")))
+}
+
+/// Who Envoy asks for origins' addresses.
+pub(super) fn resolvers(settings: &Settings, artifacts: &Artifacts) -> Vec<SocketAddr> {
+    artifacts.resolver.map_or_else(|| settings.upstream.resolvers.clone(), |resolver| vec![resolver])
 }

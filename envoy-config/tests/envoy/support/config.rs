@@ -94,6 +94,7 @@ impl Config {
             url_rewrite: self.url_rewrite.clone(),
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
+            resolver: None,
             access_log: AccessLog::File(self.path("access.log")),
         }
     }
