@@ -4,6 +4,7 @@
 //! encoding that nothing declares is left alone rather than guessed.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
@@ -83,26 +84,43 @@ impl Charset {
 
     /// Text for an attribute, as bytes. Characters that the encoding lacks become numeric references.
     pub(crate) fn write(self, text: &str, opaque: bool) -> Cow<'_, [u8]> {
+        if text.is_ascii() {
+            return Cow::Borrowed(text.as_bytes());
+        }
         match self.encoding_of(opaque) {
-            Some(encoding) if !text.is_ascii() => encoding.encode(text).0,
-            _ => Cow::Borrowed(text.as_bytes()),
+            Some(encoding) => encoding.encode(text).0,
+            None => Cow::Owned(ascii_references(text).into_bytes()),
         }
     }
 
     /// Text for where there are no character references, as bytes.
     pub(crate) fn write_raw(self, text: &str, opaque: bool) -> Result<Cow<'_, [u8]>, Unwritable> {
-        match self.encoding_of(opaque) {
-            Some(encoding) if !text.is_ascii() => match encoding.encode(text) {
-                (bytes, _, false) => Ok(bytes),
-                (_, _, true) => Err(Unwritable),
-            },
-            _ => Ok(Cow::Borrowed(text.as_bytes())),
+        if text.is_ascii() {
+            return Ok(Cow::Borrowed(text.as_bytes()));
+        }
+        match self.encoding_of(opaque).map(|encoding| encoding.encode(text)) {
+            Some((bytes, _, false)) => Ok(bytes),
+            Some((_, _, true)) | None => Err(Unwritable),
         }
     }
 
     fn encoding_of(self, opaque: bool) -> Option<&'static Encoding> {
         if opaque { Some(WINDOWS_1252) } else { self.encoding }
     }
+}
+
+/// Text that means the same in every extension of ASCII.
+fn ascii_references(text: &str) -> String {
+    let mut written = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if character.is_ascii() {
+            written.push(character);
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(written, "&#{};", u32::from(character));
+        }
+    }
+    written
 }
 
 /// Whether `changed` has the characters outside ASCII that `original` has, so that they may be opaque.

@@ -37,12 +37,7 @@ pub fn plan_with(level: &str, limits: &str) -> Rc<Plan> {
 
 /// An HTML page at this host.
 pub fn page_at(host: &str) -> Body {
-    Body {
-        kind: Kind::Html,
-        base: Base::new(Scheme::Http, host, "/dir/page.html").unwrap(),
-        encoding: None,
-        policies: Policies::default(),
-    }
+    body(Kind::Html, Base::new(Scheme::Http, host, "/dir/page.html").unwrap())
 }
 
 /// An HTML page of a host that none of the test pages names.
@@ -52,8 +47,12 @@ pub fn page() -> Body {
 
 /// A style sheet.
 pub fn sheet() -> Body {
-    let base = Base::new(Scheme::Http, "css.test.example", "/dir/sheet.css").unwrap();
-    Body { kind: Kind::Css, base, encoding: None, policies: Policies::default() }
+    body(Kind::Css, Base::new(Scheme::Http, "css.test.example", "/dir/sheet.css").unwrap())
+}
+
+/// A body of which the headers say nothing.
+pub fn body(kind: Kind, base: Base) -> Body {
+    Body { kind, base, encoding: None, policies: Policies::default() }
 }
 
 /// A URL as an observer was told of it.
