@@ -15,7 +15,7 @@ pub struct Limits {
     pub url_bytes: usize,
     /// Candidates looked at in one `srcset`. The attribute is left alone if it holds more.
     pub srcset_candidates: usize,
-    /// How deep markup inside markup is followed (`noscript`) and how many open brackets of a style sheet are told apart.
+    /// How deep markup inside markup (`noscript`) is followed.
     pub nesting: usize,
     /// How much longer a body may become, in bytes.
     pub output_growth_bytes: usize,
