@@ -4,8 +4,10 @@ LONGHAUL_ENVOY=target/dist/envoy python3 -m unittest discover -s filters/url-rew
 """
 
 import gzip
+import os
 import threading
 import unittest
+from pathlib import Path
 
 from bed import CONFIG, Answer, Envoy, Origin, arrivals, chunked, head, is_quiet, ok, read_response, wait_for
 
@@ -370,6 +372,23 @@ class Configuration(unittest.TestCase):
         response = envoy.get(PAGE_HOST)
         self.assertEqual((response.body, response.get("etag")), (PAGE, '"a"'))
         self.assertEqual(response.get("content-length"), str(len(PAGE)))
+
+
+PANICKING = os.environ.get("LONGHAUL_URL_REWRITE_PANIC_WASM")
+
+
+@unittest.skipUnless(PANICKING, "LONGHAUL_URL_REWRITE_PANIC_WASM names no build with --features panic-for-tests")
+class AfterAPanic(unittest.TestCase):
+    def test_the_filter_is_back_for_the_next_page_and_the_log_says_where_it_was(self):
+        origin = Origin()
+        self.addCleanup(origin.close)
+        envoy = Envoy(origin, wasm=Path(PANICKING))
+        self.addCleanup(envoy.close)
+        origin.answer = Answer([ok(PAGE)])
+        self.assertEqual(envoy.get(PAGE_HOST).body, MOVED)
+        self.assertNotEqual(envoy.get(PAGE_HOST, "/", "x-panic-for-tests: 1").status, 200)
+        wait_for(lambda: envoy.get(PAGE_HOST).body == MOVED, "the filter to be back")
+        self.assertIn("asked to panic by x-panic-for-tests", envoy.log.read_text())
 
 
 if __name__ == "__main__":
