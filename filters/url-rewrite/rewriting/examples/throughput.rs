@@ -3,7 +3,13 @@
 //! `throughput PAGE HOST CONFIGURATION MILLISECONDS`, where CONFIGURATION is the filter's JSON. Prints one line of JSON;
 //! `cpu_seconds` are the thread's own, so that what else runs on the machine does not count.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a program for measuring")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a program for measuring"
+)]
 
 use std::hint::black_box;
 use std::rc::Rc;
