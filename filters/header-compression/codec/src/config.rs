@@ -54,13 +54,14 @@ pub struct ConfigError(String);
 impl Config {
     /// Reads a configuration.
     pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
-        let config: Self = serde_json::from_slice(json).map_err(|error| {
-            ConfigError(format!("line {}, column {}: {error}", error.line(), error.column()))
-        })?;
+        let config: Self = serde_json::from_slice(json)
+            .map_err(|error| ConfigError(format!("line {}, column {}: {error}", error.line(), error.column())))?;
         match config.clients {
             0 => Err(ConfigError("`clients`: it must be at least 1".to_owned())),
             1..=MOST_CLIENTS => Ok(config),
-            more => Err(ConfigError(format!("`clients`: {more} is more than the {MOST_CLIENTS} that fit into a worker"))),
+            more => {
+                Err(ConfigError(format!("`clients`: {more} is more than the {MOST_CLIENTS} that fit into a worker")))
+            }
         }
     }
 }

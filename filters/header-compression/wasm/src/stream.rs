@@ -140,10 +140,8 @@ fn apply(map: Map, edit: Edit) -> (Action, bool) {
             headers::replace_all(map, &fields)
         }
         Edit::Reply { status, fields, body } => {
-            let fields: Vec<(&str, &[u8])> = fields
-                .iter()
-                .filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value)))
-                .collect();
+            let fields: Vec<(&str, &[u8])> =
+                fields.iter().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value))).collect();
             let sent = reply::send(status, "longhaul_header_compression", &fields, body.as_bytes());
             if sent.is_ok() {
                 return (Action::Pause, true);
