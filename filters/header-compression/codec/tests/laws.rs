@@ -1,4 +1,5 @@
 //! Laws of the codec, on random headers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests are not seen as tests by clippy.toml
 
 mod pair;
 
@@ -178,6 +179,9 @@ proptest! {
     }
 }
 
+const PIPES: [&str; 3] = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"];
+const CLIENTS: [&str; 5] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"];
+
 #[test]
 fn nothing_about_a_ground_that_forgets_at_random_loses_a_request() {
     // A generator of our own, so that a failure can be replayed.
@@ -186,8 +190,6 @@ fn nothing_about_a_ground_that_forgets_at_random_loses_a_request() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % below
     };
-    const PIPES: [&str; 3] = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"];
-    const CLIENTS: [&str; 5] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"];
     let mut pair = Pair::new();
     pair.remote = RemoteEnd::new(dictionary(), 1, 4);
     pair.ground = Some(GroundEnd::new(dictionary(), 6));
