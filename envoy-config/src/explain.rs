@@ -211,6 +211,9 @@ fn why_untouched(reason: &str, derived: &Derived) -> String {
         "moves_nothing" => format!("nothing is moved: {}", derived.target.reason),
         "excluded" => "its host is under rewrite.exclude".to_owned(),
         "type" => "its Content-Type is neither text/html nor text/css".to_owned(),
+        "sheet_in_place" => {
+            "it is a sheet under its own URL, which may bear an integrity hash; sheets are rewritten where they were moved".to_owned()
+        }
         "status" => "a response of this status has no page to rewrite".to_owned(),
         "encoded" => "it is compressed in a way the proxy does not undo".to_owned(),
         "no_transform" => "its origin forbids changes: Cache-Control: no-transform".to_owned(),

@@ -32,6 +32,9 @@ ineligible! {
     Excluded = "excluded";
     /// Neither HTML nor CSS; on the proxy's own origin, not CSS.
     Type = "type";
+    /// A sheet under its own URL: it may bear an `integrity` hash, which its request does not show, and then another body
+    /// would be refused. A sheet with one is never moved, so a moved sheet has none.
+    SheetInPlace = "sheet_in_place";
     /// No content, partial content, not modified, a redirect.
     Status = "status";
     /// Still compressed, in a way that the proxy does not undo.
@@ -62,6 +65,7 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
     };
     let kind = match mime::essence(content_type) {
         essence if essence != kind => return Err(Ineligible::Type),
+        _ if kind == "text/css" && visit.moved.is_none() => return Err(Ineligible::SheetInPlace),
         _ if kind == "text/css" => Kind::Css,
         // A sheet that was moved must be rewritten, or its references miss; a page is not moved to begin with.
         _ if visit.moved.is_some() => return Err(Ineligible::Type),

@@ -157,11 +157,12 @@ fn preloads_of_a_page_move_as_far_as_its_policy_lets_them() {
 #[test]
 fn every_reason_not_to_rewrite_is_found_and_leaves_the_length_alone() {
     type Case<'a> = (&'a [(&'a str, &'a str)], Ineligible);
-    let cases: [Case<'_>; 16] = [
+    let cases: [Case<'_>; 17] = [
         (&[("content-type", "application/xhtml+xml")], Ineligible::Type),
         (&[("content-type", "text/htmlx")], Ineligible::Type),
         (&[("content-type", "text/plain")], Ineligible::Type),
         (&[("content-type", "")], Ineligible::Type),
+        (&[("content-type", "text/css")], Ineligible::SheetInPlace),
         (&[(":status", "204")], Ineligible::Status),
         (&[(":status", "206")], Ineligible::Status),
         (&[(":status", "302")], Ineligible::Status),
@@ -206,7 +207,7 @@ fn pages_and_sheets_of_every_ordinary_kind_are_rewritten() {
     ] {
         assert_eq!(through(&page_visit(), &with(PAGE, more)).1, Some(Kind::Html), "{more:?}");
     }
-    assert_eq!(through(&page_visit(), SHEET).1, Some(Kind::Css));
+    assert_eq!(through(&moved_visit(Scheme::Https, Destination::Style), SHEET).1, Some(Kind::Css));
 }
 
 #[test]

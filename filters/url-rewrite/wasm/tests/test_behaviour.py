@@ -89,11 +89,12 @@ class Bodies(InEnvoy):
             response = self.envoy.get(PAGE_HOST)
             self.assertEqual((response.status, response.body, response.complete), (200, b"", True))
 
-    def test_a_sheet_is_rewritten_and_an_image_is_not(self):
+    def test_a_moved_sheet_is_rewritten_and_one_in_its_place_and_an_image_are_not(self):
         sheet = b"@import 'http://cdn.example/b.css'; p { background: url( http://i.cnn.net/a.png ) }"
         self.answer(ok(sheet, kind="text/css"))
         expected = sheet.replace(b"http://", b"http://198.51.100.12:8080/")
-        self.assertEqual(self.envoy.get(PAGE_HOST, "/a.css").body, expected)
+        self.assertEqual(self.envoy.get(PROXY, "/static.example/a.css", "accept: text/css,*/*;q=0.1").body, expected)
+        self.assertEqual(self.envoy.get(PAGE_HOST, "/a.css").body, sheet)
         self.answer(ok(PAGE, "accept-ranges: bytes", kind="image/png"))
         response = self.envoy.get(PAGE_HOST, "/a.png")
         self.assertEqual((response.body, response.get("content-length")), (PAGE, str(len(PAGE))))
