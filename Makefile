@@ -41,8 +41,9 @@ build-rust: | $(DIST)
 
 .PHONY: build-wasm
 build-wasm: | $(DIST)
-	cargo build --locked --release -p url-rewrite-filter --target wasm32-wasip1
+	cargo build --locked --release -p url-rewrite-filter -p header-compression-filter --target wasm32-wasip1
 	install -m 644 $(WASM_DIR)/url_rewrite_filter.wasm $(DIST)/url_rewrite.wasm
+	install -m 644 $(WASM_DIR)/header_compression_filter.wasm $(DIST)/header_compression.wasm
 
 .PHONY: build-go
 build-go: | $(DIST)
@@ -94,7 +95,7 @@ test-start:
 lint: $(VENV_TEST)/.ready test-start ## formatters and linters of all three languages
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked -p url-rewrite-filter --target wasm32-wasip1 -- -D warnings
+	cargo clippy --locked -p url-rewrite-filter -p header-compression-filter --target wasm32-wasip1 -- -D warnings
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
 	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters
@@ -114,7 +115,8 @@ test-fuzz: test-start
 
 .PHONY: test-e2e
 test-e2e: build $(VENV_TEST)/.ready test-start
-	$(VENV_TEST)/bin/python -m pytest filters/url-rewrite/wasm/tests -ra
+	for filter in url-rewrite header-compression; do \
+	  $(VENV_TEST)/bin/python -m pytest -ra filters/$$filter/wasm/tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest
 
 # ------------------------------------------------------------------------------------------------ measure and harden
