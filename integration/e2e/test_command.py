@@ -38,7 +38,14 @@ class Desk:
 
     def write(self, **changes: Any) -> Path:
         """Writes the configuration; an open `longhaul run` sees it change."""
-        return write_config(self.folder, {**self.config, **changes}, steered=["example.org"])
+        return write_config(self.etc, {**self.config, **changes}, steered=["example.org"])
+
+    @property
+    def etc(self) -> Path:
+        """The configuration's own folder: a watched folder that other files come and go in is never quiet."""
+        path = self.folder / "etc"
+        path.mkdir(exist_ok=True)
+        return path
 
     def get(self, target: str = ANSWER, host: str = WWW, *options: str) -> bytes:
         """Asks the proxy for a page of the site."""
@@ -175,14 +182,14 @@ def test_a_change_of_the_file_reaches_new_requests_and_not_those_under_way(desk:
 
 
 def test_the_filter_is_exchanged_while_requests_are_under_way(desk: Desk) -> None:
-    module = desk.folder / "url_rewrite.wasm"
+    module = desk.etc / "url_rewrite.wasm"
     shutil.copyfile(built("url_rewrite.wasm"), module)
     with Pep(desk.write(), desk.folder, options=["--url-rewrite", module]) as pep:
         address = f"127.0.0.1:{desk.admin}"
         before = _filter_updates(pep, address)
         slow = _Slow(desk)
         # A custom section changes the file and its name, and nothing that it does.
-        other = desk.folder / "other.wasm"
+        other = desk.etc / "other.wasm"
         other.write_bytes(module.read_bytes() + b"\x00\x06\x05other")
         other.replace(module)
         wait_for("the other filter", lambda: _filter_updates(pep, address) > before, timeout_s=15)
@@ -194,7 +201,7 @@ def test_the_filter_is_exchanged_while_requests_are_under_way(desk: Desk) -> Non
 def test_a_refused_change_changes_nothing(desk: Desk) -> None:
     with Pep(desk.write(), desk.folder) as pep:
         good = desk.write().read_text()
-        (desk.folder / "longhaul.yaml").write_text(good.replace("role: ", "roll: 1\nrole: ", 1))
+        (desk.etc / "longhaul.yaml").write_text(good.replace("role: ", "roll: 1\nrole: ", 1))
         wait_for("the complaint", lambda: "roll" in pep.output(), timeout_s=15)
         assert desk.moved in desk.get()
         assert dig(WWW, "A", "127.0.0.1", port=desk.dns).addresses()[0] == "127.0.0.1"
@@ -202,7 +209,7 @@ def test_a_refused_change_changes_nothing(desk: Desk) -> None:
 
 def test_a_name_added_to_the_allowlist_is_steered_without_a_restart(desk: Desk) -> None:
     with Pep(desk.write(), desk.folder):
-        (desk.folder / "steered.txt").write_text("=other.example.org\n")
+        (desk.etc / "steered.txt").write_text("=other.example.org\n")
         wait_for(
             "the shorter list",
             lambda: dig(WWW, "A", "127.0.0.1", port=desk.dns).addresses() == ["127.78.0.1"],

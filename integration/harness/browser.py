@@ -131,8 +131,9 @@ class Browser:
         if "errorText" not in answer:
             self._await_load(session, url, timeout_s, settle_s)
         timing = self._timing(session)
-        shot = self._screenshot(session)
+        # Before the picture is taken: that stretches the window, and a responsive page then loads other images.
         events = self._devtools.events(session)
+        shot = self._screenshot(session)
         self._devtools.call("Target.closeTarget", targetId=tab)
         return Load(
             url=url,

@@ -23,9 +23,11 @@ VISIBLE = 24
 """Least difference of a colour channel, of 255, that counts: below it is what antialiasing does."""
 
 
-def compare(left: bytes, right: bytes) -> Comparison:
-    """Compares two PNGs; pictures of different size differ wholly."""
+def compare(left: bytes, right: bytes, *, top_px: int | None = None) -> Comparison:
+    """Compares two PNGs, or their uppermost pixels; pictures of different size differ wholly."""
     first, second = (Image.open(io.BytesIO(png)).convert("RGB") for png in (left, right))
+    if top_px is not None:
+        first, second = (one.crop((0, 0, one.width, min(top_px, one.height))) for one in (first, second))
     if first.size != second.size:
         return Comparison(1.0, Image.new("L", first.size, 255))
     channels = ImageChops.difference(first, second).split()
