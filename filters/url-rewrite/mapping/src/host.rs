@@ -34,11 +34,12 @@ pub(crate) fn scan(host: &str) -> Scan {
     let mut label_start = true;
     let mut last_label_first = 0_u8;
     let mut label_len = 0_usize;
+    let mut ends_in_hyphen = false;
     for (at, &byte) in bytes.iter().enumerate() {
         match byte {
             b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => {}
             b'A'..=b'Z' => capitals = true,
-            b'.' if !label_start => {
+            b'.' if !label_start && !ends_in_hyphen => {
                 dots += 1;
                 label_start = true;
                 label_len = 0;
@@ -46,7 +47,12 @@ pub(crate) fn scan(host: &str) -> Scan {
             }
             _ => return Scan::Unclear,
         }
+        ends_in_hyphen = byte == b'-';
         if label_start {
+            // RFC 1123, 2.1: a label begins and ends with a letter or digit.
+            if ends_in_hyphen {
+                return Scan::Unclear;
+            }
             last_label_first = byte;
             label_start = false;
             let prefix = bytes.get(at..at + 4).unwrap_or_default();
@@ -59,7 +65,7 @@ pub(crate) fn scan(host: &str) -> Scan {
             return Scan::Unclear;
         }
     }
-    if dots == 0 || label_start || !last_label_first.is_ascii_alphabetic() {
+    if dots == 0 || label_start || ends_in_hyphen || !last_label_first.is_ascii_alphabetic() {
         return Scan::Unclear;
     }
     if capitals { Scan::Capitals } else { Scan::Canonical }
@@ -69,16 +75,38 @@ pub(crate) fn scan(host: &str) -> Scan {
 pub(crate) fn movable(host: &url::Host<&str>) -> Result<(), Reason> {
     match host {
         url::Host::Domain(name) => {
-            let labels_fit = name.split('.').all(|label| {
-                (1..=LABEL_BYTES).contains(&label.len())
-                    && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-            });
-            if labels_fit && name.contains('.') && name.len() <= NAME_BYTES { Ok(()) } else { Err(Reason::HostForm) }
+            if is_name(name) && name.contains('.') {
+                Ok(())
+            } else {
+                Err(Reason::HostForm)
+            }
         }
         url::Host::Ipv4(address) if is_private_v4(*address) => Err(Reason::PrivateAddress),
         url::Host::Ipv6(address) if is_private_v6(*address) => Err(Reason::PrivateAddress),
         url::Host::Ipv4(_) | url::Host::Ipv6(_) => Ok(()),
     }
+}
+
+/// Whether labels and length are what DNS can hold and a host may be called (RFC 1035, 2.3.4; RFC 1123, 2.1), with the
+/// underscores that names in use have.
+fn is_name(name: &str) -> bool {
+    name.len() <= NAME_BYTES
+        && name.split('.').all(|label| {
+            (1..=LABEL_BYTES).contains(&label.len())
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        })
+}
+
+/// Whether a host that a client names, in any spelling, can be a name or an address at all.
+pub(crate) fn can_exist(host: &str) -> bool {
+    is_name(host.strip_suffix('.').unwrap_or(host)) || (host.starts_with('[') && url::Host::parse(host).is_ok())
+}
+
+/// Whether a host is the machine it is spoken to on, in IPv6; what is so in IPv4 the guard knows, with its exceptions.
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    matches!(host, "[::1]" | "[::]")
 }
 
 /// Whether a host taken from a path is written as [`forward`](crate::Mapper::forward) writes it. Private addresses
@@ -135,6 +163,22 @@ mod tests {
     }
 
     #[test]
+    fn a_label_neither_begins_nor_ends_with_a_hyphen_and_is_never_empty() {
+        for host in ["-a.example", "a-.example", "a.-example", "a.example-", "a..example", ".a.example"] {
+            assert!(!is_canonical(host) && !can_exist(host), "{host}");
+        }
+        for host in ["a-b.example", "a--b.example", "x_y.example"] {
+            assert!(is_canonical(host) && can_exist(host), "{host}");
+        }
+        for host in ["printer", "Printer.Example.", "[2001:db8::1]", "192.0.2.1"] {
+            assert!(can_exist(host), "{host}");
+        }
+        for host in ["", "a b.example", "[2001:db8::1", "a%2e.example", "u@a.example"] {
+            assert!(!can_exist(host), "{host}");
+        }
+    }
+
+    #[test]
     fn everything_else_is_left_to_the_parser() {
         for host in [
             "",
@@ -160,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_scanned_name_is_what_the_parser_writes() {
-        for host in ["i.cnn.net", "a-b.example", "-a.example", "a--b.example", "x_y.example.org"] {
+        for host in ["i.cnn.net", "a-b.example", "a--b.example", "x_y.example.org"] {
             assert_eq!(url::Host::parse(host).unwrap().to_string(), host);
             assert!(is_canonical(host));
         }

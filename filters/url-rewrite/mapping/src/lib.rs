@@ -37,7 +37,7 @@ mod usage;
 pub use base::{Base, Scheme};
 pub use error::RuleError;
 pub use forward::Object;
-pub use mapper::{Mapper, Rules, port_of};
+pub use mapper::{Mapper, Rules, host_can_exist, port_of};
 pub use outcome::{Outcome, Reason};
 pub use reverse::{Origin, Refusal, Reverse};
 pub use usage::{Level, Use};

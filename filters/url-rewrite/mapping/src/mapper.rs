@@ -140,6 +140,11 @@ pub fn port_of(authority: &[u8]) -> Option<Option<u16>> {
     split_port(std::str::from_utf8(authority).ok()?).map(|(_, port)| port)
 }
 
+/// Whether the host of an authority can be a name or an address at all.
+pub fn host_can_exist(authority: &[u8]) -> bool {
+    std::str::from_utf8(authority).ok().and_then(split_port).is_some_and(|(host, _)| crate::host::can_exist(host))
+}
+
 fn list<T>(
     key: &str,
     values: &[String],

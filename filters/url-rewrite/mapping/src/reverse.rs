@@ -68,7 +68,9 @@ impl Refusal {
         match self {
             Self::FrontPage => "this is a proxy for objects of other pages; there is nothing here",
             Self::NoHost => "the path names no host: /HOST/path or /HOST:PORT/path is expected",
-            Self::Host => "the first segment of the path is not a host name in lower case with a dot, nor an address",
+            Self::Host => {
+                "the host is not a name or an address as this proxy takes them: lower case, with a dot, nothing malformed"
+            }
             Self::PortForm => "the port in the path is not a number from 1 to 65535",
             Self::PortNotListed => "the port in the path is not one of those this proxy serves",
             Self::Loop => "the host in the path is this proxy itself",
@@ -116,7 +118,7 @@ impl Mapper {
         if !host::is_canonical(host) {
             return Err(Refusal::Host);
         }
-        if self.is_own_host(host) {
+        if self.is_own_host(host) || host::is_this_machine(host) {
             return Err(Refusal::Loop);
         }
         let (scheme, authority) = match port {
@@ -180,6 +182,8 @@ mod tests {
             ("/../x", Refusal::Host),
             ("/a%2eb/x", Refusal::Host),
             ("/u@i.cnn.net/x", Refusal::Host),
+            ("/-i.cnn.net/x", Refusal::Host),
+            ("/[::1]/x", Refusal::Loop),
             ("/i.cnn.net:/x", Refusal::PortForm),
             ("/i.cnn.net:0443/x", Refusal::PortForm),
             ("/i.cnn.net:http/x", Refusal::PortForm),

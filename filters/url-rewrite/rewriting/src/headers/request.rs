@@ -118,6 +118,9 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
         Some(port) if plan.mapper().is_port_allowed(port.unwrap_or(scheme.default_port())) => {}
         _ => return Decision::Reply(reply(403, ReplyReason::PortNotListed)),
     }
+    if !url_mapping::host_can_exist(authority) {
+        return Decision::Reply(refused(Refusal::Host));
+    }
     // The header for the inner hop is the listener's to set here: it knows no other scheme, and an edit of ours would
     // have the route chosen again for every request.
     let mut edits = Vec::new();
