@@ -112,6 +112,7 @@ test-go: test-start
 .PHONY: test-fuzz
 test-fuzz: test-start
 	$(FUZZ) --seconds 10
+	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
 test-e2e: build $(VENV_TEST)/.ready test-start
@@ -128,8 +129,7 @@ bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one o
 .PHONY: fuzz
 fuzz: ## every fuzz target for TIME seconds
 	$(FUZZ) --seconds $(TIME)
-	cd coredns-plugin && for target in $$(go list ./... | xargs go test -list '^Fuzz' | awk '/^Fuzz/ {names = names " " $$1} /^ok/ {n = split(names, all, " "); for (i = 1; i <= n; i++) print $$2 ":" all[i]; names = ""}'); do \
-	  go test "$${target%%:*}" -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(TIME)s || exit 1; done
+	coredns-plugin/fuzz.sh $(TIME)s
 
 .PHONY: clean
 clean: ## remove everything that was built or fetched
