@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import io
 import unittest
+from typing import ClassVar
 
 from pair_bed import GROUND, REMOTE, Fields, Message, Origin, Pair, read_message, wait_for, write_message
 
@@ -216,7 +217,7 @@ class OnNeitherSide(InPair):
 
 
 class WithAForgetfulGround(InPair):
-    ground = {**GROUND, "clients": 1}
+    ground: ClassVar[dict] = {**GROUND, "clients": 1}
 
     def test_a_request_that_refers_to_what_is_forgotten_is_sent_again_and_arrives_once(self) -> None:
         clients = [self.pair.connect(f"127.0.0.{number}") for number in (2, 3)]
