@@ -17,6 +17,8 @@ VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
 WASM_DIR := target/wasm32-wasip1/release
 GO_MODULES := coredns-plugin integration/origins
+# A filter that panics when asked to: what a bug would do, never shipped.
+PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
 FUZZ = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
 
 export LONGHAUL_DIST := $(abspath $(DIST))
@@ -116,7 +118,9 @@ test-fuzz: test-start
 
 .PHONY: test-e2e
 test-e2e: build $(VENV_TEST)/.ready test-start
-	for filter in url-rewrite header-compression; do \
+	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
+	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
+	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for filter in url-rewrite header-compression; do \
 	  $(VENV_TEST)/bin/python -m pytest -ra filters/$$filter/wasm/tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest
 
