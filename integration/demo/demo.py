@@ -52,7 +52,7 @@ def main() -> int:
         folder = Path(name)
         authority = Authority(folder)
         site = page_site(page, ca=authority.files.as_dict())
-        with Bed(folder, site, page.hosts(), authority, link_profile=LINK_PROFILE, link=LINK) as bed:
+        with Bed(folder, site, page.hosts(), authority, link_profile=LINK_PROFILE, link=LINK, secure_name=PROXY) as bed:
             introduce(page, bed, arguments.repeats)
             without, with_longhaul = take_turns(bed, folder, page, arguments.repeats)
             stayed = reasons(bed.config, page.url, page.path, direct_names(page, with_longhaul))
@@ -71,9 +71,7 @@ def introduce(page: Page, bed: Bed, repeats: int) -> None:
     """Says what is about to be measured."""
     print(f"{page.url}: a saved page, {len(page.objects)} objects on {len(page.hosts()) - 1} hosts beside its own")
     print(f"link: {LINK['down']} down, {LINK['up']} up, round trip {LINK['rtt']}; cold Chromium for each load")
-    print(
-        f"with Longhaul: objects move to https://{OWN[0]}, initial window {bed.initial_window} segments to the client"
-    )
+    print(f"with Longhaul: objects move to https://{PROXY}, initial window {bed.initial_window} segments to the client")
     print(f"{repeats} loads of each, in turns", flush=True)
 
 

@@ -32,17 +32,21 @@ class Bed:
         authority: Authority,
         *,
         link_profile: str | None = None,
+        secure_name: str = PROXY_NAME,
         **config: Any,
     ) -> None:
-        """`steered` are the allowlist's names; `config` replaces sections of the configuration."""
+        """`steered` are the allowlist's names; `config` replaces sections of the configuration; `secure_name` is the
+        proxy's https name, or its address, which saves clients a lookup."""
         self.folder = folder
         self.site = site
         self.authority = authority
         site.records.setdefault(PROXY_NAME, [PROXY])
-        self.certificate = authority.issue(PROXY_NAME).as_dict()
+        self.certificate = authority.issue(secure_name).as_dict()
         self.topology = Topology(folder, link_profile=link_profile)
         self.origins = Origins(site.write(folder / "site.json"), folder, self.topology.internet)
-        self.config = write_config(folder, gateway_config(folder, self.certificate, **config), steered)
+        self.config = write_config(
+            folder, gateway_config(folder, self.certificate, secure_name=secure_name, **config), steered
+        )
         self.pep = Pep(self.config, folder, self.topology.gateway, trusted=authority.files.cert)
         self.initial_window = derived_initial_window(self.config) if link_profile else None
         self._running = ExitStack()

@@ -23,12 +23,14 @@ STEERED = "steered.txt"
 """The allowlist beside every configuration written here."""
 
 
-def gateway_config(folder: Path, certificate: Mapping[str, str] | None, **changes: Any) -> dict[str, Any]:
+def gateway_config(
+    folder: Path, certificate: Mapping[str, str] | None, *, secure_name: str = PROXY_NAME, **changes: Any
+) -> dict[str, Any]:
     """A configuration for the bed's gateway, with its cache below `folder`; `changes` replace whole sections."""
     config: dict[str, Any] = {
         "role": "edge",
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
-        "proxy": {"addresses": [PROXY], "secure_names": [PROXY_NAME] if certificate else []},
+        "proxy": {"addresses": [PROXY], "secure_names": [secure_name] if certificate else []},
         "listen": {
             "http": "0.0.0.0:80", "tls": "0.0.0.0:443", "dns": "0.0.0.0:53",
             "admin": "127.0.0.1:9901", "metrics": "127.0.0.1:9153", "intercept": "redirect",
@@ -39,7 +41,7 @@ def gateway_config(folder: Path, certificate: Mapping[str, str] | None, **change
         "cache": {"dir": str(folder / "cache"), "size": "256mib"},
     }  # fmt: skip
     if certificate:
-        config["tls"] = {"terminate": [{"names": [PROXY_NAME], **certificate}]}
+        config["tls"] = {"terminate": [{"names": [secure_name], **certificate}]}
     return {**config, **changes}
 
 
