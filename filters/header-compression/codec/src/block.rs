@@ -21,12 +21,17 @@ pub(crate) struct Field {
     start: u32,
     name_length: u32,
     value_length: u32,
-    /// Hash of the name.
-    pub(crate) name: u32,
-    /// Hash of the value.
-    pub(crate) value: u32,
+    /// The hashes of its name and value.
+    pub(crate) key: Key,
     /// How fields of this name are treated.
     pub(crate) policy: Policy,
+}
+
+/// The hashes of a field's name and value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: u32,
+    pub(crate) value: u32,
 }
 
 impl Field {
@@ -41,6 +46,8 @@ impl Field {
 pub struct Block {
     text: Vec<u8>,
     fields: Vec<Field>,
+    /// The keys of all fields once more, close together: every message is compared with dozens of blocks by them.
+    keys: Vec<Key>,
 }
 
 impl Block {
@@ -50,7 +57,7 @@ impl Block {
     /// [`Unpackable::TooLarge`] beyond [`limits::FIELDS`] or [`limits::BLOCK_BYTES`], [`Unpackable::NotHttp`] for a name
     /// that HTTP does not allow and this module uses itself.
     pub fn from_fields<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Self, Unpackable> {
-        let mut block = Self { text: Vec::with_capacity(512), fields: Vec::with_capacity(24) };
+        let mut block = Self::with_room();
         for (name, value) in fields {
             if name == CRUMB {
                 return Err(Unpackable::NotHttp);
@@ -70,6 +77,11 @@ impl Block {
             block.push(name, rest)?;
         }
         Ok(block)
+    }
+
+    /// An empty block that need not grow for most messages.
+    pub(crate) fn with_room() -> Self {
+        Self { text: Vec::with_capacity(512), fields: Vec::with_capacity(24), keys: Vec::with_capacity(24) }
     }
 
     /// The fields of the message, crumbs joined again.
@@ -94,14 +106,15 @@ impl Block {
             return Err(Unpackable::TooLarge);
         }
         let number = |length: usize| u32::try_from(length).map_err(|_| Unpackable::TooLarge);
+        let key = Key { name: hash::bytes(name), value: hash::bytes(value) };
         self.fields.push(Field {
             start: number(self.text.len())?,
             name_length: number(name.len())?,
             value_length: number(value.len())?,
-            name: hash::bytes(name),
-            value: hash::bytes(value),
+            key,
             policy: policy::of(name),
         });
+        self.keys.push(key);
         self.text.extend_from_slice(name);
         self.text.extend_from_slice(value);
         Ok(())
@@ -130,6 +143,15 @@ impl Block {
         &self.fields
     }
 
+    pub(crate) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The value of the field at that place.
+    pub(crate) fn value_at(&self, at: usize) -> &[u8] {
+        self.fields.get(at).map(|field| self.value(field)).unwrap_or_default()
+    }
+
     pub(crate) fn name(&self, field: &Field) -> &[u8] {
         self.piece(field.start, field.name_length)
     }
@@ -151,7 +173,7 @@ impl Block {
     /// The value of the first field of that name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let wanted = hash::bytes(name);
-        let field = self.fields.iter().find(|field| field.name == wanted && self.name(field) == name)?;
+        let field = self.fields.iter().find(|field| field.key.name == wanted && self.name(field) == name)?;
         Some(self.value(field))
     }
 
@@ -173,14 +195,12 @@ impl Block {
 
     fn crumbs(&self) -> usize {
         let crumb = hash::bytes(CRUMB);
-        self.fields.iter().filter(|field| field.name == crumb).count()
+        self.keys.iter().filter(|key| key.name == crumb).count()
     }
 
     /// A hash over all fields, for the check that ends a message.
     pub(crate) fn check(&self, seed: u32) -> u32 {
-        self.fields
-            .iter()
-            .fold(seed, |sum, field| hash::mix(hash::mix(sum, field.name), field.value.wrapping_add(field.name_length)))
+        self.keys.iter().fold(seed, |sum, key| hash::mix(hash::mix(sum, key.name), key.value))
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Dictionary {
     slot_bits: u32,
     slots: Vec<[u8; 2]>,
     probabilities: Vec<u16>,
+    /// The hashes of `names`, together: they are searched for every new value.
+    hashes: Vec<u32>,
     names: Vec<Name>,
     requests: Vec<Block>,
     responses: Vec<Block>,
@@ -36,7 +38,6 @@ pub struct Dictionary {
 
 #[derive(Debug, Clone)]
 struct Name {
-    hash: u32,
     text: Vec<u8>,
     values: Vec<Vec<u8>>,
 }
@@ -57,7 +58,7 @@ impl Dictionary {
             .map(|_| {
                 let length = reader.byte()?;
                 let text = reader.take(usize::from(length))?.to_vec();
-                Some(Name { hash: hash::bytes(&text), text, values: Vec::new() })
+                Some(Name { text, values: Vec::new() })
             })
             .collect::<Option<Vec<_>>>()?;
         for name in &mut names {
@@ -73,7 +74,9 @@ impl Dictionary {
             && sums % 2 == 1
             && names.len() <= 256
             && probabilities.iter().all(|probability| *probability > 0);
-        usable.then(|| Self { id, slot_bits, slots: slots.to_vec(), probabilities, names, requests, responses })
+        let hashes = names.iter().map(|name| hash::bytes(&name.text)).collect();
+        let slots = slots.to_vec();
+        usable.then_some(Self { id, slot_bits, slots, probabilities, hashes, names, requests, responses })
     }
 
     /// Dictionary 1, which format 1 uses.
@@ -102,9 +105,8 @@ impl Dictionary {
 
     /// The number of a name, if it has one.
     pub(crate) fn number_of(&self, name: &[u8]) -> Option<u64> {
-        let wanted = hash::bytes(name);
-        let at = self.names.iter().position(|known| known.hash == wanted && known.text == name)?;
-        u64::try_from(at).ok()
+        let at = self.place_of(hash::bytes(name))?;
+        self.names.get(at).filter(|known| known.text == name).and(u64::try_from(at).ok())
     }
 
     /// The name with that number.
@@ -114,7 +116,12 @@ impl Dictionary {
 
     /// Common values of a name, by its hash.
     pub(crate) fn values(&self, name: u32) -> &[Vec<u8>] {
-        self.names.iter().find(|known| known.hash == name).map_or(&[], |known| known.values.as_slice())
+        let known = self.place_of(name).and_then(|at| self.names.get(at));
+        known.map_or(&[], |known| known.values.as_slice())
+    }
+
+    fn place_of(&self, name: u32) -> Option<usize> {
+        self.hashes.iter().position(|known| *known == name)
     }
 
     /// Common blocks.

@@ -1,8 +1,13 @@
 //! What two ends have in common of one client's past: completed exchanges, and views of them.
+//!
+//! A worker serves many clients and other programs share its caches, so what a message is compared with is mostly not
+//! in them. What is looked at for every message, the hashes of names and values, lies therefore together, sixteen
+//! exchanges at a time; an exchange itself is touched only when something of it is used.
 
 use std::rc::Rc;
 
-use crate::block::Block;
+use crate::block::{Block, Key};
+use crate::hash;
 use crate::limits;
 
 /// One half of an exchange.
@@ -12,6 +17,15 @@ pub enum Side {
     Request,
     /// Ground to remote.
     Response,
+}
+
+impl Side {
+    fn index(self) -> usize {
+        match self {
+            Self::Request => 0,
+            Self::Response => 1,
+        }
+    }
 }
 
 /// A request and its response, known to both ends.
@@ -47,13 +61,113 @@ impl Exchange {
     }
 }
 
-/// The exchanges that a message may refer to, oldest first. Immutable: a later view is another one, and whoever
-/// holds this one keeps it, so that a response decodes however long it took.
+/// Exchanges in a segment.
+const SEGMENT: usize = 16;
+
+/// Exchanges that follow one another, and what is looked at before any of them is.
+#[derive(Debug, Clone, Default)]
+struct Segment {
+    exchanges: Vec<Rc<Exchange>>,
+    summaries: Vec<Summary>,
+    /// The keys of all requests, then of all responses.
+    keys: [Vec<Key>; 2],
+}
+
+/// An exchange in short.
+#[derive(Debug, Clone, Copy)]
+struct Summary {
+    site: u32,
+    bytes: usize,
+    /// Where its keys end in each list.
+    ends: [usize; 2],
+}
+
+impl Segment {
+    fn with(&self, exchange: Rc<Exchange>) -> Self {
+        let mut longer = self.clone();
+        for (keys, side) in longer.keys.iter_mut().zip([Side::Request, Side::Response]) {
+            keys.extend_from_slice(exchange.block(side).keys());
+        }
+        let ends = [longer.keys[0].len(), longer.keys[1].len()];
+        longer.summaries.push(Summary { site: hash::bytes(&exchange.site), bytes: exchange.bytes(), ends });
+        longer.exchanges.push(exchange);
+        longer
+    }
+
+    /// One of its exchanges.
+    fn past(&self, at: usize) -> Option<Past<'_>> {
+        let (exchange, summary) = (self.exchanges.get(at)?, self.summaries.get(at)?);
+        let starts =
+            at.checked_sub(1).and_then(|before| self.summaries.get(before)).map_or([0, 0], |before| before.ends);
+        Some(Past { exchange, keys: &self.keys, starts, ends: summary.ends })
+    }
+}
+
+/// An exchange of a view, of which the keys can be looked at without touching it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Past<'a> {
+    exchange: &'a Rc<Exchange>,
+    keys: &'a [Vec<Key>; 2],
+    starts: [usize; 2],
+    ends: [usize; 2],
+}
+
+impl<'a> Past<'a> {
+    pub(crate) fn keys(&self, side: Side) -> &'a [Key] {
+        let which = side.index();
+        let (starts, ends) = (self.starts.get(which), self.ends.get(which));
+        match (self.keys.get(which), starts, ends) {
+            (Some(keys), Some(start), Some(end)) => keys.get(*start..*end).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn exchange(&self) -> &'a Exchange {
+        self.exchange
+    }
+}
+
+/// A field of an earlier message that has a name searched for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hit<'a> {
+    segment: &'a Segment,
+    side: Side,
+    row: usize,
+    /// The hash of its value.
+    pub(crate) value: u32,
+}
+
+impl<'a> Hit<'a> {
+    /// Its value, if that may be taken for a message of `site`; without one, any site's may.
+    pub(crate) fn lend(&self, site: Option<(u32, &[u8])>) -> Option<&'a [u8]> {
+        let which = self.side.index();
+        let after = |summary: &Summary| summary.ends.get(which).is_some_and(|end| *end <= self.row);
+        let at = self.segment.summaries.partition_point(after);
+        let start = at.checked_sub(1).and_then(|before| self.segment.summaries.get(before));
+        let start = start.and_then(|before| before.ends.get(which)).copied().unwrap_or(0);
+        if let Some((hash, name)) = site {
+            // The hash keeps most exchanges of other sites from being touched; the name decides.
+            let summary = self.segment.summaries.get(at)?;
+            if summary.site != hash || self.segment.exchanges.get(at)?.site != name {
+                return None;
+            }
+        }
+        let exchange = self.segment.exchanges.get(at)?;
+        Some(exchange.block(self.side).value_at(self.row.checked_sub(start)?))
+    }
+}
+
+/// The exchanges that a message may refer to. Immutable: a later view is another one, and whoever holds this one keeps
+/// it, so that a response decodes however long it took.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// How many exchanges have ever been added.
     pub(crate) number: u64,
-    exchanges: Vec<Rc<Exchange>>,
+    /// Oldest first; all but the last are full.
+    segments: Vec<Rc<Segment>>,
+    /// Exchanges of the first segment that have been left behind.
+    skipped: usize,
+    count: usize,
     bytes: usize,
 }
 
@@ -61,32 +175,143 @@ impl View {
     /// The view with one exchange more; the oldest ones leave as [`limits`] say.
     #[must_use]
     pub fn with(&self, exchange: Rc<Exchange>) -> Self {
-        let mut bytes = self.bytes + exchange.bytes();
-        let mut dropped = 0;
-        for old in &self.exchanges {
-            if self.exchanges.len() - dropped < limits::VIEW_EXCHANGES && bytes <= limits::VIEW_BYTES {
-                break;
-            }
-            bytes = bytes.saturating_sub(old.bytes());
-            dropped += 1;
+        let mut longer = self.clone();
+        longer.number += 1;
+        longer.count += 1;
+        longer.bytes += exchange.bytes();
+        match longer.segments.last_mut().filter(|last| last.exchanges.len() < SEGMENT) {
+            Some(last) => *last = Rc::new(last.with(exchange)),
+            None => longer.segments.push(Rc::new(Segment::default().with(exchange))),
         }
-        let mut exchanges = Vec::with_capacity(self.exchanges.len() + 1 - dropped);
-        exchanges.extend(self.exchanges.iter().skip(dropped).cloned());
-        exchanges.push(exchange);
-        Self { number: self.number + 1, exchanges, bytes }
+        while longer.count > 1 && (longer.count > limits::VIEW_EXCHANGES || longer.bytes > limits::VIEW_BYTES) {
+            longer.leave_oldest();
+        }
+        longer
+    }
+
+    fn leave_oldest(&mut self) {
+        let Some(first) = self.segments.first() else { return };
+        let bytes = first.summaries.get(self.skipped).map_or(0, |summary| summary.bytes);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.count -= 1;
+        self.skipped += 1;
+        if self.skipped >= first.exchanges.len() {
+            self.segments.remove(0);
+            self.skipped = 0;
+        }
     }
 
     /// Exchanges, newest first.
-    pub(crate) fn newest(&self) -> impl Iterator<Item = &Exchange> {
-        self.exchanges.iter().rev().map(Rc::as_ref)
+    pub(crate) fn newest(&self) -> impl Iterator<Item = Past<'_>> {
+        let segments = self.segments.iter().rev();
+        segments
+            .flat_map(|segment| (0..segment.exchanges.len()).rev().filter_map(|at| segment.past(at)))
+            .take(self.count)
+    }
+
+    /// The fields of one side that have one of these names, latest first.
+    pub(crate) fn search(&self, side: Side, names: [u32; 2]) -> impl Iterator<Item = Hit<'_>> {
+        let skipped = self.skipped.checked_sub(1).and_then(|last| self.segments.first()?.summaries.get(last));
+        let skipped = skipped.and_then(|last| last.ends.get(side.index())).copied().unwrap_or(0);
+        let segments = self.segments.iter().enumerate().rev();
+        segments.flat_map(move |(number, segment)| {
+            let keys = segment.keys.get(side.index()).map(Vec::as_slice).unwrap_or_default();
+            let first = if number == 0 { skipped } else { 0 };
+            let rows = keys.get(first..).unwrap_or_default().iter().enumerate().rev();
+            let [one, other] = names;
+            let found = rows.filter(move |(_, key)| key.name == one || key.name == other);
+            found.map(move |(row, key)| Hit { segment, side, row: first + row, value: key.value })
+        })
     }
 
     /// The number of the newest exchange; 0 if there is none.
     pub(crate) fn newest_number(&self) -> u64 {
-        self.exchanges.last().map_or(0, |exchange| exchange.number)
+        let last = self.segments.last().and_then(|segment| segment.exchanges.last());
+        last.map_or(0, |exchange| exchange.number)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.exchanges.is_empty()
+        self.count == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exchange(number: u64, size: usize) -> Rc<Exchange> {
+        let value = vec![b'v'; size];
+        let block = |name: &'static [u8]| Block::from_fields([(name, &*value)]).unwrap();
+        Rc::new(Exchange::new(number, Rc::new(block(b"request")), block(b"response")))
+    }
+
+    fn numbers(view: &View) -> Vec<u64> {
+        view.newest().map(|past| past.exchange().number()).collect()
+    }
+
+    #[test]
+    fn a_view_holds_the_newest_exchanges_and_their_own_keys() {
+        let mut view = View::default();
+        assert!(view.is_empty());
+        for number in 1..=200 {
+            view = view.with(exchange(number, usize::try_from(number).unwrap() % 7));
+            let held = number.min(u64::try_from(limits::VIEW_EXCHANGES).unwrap());
+            assert_eq!(numbers(&view), (number - held + 1..=number).rev().collect::<Vec<_>>());
+            assert_eq!((view.number, view.newest_number()), (number, number));
+            for past in view.newest() {
+                for side in [Side::Request, Side::Response] {
+                    assert_eq!(past.keys(side), past.exchange().block(side).keys());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_view_of_large_exchanges_holds_fewer_and_always_the_newest() {
+        let mut view = View::default();
+        for number in 1..=40 {
+            view = view.with(exchange(number, 4000));
+        }
+        let held = limits::VIEW_BYTES / (2 * 4000 + "requestresponse".len());
+        assert_eq!(numbers(&view), (41 - u64::try_from(held).unwrap()..=40).rev().collect::<Vec<_>>());
+        assert_eq!(numbers(&view.with(exchange(41, 80_000))), [41]);
+    }
+
+    #[test]
+    fn a_search_finds_what_the_view_holds_latest_first_and_lends_it_to_its_site_only() {
+        let mut view = View::default();
+        let name = hash::bytes(b"etag");
+        for number in 1..=100_u64 {
+            let authority = if number % 3 == 0 { &b"a.example"[..] } else { b"b.example" };
+            let request = Block::from_fields([(&b":authority"[..], authority), (b"etag", b"no")]).unwrap();
+            let etag = number.to_string().into_bytes();
+            let response = Block::from_fields([(&b":status"[..], &b"200"[..]), (b"etag", &etag)]).unwrap();
+            view = view.with(Rc::new(Exchange::new(number, Rc::new(request), response)));
+            let all: Vec<_> = view.search(Side::Response, [name; 2]).filter_map(|hit| hit.lend(None)).collect();
+            let expected: Vec<_> = numbers(&view).iter().map(|number| number.to_string().into_bytes()).collect();
+            assert_eq!(all, expected);
+            let site = b"a.example";
+            let lent =
+                view.search(Side::Response, [name; 2]).filter_map(|hit| hit.lend(Some((hash::bytes(site), site))));
+            let expected = numbers(&view).into_iter().filter(|number| number % 3 == 0);
+            assert_eq!(
+                lent.collect::<Vec<_>>(),
+                expected.map(|number| number.to_string().into_bytes()).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn an_older_view_stays_what_it_was() {
+        let mut view = View::default();
+        for number in 1..=20 {
+            view = view.with(exchange(number, 1));
+        }
+        let before = numbers(&view);
+        let mut later = view.clone();
+        for number in 21..=150 {
+            later = later.with(exchange(number, 1));
+        }
+        assert_eq!(numbers(&view), before);
     }
 }

@@ -30,7 +30,7 @@ pub const EXCHANGE_BYTES: usize = 16 * 1024;
 pub const BASES: usize = 32;
 
 /// Distinct earlier values of a field that a message may point at.
-pub const RECENT_VALUES: usize = 24;
+pub const RECENT_VALUES: usize = 16;
 
 /// Complete exchanges that a ground keeps for a client until the remote says to put them into a view.
 pub const PENDING: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::block::{CRUMB, Field};
+use crate::block::CRUMB;
 use crate::coder::{Coder, number, salt, signed};
 use crate::date;
 use crate::error::DecodeError;
@@ -129,62 +129,73 @@ fn date_value<C: Coder>(coder: &mut C, scene: &Scene<'_>, place: &Place<'_>, sec
 
 /// Earlier values a message may point at, latest first, each once.
 fn recent<'a>(scene: &Scene<'a>, place: &Place<'_>) -> Vec<Cow<'a, [u8]>> {
-    let mut found: Vec<(u32, Cow<'a, [u8]>)> = Vec::with_capacity(limits::RECENT_VALUES);
-    let skipped = place.base.map(hash::bytes);
-    let mut add = |hash: u32, value: Cow<'a, [u8]>| {
-        let known = skipped == Some(hash) || found.iter().any(|(other, _)| *other == hash);
-        if !known && found.len() < limits::RECENT_VALUES {
-            found.push((hash, value));
-        }
-        found.len() < limits::RECENT_VALUES
+    let room = limits::RECENT_VALUES;
+    let base = place.base.map(hash::bytes);
+    let mut found = Found { base, hashes: Vec::with_capacity(room), values: Vec::with_capacity(room) };
+    let site = match (place.policy.scope, scene.site.as_deref()) {
+        (Scope::Client, _) => None,
+        (Scope::Site, Some(site)) => Some((hash::bytes(site), site)),
+        (Scope::Site, None) => return found.values,
     };
-    let crumb = hash::bytes(CRUMB);
-    let cookie = hash::bytes(b"cookie");
-    let wanted = if place.name == crumb { cookie } else { place.name };
-    let of_name = |field: &&Field| field.name == wanted || (wanted == cookie && field.name == crumb);
-    for exchange in in_scope(scene, place.policy.scope) {
-        let block = exchange.block(scene.side);
-        for field in block.fields().iter().filter(of_name) {
-            if !add(field.value, Cow::Borrowed(block.value(field))) {
-                break;
+    let crumbs = [hash::bytes(b"cookie"), hash::bytes(CRUMB)];
+    let names = if crumbs.contains(&place.name) { crumbs } else { [place.name; 2] };
+    for hit in scene.view.search(scene.side, names) {
+        if found.is_new(hit.value)
+            && let Some(value) = hit.lend(site)
+        {
+            found.add(hit.value, Cow::Borrowed(value));
+            if found.is_full() {
+                return found.values;
             }
         }
     }
-    let of_responses = |name: &[u8]| (Side::Response, hash::bytes(name));
-    let (side, name) = match place.policy.kin {
-        Kin::None => return found.into_iter().map(|(_, value)| value).collect(),
+    let name = match place.policy.kin {
+        Kin::None => return found.values,
         Kin::RequestUrls => {
-            for exchange in in_scope(scene, place.policy.scope) {
-                if let Some(url) = url(exchange) {
-                    add(hash::bytes(&url), Cow::Owned(url));
+            for past in scene.view.newest() {
+                if let Some(url) = url(past.exchange()) {
+                    found.add(hash::bytes(&url), Cow::Owned(url));
                 }
             }
-            return found.into_iter().map(|(_, value)| value).collect();
+            return found.values;
         }
-        Kin::SetCookies => of_responses(b"set-cookie"),
-        Kin::Etags => of_responses(b"etag"),
-        Kin::LastModified => of_responses(b"last-modified"),
+        Kin::SetCookies => hash::bytes(b"set-cookie"),
+        Kin::Etags => hash::bytes(b"etag"),
+        Kin::LastModified => hash::bytes(b"last-modified"),
     };
-    for exchange in in_scope(scene, place.policy.scope) {
-        let block = exchange.block(side);
-        for field in block.fields().iter().filter(|field| field.name == name) {
-            let value = match place.policy.kin {
-                Kin::SetCookies => block.value(field).split(|byte| *byte == b';').next().unwrap_or_default(),
-                _ => block.value(field),
-            };
-            add(hash::bytes(value), Cow::Borrowed(value));
-        }
+    for value in scene.view.search(Side::Response, [name; 2]).filter_map(|hit| hit.lend(site)) {
+        let value = match place.policy.kin {
+            Kin::SetCookies => value.split(|byte| *byte == b';').next().unwrap_or_default(),
+            _ => value,
+        };
+        found.add(hash::bytes(value), Cow::Borrowed(value));
     }
-    found.into_iter().map(|(_, value)| value).collect()
+    found.values
 }
 
-/// The exchanges whose values may be pointed at.
-fn in_scope<'a>(scene: &Scene<'a>, scope: Scope) -> impl Iterator<Item = &'a Exchange> {
-    let site = scene.site.clone();
-    scene.view.newest().filter(move |exchange| match scope {
-        Scope::Client => true,
-        Scope::Site => site.as_ref().is_some_and(|site| *site == exchange.site),
-    })
+/// Distinct values as they are found.
+struct Found<'a> {
+    /// What need not be found, because the base has it.
+    base: Option<u32>,
+    hashes: Vec<u32>,
+    values: Vec<Cow<'a, [u8]>>,
+}
+
+impl<'a> Found<'a> {
+    fn is_full(&self) -> bool {
+        self.values.len() >= limits::RECENT_VALUES
+    }
+
+    fn is_new(&self, hash: u32) -> bool {
+        !self.is_full() && self.base != Some(hash) && !self.hashes.contains(&hash)
+    }
+
+    fn add(&mut self, hash: u32, value: Cow<'a, [u8]>) {
+        if self.is_new(hash) {
+            self.hashes.push(hash);
+            self.values.push(value);
+        }
+    }
 }
 
 /// The URL that a page fetched by this exchange would send as its Referer.

@@ -4,7 +4,7 @@
 //! side: a field is the base's next one, or has the same name and another value, or the base's next one is passed
 //! over, or the field stands for itself.
 
-use crate::block::{Block, Field};
+use crate::block::{Block, Field, Key};
 use crate::coder::{Coder, choice, number, salt};
 use crate::date;
 use crate::dictionary::Dictionary;
@@ -45,6 +45,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) budget: Budget,
 }
 
+/// How many of the latest exchanges are asked for a date.
+const DATED: usize = 4;
+
 impl<'a> Scene<'a> {
     /// The scene before the first field; a response belongs to the site of its request.
     pub(crate) fn new(setting: Setting<'a>, dictionary: &'a Dictionary) -> Self {
@@ -56,7 +59,7 @@ impl<'a> Scene<'a> {
             dictionary,
             site: request.map(Block::site),
             date: None,
-            last_date: view.newest().find_map(|exchange| date_of(exchange.block(Side::Response))),
+            last_date: view.newest().take(DATED).find_map(|past| date_of(past.exchange().block(Side::Response))),
             base_date: None,
             max_age: None,
             budget: Budget::new(),
@@ -115,7 +118,7 @@ enum Step {
 pub(crate) fn code<C: Coder>(coder: &mut C, scene: &mut Scene<'_>, block: &Block) -> Result<Block, DecodeError> {
     let base = choose_base(coder, scene, block)?;
     scene.base_date = base.block.get(b"date").and_then(date::parse);
-    let mut out = Block::default();
+    let mut out = Block::with_room();
     let mut ours = block.fields().iter().enumerate().peekable();
     let mut theirs = base.block.fields().iter().enumerate();
     let mut next_base = theirs.next();
@@ -146,7 +149,7 @@ pub(crate) fn code<C: Coder>(coder: &mut C, scene: &mut Scene<'_>, block: &Block
             Step::Changed => {
                 let name = base.block.name(base_field);
                 let known = base.lends(scene, base_field).then(|| base.block.value(base_field));
-                let place = Place { name: base_field.name, policy: base_field.policy, base: known };
+                let place = Place { name: base_field.key.name, policy: base_field.policy, base: known };
                 let new = next.map(|(_, field)| block.value(field)).unwrap_or_default();
                 let value = value::code(coder, scene, &place, new)?;
                 scene.note(name, &value);
@@ -178,7 +181,7 @@ fn insert<C: Coder>(
     field: Option<&Field>,
     out: &mut Block,
 ) -> Result<(), DecodeError> {
-    let before = out.fields().last().map_or(0, |field| field.name);
+    let before = out.keys().last().map_or(0, |key| key.name);
     let name = field.map(|field| block.name(field)).unwrap_or_default();
     let number = scene.dictionary.number_of(name);
     let side = scene.side as u32;
@@ -211,8 +214,7 @@ fn decide(
     (base_at, base_field): (usize, &Field),
 ) -> Step {
     let equal = |field: &Field, base_field: &Field| {
-        field.name == base_field.name
-            && field.value == base_field.value
+        field.key == base_field.key
             && base.lends(scene, base_field)
             && block.value(field) == base.block.value(base_field)
             && block.name(field) == base.block.name(base_field)
@@ -231,8 +233,8 @@ fn decide(
             _ => Step::Changed,
         };
     }
-    let name_wanted = ours_later().any(|later| later.name == base_field.name);
-    let name_comes = theirs_later().any(|later| later.name == field.name);
+    let name_wanted = ours_later().any(|later| later.key.name == base_field.key.name);
+    let name_comes = theirs_later().any(|later| later.key.name == field.key.name);
     if !name_wanted || (name_comes && !wanted_later) { Step::Skipped } else { Step::Inserted }
 }
 
@@ -248,7 +250,7 @@ fn code_step<C: Coder>(
     let stable = stability(scene, field);
     let origin = u32::from(base.site.is_none()) + 2 * u32::from(base.foreign(scene));
     let last = last as u32;
-    let name = field.name;
+    let name = field.key.name;
     let contexts = [
         mix(name ^ salt::SAME, stable * 4 + origin),
         mix(name ^ salt::SAME, 1000 + last * 4 + origin),
@@ -271,12 +273,11 @@ const STEADY_EXCHANGES: usize = 4;
 
 /// For each of the latest exchanges, whether the field was absent, equal to the base's, or another.
 fn stability(scene: &Scene<'_>, field: &Field) -> u32 {
-    scene.view.newest().take(STEADY_EXCHANGES).fold(0, |sum, exchange| {
-        let fields = exchange.block(scene.side).fields();
-        let found = fields.iter().find(|other| other.name == field.name);
+    scene.view.newest().take(STEADY_EXCHANGES).fold(0, |sum, past| {
+        let found = past.keys(scene.side).iter().find(|other| other.name == field.key.name);
         let state = match found {
             None => 0,
-            Some(other) if other.value == field.value => 1,
+            Some(other) if other.value == field.key.value => 1,
             Some(_) => 2,
         };
         sum * 3 + state
@@ -301,23 +302,30 @@ fn choose_base<'a, C: Coder>(coder: &mut C, scene: &Scene<'a>, block: &Block) ->
     }
     let rank = number(coder, mix(salt::BASE_RANK, side), u64::try_from(best.0).unwrap_or(0));
     let found = usize::try_from(rank).ok().and_then(|rank| scene.view.newest().nth(rank));
-    let exchange = found.ok_or(DecodeError::Malformed("an exchange that the view does not have"))?;
+    let exchange = found.ok_or(DecodeError::Malformed("an exchange that the view does not have"))?.exchange();
     Ok(Base { block: exchange.block(scene.side), site: Some(&exchange.site) })
 }
 
-/// The index of the block most like `block`, and whether it is one of the dictionary's.
+/// The index of the block most like `block`, and whether it is one of the dictionary's. Those are looked at only where
+/// the client's own past has nothing much alike.
 fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool) {
+    let perfect: i32 = block.fields().iter().map(worth).sum();
     let mut best = (0, scene.view.is_empty(), i32::MIN);
-    let recent = scene.view.newest().take(limits::BASES).map(|exchange| exchange.block(scene.side));
-    for (rank, base) in recent.enumerate() {
-        let cost = i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
-        let score = likeness(block, base) - cost;
+    let recent = scene.view.newest().take(limits::BASES);
+    for (rank, past) in recent.enumerate() {
+        let score = likeness(block, past.keys(scene.side)) - i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
         if score > best.2 {
             best = (rank, false, score);
         }
+        if best.2 >= perfect - i32::try_from((rank + 2).ilog2()).unwrap_or(0) * 2 {
+            return (best.0, best.1);
+        }
+    }
+    if best.2 > perfect / 2 {
+        return (best.0, best.1);
     }
     for (rank, base) in common.iter().enumerate() {
-        let score = likeness(block, base) - 10;
+        let score = likeness(block, base.keys()) - 10;
         if score > best.2 {
             best = (rank, true, score);
         }
@@ -325,22 +333,27 @@ fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool
     (best.0, best.1)
 }
 
+/// Roughly how many bytes it saves not to have to say a field.
+fn worth(field: &Field) -> i32 {
+    6 + field.value_size().min(10)
+}
+
 /// Roughly how many bytes a base saves.
-pub(crate) fn likeness(block: &Block, base: &Block) -> i32 {
-    let theirs = base.fields();
+pub(crate) fn likeness(block: &Block, theirs: &[Key]) -> i32 {
     let mut from = 0;
     let mut found = 0;
     let mut score = 0;
     for field in block.fields() {
+        // Most blocks have their fields in the same order.
         let later = theirs.iter().enumerate().skip(from);
         let earlier = theirs.iter().enumerate().take(from);
-        let Some((at, other)) = later.chain(earlier).find(|(_, other)| other.name == field.name) else {
+        let Some((at, other)) = later.chain(earlier).find(|(_, other)| other.name == field.key.name) else {
             score -= 6;
             continue;
         };
         from = at + 1;
         found += 1;
-        score += if other.value == field.value { 6 + field.value_size().min(10) } else { 3 };
+        score += if other.value == field.key.value { worth(field) } else { 3 };
     }
     score - 4 * i32::try_from(theirs.len()).unwrap_or(0).saturating_sub(found)
 }

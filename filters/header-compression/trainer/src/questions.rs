@@ -59,7 +59,7 @@ impl Questions {
 }
 
 /// Contexts of a decision about one letter of a text.
-const SPELLING_CONTEXTS: usize = 7;
+const SPELLING_CONTEXTS: usize = 5;
 
 /// The questions of a trace that is one connection, block by block.
 pub fn of_trace(dictionary: &Dictionary, trace: &Trace) -> Result<Vec<Questions>, DecodeError> {

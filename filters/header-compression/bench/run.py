@@ -1,0 +1,199 @@
+"""`make bench ONLY=header-compression`: headers on a real HTTP/2 pipe, packed, beside Envoy's own HPACK.
+
+README.md beside this says what is measured and why so. Traces of one's own: `run.py FILE.har FILE.qif FILE.json`.
+QUICK=1 takes three traces, for trying the bench itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import unittest
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "integration"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wasm/tests"))
+
+from bench.report import at_most, table, verdicts, write
+from pair_bed import (
+    TABLE_BYTES_PACKED,
+    TABLE_BYTES_PEER,
+    Fields,
+    Message,
+    Origin,
+    Pair,
+    envoy_and_filter,
+    write_message,
+)
+from traces import Trace, read_trace, stories
+
+TARGETS = [
+    at_most("request_bytes_vs_hpack", 0.8),
+    at_most("response_bytes_vs_hpack", 0.55),
+    at_most("cold_bytes_vs_hpack", 0.55),
+    at_most("encode_us", 50.0),
+    at_most("decode_us", 50.0),
+]
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+QUICK = bool(os.environ.get("QUICK"))
+RESULTS = REPOSITORY / "target" / "bench" / "header-compression.json"
+HOST = b"www.example.org"
+BARE_ANSWER = write_message(
+    b"HTTP/1.1 200 OK", [(b"content-length", b"0"), (b"date", b"Sat, 03 Nov 2012 12:50:44 GMT")]
+)
+
+
+@dataclass
+class Run:
+    """What the blocks of one trace took on the pipe."""
+
+    # Whole frames, in the direction the trace is about, one entry a block.
+    blocks: list[int]
+    # The same in the other direction.
+    others: list[int]
+    # The filter's counters, of the remote and of the ground.
+    counters: list[dict[str, int]] = field(default_factory=list)
+
+    @property
+    def cold(self) -> int:
+        return self.blocks[0]
+
+    @property
+    def warm(self) -> int:
+        return sum(self.blocks[1:])
+
+
+def replay(trace: Trace, packed: bool) -> Run:
+    """Sends a trace through a pair that has just started, one exchange after the other."""
+    answers = iter(trace.blocks)
+
+    def answer(_: Message) -> bytes:
+        return BARE_ANSWER if trace.requests else as_response(next(answers))
+
+    table_bytes = TABLE_BYTES_PACKED if packed else TABLE_BYTES_PEER
+    roles = ({"role": "remote"}, {"role": "ground"}) if packed else (None, None)
+    with contextlib.ExitStack() as stack:
+        origin = stack.enter_context(contextlib.closing(Origin(answer)))
+        pair = stack.enter_context(contextlib.closing(Pair(*roles, origin, table_bytes)))
+        client = stack.enter_context(contextlib.closing(pair.connect()))
+        for block in trace.blocks:
+            # HEAD: any length may be announced, and no body need follow.
+            got = client.ask(*as_request(block)) if trace.requests else client.ask(b"HEAD", HOST, b"/", [])
+            if packed and got.all(b"x-longhaul-retry"):
+                raise AssertionError(f"{trace.name}: a request was refused for good")
+        check(trace, origin)
+        ways = [pair.tap.to_ground.blocks, pair.tap.to_remote.blocks]
+        ours, others = ways if trace.requests else reversed(ways)
+        if len(ours) != len(trace.blocks):
+            raise AssertionError(f"{trace.name}: {len(ours)} header blocks on the pipe for {len(trace.blocks)}")
+        return Run(list(ours), list(others), [pair.remote.counters(), pair.ground.counters()] if packed else [])
+
+
+def as_request(block: Fields) -> tuple[bytes, bytes, bytes, Fields, bytes]:
+    """Method, host, path, fields and a body as long as they announce."""
+    pseudo = dict(block[:8])
+    fields = [(name, value) for name, value in block if not name.startswith(b":") and name != b"content-length"]
+    length = next((int(value) for name, value in block if name == b"content-length"), 0)
+    return pseudo[b":method"], pseudo[b":authority"], pseudo[b":path"], fields, b"x" * length
+
+
+def as_response(block: Fields) -> bytes:
+    status = next(value for name, value in block if name == b":status")
+    fields = [(name, value) for name, value in block if not name.startswith(b":")]
+    # Without a length the end of a response would be the end of its connection.
+    if status not in (b"204", b"304") and not any(name == b"content-length" for name, _ in fields):
+        fields.append((b"content-length", b"0"))
+    return write_message(b"HTTP/1.1 " + status + b" x", fields)
+
+
+def check(trace: Trace, origin: Origin) -> None:
+    """What arrived is what was sent, or the figures would mean nothing."""
+    if not trace.requests:
+        return
+    for block, request in zip(trace.blocks, origin.requests, strict=True):
+        _, host, path, fields, body = as_request(block)
+        length = [(b"content-length", b"%d" % len(body))] if body else []
+        sent = sorted([(b"host", host), (b"x-forwarded-proto", b"http"), *fields, *length])
+        got = sorted(request.fields)
+        if got != sent or request.line.split(b" ")[1] != path:
+            raise AssertionError(f"{trace.name}: {sent} arrived as {got}")
+
+
+@dataclass
+class Sums:
+    """Bytes of many traces, ours beside the peer's."""
+
+    blocks: int = 0
+    packed: int = 0
+    peer: int = 0
+
+    def add(self, blocks: int, packed: int, peer: int) -> None:
+        self.blocks, self.packed, self.peer = self.blocks + blocks, self.packed + packed, self.peer + peer
+
+    @property
+    def ratio(self) -> float | None:
+        return self.packed / self.peer if self.peer else None
+
+
+def main(arguments: list[str]) -> int:
+    """Replays every trace twice, prints the table, writes the figures."""
+    try:
+        envoy_and_filter()
+        traces = [trace for name in arguments for trace in read_trace(Path(name))] or stories()
+    except (unittest.SkipTest, FileNotFoundError) as reason:
+        print(f"header-compression did not run: {reason}", file=sys.stderr)
+        return 1
+    if QUICK:
+        traces = [trace for trace in traces if len(trace.blocks) < 40][:3]
+    warm = {True: Sums(), False: Sums()}
+    cold, opposite = Sums(), Sums()
+    work: dict[str, list[int]] = {"encode": [0, 0], "decode": [0, 0]}
+    rows = [["trace", "blocks", "first", "HPACK", "rest, mean", "HPACK", "ratio", "other way", "HPACK"]]
+    for trace in traces:
+        peer, ours = replay(trace, packed=False), replay(trace, packed=True)
+        count = len(trace.blocks)
+        warm[trace.requests].add(count - 1, ours.warm, peer.warm)
+        cold.add(1, ours.cold, peer.cold)
+        opposite.add(count, sum(ours.others), sum(peer.others))
+        add_work(work, trace, ours.counters)
+        rest = [f"{run.warm / max(1, count - 1):.1f}" for run in (ours, peer)]
+        ratio = f"{ours.warm / peer.warm:.2f}" if peer.warm else ""
+        way = [f"{sum(run.others) / count:.1f}" for run in (ours, peer)]
+        rows.append([trace.name, str(count), str(ours.cold), str(peer.cold), *rest, ratio, *way])
+        print(f"  {trace.name}", file=sys.stderr, flush=True)
+    figures = {
+        "request_bytes_vs_hpack": warm[True].ratio,
+        "response_bytes_vs_hpack": warm[False].ratio,
+        "cold_bytes_vs_hpack": cold.ratio,
+        "encode_us": per_block(work["encode"]),
+        "decode_us": per_block(work["decode"]),
+        "other_way_bytes_vs_hpack": opposite.ratio,
+    }
+    for name, sums in (("request", warm[True]), ("response", warm[False])):
+        if sums.blocks:
+            figures[f"{name}_bytes"] = sums.packed / sums.blocks
+            figures[f"{name}_bytes_hpack"] = sums.peer / sums.blocks
+    print(table(rows), verdicts(figures, TARGETS), sep="\n\n")
+    write(RESULTS, figures, traces=[dict(zip(rows[0], row, strict=False)) | {"trace": row[0]} for row in rows[1:]])
+    return 0
+
+
+def add_work(work: dict[str, list[int]], trace: Trace, counters: list[dict[str, int]]) -> None:
+    """Time and number of blocks of the trace's own kind, in the worker that packs and the one that unpacks."""
+    remote, ground = counters
+    packs, unpacks = (remote, ground) if trace.requests else (ground, remote)
+    for name, side, count in (("encode", packs, "packed_total"), ("decode", unpacks, "unpacked_total")):
+        work[name][0] += side[f"{name}_nanoseconds_total"]
+        work[name][1] += side[count]
+
+
+def per_block(work: list[int]) -> float | None:
+    nanoseconds, blocks = work
+    return nanoseconds / 1000 / blocks if blocks else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
