@@ -347,9 +347,10 @@ fn without_root_it_says_what_it_needs() {
     if !can_run("without root it says what it needs") {
         return;
     }
-    // A copy where an unprivileged user can execute it.
+    // A copy where an unprivileged user can execute it. Written by another process: a program that another test starts
+    // meanwhile would inherit our descriptor of it, and what is open for writing cannot be executed.
     let copy = std::env::temp_dir().join(format!("longhaul-link-{}", std::process::id()));
-    std::fs::copy(PROGRAM, &copy).unwrap();
+    assert!(Command::new("cp").args([PROGRAM.as_ref(), copy.as_os_str()]).status().unwrap().success());
     let nobody = 65_534;
     let output = Command::new(&copy).args(["--profile", "geo"]).uid(nobody).gid(nobody).output();
     std::fs::remove_file(&copy).unwrap();
