@@ -67,6 +67,8 @@ class Request:
     url: str
     kind: str
     """The browser's word: Document, Image, Script, Stylesheet, Font, ..."""
+    initiator: str = ""
+    """Who asked: parser, script, preload, other, ..."""
     status: int = 0
     failure: str = ""
     protocol: str = ""
@@ -78,6 +80,9 @@ class Request:
     started_s: float = 0.0
     ended_s: float = 0.0
     headers: dict[str, str] = field(default_factory=dict)
+    timing: dict[str, float] = field(default_factory=dict)
+    """The protocol's ResourceTiming: `requestTime` in seconds of the same clock, the rest milliseconds after it, -1 for
+    what did not happen."""
 
     @property
     def loaded(self) -> bool:
@@ -108,6 +113,49 @@ class Load:
         return [request for request in self.requests if not request.loaded]
 
 
+class Tab:
+    """One tab: its DevTools session with the events of page, network and console switched on."""
+
+    def __init__(self, devtools: DevTools, session: str) -> None:
+        self._devtools = devtools
+        self.session = session
+
+    def call(self, method: str, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
+        """A DevTools call in this tab."""
+        return self._devtools.call(method, self.session, timeout_s, **params)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened in this tab so far."""
+        return self._devtools.events(self.session)
+
+    def evaluate(self, script: str) -> Any:
+        """The value of a script in the page."""
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        return result["result"].get("value")
+
+    def navigate(self, url: str, *, timeout_s: float, settle_s: float) -> None:
+        """Goes to a page and waits for its load event, then until the network was quiet for `settle_s`."""
+        answer = self.call("Page.navigate", timeout_s, url=url)
+        if "errorText" not in answer:
+            self._await_load(url, timeout_s, settle_s)
+
+    def _await_load(self, url: str, timeout_s: float, settle_s: float) -> None:
+        def loaded(events: list[dict[str, Any]]) -> bool:
+            return any(
+                one["method"] == "Page.loadEventFired" and one.get("sessionId") == self.session for one in events
+            )
+
+        if not self._devtools.wait_until(loaded, timeout_s):
+            unfinished = [one.url for one in requests_of(self.events()) if not one.ended_s]
+            raise Timeout(f"{url} did not load within {timeout_s:g} s; still waiting for {unfinished[:10]}")
+        quiet_since, seen = time.monotonic(), -1
+        while time.monotonic() - quiet_since < settle_s:
+            time.sleep(0.02)
+            now = sum(1 for one in self.events() if one["method"].startswith("Network."))
+            if now != seen:
+                quiet_since, seen = time.monotonic(), now
+
+
 class Browser:
     """One browser process with a profile of its own."""
 
@@ -115,67 +163,59 @@ class Browser:
         self._devtools = devtools
         self._home = home
 
+    @contextmanager
+    def tab(self, *, viewport: tuple[int, int] = (1280, 900), isolated: bool = False) -> Iterator[Tab]:
+        """A new tab. An isolated one shares no cache, cookie, worker, connection or looked-up name with any other."""
+        context: dict[str, Any] = {}
+        if isolated:
+            answer = self._devtools.call("Target.createBrowserContext", disposeOnDetach=True)
+            context = {"browserContextId": answer["browserContextId"]}
+        target = self._devtools.call("Target.createTarget", url="about:blank", **context)["targetId"]
+        session = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        tab = Tab(self._devtools, session)
+        try:
+            for domain in ("Page", "Network", "Runtime", "Log"):
+                tab.call(f"{domain}.enable")
+            tab.call(
+                "Emulation.setDeviceMetricsOverride",
+                width=viewport[0], height=viewport[1], deviceScaleFactor=1, mobile=False,
+            )  # fmt: skip
+            yield tab
+        finally:
+            self._devtools.call("Target.closeTarget", targetId=target)
+            if context:
+                self._devtools.call("Target.disposeBrowserContext", **context)
+            self._devtools.forget(session)
+
     def load(
         self, url: str, *, timeout_s: float = 120.0, settle_s: float = 0.5, viewport: tuple[int, int] = (1280, 900)
     ) -> Load:
         """Loads a page in a new tab and waits for the load event, then until the network was quiet for `settle_s`."""
-        tab = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
-        session = self._devtools.call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
-        for domain in ("Page", "Network", "Runtime", "Log"):
-            self._devtools.call(f"{domain}.enable", session)
-        self._devtools.call(
-            "Emulation.setDeviceMetricsOverride", session,
-            width=viewport[0], height=viewport[1], deviceScaleFactor=1, mobile=False,
-        )  # fmt: skip
-        answer = self._devtools.call("Page.navigate", session, timeout_s=timeout_s, url=url)
-        if "errorText" not in answer:
-            self._await_load(session, url, timeout_s, settle_s)
-        timing = self._timing(session)
-        # Before the picture is taken: that stretches the window, and a responsive page then loads other images.
-        events = self._devtools.events(session)
-        shot = self._screenshot(session)
-        self._devtools.call("Target.closeTarget", targetId=tab)
+        with self.tab(viewport=viewport) as tab:
+            tab.navigate(url, timeout_s=timeout_s, settle_s=settle_s)
+            timing = self._timing(tab)
+            # Before the picture is taken: that stretches the window, and a responsive page then loads other images.
+            events = tab.events()
+            shot = self._screenshot(tab)
         return Load(
             url=url,
             load_ms=timing.get("loadEventEnd", 0.0),
             first_byte_ms=timing.get("responseStart", 0.0),
-            requests=list(_requests(events)),
-            console=list(_console(events)),
+            requests=list(requests_of(events)),
+            console=list(console_of(events)),
             screenshot=shot,
         )
 
-    def _await_load(self, session: str, url: str, timeout_s: float, settle_s: float) -> None:
-        def loaded(events: list[dict[str, Any]]) -> bool:
-            return any(one["method"] == "Page.loadEventFired" and one.get("sessionId") == session for one in events)
-
-        if not self._devtools.wait_until(loaded, timeout_s):
-            unfinished = [one.url for one in _requests(self._devtools.events(session)) if not one.ended_s]
-            raise Timeout(f"{url} did not load within {timeout_s:g} s; still waiting for {unfinished[:10]}")
-        quiet_since, seen = time.monotonic(), -1
-        while time.monotonic() - quiet_since < settle_s:
-            time.sleep(0.02)
-            now = sum(1 for one in self._devtools.events(session) if one["method"].startswith("Network."))
-            if now != seen:
-                quiet_since, seen = time.monotonic(), now
-
-    def _screenshot(self, session: str) -> bytes:
+    def _screenshot(self, tab: Tab) -> bytes:
         """The page from top to bottom, or as much of it as TALLEST_PX."""
-        size = self._devtools.call("Page.getLayoutMetrics", session)["cssContentSize"]
+        size = tab.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], TALLEST_PX), "scale": 1}
-        shot = self._devtools.call(
-            "Page.captureScreenshot", session, format="png", clip=clip, captureBeyondViewport=True
-        )
+        shot = tab.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
         return base64.b64decode(shot["data"])
 
-    def _timing(self, session: str) -> dict[str, float]:
-        script = "JSON.stringify(performance.getEntriesByType('navigation')[0] || {})"
-        value = self.evaluate(script, session)
+    def _timing(self, tab: Tab) -> dict[str, float]:
+        value = tab.evaluate("JSON.stringify(performance.getEntriesByType('navigation')[0] || {})")
         return {key: number for key, number in json.loads(value).items() if isinstance(number, int | float)}
-
-    def evaluate(self, script: str, session: str) -> Any:
-        """The value of a script in the page."""
-        result = self._devtools.call("Runtime.evaluate", session, expression=script, returnByValue=True)
-        return result["result"].get("value")
 
 
 @contextmanager
@@ -239,7 +279,7 @@ def _above_4(fd: int) -> int:
     return moved
 
 
-def _requests(events: list[dict[str, Any]]) -> Iterator[Request]:
+def requests_of(events: list[dict[str, Any]]) -> Iterator[Request]:
     """Puts the network events of one tab together, one Request for each hop of a redirect."""
     open_requests: dict[str, Request] = {}
     for event in events:
@@ -254,7 +294,10 @@ def _requests(events: list[dict[str, Any]]) -> Iterator[Request]:
                     yield hop
                 if params["request"]["url"].startswith(("http:", "https:")):
                     open_requests[identity] = Request(
-                        params["request"]["url"], params.get("type", ""), started_s=params["timestamp"]
+                        params["request"]["url"],
+                        params.get("type", ""),
+                        params.get("initiator", {}).get("type", ""),
+                        started_s=params["timestamp"],
                     )
             case "Network.responseReceived" if request := open_requests.get(params["requestId"]):
                 _answered(request, params["response"])
@@ -274,11 +317,13 @@ def _answered(request: Request, response: dict[str, Any]) -> None:
     request.protocol = response.get("protocol", "")
     request.mime = response.get("mimeType", "")
     request.headers = {name.lower(): value for name, value in response.get("headers", {}).items()}
+    request.timing = response.get("timing") or {}
     if "remoteIPAddress" in response:
         request.remote = f"{response['remoteIPAddress']}:{response['remotePort']}"
 
 
-def _console(events: list[dict[str, Any]]) -> Iterator[str]:
+def console_of(events: list[dict[str, Any]]) -> Iterator[str]:
+    """Errors and warnings of one tab's events."""
     for event in events:
         params = event.get("params", {})
         match event["method"]:
