@@ -58,6 +58,11 @@ class DevTools:
         with self._changed:
             return [event for event in self._events if session is None or event.get("sessionId") == session]
 
+    def forget(self, session: str) -> None:
+        """Drops the events of a session that ended: a browser that loads hundreds of pages has very many."""
+        with self._changed:
+            self._events = [event for event in self._events if event.get("sessionId") != session]
+
     def wait_until(self, done: Callable[[list[dict[str, Any]]], bool], timeout_s: float) -> bool:
         """Waits until `done`, asked at each message with all events so far, is true; False when time is up."""
         with self._changed:
