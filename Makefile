@@ -124,6 +124,10 @@ test-e2e: build $(VENV_TEST)/.ready test-start
 	  $(VENV_TEST)/bin/python -m pytest -ra filters/$$filter/wasm/tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest
 
+.PHONY: fidelity
+fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own in a real browser: the same without and with Longhaul?
+	@exec $(VENV_TEST)/bin/python integration/fidelity/run.py $(ONLY)
+
 # ------------------------------------------------------------------------------------------------ measure and harden
 
 .PHONY: bench

@@ -77,7 +77,7 @@ class Page:
                 site.hosts[split.hostname]["objects"].setdefault(_target(one.url), {"kind": one.kind})
 
 
-def saved_page(name: str, host: str | None = None) -> Page:
+def saved_page(name: str, host: str | None = None, *, scheme: str = "http") -> Page:
     """A page of the corpora by its path below html/; `host` where the page itself does not tell."""
     root = corpora() / "html"
     path = root / name
@@ -87,7 +87,7 @@ def saved_page(name: str, host: str | None = None) -> Page:
         row = next((row for row in csv.DictReader(rows) if row["file"] == name), None)
     host = host or (row["page_host"] if row else "")
     assert host, f"{name} does not tell its host"
-    page = Page(path, f"http://{host}/")
+    page = Page(path, f"{scheme}://{host}/")
     page.objects = [one for one in objects_of(path.read_bytes().decode("latin-1"), page.url) if _can_serve(one.url)]
     return page
 
