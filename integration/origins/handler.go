@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"math"
 	"mime"
 	"net"
 	"net/http"
@@ -129,7 +130,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, name string, obje
 		}
 	}
 	bytesOut := made.bytes
-	if compressible(made) {
+	if !object.Plain && compressible(made.contentType, len(made.bytes)) {
 		header.Add("Vary", "Accept-Encoding")
 		if encoding := chooseEncoding(r); encoding != "" {
 			header.Set("Content-Encoding", encoding)
@@ -149,10 +150,10 @@ func cachePolicy(contentType string) string {
 }
 
 // compressible: text that is worth it.
-func compressible(made *body) bool {
-	kind, _, _ := mime.ParseMediaType(made.contentType)
+func compressible(contentType string, bytes int) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
 	text := strings.HasPrefix(kind, "text/") || kind == "application/javascript" || kind == "application/json" || kind == "image/svg+xml"
-	return text && len(made.bytes) >= minCompressBytes
+	return text && bytes >= minCompressBytes
 }
 
 func chooseEncoding(r *http.Request) string {
@@ -195,10 +196,27 @@ func (h *Handler) body(name string, r *http.Request, object Object) (*body, erro
 	if kind == "" {
 		kind = content.KindOf(r.URL.Path, r.Header.Get("Accept"))
 	}
-	raw, contentType := content.Make(kind, key, object.Bytes)
-	made := newBody(raw, contentType)
+	made := newBody(generate(kind, key, object))
 	h.bodies[key] = made
 	return made, nil
+}
+
+// generate makes a body of the size that is asked for, compressed or not.
+func generate(kind content.Kind, key string, object Object) (raw []byte, contentType string) {
+	raw, contentType = content.Make(kind, key, max(object.Bytes, object.TransferBytes))
+	if object.TransferBytes == 0 || !compressible(contentType, len(raw)) {
+		return raw, contentType
+	}
+	// Made text compresses by much the same factor whatever its length, so a few corrections in proportion meet the size.
+	const tries, tolerance = 6, 0.01
+	for range tries {
+		off := float64(len(compress(raw, "br"))) / float64(object.TransferBytes)
+		if math.Abs(off-1) < tolerance {
+			break
+		}
+		raw, contentType = content.Make(kind, key, int(float64(len(raw))/off))
+	}
+	return raw, contentType
 }
 
 func newBody(raw []byte, contentType string) *body {

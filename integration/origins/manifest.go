@@ -57,7 +57,12 @@ type Object struct {
 	// Kind says what to generate; empty means by the path's extension.
 	Kind content.Kind `json:"kind"`
 	// Bytes is the size of a generated body; 0 takes one that is usual for the kind.
-	Bytes  int               `json:"bytes"`
+	Bytes int `json:"bytes"`
+	// TransferBytes is, in place of Bytes, the size of a generated text once it is compressed (brotli): published page
+	// weights count what crosses the network. Met within 2 %.
+	TransferBytes int `json:"transfer_bytes"`
+	// Plain is a server that never compresses, as most were when the papers measured.
+	Plain  bool              `json:"plain"`
 	Header map[string]string `json:"header"`
 }
 

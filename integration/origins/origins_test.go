@@ -59,7 +59,9 @@ func startBed(t *testing.T) *bed {
 		"hosts": {
 			"www.page.test": {"address": %q, "root": ".", "special": true, "aaaa": "2001:db8::1", "https_record": true},
 			"img.page.test": {"address": %q, "generate": true, "header": {"X-Of-Host": "yes"}, "objects": {
-				"/with space.php?a=ü|b": {"kind": "jpeg", "bytes": 5000, "header": {"X-Kind": "listed"}}}}
+				"/with space.php?a=ü|b": {"kind": "jpeg", "bytes": 5000, "header": {"X-Kind": "listed"}},
+				"/packed.js": {"kind": "script", "transfer_bytes": 29000}, "/packed.jpg": {"kind": "jpeg", "transfer_bytes": 9000},
+				"/plain.js": {"kind": "script", "bytes": 12000, "plain": true}}}
 		},
 		"records": {"pep.page.test": ["198.51.100.12", "198.51.100.13"]}
 	}`, b.dns, b.http, b.https, wwwAddress, imgAddress)
@@ -288,6 +290,28 @@ func TestRangesConditionsAndCodingsAreAnsweredAsServersDo(t *testing.T) {
 	}
 	if zipped.Header.Get("ETag") == whole.Header.Get("ETag") {
 		t.Error("two codings share a strong validator")
+	}
+}
+
+func TestATextWeighsWhatIsSaidOnceItIsCompressedAndAPictureAsItIs(t *testing.T) {
+	b := startBed(t)
+	for target, wanted := range map[string]int{"/packed.js": 29000, "/packed.jpg": 9000} {
+		_, raw := b.mustFetch("http", imgAddress, "img.page.test", target, "Accept-Encoding: br")
+		if off := float64(len(raw))/float64(wanted) - 1; off < -0.02 || off > 0.02 {
+			t.Errorf("%s: %d bytes crossed the network, wanted %d", target, len(raw), wanted)
+		}
+	}
+}
+
+func TestAServerOfLongAgoDoesNotCompress(t *testing.T) {
+	b := startBed(t)
+	plain, raw := b.mustFetch("http", imgAddress, "img.page.test", "/plain.js", "Accept-Encoding: br, gzip")
+	if plain.Header.Get("Content-Encoding") != "" || len(raw) != 12000 {
+		t.Errorf("plain: %d bytes, %v", len(raw), plain.Header)
+	}
+	packed, _ := b.mustFetch("http", imgAddress, "img.page.test", "/packed.js", "Accept-Encoding: br, gzip")
+	if packed.Header.Get("Content-Encoding") != "br" {
+		t.Errorf("packed: %v", packed.Header)
 	}
 }
 

@@ -106,3 +106,12 @@ func TestAScriptOpensAndClosesItsScope(t *testing.T) {
 		t.Error("braces do not match")
 	}
 }
+
+func TestSmallGIFsAreAsSmallAsAsked(t *testing.T) {
+	for _, size := range []int{150, 300, 600, 1500} {
+		made, _ := Make(GIF, "http://www.example.org/bullet.gif", size)
+		if len(made) > size+1 || len(made) < size-3 {
+			t.Errorf("%d bytes asked for, %d made", size, len(made))
+		}
+	}
+}

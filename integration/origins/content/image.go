@@ -29,8 +29,23 @@ var (
 		bitsPerPixel: 1.6,
 	}
 	pngEncoder = encoder{encode: func(out *bytes.Buffer, p image.Image) error { return png.Encode(out, p) }, fill: fillPNG, bitsPerPixel: 14}
-	gifEncoder = encoder{encode: func(out *bytes.Buffer, p image.Image) error { return gif.Encode(out, p, nil) }, fill: fillGIF, bitsPerPixel: 7}
+	gifEncoder = encoder{
+		encode: func(out *bytes.Buffer, p image.Image) error {
+			return gif.Encode(out, p, &gif.Options{NumColors: gifColours(p.Bounds())})
+		},
+		fill:         fillGIF,
+		bitsPerPixel: 7,
+	}
 )
+
+// gifColours: a full palette alone is 768 bytes, and most of the small GIFs of web pages are bullets and rules of few colours.
+func gifColours(bounds image.Rectangle) int {
+	const small, few, many = 1200, 4, 256
+	if bounds.Dx()*bounds.Dy() < small {
+		return few
+	}
+	return many
+}
 
 func buildJPEG(random *rand.Rand, size int) []byte {
 	return buildImage(jpegEncoder, random, size, 4.0/3)
