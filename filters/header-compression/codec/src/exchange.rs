@@ -99,7 +99,7 @@ impl Segment {
         let (exchange, summary) = (self.exchanges.get(at)?, self.summaries.get(at)?);
         let starts =
             at.checked_sub(1).and_then(|before| self.summaries.get(before)).map_or([0, 0], |before| before.ends);
-        Some(Past { exchange, keys: &self.keys, starts, ends: summary.ends })
+        Some(Past { exchange, site: summary.site, keys: &self.keys, starts, ends: summary.ends })
     }
 }
 
@@ -107,6 +107,8 @@ impl Segment {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past<'a> {
     exchange: &'a Rc<Exchange>,
+    /// The hash of its site.
+    pub(crate) site: u32,
     keys: &'a [Vec<Key>; 2],
     starts: [usize; 2],
     ends: [usize; 2],

@@ -74,6 +74,15 @@ impl Answering {
     pub fn request(&self) -> &Block {
         &self.request
     }
+
+    /// Reads an answer to the request as the remote does, whatever else that knows by then: for those who check answers.
+    ///
+    /// # Errors
+    /// As [`crate::Remote::unpack`].
+    pub fn read_answer(&self, dictionary: &Dictionary, field: &[u8]) -> Result<Block, DecodeError> {
+        let seed = message::seed(self.session, self.client, self.epoch, self.number, self.view.number);
+        session::unpack_answer(dictionary, &self.view, &self.request, seed, field)
+    }
 }
 
 impl Ground {

@@ -1,5 +1,4 @@
 //! Header lists to one compact field and back, with references to what the peer has acknowledged: pure, no I/O.
-#![allow(missing_docs)]
 mod block;
 mod bulk;
 mod coder;

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::block::Block;
-use crate::coder::{Decoder, Encoder};
+use crate::coder::Encoder;
 use crate::dictionary::Dictionary;
 use crate::error::{DecodeError, Unpackable};
 use crate::exchange::{Exchange, Side, View};
@@ -152,17 +152,9 @@ impl Remote {
     /// the exchange.
     pub fn unpack(&mut self, pending: Pending, pipe: &[u8], field: &[u8]) -> Result<Block, DecodeError> {
         let Pending { session, slot, epoch, number, view, request, .. } = pending;
-        let (kind, _) = message::open(field)?;
-        if kind != Kind::Answer {
-            return Err(DecodeError::UnexpectedKind(kind as u8));
-        }
-        let digits = session::digits_of(field)?;
-        let digits = digits.get(1..).unwrap_or_default();
-        let coder = Decoder::new(&self.dictionary, digits);
         let id = u64::try_from(slot).unwrap_or(0);
         let seed = message::seed(session, id, epoch, number, view.number);
-        let setting = Setting { side: Side::Response, view: &view, request: Some(&request) };
-        let response = session::unpack_block(coder, &self.dictionary, setting, seed)?;
+        let response = session::unpack_answer(&self.dictionary, &view, &request, seed, field)?;
         let current = session == self.session;
         if let Some(client) = self.slots.get_mut(slot).filter(|client| current && client.epoch == epoch) {
             let exchange = Exchange::new(number, request, response.clone());

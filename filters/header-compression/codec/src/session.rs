@@ -7,9 +7,9 @@ use crate::coder::{Coder, Decoder, Encoder};
 use crate::dictionary::Dictionary;
 use crate::digits;
 use crate::error::{DecodeError, Unpackable};
-use crate::exchange::View;
+use crate::exchange::{Side, View};
 use crate::limits;
-use crate::message::CHECK_BITS;
+use crate::message::{self, CHECK_BITS, Kind};
 use crate::walk::{self, Scene, Setting};
 
 /// Ends a message with `block` and its check.
@@ -50,6 +50,24 @@ pub(crate) fn unpack_block(
         return Err(DecodeError::Malformed("a cookie crumb without its cookie"));
     }
     Ok(block)
+}
+
+/// Reads an answer to `request`, which referred to `view`.
+pub(crate) fn unpack_answer(
+    dictionary: &Dictionary,
+    view: &View,
+    request: &Block,
+    seed: u32,
+    field: &[u8],
+) -> Result<Block, DecodeError> {
+    let (kind, _) = message::open(field)?;
+    if kind != Kind::Answer {
+        return Err(DecodeError::UnexpectedKind(kind as u8));
+    }
+    let digits = digits_of(field)?;
+    let coder = Decoder::new(dictionary, digits.get(1..).unwrap_or_default());
+    let setting = Setting { side: Side::Response, view, request: Some(request) };
+    unpack_block(coder, dictionary, setting, seed)
 }
 
 const CHECK_MASK: u32 = (1 << CHECK_BITS) - 1;

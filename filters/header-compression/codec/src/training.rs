@@ -40,7 +40,7 @@ pub fn opening<C: Coder>(coder: &mut C, client: u64, exchange: u64) {
 
 /// How many bytes a base saves a block, roughly.
 pub fn likeness(block: &Block, base: &Block) -> i32 {
-    walk::likeness(block, base.keys())
+    walk::likeness(block, base.keys(), true)
 }
 
 /// Whether a field says the same to everybody, so that its values may go into a dictionary.

@@ -311,9 +311,10 @@ fn choose_base<'a, C: Coder>(coder: &mut C, scene: &Scene<'a>, block: &Block) ->
 fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool) {
     let perfect: i32 = block.fields().iter().map(worth).sum();
     let mut best = (0, scene.view.is_empty(), i32::MIN);
+    let site = scene.site.as_ref().map_or_else(|| hash::bytes(&block.site()), |site| hash::bytes(site));
     let recent = scene.view.newest().take(limits::BASES);
     for (rank, past) in recent.enumerate() {
-        let score = likeness(block, past.keys(scene.side)) - i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
+        let score = likeness(block, past.keys(scene.side), past.site == site) - i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
         if score > best.2 {
             best = (rank, false, score);
         }
@@ -325,7 +326,7 @@ fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool
         return (best.0, best.1);
     }
     for (rank, base) in common.iter().enumerate() {
-        let score = likeness(block, base.keys()) - 10;
+        let score = likeness(block, base.keys(), true) - 10;
         if score > best.2 {
             best = (rank, true, score);
         }
@@ -338,8 +339,9 @@ fn worth(field: &Field) -> i32 {
     6 + field.value_size().min(10)
 }
 
-/// Roughly how many bytes a base saves.
-pub(crate) fn likeness(block: &Block, theirs: &[Key]) -> i32 {
+/// Roughly how many bytes a base saves. Unless it `lends` all its values, those that stay within their site do not count:
+/// which base is named must not tell of them.
+pub(crate) fn likeness(block: &Block, theirs: &[Key], lends: bool) -> i32 {
     let mut from = 0;
     let mut found = 0;
     let mut score = 0;
@@ -353,7 +355,8 @@ pub(crate) fn likeness(block: &Block, theirs: &[Key]) -> i32 {
         };
         from = at + 1;
         found += 1;
-        score += if other.value == field.key.value { worth(field) } else { 3 };
+        let same = other.value == field.key.value && (lends || field.policy.scope == Scope::Client);
+        score += if same { worth(field) } else { 3 };
     }
     score - 4 * i32::try_from(theirs.len()).unwrap_or(0).saturating_sub(found)
 }

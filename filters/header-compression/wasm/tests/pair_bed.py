@@ -417,7 +417,7 @@ class Envoy:
     def counters(self) -> dict[str, int]:
         """The filter's counters by name without prefix."""
         pattern = re.compile(r"^wasmcustom\.longhaul_header_compression_(\w+): (\d+)$", re.M)
-        return {name: int(value) for name, value in pattern.findall(self.admin("/stats"))}
+        return {name: int(value) for name, value in pattern.findall(self.admin("/stats?filter=header_compression"))}
 
     def close(self) -> None:
         self.process.terminate()
