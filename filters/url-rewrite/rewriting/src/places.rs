@@ -24,6 +24,12 @@ pub(crate) enum Syntax {
     Url,
     /// Image candidates: <https://html.spec.whatwg.org/multipage/images.html#srcset-attribute>
     Srcset,
+    /// A value of a CSS property.
+    Css,
+    /// `TIME; url=URL`: <https://html.spec.whatwg.org/multipage/semantics.html#shared-declarative-refresh-steps>
+    Refresh,
+    /// Markup of a page in the page.
+    Markup,
 }
 
 /// What decides.
@@ -40,7 +46,7 @@ pub(crate) enum Rule {
 }
 
 use Rule::{Input, Leave, Link, Move, Script};
-use Syntax::{Srcset, Url};
+use Syntax::{Css, Markup, Refresh, Srcset, Url};
 
 macro_rules! places {
     ($($element:literal $attribute:literal $syntax:ident $rule:expr;)+) => {
@@ -74,6 +80,8 @@ pub static PLACES: &[Place] = places! {
     "td"     "background"  Url    Move(Use::Background);
     "th"     "background"  Url    Move(Use::Background);
     "iframe" "src"         Url    Leave(Reason::Document);
+    // A page of its own, written as a value of this one: what is in it is not looked at.
+    "iframe" "srcdoc"      Markup Leave(Reason::Document);
     "frame"  "src"         Url    Leave(Reason::Document);
     "embed"  "src"         Url    Leave(Reason::Document);
     "object" "data"        Url    Leave(Reason::Document);
@@ -96,6 +104,25 @@ pub(crate) fn of_element(name: &[u8]) -> &'static [Place] {
     let count = rows.iter().take_while(|place| is_it(place)).count();
     rows.get(..count).unwrap_or_default()
 }
+
+/// Attributes that SVG has for what in HTML is a property of CSS:
+/// <https://svgwg.org/svg2-draft/styling.html#PresentationAttributes>. What they name is a part of a document, nearly always
+/// of this one, and browsers take none from another origin; the picture of a `cursor` is too rare to be worth a rule.
+pub(crate) static PRESENTATION: &[Place] = places! {
+    "svg *" "fill"         Css Leave(Reason::SameOriginOnly);
+    "svg *" "stroke"       Css Leave(Reason::SameOriginOnly);
+    "svg *" "filter"       Css Leave(Reason::SameOriginOnly);
+    "svg *" "mask"         Css Leave(Reason::SameOriginOnly);
+    "svg *" "clip-path"    Css Leave(Reason::SameOriginOnly);
+    "svg *" "marker-start" Css Leave(Reason::SameOriginOnly);
+    "svg *" "marker-mid"   Css Leave(Reason::SameOriginOnly);
+    "svg *" "marker-end"   Css Leave(Reason::SameOriginOnly);
+    "svg *" "cursor"       Css Leave(Reason::SameOriginOnly);
+};
+
+/// `meta http-equiv=refresh`: where the page leads.
+pub(crate) const META_REFRESH: &Place =
+    &Place { element: "meta", attribute: "content", syntax: Refresh, rule: Leave(Reason::Document) };
 
 /// The `style` attribute of any element: a list of CSS declarations.
 pub(crate) const STYLE_ATTRIBUTE: &Place =

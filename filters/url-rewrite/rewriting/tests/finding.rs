@@ -41,7 +41,9 @@ fn found_by_us(html: &[u8]) -> BTreeSet<usize> {
     // Without nesting, `noscript` is text to the rewriter as well.
     let plan = common::plan_with("full", r#"{"nesting": 0}"#);
     let done = rewrite(&plan, page(), html);
-    let in_attributes = done.seen.iter().filter(|url| !url.place.ends_with("#text") && !url.place.ends_with(" style"));
+    // The rest is not told by the names of element and attribute alone.
+    let is_listed = |place: &str| PLACES.iter().any(|it| place == format!("{} {}", it.element, it.attribute));
+    let in_attributes = done.seen.iter().filter(|url| is_listed(&url.place));
     in_attributes.filter(|url| url.fate() != "empty").map(|url| url.offset).collect()
 }
 

@@ -16,7 +16,12 @@ pub(crate) fn redirect(plan: &Plan, base: &Base, location: &[u8]) -> Option<Vec<
 /// The address in a `Refresh` header made absolute: a refresh is a navigation, and those belong to the true origin.
 /// <https://html.spec.whatwg.org/multipage/semantics.html#shared-declarative-refresh-steps>
 pub(crate) fn refresh(base: &Base, refresh: &[u8]) -> Option<Vec<u8>> {
-    let refresh = std::str::from_utf8(refresh).ok()?;
+    let (time, url) = refreshed_to(std::str::from_utf8(refresh).ok()?)?;
+    Some(format!("{time};url={}", base.join(url)?).into_bytes())
+}
+
+/// Time and address of a refresh, if it has an address.
+pub(crate) fn refreshed_to(refresh: &str) -> Option<(&str, &str)> {
     let at = refresh.find(|character: char| !(character.is_ascii_digit() || character == '.' || character == ' '))?;
     let (time, rest) = refresh.split_at_checked(at)?;
     let rest = rest.trim_start_matches([';', ',', ' ']);
@@ -30,7 +35,7 @@ pub(crate) fn refresh(base: &Base, refresh: &[u8]) -> Option<Vec<u8>> {
         Some(quote @ ('"' | '\'')) => url.get(1..)?.split(quote).next()?,
         _ => url,
     };
-    Some(format!("{};url={}", time.trim(), base.join(url)?).into_bytes())
+    Some((time.trim(), url))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub mod csp;
 mod etag;
 mod fields;
 mod link;
-mod location;
+pub(crate) mod location;
 pub(crate) mod mime;
 mod referer;
 pub mod request;

@@ -12,7 +12,7 @@ use crate::css;
 use crate::css::stream::{SheetUrl, Stream};
 use crate::ledger::Ledger;
 use crate::patch::Patch;
-use crate::places::STYLE_ELEMENT;
+use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
 use crate::rules;
 
 /// Where a tag stands.
@@ -76,6 +76,11 @@ impl Page {
             if let Some(place) = place.filter(|place| first(place.attribute)) {
                 let value = Value::read(self.charset, attribute, range.start);
                 value.urls(&mut self.ledger, place, rules::verdict(place, &tag), &mut self.edits);
+            } else if context.in_svg
+                && let Some(place) = presentation(attribute).filter(|place| first(place.attribute))
+            {
+                let value = Value::read(self.charset, attribute, range.start);
+                value.urls(&mut self.ledger, place, rules::verdict(place, &tag), &mut self.edits);
             } else if attribute.is("style") && first("style") {
                 let value = Value::read(self.charset, attribute, range.start);
                 value.declarations(&mut self.ledger, &mut self.edits);
@@ -130,6 +135,12 @@ impl Page {
     }
 }
 
+/// The place that an attribute is in SVG, if its value may hold a URL.
+pub(super) fn presentation(attribute: &Attribute<'_>) -> Option<&'static Place> {
+    let may = css::may_hold_url_written(attribute.value);
+    places::PRESENTATION.iter().find(|place| may && attribute.is(place.attribute))
+}
+
 /// `base` and `meta`: what they say holds from where they stand.
 fn about_page(
     tag: &Tag<'_>,
@@ -161,6 +172,9 @@ fn about_page(
             }
         } else if tag.says("http-equiv", "content-security-policy") {
             Value::read(*charset, content, start).policy(ledger, edits);
+        } else if tag.says("http-equiv", "refresh") {
+            let verdict = rules::verdict(META_REFRESH, tag);
+            Value::read(*charset, content, start).urls(ledger, META_REFRESH, verdict, edits);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::attributes::Attributes;
 use super::elements::{self, Content, Element};
 use super::oracle::Oracle;
-use super::page::{Context, Page};
+use super::page::{Context, Page, presentation};
 use super::skimmer::{Found, Skimmer, Text};
 use super::tag::Tag;
 use crate::bail_out::BailOut;
@@ -77,7 +77,7 @@ impl Reader {
         let name = Tag::name_in(bytes);
         let element = elements::of(name);
         let in_svg = self.skimmer.in_svg();
-        if may_matter(&element, bytes, name.len()) {
+        if may_matter(&element, bytes, name.len(), in_svg) {
             self.show_oracle(page, range.start + 1 + name.len())?;
             if !self.oracle.is_tag(range.start) {
                 self.skimmer.step_over(range.start);
@@ -130,7 +130,7 @@ impl Reader {
 }
 
 /// Whether a tag can hold anything of interest, told without keeping anything of it.
-fn may_matter(element: &Element, tag: &[u8], name_length: usize) -> bool {
+fn may_matter(element: &Element, tag: &[u8], name_length: usize, in_svg: bool) -> bool {
     if matches!(element.content, Content::Style | Content::Noscript) {
         return true;
     }
@@ -146,5 +146,6 @@ fn may_matter(element: &Element, tag: &[u8], name_length: usize) -> bool {
         element.is_about_page
             || element.places.iter().any(|place| attribute.is(place.attribute))
             || (attribute.is("style") && css::may_hold_url_written(attribute.value))
+            || (in_svg && presentation(&attribute).is_some())
     })
 }

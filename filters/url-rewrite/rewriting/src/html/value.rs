@@ -9,7 +9,9 @@ use super::attributes::{Attribute, Quote};
 use crate::char_refs::Decoded;
 use crate::charset::{self, Charset, Text};
 use crate::css;
+use crate::css::scanner::Fetch;
 use crate::headers::csp::{self, Policies};
+use crate::headers::location;
 use crate::ledger::{Ask, Ledger, Mention};
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
@@ -59,6 +61,18 @@ impl<'v> Value<'v> {
         let changes = match place.syntax {
             Syntax::Url => self.url(ledger, place, verdict, &decoded.text),
             Syntax::Srcset => self.candidates(ledger, place, verdict, &decoded.text),
+            Syntax::Css => self.css_urls(ledger, place, |_| verdict, &decoded.text),
+            Syntax::Refresh => {
+                if let Some((_, url)) = location::refreshed_to(&decoded.text) {
+                    let mention = Mention { place, offset: self.range.start, url, verdict };
+                    ledger.decide::<()>(&mention, |_| Err(Reason::Document));
+                }
+                Changes::new()
+            }
+            Syntax::Markup => {
+                ledger.leave(place, self.range.start, Reason::Document);
+                Changes::new()
+            }
         };
         self.apply(&decoded, changes, edits);
     }
@@ -73,7 +87,7 @@ impl<'v> Value<'v> {
             ledger.leave(STYLE_ATTRIBUTE, self.range.start, Reason::Encoding);
             return;
         }
-        let changes = self.css_urls(ledger, &decoded.text);
+        let changes = self.css_urls(ledger, STYLE_ATTRIBUTE, css::verdict, &decoded.text);
         self.apply(&decoded, changes, edits);
     }
 
@@ -128,7 +142,13 @@ impl<'v> Value<'v> {
         changes
     }
 
-    fn css_urls(&self, ledger: &mut Ledger, text: &str) -> Changes {
+    fn css_urls(
+        &self,
+        ledger: &mut Ledger,
+        place: &'static Place,
+        verdict: impl Fn(Fetch) -> Result<Ask, Reason>,
+        text: &str,
+    ) -> Changes {
         let offset = self.range.start;
         let mut found = Vec::new();
         let mut scanner = css::scanner::Scanner::new(ledger.plan.limits().url_bytes);
@@ -136,11 +156,11 @@ impl<'v> Value<'v> {
         let mut changes = Changes::new();
         for url in found {
             if let Some(reason) = url.unread {
-                ledger.leave(STYLE_ATTRIBUTE, offset, reason);
+                ledger.leave(place, offset, reason);
                 continue;
             }
             let Some(reference) = text.get(url.token).and_then(css::scanner::value) else { continue };
-            let mention = Mention { place: STYLE_ATTRIBUTE, offset, url: &reference, verdict: css::verdict(url.fetch) };
+            let mention = Mention { place, offset, url: &reference, verdict: verdict(url.fetch) };
             let original = text.get(url.range.clone()).unwrap_or_default();
             let moved = ledger
                 .decide(&mention, |moved| self.fits(original, moved).map(|()| css::write::escape(moved).into_owned()));
