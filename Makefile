@@ -9,6 +9,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 CONFIG ?=
 ONLY ?=
+ARGS ?=
 QUICK ?=
 TIME ?= 60
 
@@ -20,6 +21,7 @@ GO_MODULES := coredns-plugin integration/origins
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
 FUZZ = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
+FUZZ_HEADERS = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/header-compression/fuzz/Cargo.toml --
 
 export LONGHAUL_DIST := $(abspath $(DIST))
 export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
@@ -114,6 +116,7 @@ test-go: test-start
 .PHONY: test-fuzz
 test-fuzz: test-start
 	$(FUZZ) --seconds 10
+	$(FUZZ_HEADERS) --seconds 2
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
@@ -131,12 +134,13 @@ fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own i
 # ------------------------------------------------------------------------------------------------ measure and harden
 
 .PHONY: bench
-bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one of them
-	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY)
+bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
+	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for TIME seconds
 	$(FUZZ) --seconds $(TIME)
+	$(FUZZ_HEADERS) --seconds $(TIME)
 	coredns-plugin/fuzz.sh $(TIME)s
 
 .PHONY: clean

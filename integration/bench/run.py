@@ -46,23 +46,38 @@ BENCHES = {
 
 
 def main(arguments: list[str]) -> int:
-    """Runs what is asked for; the exit code is 0 if all of it ran, 1 if not, 2 for a name that is none."""
+    """Runs what is asked for; the exit code is 0 if all of it ran, 1 if not, 2 for a name that is none.
+
+    What follows `--` goes to the one benchmark that is named; files among it are found from here.
+    """
+    arguments, passed = split(arguments)
     unknown = [name for name in arguments if name not in BENCHES]
     if unknown:
         print(f"no benchmark is called {', '.join(unknown)}; there are:", file=sys.stderr)
         for name, bench in BENCHES.items():
             print(f"  make bench ONLY={name:<20} {bench.about}", file=sys.stderr)
         return 2
-    return max(run(name, BENCHES[name]) for name in arguments or BENCHES)
+    if passed and len(arguments) != 1:
+        print("what follows -- goes to one benchmark: name it, for example ONLY=header-compression", file=sys.stderr)
+        return 2
+    return max(run(name, BENCHES[name], passed) for name in arguments or BENCHES)
 
 
-def run(name: str, bench: Bench) -> int:
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Names, and what is not for us."""
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], [str(Path(word).resolve()) if Path(word).exists() else word for word in arguments[at + 1 :]]
+
+
+def run(name: str, bench: Bench, passed: list[str]) -> int:
     """Runs one in a process of its own."""
     print(f"== {name}: {bench.about}", flush=True)
     if reason := bench.missing():
         print(f"{name} did not run: {reason}", file=sys.stderr, flush=True)
         return 1
-    return min(1, subprocess.run(bench.command, cwd=REPOSITORY / bench.folder, check=False).returncode)
+    return min(1, subprocess.run([*bench.command, *passed], cwd=REPOSITORY / bench.folder, check=False).returncode)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+//! Inputs to begin with.
+
+use std::rc::Rc;
+
+use header_codec::{Dictionary, Fields, Ground};
+
+use crate::targets::{History, block, dictionary, request};
+
+/// Conversations as text: a line is a field, `!` ends a request and `?` a response.
+pub(crate) fn conversations() -> Vec<Vec<u8>> {
+    [
+        &b":authority: www.example.org\n:path: /a?b=c\n:method: GET\n:scheme: http\ncookie: a=1; b=2;c=3\n!\n:status: 200\nset-cookie: a=1; path=/\netag: \"1\"\ndate: Sat, 14 Nov 2026 09:12:41 GMT\n?\n:authority: www.example.org\n:path: /a?b=d\n:method: GET\n:scheme: http\ncookie: a=1\nif-none-match: \"1\"\n!\n:status: 304\n?"[..],
+        b":authority: 192.0.2.7:8080\n:path: *\nx-never-heard: \x80\xff\nX-Mixed: \t\nreferer: http://192.0.2.7:8080/x\n!\n:status: 999\nexpires: Sun, 06 Nov 1994 08:49:37 GMT\ncache-control: max-age=60\nage: 007\n?\nif-modified-since: 0\ncookie: ; ; \ncookie: =\n!\n?",
+        b":path: /0123456789abcdef0123456789abcdef0123456789abcdef\ncontent-security-policy: default-src 'self' a.example b.example a.example b.example a.example b.example\n!\n:status: 200\nlocation: /0123456789abcdef0123456789abcdef\n?",
+    ]
+    .map(<[u8]>::to_vec)
+    .to_vec()
+}
+
+/// Packed requests, some of which refer to what [`History`] holds.
+pub(crate) fn packed_requests() -> Vec<Vec<u8>> {
+    let mut history = History::new();
+    let mut all: Vec<Vec<u8>> = ["/", "/a/b?c=d", "/0123456789abcdef/next"].map(|path| history.pack(path).0).into();
+    let (opening, _) = header_codec::Remote::new(dictionary(), 1, 1)
+        .pack(b"192.0.2.9", None, Rc::new(block(&request("/"))))
+        .expect("a plain request packs");
+    all.push(opening);
+    all
+}
+
+/// Packed responses to the request that [`History`] has under way.
+pub(crate) fn packed_responses() -> Vec<Vec<u8>> {
+    let status = |status: &str| -> Fields { vec![(b":status".to_vec(), status.as_bytes().to_vec())] };
+    let mut large = status("200");
+    large.push((b"content-security-policy".to_vec(), b"default-src 'self' img-src * ".repeat(40)));
+    [status("200"), status("404"), large]
+        .iter()
+        .map(|response| {
+            let mut history = History::new();
+            let (packed, _) = history.pack("/next");
+            let ground: &mut Ground = &mut history.ground;
+            let answering = ground.unpack(b"pipe", &packed).expect("the ground has the history");
+            ground.pack(answering, block(response)).expect("a plain response packs")
+        })
+        .collect()
+}
+
+/// A small dictionary file: no slots to speak of, one name with one value, one block.
+pub(crate) fn dictionaries() -> Vec<Vec<u8>> {
+    let file = [
+        &b"LHHD\x07\x01\x03\x00\x00\x40\x00\x80\x00\xc0"[..],
+        b"\x01\x00\x06accept\x01\x03\x00*/*",
+        b"\x01\x01\x00\x03\x00*/*\x00",
+        &[0; 4],
+    ]
+    .concat();
+    assert!(Dictionary::from_bytes(&file).is_some(), "the seed is a dictionary");
+    vec![file]
+}
+
+/// Configurations, good and bad.
+pub(crate) fn configurations() -> Vec<Vec<u8>> {
+    [&br#"{"role": "remote", "clients": 512, "client": "address"}"#[..], br#"{"role": "ground"}"#, b"{}"]
+        .map(<[u8]>::to_vec)
+        .to_vec()
+}

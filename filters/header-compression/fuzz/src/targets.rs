@@ -1,0 +1,185 @@
+//! What must hold for every input: one function a target. Each panics where a law is broken.
+
+use std::rc::Rc;
+
+use header_codec::config::Config;
+use header_codec::{Answering, Block, Dictionary, Fields, Ground, Pending, Remote, limits};
+
+use crate::seeds;
+
+/// A target: its name, its function, and what makes inputs to begin with.
+pub(crate) type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
+
+/// Every target.
+pub(crate) const TARGETS: &[Target] = &[
+    ("conversation", conversation, seeds::conversations),
+    ("request", packed_request, seeds::packed_requests),
+    ("response", packed_response, seeds::packed_responses),
+    ("dictionary", dictionary_file, seeds::dictionaries),
+    ("config", configuration, seeds::configurations),
+];
+
+pub(crate) fn dictionary() -> Rc<Dictionary> {
+    thread_local! {
+        static DICTIONARY: Rc<Dictionary> = Rc::new(Dictionary::first().expect("the first dictionary is one"));
+    }
+    DICTIONARY.with(Rc::clone)
+}
+
+pub(crate) fn block(fields: &Fields) -> Block {
+    Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).expect("it is within the limits")
+}
+
+/// A request of the client whose history is held.
+pub(crate) fn request(path: &str) -> Fields {
+    let fields = [
+        (":authority", "www.example.org"),
+        (":path", path),
+        (":method", "GET"),
+        (":scheme", "http"),
+        ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0"),
+        ("cookie", "session=0123456789abcdef; theme=dark"),
+        ("referer", "http://www.example.org/"),
+    ];
+    fields.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).to_vec()
+}
+
+/// Two ends with a few exchanges behind them.
+pub(crate) struct History {
+    pub(crate) remote: Remote,
+    pub(crate) ground: Ground,
+}
+
+impl History {
+    pub(crate) fn new() -> Self {
+        let mut history = Self { remote: Remote::new(dictionary(), 7, 4), ground: Ground::new(dictionary(), 4) };
+        let fields = |fields: &[(&str, &str)]| -> Fields {
+            fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
+        };
+        for number in 0..4 {
+            let (packed, pending) = history.pack(&format!("/images/{number}.jpg"));
+            let response = fields(&[
+                (":status", "200"),
+                ("date", "Sat, 14 Nov 2026 09:12:41 GMT"),
+                ("set-cookie", "session=0123456789abcdef; path=/"),
+                ("etag", &format!("\"{number}-abc\"")),
+            ]);
+            let answering = history.ground.unpack(b"pipe", &packed).expect("it was packed for this ground");
+            let answer = history.ground.pack(answering, block(&response)).expect("it is within the limits");
+            history.remote.unpack(pending, b"pipe", &answer).expect("it was packed for this remote");
+        }
+        history
+    }
+
+    pub(crate) fn pack(&mut self, path: &str) -> (Vec<u8>, Pending) {
+        let packed = self.remote.pack(b"192.0.2.1", Some(b"pipe"), Rc::new(block(&request(path))));
+        packed.expect("it is within the limits")
+    }
+}
+
+fn within_limits(block: &Block) {
+    assert!(block.bytes() <= limits::BLOCK_BYTES, "more bytes than the limits allow");
+    assert!(block.to_fields().len() <= limits::FIELDS, "more fields than the limits allow");
+}
+
+/// Field lists: whatever is packed arrives as it was, in bytes that any proxy passes on, however many went before.
+fn conversation(data: &[u8]) {
+    let mut remote = Remote::new(dictionary(), 7, 2);
+    let mut ground = Ground::new(dictionary(), 2);
+    let mut fields = Fields::new();
+    let mut under_way: Option<(Pending, Answering)> = None;
+    for line in data.split(|byte| *byte == b'\n') {
+        match line {
+            b"!" | b"?" => {}
+            _ => {
+                let colon = line.windows(2).skip(1).position(|pair| pair == b": ").map(|at| at + 1);
+                let (name, value) = colon.map_or((line, &b""[..]), |at| (&line[..at], &line[at + 2..]));
+                fields.push((name.to_vec(), value.to_vec()));
+                continue;
+            }
+        }
+        let given = std::mem::take(&mut fields);
+        let Ok(block) = Block::from_fields(given.iter().map(|(name, value)| (&**name, &**value))) else { continue };
+        if line == b"!" {
+            let client: &[u8] = if given.len() % 3 == 0 { b"192.0.2.1" } else { b"192.0.2.2" };
+            let Ok((packed, pending)) = remote.pack(client, Some(b"pipe"), Rc::new(block)) else { continue };
+            passes_everywhere(&packed);
+            let answering = ground.unpack(b"pipe", &packed).expect("what was packed unpacks");
+            assert!(answering.request().to_fields() == given, "a request that is another one at the ground");
+            under_way = Some((pending, answering));
+        } else if let Some((pending, answering)) = under_way.take() {
+            let Ok(packed) = ground.pack(answering, block) else { continue };
+            passes_everywhere(&packed);
+            let response = remote.unpack(pending, b"pipe", &packed).expect("what was packed unpacks");
+            assert!(response.to_fields() == given, "a response that is another one at the remote");
+        }
+    }
+}
+
+fn passes_everywhere(packed: &[u8]) {
+    assert!(packed.iter().all(|byte| matches!(byte, 0x21..=0x7e | 0x80..=0xff)), "a byte that no proxy passes on");
+    assert!(packed.len() <= limits::MESSAGE_BYTES);
+}
+
+/// A message as a remote that lies would send it: refused or within the limits, and the next good one still unpacks.
+fn packed_request(data: &[u8]) {
+    let mut history = History::new();
+    if let Ok(answering) = history.ground.unpack(b"pipe", data) {
+        within_limits(answering.request());
+    }
+    let (packed, _) = history.pack("/after");
+    match history.ground.unpack(b"pipe", &packed) {
+        Ok(answering) => assert!(answering.request().to_fields() == request("/after")),
+        // A message that came with a good check may have made the ground begin anew, as a restarted remote does.
+        Err(error) => assert!(error.cured_without_references(), "{error}"),
+    }
+}
+
+/// A message as a ground that lies would send it.
+fn packed_response(data: &[u8]) {
+    let mut history = History::new();
+    let (_, pending) = history.pack("/next");
+    if let Ok(response) = history.remote.unpack(pending, b"pipe", data) {
+        within_limits(&response);
+    }
+    let (packed, pending) = history.pack("/after");
+    let Ok(answering) = history.ground.unpack(b"pipe", &packed) else { return };
+    let answer = history.ground.pack(answering, block(&request("/as-good-as-any"))).expect("it is within the limits");
+    assert!(history.remote.unpack(pending, b"pipe", &answer).is_ok(), "the next response is lost");
+}
+
+/// A file that may be a dictionary: if it is taken for one, it can be worked with.
+fn dictionary_file(data: &[u8]) {
+    let Some(dictionary) = Dictionary::from_bytes(data).map(Rc::new) else { return };
+    let mut remote = Remote::new(Rc::clone(&dictionary), 7, 2);
+    let mut ground = Ground::new(dictionary, 2);
+    let Ok((packed, _)) = remote.pack(b"192.0.2.1", None, Rc::new(block(&request("/")))) else { return };
+    let answering = ground.unpack(b"pipe", &packed).expect("what was packed unpacks");
+    assert!(answering.request().to_fields() == request("/"));
+}
+
+/// The filter's configuration.
+fn configuration(data: &[u8]) {
+    if let Ok(config) = Config::from_json(data) {
+        assert!(config.clients > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver;
+    use std::path::Path;
+
+    #[test]
+    fn what_was_found_before_is_not_found_again() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+        for (name, check, seeds) in TARGETS {
+            seeds().iter().for_each(|seed| check(seed));
+            for file in driver::files(&folder.join(name)) {
+                println!("{}", file.display());
+                check(&std::fs::read(file).unwrap());
+            }
+        }
+    }
+}
