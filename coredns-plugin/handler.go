@@ -49,7 +49,8 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 
-	key := names.KeyOf(r.Question[0].Name)
+	var key names.Key
+	key.Read(r.Question[0].Name)
 	if l.own.names.Has(&key) {
 		return l.answerOwn(ctx, w, r)
 	}

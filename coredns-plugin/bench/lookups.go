@@ -49,7 +49,8 @@ func measureLookups(p plan, listed []string, figures map[string]float64) error {
 		for odd, times := range []*[]float64{&hits, &misses} {
 			start := threadTime()
 			for i := odd; i < len(queries); i += 2 {
-				k := names.KeyOf(queries[i])
+				var k names.Key
+				k.Read(queries[i])
 				if list.Listed.Has(&k) {
 					found++
 				}

@@ -45,7 +45,8 @@ func BenchmarkHas(b *testing.B) {
 				b.ReportAllocs()
 				found := 0
 				for i := 0; b.Loop(); i++ {
-					k := KeyOf(queries[i&(1<<16-1)])
+					var k Key
+					k.Read(queries[i&(1<<16-1)])
 					if s.Has(&k) {
 						found++
 					}

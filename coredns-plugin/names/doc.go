@@ -3,8 +3,9 @@
 //
 // It knows nothing of DNS messages or of CoreDNS. A lookup is two steps, so that several sets share the first one:
 //
-//	key := names.KeyOf(qname)   // once a query: lower case, cut into labels
-//	set.Has(&key)               // any number of sets
+//	var key names.Key
+//	key.Read(qname)   // once a query: lower case, cut into labels
+//	set.Has(&key)     // any number of sets
 //
 // Sets compare names exactly. A fingerprint would be smaller still, but a false positive would send the visitors of a
 // site nobody listed through the proxy.

@@ -2,6 +2,7 @@ package names
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -32,11 +33,16 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("Accepted without names")
 		}
 		for _, s := range []*Set{list.Listed, list.Exempt} {
-			for _, name := range held(s) {
+			names := held(s)
+			if len(names) != s.Len() {
+				t.Fatalf("Holds %d names and counts %d", len(names), s.Len())
+			}
+			for _, name := range names {
 				if _, ok := dns.IsDomainName(name); !ok || name == "" || strings.ToLower(name) != name || strings.HasSuffix(name, ".") {
 					t.Fatalf("Holds %q", name)
 				}
-				scope := s.find([]byte(name))
+				k := KeyOf(name)
+				scope := s.find(&k, 0, k.hashes(nil))
 				if scope == 0 || scope&Self != 0 && !has(s, name+".") || scope&Below != 0 && !has(s, "x."+name+".") {
 					t.Fatalf("%q with scope %b is not found again", name, scope)
 				}
@@ -47,10 +53,13 @@ func FuzzParse(f *testing.F) {
 
 // held are the names of a set.
 func held(s *Set) (names []string) {
-	for rest := s.entries; len(rest) > 0; {
-		end := headBytes + int(rest[1])
-		names = append(names, string(rest[headBytes:end]))
-		rest = rest[end:]
+	for i := range len(s.groups) - 1 {
+		group := s.entries[s.groups[i]:s.groups[i+1]]
+		for rest := group[groupHead:binary.LittleEndian.Uint32(group[groupHead-partEnd:])]; len(rest) > 0; {
+			end := headBytes + int(rest[1])
+			names = append(names, string(rest[headBytes:end]))
+			rest = rest[end:]
+		}
 	}
 	return names
 }

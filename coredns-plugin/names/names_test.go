@@ -1,9 +1,14 @@
 package names
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/miekg/dns"
 )
 
 func set(t *testing.T, entries ...string) *Set {
@@ -110,6 +115,108 @@ func TestTheWWWRuleTakesPublicWebsitesOnly(t *testing.T) {
 		k := KeyOf(name)
 		if k.IsWWW() != want {
 			t.Errorf("IsWWW(%q) = %v", name, !want)
+		}
+	}
+}
+
+// TestAListOfManyNamesIsFoundNameByName compares look-ups with a map: names of every length of label, with many labels and
+// few, at different depths below each other, some given twice.
+func TestAListOfManyNamesIsFoundNameByName(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	want := map[string]Scope{}
+	b := NewBuilder(0)
+	name := func() string {
+		n := ""
+		for range 1 + r.IntN(6) {
+			label := strings.Repeat(string(rune('a'+r.IntN(3))), 1+r.IntN(20)) + fmt.Sprint(r.IntN(50))
+			if r.IntN(8) == 0 {
+				label = strings.Repeat("x", 1+r.IntN(maxLabelBytes))
+			}
+			if n = label + "." + n; r.IntN(3) == 0 {
+				break
+			}
+		}
+		return n
+	}
+	for len(want) < 20_000 {
+		n, scope := name(), Self
+		if r.IntN(20) == 0 { // few, as everything below them is listed
+			scope = Scope(2 + r.IntN(2))
+		}
+		if len(n) > maxNameBytes {
+			continue
+		}
+		for range 1 + r.IntN(2) {
+			if err := b.addName([]byte(n), scope); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want[n] |= scope
+	}
+	s := b.Set()
+	if s.Len() != len(want) || len(held(s)) != len(want) {
+		t.Fatalf("Len() = %d, holds %d, want %d", s.Len(), len(held(s)), len(want))
+	}
+	listed := func(n string) bool {
+		if want[n]&Self != 0 {
+			return true
+		}
+		for _, start := range dns.Split(n)[1:] {
+			if want[n[start:]]&Below != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	found, missed := 0, 0
+	try := func(n string) {
+		got := has(s, n)
+		if got != listed(n) {
+			t.Fatalf("Has(%q) = %v", n, got)
+		}
+		if got {
+			found++
+		} else {
+			missed++
+		}
+	}
+	for n := range want {
+		try(n)
+		try("w." + n)
+		try("q" + n)
+		if _, above, _ := strings.Cut(n, "."); above != "" {
+			try(above)
+		}
+	}
+	for range 20_000 {
+		try(name())
+	}
+	if found < 10_000 || missed < 10_000 {
+		t.Errorf("Found %d, did not find %d: the names are no test", found, missed)
+	}
+}
+
+func TestNamesAreReadInWordsAsByteByByte(t *testing.T) {
+	for length := 1; length <= maxNameBytes; length++ {
+		// Bytes around those that mean something: letters' ends, the dot's neighbours, both with the high bit set.
+		for _, c := range []byte("a@AZ[`z{-/0\xae\xc1\xda\xff\x00 ") {
+			name := bytes.Repeat([]byte{c}, length)
+			for i := length % 7; i < length-1; i += 2 + length%11 {
+				name[i] = '.'
+			}
+			if name[0] == '.' {
+				name[0] = 'b'
+			}
+			var inWords, byBytes Key
+			inWords.Read(strings.Repeat("y.", 100)) // what is left over from another name does not matter
+			inWords.Read(string(name))
+			byBytes.readBytes(string(name))
+			if inWords.labels != byBytes.labels || inWords.length != byBytes.length || inWords.whole != byBytes.whole ||
+				!slices.Equal(inWords.starts[:inWords.labels], byBytes.starts[:byBytes.labels]) ||
+				!bytes.Equal(inWords.text[:length], byBytes.text[:length]) || inWords.hashes(nil) != byBytes.hashes(nil) {
+				t.Fatalf("%q is read as %q with %d labels, and byte by byte as %q with %d", name,
+					inWords.text[:inWords.length], inWords.labels, byBytes.text[:byBytes.length], byBytes.labels)
+			}
 		}
 	}
 }

@@ -1,47 +1,47 @@
 package names
 
 import (
-	"bytes"
-	"errors"
-	"hash/maphash"
-	"math"
-	"math/bits"
+	"encoding/binary"
 )
 
-// Set is an immutable set of entries. It holds no pointers but those to its two arrays, so the garbage collector has nothing
-// to walk in it however many names it holds. The zero value and nil are empty sets.
+// Set is an immutable set of entries. It holds no pointers but those to its three arrays, so the garbage collector has
+// nothing to walk in it however many names it holds. The zero value and nil are empty sets.
 //
-// It is a hash table whose buckets lie one behind the other in one array of bytes, without spare room: each entry is a byte
-// of hash bits and its Scope, a byte of length, and its name. What a look-up costs is memory out of the processor's cache:
-// most names that are not listed are settled by the filter of their bucket, in the smaller array, and a name that is listed
-// by that and the few names of its bucket, which share a cache line or two.
+// What a look-up costs is waiting for memory that is not in the processor's own cache, once for each address that is known
+// only when the last one has been read. So a set has
+//
+//   - a filter, a byte for each name, which knows the listed names and all names above them. A query's name is looked for
+//     from its end; the first part of it that the filter does not know settles that nothing longer is listed. For most names
+//     that are not listed that is one read.
+//   - the place of each group of some sixty names, a table small enough to stay in the cache.
+//   - the entries, in groups without spare room. The place of an entry in its group can be guessed to a cache line or two, as
+//     the parts of a group are of about one length: its lines and the line that tells the exact place are read at once.
 type Set struct {
-	buckets []bucket // and one more, for the end of the last
+	filter  []uint64
+	groups  []uint32 // where each group starts in entries, and one more, for the end of the last
 	entries []byte
-	// depths has bit n set when some entry has n labels (the last bit: that many or more). A query's "com" needs no probe
+	// depths has bit n set when some entry has n labels (the last bit: that many or more). A query's "com" is not looked for
 	// when nobody listed a name of one label.
 	depths uint64
 	length int
 }
 
-type bucket struct {
-	start  uint32 // in entries; it ends where the next one starts
-	filter uint32 // for each name in it, the bit that its hash chooses
-}
-
+// A group begins with where each of its parts ends, counted from the start of the group, as 32-bit numbers that share a cache
+// line. Then come the parts, which the hash of a name chooses among: entries one behind the other, each a byte of hash bits
+// and its Scope, a byte of length, and its name. Zeros fill the group up to the next line.
 const (
-	// More names to a bucket make the table smaller and look-ups longer. With four, one in nine names that are not listed
-	// passes the filter.
-	meanBucket  = 4
-	bucketBytes = 8
-	deepest     = 63 // the last bit of Set.depths
-	headBytes   = 2  // of an entry, before its name
+	lineBytes  = 64
+	partEnd    = 4 // bytes of a number in the head
+	parts      = lineBytes / partEnd
+	groupHead  = parts * partEnd
+	groupNames = 4 * parts // on average: four names take as many bytes as a line and a bit
+	headBytes  = 2         // of an entry, before its name
+	// Bytes behind the last group, so that what is read ahead is always there.
+	behindGroups = 3 * lineBytes
+
+	wordNames = 8  // names to a word of the filter. With two bits each, one in twenty names not listed passes it.
+	deepest   = 63 // the last bit of Set.depths
 )
-
-// seed keys the hash for the life of the process, so that nobody can prepare a list whose names all collide.
-var seed = maphash.MakeSeed()
-
-var errTooLarge = errors.New("more than 4 GiB of names")
 
 // Len is the number of different names in the set.
 func (s *Set) Len() int {
@@ -56,7 +56,7 @@ func (s *Set) Bytes() int {
 	if s == nil {
 		return 0
 	}
-	return bucketBytes*cap(s.buckets) + cap(s.entries)
+	return 8*cap(s.filter) + 4*cap(s.groups) + cap(s.entries)
 }
 
 // Has reports whether any entry speaks of the name.
@@ -64,31 +64,48 @@ func (s *Set) Has(k *Key) bool {
 	if s == nil || s.length == 0 {
 		return false
 	}
+	hash, end := rootHash, k.length
 	for i := k.labels - 1; i >= 0; i-- {
+		start := int(k.starts[i])
+		hash = k.withLabel(hash, start, end)
+		end = start - 1
 		if s.depths&(1<<min(k.labels-i, deepest)) == 0 {
 			continue
+		}
+		if at, known := filterBits(hash, len(s.filter)); s.filter[at]&known != known {
+			return false
 		}
 		want := Below
 		if i == 0 && k.whole {
 			want = Self
 		}
-		if s.find(k.text[k.starts[i]:k.length])&want != 0 {
+		if s.find(k, start, hash)&want != 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// find returns the scope listed for exactly this name, 0 if it is not listed.
-func (s *Set) find(name []byte) Scope {
-	at, filter, tag := home(name, len(s.buckets)-1)
-	if s.buckets[at].filter&filter == 0 {
-		return 0
+// find returns the scope listed for exactly the name that k holds from start on, 0 if it is not listed.
+func (s *Set) find(k *Key, start int, hash uint64) Scope {
+	at := scale(hash, len(s.groups)-1)
+	from, to := int(s.groups[at]), int(s.groups[at+1])
+	part := partOf(hash)
+	// The processor reads these and the group's head at once, before it knows where the part begins.
+	near := s.entries[from+(to-from-groupHead)*part/parts:]
+	if len(near) >= behindGroups {
+		k.ahead ^= near[0] ^ near[lineBytes] ^ near[2*lineBytes] ^ near[behindGroups-1]
 	}
-	rest := s.entries[s.buckets[at].start:s.buckets[at+1].start]
+	group := s.entries[from:to]
+	begin := uint32(groupHead)
+	if part > 0 {
+		begin = binary.LittleEndian.Uint32(group[(part-1)*partEnd:])
+	}
+	rest := group[begin:binary.LittleEndian.Uint32(group[part*partEnd:])]
+	name := k.text[start:k.length]
 	for len(rest) > 0 {
 		end := headBytes + int(rest[1])
-		if Scope(rest[0])&^scopeMask == tag && string(rest[headBytes:end]) == string(name) {
+		if Scope(rest[0])&^scopeMask == tagOf(hash) && string(rest[headBytes:end]) == string(name) {
 			return Scope(rest[0]) & scopeMask
 		}
 		rest = rest[end:]
@@ -96,140 +113,16 @@ func (s *Set) find(name []byte) Scope {
 	return 0
 }
 
-// home returns where a name's bucket is among so many, its bit in the bucket's filter, and the hash bits that share a byte
-// with its scope.
-func home(name []byte, buckets int) (at int, filter uint32, tag Scope) {
-	h := maphash.Bytes(seed, name)
-	high, _ := bits.Mul64(h, uint64(buckets)) // scales the hash to any number, without a division
-	return int(high), 1 << (h >> 8 & 31), Scope(h) &^ scopeMask
+// The bits of a hash: the high ones choose the group and the filter's word, the lowest byte has the part and, with it, the
+// tag beside an entry's Scope, and two numbers above it are bits of the filter's word.
+
+// tagOf returns the hash bits that share a byte with an entry's Scope.
+func tagOf(hash uint64) Scope { return Scope(hash) &^ scopeMask }
+
+// partOf returns the part of its group that a name is in. An entry's first byte is enough of a hash for it.
+func partOf(hash uint64) int { return int(hash >> 2 & (parts - 1)) }
+
+// filterBits returns where a name is in a filter of so many words, and its bits there.
+func filterBits(hash uint64, words int) (at int, known uint64) {
+	return scale(hash, words), 1<<(hash>>8&63) | 1<<(hash>>14&63)
 }
-
-// Builder collects entries for a Set.
-type Builder struct {
-	entries []byte // as Set.entries, in the order they came in, without hash bits
-	length  int
-	// giveWay, if not nil, is called for every giveWayNames names in each step of the work.
-	giveWay func()
-	steps   int
-}
-
-// giveWayNames take about a tenth of a millisecond.
-const giveWayNames = 1024
-
-func (b *Builder) step() {
-	if b.steps++; b.steps%giveWayNames == 0 && b.giveWay != nil {
-		b.giveWay()
-	}
-}
-
-// NewBuilder returns a builder with room for about textBytes bytes of names.
-func NewBuilder(textBytes int) *Builder {
-	return &Builder{entries: make([]byte, 0, textBytes)}
-}
-
-// Add adds one entry as written (see the README's list of forms).
-func (b *Builder) Add(entry string) error { return b.addEntry([]byte(entry)) }
-
-func (b *Builder) addEntry(text []byte) error {
-	return b.add(func(dst []byte) ([]byte, Scope, error) { return appendEntry(dst, text) })
-}
-
-func (b *Builder) addName(text []byte, scope Scope) error {
-	return b.add(func(dst []byte) ([]byte, Scope, error) {
-		dst, err := appendName(dst, text)
-		return dst, scope, err
-	})
-}
-
-func (b *Builder) add(appendTo func([]byte) ([]byte, Scope, error)) error {
-	start := len(b.entries)
-	if start > math.MaxUint32-headBytes-maxNameBytes {
-		return errTooLarge
-	}
-	entries, scope, err := appendTo(append(b.entries, 0, 0))
-	if err != nil {
-		b.entries = entries[:start]
-		return err
-	}
-	entries[start], entries[start+1] = byte(scope), byte(len(entries)-start-headBytes)
-	b.entries = entries
-	b.length++
-	b.step()
-	return nil
-}
-
-// Len is the number of entries added so far, repeated ones counted each time.
-func (b *Builder) Len() int { return b.length }
-
-// Set makes the set of what was added.
-func (b *Builder) Set() *Set {
-	count := b.length/meanBucket + 1
-	s := &Set{buckets: make([]bucket, count+1), entries: make([]byte, len(b.entries))}
-	// How many bytes each bucket takes, then where each ends when they lie one behind the other.
-	for rest := b.entries; len(rest) > 0; {
-		end := headBytes + int(rest[1])
-		at, filter, _ := home(rest[headBytes:end], count)
-		s.buckets[at].start += uint32(end)
-		s.buckets[at].filter |= filter
-		s.depths |= 1 << min(labelsIn(rest[headBytes:end]), deepest)
-		rest = rest[end:]
-		b.step()
-	}
-	ends := uint32(0)
-	for i := range s.buckets {
-		ends += s.buckets[i].start
-		s.buckets[i].start = ends
-	}
-	// Filled from their ends, they start where they should when all entries are in place.
-	for rest := b.entries; len(rest) > 0; {
-		end := headBytes + int(rest[1])
-		at, _, tag := home(rest[headBytes:end], count)
-		s.buckets[at].start -= uint32(end)
-		entry := s.entries[s.buckets[at].start:]
-		copy(entry, rest[:end])
-		entry[0] |= byte(tag)
-		rest = rest[end:]
-		b.step()
-	}
-	b.merge(s)
-	return s
-}
-
-// merge makes one entry of those with the same name, which are in the same bucket, and counts what is left.
-func (b *Builder) merge(s *Set) {
-	write := uint32(0)
-	for i := range len(s.buckets) - 1 {
-		rest := s.entries[s.buckets[i].start:s.buckets[i+1].start]
-		start := write
-		for len(rest) > 0 {
-			end := headBytes + int(rest[1])
-			if same := sameName(s.entries[start:write], rest[1:end]); same != nil {
-				same[0] |= rest[0]
-			} else {
-				write += uint32(copy(s.entries[write:], rest[:end]))
-				s.length++
-			}
-			rest = rest[end:]
-			b.step()
-		}
-		s.buckets[i].start = start
-	}
-	s.buckets[len(s.buckets)-1].start = write
-	if int(write) < len(s.entries) {
-		s.entries = bytes.Clone(s.entries[:write])
-	}
-}
-
-// sameName returns the entry among entries with the length and name of sized.
-func sameName(entries, sized []byte) []byte {
-	for len(entries) > 0 {
-		end := headBytes + int(entries[1])
-		if bytes.Equal(entries[1:end], sized) {
-			return entries
-		}
-		entries = entries[end:]
-	}
-	return nil
-}
-
-func labelsIn(name []byte) int { return bytes.Count(name, []byte(".")) + 1 }
