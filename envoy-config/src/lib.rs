@@ -11,3 +11,4 @@ pub mod explain;
 pub mod host;
 pub mod render;
 pub mod run;
+pub mod status;

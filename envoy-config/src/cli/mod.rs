@@ -5,12 +5,14 @@
 //! | 0 | done; for `run`: told to stop and stopped |
 //! | 1 | the machine would not: a port, a file, a process |
 //! | 2 | the configuration or the command line was refused; nothing was started or changed |
+//! | 3 | `status`: nothing runs (as service managers have it) |
 
 mod check;
 mod explain;
 mod host;
 mod render;
 mod run;
+mod status;
 mod table;
 
 pub use check::describe;
@@ -28,6 +30,7 @@ use crate::run::BOUND_COMMAND;
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
 const REFUSED: u8 = 2;
+const NOT_RUNNING: u8 = 3;
 
 #[derive(Parser)]
 #[command(
@@ -49,6 +52,8 @@ enum Command {
     Render(render::Arguments),
     /// Render FILE, start Envoy and CoreDNS, and apply changes until stopped
     Run(run::Arguments),
+    /// Say how the running proxy is: what is in force, what it did, what is wrong
+    Status(status::Arguments),
     /// Say per URL of a page what would happen to it, and why
     Explain(explain::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings FILE needs on this machine
@@ -67,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::command(&arguments),
         Command::Render(arguments) => render::command(&arguments),
         Command::Run(arguments) => run::command(&arguments),
+        Command::Status(arguments) => status::command(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Bound(arguments) => run::bound_command(&arguments),

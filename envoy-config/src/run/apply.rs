@@ -9,8 +9,9 @@ use super::envoy;
 use super::generation::{COREFILE, Generation};
 use super::ports::{self, Wanted};
 use super::probe::{XdsCounters, is_ready};
+use super::report::{self, Refusal};
 use super::say;
-use super::supervisor::{Run, prepare_folders, refuse_occupied};
+use super::supervisor::{Applied, Run, prepare_folders, refuse_occupied};
 use super::tree::{Written, write_tree};
 use crate::config::{LoadError, load};
 
@@ -32,6 +33,11 @@ impl Run {
         match self.next_generation().and_then(|next| self.apply(next)) {
             Ok(what) => {
                 self.refusal = None;
+                self.applied = Applied {
+                    at: report::now(),
+                    changes: self.applied.changes + 1,
+                    config_sha256: self.generation.config_sha256(),
+                };
                 say(&format!("{changed} changed: {what}"));
             }
             Err(why) => {
@@ -39,6 +45,7 @@ impl Run {
                     say(&format!(
                         "{changed} changed, and was refused:\n{why}\nthe previous configuration keeps running"
                     ));
+                    self.last_refusal = Some(Refusal { at: report::now(), why: why.clone(), standing: true });
                 }
                 self.refusal = Some(why);
             }

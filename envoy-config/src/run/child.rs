@@ -11,6 +11,8 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, getrlimit, kill_process, set_parent_process_death_signal, setrlimit,
 };
 
+use super::report::{ChildReport, now};
+
 /// The hidden command that [`exec_bound_to_parent`] serves.
 pub(crate) const BOUND_COMMAND: &str = "__exec-bound-to-parent";
 
@@ -23,12 +25,28 @@ pub(super) struct Program {
     pub(super) arguments: Vec<OsString>,
 }
 
+/// How often a child died that was to live, and of what last.
+#[derive(Debug, Default)]
+pub(super) struct Deaths {
+    count: u32,
+    last: Option<String>,
+}
+
+impl Deaths {
+    pub(super) fn add(&mut self, how: String) {
+        self.count += 1;
+        self.last = Some(how);
+    }
+}
+
 /// A running child.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) name: &'static str,
     child: Child,
     pub(super) started: Instant,
+    /// The same by the clock on the wall, in seconds since 1970.
+    started_at: u64,
 }
 
 impl Running {
@@ -48,11 +66,21 @@ impl Running {
             // Ctrl-C in a terminal goes to a whole group: it is ours to pass on, in order.
             .process_group(0)
             .spawn()?;
-        Ok(Self { name: program.name, child, started: Instant::now() })
+        Ok(Self { name: program.name, child, started: Instant::now(), started_at: now() })
     }
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What is said of it, with how often one like it `died`.
+    pub(super) fn report(this: Option<&Self>, died: &Deaths) -> ChildReport {
+        ChildReport {
+            pid: this.map(Self::pid),
+            started: this.map(|running| running.started_at),
+            restarts: died.count,
+            last_end: died.last.clone(),
+        }
     }
 
     /// How it ended, if it did.

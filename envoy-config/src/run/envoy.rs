@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::child::{self, Program, Running};
+use rustix::process::Signal;
+
+use super::child::{self, Deaths, Program, Running};
 use super::generation::Generation;
 use super::probe::is_ready;
+use super::report::ChildReport;
 use super::say;
 use super::service::BackOff;
 use crate::derive::Derived;
@@ -41,6 +44,7 @@ pub(super) struct Envoy {
     back_off: BackOff,
     restart_at: Option<Instant>,
     recovering: bool,
+    deaths: Deaths,
 }
 
 /// Whether only another process can take the change: of the bootstrap, or of the command line.
@@ -67,6 +71,7 @@ impl Envoy {
             back_off: BackOff::new(),
             restart_at: None,
             recovering: false,
+            deaths: Deaths::default(),
         }
     }
 
@@ -181,8 +186,21 @@ impl Envoy {
             child::describe(status),
             wait.as_millis()
         ));
+        self.deaths.add(child::describe(status));
         self.restart_at = Some(Instant::now() + wait);
         self.recovering = true;
+    }
+
+    /// Envoy opens its access logs again on SIGUSR1; those that finish their connections log too.
+    pub(super) fn reopen_logs(&self) {
+        for process in self.running.iter().chain(&self.draining) {
+            process.signal(Signal::USR1);
+        }
+    }
+
+    /// What `longhaul status` is told.
+    pub(super) fn report(&self) -> ChildReport {
+        Running::report(self.running.as_ref(), &self.deaths)
     }
 
     /// Gives all processes away, to be stopped.

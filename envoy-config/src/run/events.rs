@@ -9,10 +9,10 @@ use std::{fs, io, thread};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use super::locate::local_addresses;
+use super::locate::{hex, local_addresses};
 use crate::config::Settings;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,16 +21,22 @@ pub(super) enum Event {
     Stop,
     /// SIGHUP: look at the files now.
     Reload,
+    /// SIGUSR1: the access log was moved away.
+    ReopenLogs,
     /// Something in a watched folder changed.
     FilesChanged,
 }
 
 /// Turns signals into events for as long as the process lives.
 pub(super) fn forward_signals(events: Sender<Event>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            let event = if signal == SIGHUP { Event::Reload } else { Event::Stop };
+            let event = match signal {
+                SIGHUP => Event::Reload,
+                SIGUSR1 => Event::ReopenLogs,
+                _ => Event::Stop,
+            };
             if events.send(event).is_err() {
                 break;
             }
@@ -80,6 +86,12 @@ impl Inputs {
     /// Every address of this machine.
     pub(super) fn addresses(&self) -> &[IpAddr] {
         &self.addresses
+    }
+
+    /// SHA-256 of the file `path` as it was, in hex; empty where it could not be read.
+    pub(super) fn hash_of(&self, path: &Path) -> String {
+        let content = self.files.get(path).and_then(Option::as_ref);
+        content.map(|content| hex(&content.hash)).unwrap_or_default()
     }
 
     /// What differs from `before`, by name.

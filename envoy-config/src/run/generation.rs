@@ -76,6 +76,11 @@ impl Generation {
         Ok(Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver }.ready_at(machine.dns_ready))
     }
 
+    /// SHA-256 of the configuration file it was made from, in hex.
+    pub(super) fn config_sha256(&self) -> String {
+        self.inputs.hash_of(&self.settings.file)
+    }
+
     /// The same with a CoreDNS that says on `socket` that it is ready.
     pub(super) fn ready_at(mut self, socket: SocketAddr) -> Self {
         self.dns_ready = socket;

@@ -11,6 +11,7 @@ mod generation;
 mod locate;
 mod ports;
 mod probe;
+mod report;
 mod service;
 mod state;
 mod supervisor;
@@ -21,13 +22,14 @@ pub use generation::GenerateError;
 pub use locate::{LocateError, Located, Overridden, locate};
 
 pub use ports::PortError;
+pub use report::{ChildReport, NoRun, Refusal, RunReport, Sockets, find};
 pub use state::StateError;
 pub use supervisor::{Options, RunError, run};
 pub use tree::{WriteError, Written, write_tree};
 
 pub(crate) use child::BOUND_COMMAND;
 pub(crate) use generation::{Generation, Machine};
-pub(crate) use locate::url_rewrite;
+pub(crate) use locate::{hex, url_rewrite};
 
 /// Says something to the operator, on stderr.
 pub(crate) fn say(message: &str) {

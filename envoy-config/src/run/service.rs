@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::child::{self, Program, Running};
+use super::child::{self, Deaths, Program, Running};
 use super::probe::is_ready;
+use super::report::ChildReport;
 use super::say;
 
 /// Waits between restarts: doubling from the first to the last, and from the start again after a good while.
@@ -49,11 +50,20 @@ pub(super) struct Service {
     restart_at: Option<Instant>,
     /// Set while it has died and not answered again yet.
     recovering: bool,
+    deaths: Deaths,
 }
 
 impl Service {
     pub(super) fn new(program: Program, ready: SocketAddr) -> Self {
-        Self { program, ready, running: None, back_off: BackOff::new(), restart_at: None, recovering: false }
+        Self {
+            program,
+            ready,
+            running: None,
+            back_off: BackOff::new(),
+            restart_at: None,
+            recovering: false,
+            deaths: Deaths::default(),
+        }
     }
 
     pub(super) fn start(&mut self) -> io::Result<()> {
@@ -95,8 +105,14 @@ impl Service {
             child::describe(status),
             wait.as_millis()
         ));
+        self.deaths.add(child::describe(status));
         self.restart_at = Some(Instant::now() + wait);
         self.recovering = true;
+    }
+
+    /// What `longhaul status` is told.
+    pub(super) fn report(&self) -> ChildReport {
+        Running::report(self.running.as_ref(), &self.deaths)
     }
 
     /// It says from now on at `ready` that it is ready.

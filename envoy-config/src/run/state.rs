@@ -17,6 +17,8 @@ pub(super) struct StateFolder {
     pub(super) rendered: PathBuf,
     /// What outlives restarts: addresses of known origins.
     pub(super) kept: PathBuf,
+    /// The folder itself.
+    pub(super) path: PathBuf,
     _lock: File,
 }
 
@@ -68,7 +70,7 @@ impl StateFolder {
         for folder in [&rendered, &kept] {
             fs::create_dir_all(folder).map_err(unusable)?;
         }
-        Ok(Self { rendered, kept, _lock: lock })
+        Ok(Self { rendered, kept, path, _lock: lock })
     }
 }
 
@@ -107,18 +109,27 @@ fn lock(folder: &Path) -> Result<File, StateError> {
 }
 
 /// One folder a configuration file, so that several can run on one machine.
-fn default_folder(config: &Path) -> PathBuf {
+pub(super) fn default_folder(config: &Path) -> PathBuf {
+    let path = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
+    let hash = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()));
+    let stem = config.file_stem().map_or_else(|| "longhaul".into(), |stem| stem.to_string_lossy().into_owned());
+    base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
+}
+
+/// Default folders in which something runs or ran.
+pub(super) fn folders_of_runs() -> Vec<PathBuf> {
+    let entries = fs::read_dir(base()).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+fn base() -> PathBuf {
     let me = rustix::process::geteuid();
-    let base = if me.is_root() {
+    if me.is_root() {
         PathBuf::from("/run/longhaul")
     } else {
         match env::var_os("XDG_RUNTIME_DIR").filter(|dir| Path::new(dir).is_dir()) {
             Some(dir) => PathBuf::from(dir).join("longhaul"),
             None => env::temp_dir().join(format!("longhaul-{}", me.as_raw())),
         }
-    };
-    let path = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
-    let hash = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()));
-    let stem = config.file_stem().map_or_else(|| "longhaul".into(), |stem| stem.to_string_lossy().into_owned());
-    base.join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
+    }
 }

@@ -13,6 +13,7 @@ use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::locate::{LocateError, Located, Overridden, locate};
 use super::ports::{self, PortError, Wanted};
 use super::probe::{XdsCounters, is_ready};
+use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
 use super::say;
 use super::service::Service;
 use super::state::{StateError, StateFolder};
@@ -109,10 +110,15 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         machine,
         generation,
         refusal: None,
+        last_refusal: None,
+        applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
+        started: now(),
+        publisher: Publisher::new(&state.path),
         events,
         watch,
         _state: state,
     };
+    run.applied.config_sha256 = run.generation.config_sha256();
     let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(()) });
     let stopped = run.stop();
     outcome.and(stopped)
@@ -125,11 +131,26 @@ pub(super) struct Run {
     pub(super) generation: Generation,
     /// Why the files as they are now are not what runs.
     pub(super) refusal: Option<String>,
+    /// The last refusal, standing or not.
+    pub(super) last_refusal: Option<Refusal>,
+    pub(super) applied: Applied,
+    started: u64,
+    publisher: Publisher,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
+}
+
+/// What is in force.
+pub(super) struct Applied {
+    /// Since when, in seconds since 1970.
+    pub(super) at: u64,
+    /// How many changes since the start.
+    pub(super) changes: u32,
+    /// Of the configuration file.
+    pub(super) config_sha256: String,
 }
 
 impl Run {
@@ -147,6 +168,9 @@ impl Run {
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
+        // Before the line that others wait for: what it announces can be asked at once.
+        let report = self.report();
+        self.publisher.publish(report);
         self.announce()?;
         Ok(true)
     }
@@ -158,7 +182,7 @@ impl Run {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 // A change during the start is found by comparing, once serving.
-                Ok(Event::Reload | Event::FilesChanged) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs) | Err(RecvTimeoutError::Timeout) => {}
             }
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
                 if let Some(status) = ended {
@@ -210,6 +234,10 @@ impl Run {
                     changed_at = Some(Instant::now());
                 }
                 Ok(Event::FilesChanged) => changed_at = Some(Instant::now()),
+                Ok(Event::ReopenLogs) => {
+                    say("told to open the access log again (SIGUSR1)");
+                    self.envoy.reopen_logs();
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let quiet = changed_at.is_some_and(|at| at.elapsed() >= QUIET);
@@ -220,6 +248,26 @@ impl Run {
             }
             self.envoy.tend(self.generation.settings.listen.admin);
             self.dns.tend();
+            let report = self.report();
+            self.publisher.publish(report);
+        }
+    }
+
+    fn report(&self) -> RunReport {
+        let pid = std::process::id();
+        RunReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid,
+            process_start: process_start(pid).unwrap_or(0),
+            started: self.started,
+            file: self.generation.settings.file.clone(),
+            config_sha256: self.applied.config_sha256.clone(),
+            in_force_since: self.applied.at,
+            changes: self.applied.changes,
+            refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
+            listen: Sockets::of(&self.generation.settings),
+            envoy: self.envoy.report(),
+            coredns: self.dns.report(),
         }
     }
 

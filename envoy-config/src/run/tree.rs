@@ -82,7 +82,7 @@ fn replace(to: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 }
 
 /// Temporary files are made for their owner alone; a rendered tree is there to be read, as umask would have left it.
-fn make_readable(file: &File) -> io::Result<()> {
+pub(super) fn make_readable(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }

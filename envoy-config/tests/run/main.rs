@@ -12,4 +12,5 @@ mod support;
 mod changes;
 mod deaths;
 mod start;
+mod status;
 mod stop;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
@@ -161,6 +161,12 @@ impl Host {
         let output = self.command().output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status, text(&output.stdout), text(&output.stderr))
+    }
+
+    /// `longhaul status` of the run of this box.
+    pub(crate) fn status(&self, more: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        command.arg("status").arg("--state").arg(self.path("state")).args(more).output().unwrap()
     }
 
     /// Envoy's shared memory, as long as there is any.

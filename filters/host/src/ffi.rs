@@ -62,6 +62,8 @@ mod host {
             data: *mut *mut u8,
             size: *mut usize,
         ) -> u32;
+        pub(super) fn proxy_set_property(path: *const u8, path_size: usize, value: *const u8, value_size: usize)
+        -> u32;
     }
 }
 
@@ -88,6 +90,7 @@ mod host {
         proxy_define_metric(kind: u32, name: *const u8, size: usize, id: *mut u32);
         proxy_increment_metric(id: u32, offset: i64);
         proxy_get_property(path: *const u8, size: usize, data: *mut *mut u8, data_size: *mut usize);
+        proxy_set_property(path: *const u8, size: usize, value: *const u8, value_size: usize);
     }
 }
 
@@ -185,4 +188,9 @@ pub(crate) fn increment_metric(id: u32, offset: i64) -> Result<(), HostError> {
 pub(crate) fn get_property(path: &[u8]) -> Result<Vec<u8>, HostError> {
     // SAFETY: live slice, live out-pointers.
     returned(|data, size| unsafe { host::proxy_get_property(path.as_ptr(), path.len(), data, size) })
+}
+
+pub(crate) fn set_property(path: &[u8], value: &[u8]) -> Result<(), HostError> {
+    // SAFETY: pointers and lengths of live slices.
+    HostError::check(unsafe { host::proxy_set_property(path.as_ptr(), path.len(), value.as_ptr(), value.len()) })
 }

@@ -1,4 +1,4 @@
-//! What the proxy knows of a stream (Envoy's attributes).
+//! What the proxy knows of a stream (Envoy's attributes), and what it is told for its access log.
 
 use crate::error::HostError;
 use crate::ffi;
@@ -10,4 +10,9 @@ pub fn get(path: &[&str]) -> Result<Option<Vec<u8>>, HostError> {
         Err(HostError::NotFound | HostError::Empty) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Leaves `value` with the stream. Envoy keeps it as filter state under `wasm.NAME`, which access logs can show.
+pub fn set(name: &str, value: &[u8]) -> Result<(), HostError> {
+    ffi::set_property(name.as_bytes(), value)
 }

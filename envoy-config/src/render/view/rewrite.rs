@@ -55,6 +55,7 @@ const CAPABILITIES: &[&str] = &[
     "proxy_replace_header_map_value",
     "proxy_send_local_response",
     "proxy_set_buffer_bytes",
+    "proxy_set_property",
     "random_get",
 ];
 

@@ -23,8 +23,8 @@ pub(super) fn mapped(settings: &Settings) -> Vec<Mapped> {
         by_socket.entry(*socket).or_default().push(name.to_string());
     }
     let one = |(socket, names): (SocketAddr, Vec<String>)| Mapped {
-        // Colons in a name would become levels of Envoy's statistics.
-        id: format!("{}_{}", socket.ip().to_string().replace(':', "-"), socket.port()),
+        // A dot or colon in a name would become a level of Envoy's statistics, and Prometheus would see half a name.
+        id: format!("{}_{}", socket.ip().to_string().replace(['.', ':'], "-"), socket.port()),
         socket: socket.into(),
         names,
     };

@@ -8,6 +8,7 @@ use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 use crate::headers::csp::Policies;
 use crate::places::Place;
 use crate::plan::Plan;
+use crate::savings::{MovedHosts, Savings};
 
 /// One URL of a body and what became of it.
 #[derive(Debug)]
@@ -40,11 +41,12 @@ pub struct Tally {
     /// URLs that now point to the proxy.
     pub moved: u64,
     left: [u64; Reason::ALL.len()],
+    hosts: MovedHosts,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { moved: 0, left: [0; Reason::ALL.len()] }
+        Self { moved: 0, left: [0; Reason::ALL.len()], hosts: MovedHosts::default() }
     }
 }
 
@@ -54,9 +56,17 @@ impl Tally {
         Reason::ALL.iter().copied().zip(self.left).filter(|&(_, count)| count > 0)
     }
 
-    fn count(&mut self, outcome: &Outcome) {
+    /// What the moves so far save on the link, by estimate.
+    pub fn savings(&self) -> Savings {
+        self.hosts.savings()
+    }
+
+    fn count(&mut self, outcome: &Outcome, page_host: &str) {
         match outcome {
-            Outcome::Moved(_) => self.moved += 1,
+            Outcome::Moved(url) => {
+                self.moved += 1;
+                self.hosts.count(url, page_host);
+            }
             Outcome::Left(reason) | Outcome::Pinned(_, reason) => {
                 if let Some(count) = self.left.get_mut(reason.index()) {
                     *count += 1;
@@ -155,7 +165,7 @@ impl Ledger {
     }
 
     fn record(&mut self, place: &'static Place, offset: usize, url: &str, outcome: &Outcome) {
-        self.tally.count(outcome);
+        self.tally.count(outcome, self.base.page_host());
         if let Some(observer) = &mut self.observer {
             observer.url(&UrlEvent { place, url, outcome, offset });
         }

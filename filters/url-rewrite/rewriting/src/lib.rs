@@ -16,6 +16,7 @@ pub mod places;
 pub mod plan;
 mod rewriter;
 mod rules;
+mod savings;
 mod srcset;
 
 pub use bail_out::BailOut;
@@ -26,3 +27,4 @@ pub use limits::Limits;
 pub use places::Place;
 pub use plan::{Plan, PlanError};
 pub use rewriter::{Body, Kind, Rewriter};
+pub use savings::Savings;

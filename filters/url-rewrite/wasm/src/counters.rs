@@ -15,6 +15,9 @@ pub(crate) struct Counters {
     pub(crate) urls_moved: Counter,
     pub(crate) bytes_in: Counter,
     pub(crate) bytes_out: Counter,
+    hosts_saved: Counter,
+    round_trips_saved: Counter,
+    link_bytes_saved: Counter,
     redirected: Counter,
     urls_left: Vec<Counter>,
     bail_outs: Vec<Counter>,
@@ -40,6 +43,9 @@ impl Counters {
             urls_moved: counter("urls_moved_total"),
             bytes_in: counter("bytes_in_total"),
             bytes_out: counter("bytes_out_total"),
+            hosts_saved: counter("hosts_saved_total"),
+            round_trips_saved: counter("round_trips_saved_total"),
+            link_bytes_saved: counter("link_bytes_saved_total"),
             redirected: counter("redirected_total"),
             urls_left: Reason::ALL.iter().map(|it| counter(&format!("urls_left_total_reason_{it}"))).collect(),
             bail_outs: BailOut::ALL.iter().map(|it| counter(&format!("bail_outs_total_reason_{it}"))).collect(),
@@ -66,6 +72,10 @@ impl Counters {
         for (reason, count) in tally.left() {
             self.urls_left.get(reason.index()).copied().unwrap_or_default().add(count);
         }
+        let savings = tally.savings();
+        self.hosts_saved.add(savings.hosts);
+        self.round_trips_saved.add(savings.round_trips);
+        self.link_bytes_saved.add(savings.bytes);
         if let Some(cause) = bail_out {
             self.bail_outs.get(cause.index()).copied().unwrap_or_default().add(1);
         }

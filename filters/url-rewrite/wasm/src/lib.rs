@@ -8,7 +8,9 @@
 //! | `root` | configuration |
 //! | `stream` | requests and responses |
 //! | `counters` | what Prometheus sees |
+//! | `account` | what the access log sees of a page |
 
+mod account;
 mod counters;
 mod root;
 mod stream;

@@ -1,5 +1,6 @@
 //! One request and its response: each callback is one call into the core.
 
+use crate::account;
 use crate::root::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
@@ -84,6 +85,7 @@ impl HttpContext for Stream {
         let (Some(shared), Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
         let outcome = page.pass(size, end_of_stream);
         if end_of_stream || outcome.is_err() {
+            page.leave_account();
             page.count(shared);
             self.page = None;
         }
@@ -106,6 +108,7 @@ impl HttpContext for Stream {
                     "url-rewrite: a body ended with trailers in the middle of a tag, which is lost",
                 );
             }
+            page.leave_account();
             page.count(shared);
         }
         Action::Continue
@@ -132,6 +135,10 @@ impl Page {
         self.bytes_in += chunk.len() as u64;
         self.bytes_out += self.out.len() as u64;
         if self.out == chunk { Ok(()) } else { body::replace(Buffer::ResponseBody, size, &self.out) }
+    }
+
+    fn leave_account(&self) {
+        account::leave(&self.rewriter.tally(), self.rewriter.bail_out(), self.bytes_in);
     }
 
     fn count(&self, shared: &Shared) {

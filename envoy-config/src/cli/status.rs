@@ -1,0 +1,236 @@
+//! `longhaul status [FILE]`: how the running PEP is.
+
+use std::path::PathBuf;
+
+use super::table::table;
+use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
+use crate::run::{self, NoRun};
+use crate::status::{Child, Status, gather};
+
+const WIDTH: usize = 120;
+/// Reasons that are shown; the others are summed.
+const TOP: usize = 5;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// The configuration file of the run; may be left out where only one runs
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The state folder of the run, where it was given one
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    let report = match run::find(arguments.file.as_deref(), arguments.state.as_deref()) {
+        Ok(report) => report,
+        Err(error @ NoRun::Nothing(_)) => {
+            eprintln!("error: {error}");
+            return Err(NOT_RUNNING);
+        }
+        Err(error) => return fail(&error.to_string()),
+    };
+    let status = gather(report);
+    if arguments.json {
+        match serde_json::to_string_pretty(&status) {
+            Ok(json) => print(&format!("{json}\n"))?,
+            Err(error) => return fail(&format!("internal fault: {error}")),
+        }
+    } else {
+        print(&describe(&status))?;
+    }
+    if status.problems.is_empty() { Ok(()) } else { Err(FAILED) }
+}
+
+/// What is shown in a terminal.
+fn describe(status: &Status) -> String {
+    let mut rows =
+        vec![row("longhaul", &format!("{}, process {}, up {}", status.version, status.pid, time(status.uptime_s)))];
+    rows.push(row("configuration", &configuration(status)));
+    if let Some(refused) = &status.config.refused {
+        let first = refused.why.lines().next().unwrap_or_default();
+        rows.push(row("last refused", &format!("{first}{}", if refused.standing { "" } else { " (mended since)" })));
+    }
+    rows.push(row("Envoy", &child(&status.envoy)));
+    rows.push(row("CoreDNS", &child(&status.coredns)));
+    rows.push(row("listening", &listening(status)));
+    rows.extend(traffic(status));
+    rows.extend(dns(status));
+    let problems = status.problems.iter().flat_map(|problem| ["problem: ", problem, "\n"]);
+    problems.chain([table(&["", ""], &rows, WIDTH).trim_start()]).collect()
+}
+
+fn row(name: &str, what: &str) -> Vec<String> {
+    vec![name.to_owned(), what.to_owned()]
+}
+
+fn configuration(status: &Status) -> String {
+    let config = &status.config;
+    let hash = config.sha256.get(..12).unwrap_or_default();
+    let changes = match config.changes {
+        0 => "unchanged since the start".to_owned(),
+        1 => "1 change applied".to_owned(),
+        changes => format!("{changes} changes applied"),
+    };
+    format!("{} ({hash}), in force for {}, {changes}", config.file.display(), time(config.in_force_s))
+}
+
+fn child(child: &Child) -> String {
+    let state = if child.up { "up" } else { "DOWN" };
+    let version = child.version.as_ref().map(|version| format!("{version}, ")).unwrap_or_default();
+    let since = child.uptime_s.map(|uptime| format!(" {}", time(uptime))).unwrap_or_default();
+    let restarts = match (child.restarts, &child.last_end) {
+        (0, _) => ", no restarts".to_owned(),
+        (count, Some(how)) => format!(", restarts: {count}, the last time it {how}"),
+        (count, None) => format!(", restarts: {count}"),
+    };
+    format!("{version}{state}{since}{restarts}")
+}
+
+fn listening(status: &Status) -> String {
+    let listen = &status.listen;
+    let sockets = [
+        ("http", Some(listen.http)),
+        ("tls", listen.tls),
+        ("dns", listen.dns),
+        ("admin", Some(listen.admin)),
+        ("metrics", listen.metrics),
+    ];
+    let words: Vec<String> =
+        sockets.iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}"))).collect();
+    words.join(", ")
+}
+
+fn traffic(status: &Status) -> Vec<Vec<String>> {
+    let Some(traffic) = &status.traffic else { return Vec::new() };
+    let (clients, pages, cache, upstream) = (&traffic.clients, &traffic.pages, &traffic.cache, &traffic.upstream);
+    let mut rows = vec![
+        row(
+            "clients",
+            &format!(
+                "{} requests, {} connections open, {} passed on unread",
+                clients.requests, clients.connections, clients.passed_through
+            ),
+        ),
+        row(
+            "pages",
+            &format!(
+                "{} rewritten, {} URLs moved, {} left{}",
+                pages.rewritten,
+                pages.urls_moved,
+                sum(&pages.urls_left),
+                top(&pages.urls_left)
+            ),
+        ),
+    ];
+    if !pages.bail_outs.is_empty() {
+        rows.push(row(
+            "given up",
+            &format!("{} pages from some point on{}", sum(&pages.bail_outs), top(&pages.bail_outs)),
+        ));
+    }
+    if pages.redirected > 0 || !pages.refused.is_empty() {
+        let refused = format!("{} refused{}", sum(&pages.refused), top(&pages.refused));
+        rows.push(row("own origin", &format!("{} documents sent to their true URL, {refused}", pages.redirected)));
+    }
+    if let Some(mean) = &pages.per_page {
+        rows.push(row(
+            "saved",
+            &format!(
+                "by estimate {:.1} round trips and {:.0} bytes of connection set-up a page",
+                mean.round_trips_saved, mean.link_bytes_saved
+            ),
+        ));
+    }
+    rows.push(row("compressed", &format!("{} to {} bytes", clients.bytes_to_compress, clients.bytes_compressed)));
+    rows.push(row(
+        "cache",
+        &format!(
+            "{} hits, {} misses, {} not to be kept; {} of {} MiB used",
+            cache.hits,
+            cache.misses,
+            cache.uncacheable,
+            cache.bytes >> 20,
+            cache.limit_bytes >> 20
+        ),
+    ));
+    let reuse = upstream.reuse.map(|reuse| format!(", reuse {:.0} %", reuse * 100.0)).unwrap_or_default();
+    rows.push(row(
+        "origins",
+        &format!(
+            "{} requests on {} connections{reuse}, {} open",
+            upstream.requests, upstream.connections, upstream.open
+        ),
+    ));
+    rows
+}
+
+fn dns(status: &Status) -> Vec<Vec<String>> {
+    let Some(dns) = &status.dns else {
+        let why = if status.listen.metrics.is_none() {
+            "not counted: `listen.dns` or `listen.metrics` is off"
+        } else {
+            "no counts"
+        };
+        return vec![row("names", why)];
+    };
+    let off = if dns.steering { "" } else { "STEERING IS OFF; " };
+    vec![row(
+        "names",
+        &format!(
+            "{off}{} questions: {} steered, {} suppressed, {} untouched{}",
+            dns.questions,
+            dns.steered,
+            dns.suppressed,
+            dns.untouched,
+            top(&dns.left)
+        ),
+    )]
+}
+
+fn sum(reasons: &[(String, u64)]) -> u64 {
+    reasons.iter().map(|(_, count)| count).sum()
+}
+
+/// ` (cors 12, csp 3, ...)`: the most frequent reasons.
+fn top(reasons: &[(String, u64)]) -> String {
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let mut words: Vec<String> = reasons.iter().take(TOP).map(|(reason, count)| format!("{reason} {count}")).collect();
+    let rest: u64 = reasons.iter().skip(TOP).map(|(_, count)| count).sum();
+    if rest > 0 {
+        words.push(format!("others {rest}"));
+    }
+    format!(" ({})", words.join(", "))
+}
+
+fn time(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min"),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_reasons_are_named_and_the_rest_is_summed() {
+        let reasons: Vec<(String, u64)> = (1..=7).map(|n| (format!("r{n}"), 10 - n)).collect();
+        assert_eq!(top(&reasons), " (r1 9, r2 8, r3 7, r4 6, r5 5, others 7)");
+        assert_eq!(top(&[]), "");
+    }
+
+    #[test]
+    fn a_time_is_shown_in_its_two_largest_units() {
+        assert_eq!([5, 300, 7500, 90_000].map(time), ["5 s", "5 min", "2 h 5 min", "1 d 1 h"]);
+    }
+}

@@ -1,0 +1,257 @@
+//! What a run says of itself: a small file in its state folder, for `longhaul status` and for whoever watches from outside.
+//!
+//! Counters are asked of Envoy and CoreDNS themselves; here stands what neither knows: which file is in force, what was
+//! refused, and who died how often.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{default_folder, folders_of_runs};
+use crate::config::Settings;
+
+/// Name of the file in the state folder.
+const REPORT: &str = "run.json";
+
+/// A run as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// Of this program.
+    pub version: String,
+    /// The process of `longhaul run`.
+    pub pid: u32,
+    /// When that process started, as the kernel counts it: tells it from a later one with its number.
+    pub process_start: u64,
+    /// Seconds since 1970.
+    pub started: u64,
+    /// The configuration file.
+    pub file: PathBuf,
+    /// SHA-256 of the configuration file that is in force, in hex.
+    pub config_sha256: String,
+    /// Since when, in seconds since 1970.
+    pub in_force_since: u64,
+    /// Changes applied since the start.
+    pub changes: u32,
+    /// The last change that was refused, if any was.
+    pub refused: Option<Refusal>,
+    /// What is listened on.
+    pub listen: Sockets,
+    /// Envoy.
+    pub envoy: ChildReport,
+    /// CoreDNS; it runs also where `listen.dns` is off, as Envoy's resolver.
+    pub coredns: ChildReport,
+}
+
+/// A change that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Seconds since 1970.
+    pub at: u64,
+    /// What the operator was told.
+    pub why: String,
+    /// Whether the files are still those that were refused.
+    pub standing: bool,
+}
+
+/// The sockets by their keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sockets {
+    /// `listen.http`
+    pub http: SocketAddr,
+    /// `listen.tls`
+    pub tls: Option<SocketAddr>,
+    /// `listen.dns`
+    pub dns: Option<SocketAddr>,
+    /// `listen.admin`
+    pub admin: SocketAddr,
+    /// `listen.metrics`, where CoreDNS has it.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// One child.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildReport {
+    /// Its process; None while it waits to be started again.
+    pub pid: Option<u32>,
+    /// When that started, in seconds since 1970.
+    pub started: Option<u64>,
+    /// How often it died and was started again.
+    pub restarts: u32,
+    /// How it died last, in words.
+    pub last_end: Option<String>,
+}
+
+impl Sockets {
+    pub(super) fn of(settings: &Settings) -> Self {
+        let listen = &settings.listen;
+        Self {
+            http: listen.http,
+            tls: listen.tls,
+            dns: listen.dns,
+            admin: listen.admin,
+            metrics: listen.dns.and(listen.metrics),
+        }
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRun {
+    /// Nothing runs, for this file or at all.
+    #[error("{0}")]
+    Nothing(String),
+    /// Several run, and none was named.
+    #[error("{} configurations run here; name one:\n{}", .0.len(), list(.0))]
+    Several(Vec<PathBuf>),
+    /// The folder or file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+fn list(files: &[PathBuf]) -> String {
+    files.iter().map(|file| format!("  {}", file.display())).collect::<Vec<_>>().join("\n")
+}
+
+/// Finds the run of `config`, or in the folder `state`; without both, the only one of this user.
+pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, NoRun> {
+    match (config, state) {
+        (_, Some(folder)) => read(folder)?.ok_or_else(|| {
+            NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))
+        }),
+        (Some(config), None) => read(&default_folder(config))?.ok_or_else(|| {
+            NoRun::Nothing(format!(
+                "no `longhaul run` of {} is under way; one that was started with --state DIR is found with --state DIR, and \
+                 one of another user by that user",
+                config.display()
+            ))
+        }),
+        (None, None) => the_only_one(),
+    }
+}
+
+fn the_only_one() -> Result<RunReport, NoRun> {
+    let mut running = Vec::new();
+    for folder in folders_of_runs() {
+        running.extend(read(&folder)?);
+    }
+    match running.len() {
+        0 => Err(NoRun::Nothing(
+            "no `longhaul run` of this user is under way; one that was started with --state DIR is found with --state DIR"
+                .to_owned(),
+        )),
+        1 => running.pop().ok_or_else(|| NoRun::Nothing(String::new())),
+        _ => Err(NoRun::Several(running.into_iter().map(|report| report.file).collect())),
+    }
+}
+
+/// The report in `folder`; None where no process stands behind it.
+fn read(folder: &Path) -> Result<Option<RunReport>, NoRun> {
+    let path = folder.join(REPORT);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(NoRun::Unreadable { path, error }),
+    };
+    let report: RunReport = serde_json::from_str(&text)
+        .map_err(|error| NoRun::Unreadable { path, error: std::io::Error::other(error.to_string()) })?;
+    Ok((process_start(report.pid) == Some(report.process_start)).then_some(report))
+}
+
+/// Keeps the file true.
+#[derive(Debug)]
+pub(super) struct Publisher {
+    path: PathBuf,
+    last: Option<RunReport>,
+}
+
+impl Publisher {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { path: folder.join(REPORT), last: None }
+    }
+
+    /// Writes `report` if it says something new. One that cannot be written (a full disk) is tried again with the next
+    /// change: a run goes on without.
+    pub(super) fn publish(&mut self, report: RunReport) {
+        if self.last.as_ref() == Some(&report) {
+            return;
+        }
+        if let Err(error) = self.write(&report) {
+            super::say(&format!("cannot write {}: {error}; `longhaul status` shows an old state", self.path.display()));
+        }
+        self.last = Some(report);
+    }
+
+    fn write(&self, report: &RunReport) -> std::io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
+        serde_json::to_writer_pretty(&mut file, report)?;
+        file.flush()?;
+        super::tree::make_readable(file.as_file())?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// When process `pid` started, in clock ticks since the machine's start.
+pub(super) fn process_start(pid: u32) -> Option<u64> {
+    let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
+    process.stat().ok().map(|stat| stat.starttime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(pid: u32, process_start: u64) -> RunReport {
+        let socket = "127.0.0.1:1".parse().unwrap();
+        RunReport {
+            version: String::new(),
+            pid,
+            process_start,
+            started: 0,
+            file: PathBuf::from("longhaul.yaml"),
+            config_sha256: String::new(),
+            in_force_since: 0,
+            changes: 0,
+            refused: None,
+            listen: Sockets { http: socket, tls: None, dns: None, admin: socket, metrics: None },
+            envoy: ChildReport::default(),
+            coredns: ChildReport::default(),
+        }
+    }
+
+    #[test]
+    fn a_report_is_found_as_long_as_its_process_lives_and_no_other_has_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let me = std::process::id();
+        let start = process_start(me).unwrap();
+        let mut publisher = Publisher::new(folder.path());
+        assert!(read(folder.path()).unwrap().is_none(), "nothing was written yet");
+        publisher.publish(report(me, start));
+        assert_eq!(read(folder.path()).unwrap(), Some(report(me, start)));
+        publisher.publish(report(me, start + 1));
+        assert_eq!(read(folder.path()).unwrap(), None, "another process with its number");
+        drop(publisher);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "an orderly end leaves nothing");
+    }
+}

@@ -1,0 +1,373 @@
+//! How a running PEP is: what `longhaul run` says of itself, and what Envoy and CoreDNS count, put together.
+//!
+//! Every counter that is read here is described in `METRICS.md`.
+
+mod scrape;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::run::{ChildReport, Refusal, RunReport, Sockets, hex};
+use scrape::Scrape;
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A running PEP. Counters begin with the process that counts: a restart takes them back to 0.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// What is not as it should be; empty where all is well.
+    pub problems: Vec<String>,
+    /// Of `longhaul run`.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// For how long it runs.
+    pub uptime_s: u64,
+    /// What is in force.
+    pub config: Config,
+    /// The sockets by their keys.
+    pub listen: Sockets,
+    /// Envoy.
+    pub envoy: Child,
+    /// CoreDNS.
+    pub coredns: Child,
+    /// What Envoy counted; None where it does not answer.
+    pub traffic: Option<Traffic>,
+    /// What CoreDNS counted; None where `listen.dns` or `listen.metrics` is off, or it does not answer.
+    pub dns: Option<Dns>,
+}
+
+/// The configuration in force.
+#[derive(Debug, Serialize)]
+pub struct Config {
+    /// The file.
+    pub file: PathBuf,
+    /// SHA-256 of what it held when it was applied.
+    pub sha256: String,
+    /// Whether that is what it holds now.
+    pub is_the_file: bool,
+    /// For how long it is in force.
+    pub in_force_s: u64,
+    /// Changes applied since the start.
+    pub changes: u32,
+    /// The last change that was refused.
+    pub refused: Option<Refusal>,
+}
+
+/// Envoy or CoreDNS.
+#[derive(Debug, Serialize)]
+pub struct Child {
+    /// Whether it answers.
+    pub up: bool,
+    /// What it calls itself.
+    pub version: Option<String>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// For how long that process runs.
+    pub uptime_s: Option<u64>,
+    /// How often it died and was started again.
+    pub restarts: u32,
+    /// How it died last.
+    pub last_end: Option<String>,
+}
+
+/// What went through Envoy.
+#[derive(Debug, Serialize)]
+pub struct Traffic {
+    /// From clients.
+    pub clients: Clients,
+    /// Pages and style sheets.
+    pub pages: Pages,
+    /// Envoy's cache.
+    pub cache: Cache,
+    /// Toward origins, http and https.
+    pub upstream: Upstream,
+}
+
+/// Requests and connections of clients.
+#[derive(Debug, Serialize)]
+pub struct Clients {
+    /// Open now.
+    pub connections: u64,
+    /// Requests that were read (http, and names whose TLS ends here).
+    pub requests: u64,
+    /// Connections that were passed on unread.
+    pub passed_through: u64,
+    /// What the compressors took, in bytes.
+    pub bytes_to_compress: u64,
+    /// What they made of it.
+    pub bytes_compressed: u64,
+}
+
+/// What url-rewrite did.
+#[derive(Debug, Serialize)]
+pub struct Pages {
+    /// Bodies that were rewritten.
+    pub rewritten: u64,
+    /// URLs that point to the proxy now.
+    pub urls_moved: u64,
+    /// URLs that were left, by reason, most first.
+    #[serde(serialize_with = "as_map")]
+    pub urls_left: Vec<(String, u64)>,
+    /// Bodies that passed untouched from some point on, by reason.
+    #[serde(serialize_with = "as_map")]
+    pub bail_outs: Vec<(String, u64)>,
+    /// Requests for documents that were sent to their true URL.
+    pub redirected: u64,
+    /// Requests to the proxy's own origin that were refused, by reason.
+    #[serde(serialize_with = "as_map")]
+    pub refused: Vec<(String, u64)>,
+    /// Round trips of look-ups and handshakes that did not cross the link: an estimate.
+    pub round_trips_saved: u64,
+    /// The bytes of the same.
+    pub link_bytes_saved: u64,
+    /// Both, by page.
+    pub per_page: Option<PerPage>,
+}
+
+/// Means over all pages.
+#[derive(Debug, Serialize)]
+pub struct PerPage {
+    /// Round trips.
+    pub round_trips_saved: f64,
+    /// Bytes.
+    pub link_bytes_saved: f64,
+}
+
+/// Envoy's cache.
+#[derive(Debug, Serialize)]
+pub struct Cache {
+    /// Answered from it.
+    pub hits: u64,
+    /// Asked of the origin, and kept if it may be.
+    pub misses: u64,
+    /// Answers that may not be kept.
+    pub uncacheable: u64,
+    /// What it holds.
+    pub bytes: u64,
+    /// Of how much.
+    pub limit_bytes: u64,
+}
+
+/// Connections to origins.
+#[derive(Debug, Serialize)]
+pub struct Upstream {
+    /// Requests sent.
+    pub requests: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Open now.
+    pub open: u64,
+    /// Part of the requests that needed no connection of their own; None before the first.
+    pub reuse: Option<f64>,
+}
+
+/// What CoreDNS did.
+#[derive(Debug, Serialize)]
+pub struct Dns {
+    /// Whether listed names are steered; a proxy that does not answer stops it.
+    pub steering: bool,
+    /// All questions.
+    pub questions: u64,
+    /// Answers in which the proxy was placed, or that name it.
+    pub steered: u64,
+    /// Answers turned into "no such data".
+    pub suppressed: u64,
+    /// All others.
+    pub untouched: u64,
+    /// Answers for listed names that were left, by reason.
+    #[serde(serialize_with = "as_map")]
+    pub left: Vec<(String, u64)>,
+}
+
+/// Asks everybody. Who does not answer is a problem in the result, not an error.
+pub fn gather(run: RunReport) -> Status {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let since = |then: u64| now.saturating_sub(then);
+    let child = |report: ChildReport| Child {
+        up: false,
+        version: None,
+        pid: report.pid,
+        uptime_s: report.started.map(since),
+        restarts: report.restarts,
+        last_end: report.last_end,
+    };
+    let mut status = Status {
+        problems: Vec::new(),
+        version: run.version,
+        pid: run.pid,
+        uptime_s: since(run.started),
+        config: Config {
+            is_the_file: fs::read(&run.file).is_ok_and(|bytes| hex(&Sha256::digest(bytes)) == run.config_sha256),
+            file: run.file,
+            sha256: run.config_sha256,
+            in_force_s: since(run.in_force_since),
+            changes: run.changes,
+            refused: run.refused,
+        },
+        envoy: child(run.envoy),
+        coredns: child(run.coredns),
+        traffic: None,
+        dns: None,
+        listen: run.listen,
+    };
+    status.ask_envoy();
+    status.ask_coredns();
+    status.find_problems();
+    status
+}
+
+impl Status {
+    fn ask_envoy(&mut self) {
+        let admin = self.listen.admin;
+        if let Some(info) = get(admin, "/server_info").and_then(|text| serde_json::from_str(&text).ok()) {
+            let info: serde_json::Value = info;
+            self.envoy.up = info.get("state").is_some_and(|state| state == "LIVE");
+            // REVISION/VERSION/...
+            let version = info.get("version").and_then(|version| version.as_str());
+            self.envoy.version = version.and_then(|version| version.split('/').nth(1)).map(str::to_owned);
+        }
+        self.traffic = get(admin, "/stats/prometheus").map(|page| Traffic::of(&Scrape::parse(&page)));
+    }
+
+    fn ask_coredns(&mut self) {
+        let Some(metrics) = self.listen.metrics else {
+            // Nobody to ask: its process is all there is to see.
+            self.coredns.up = self.coredns.pid.is_some();
+            return;
+        };
+        let Some(page) = get(metrics, "/metrics") else { return };
+        let scrape = Scrape::parse(&page);
+        self.coredns.up = true;
+        self.coredns.version = scrape.label("coredns_build_info", "version");
+        self.dns = Some(Dns::of(&scrape));
+    }
+
+    fn find_problems(&mut self) {
+        for (name, child) in [("Envoy", &self.envoy), ("CoreDNS", &self.coredns)] {
+            if !child.up {
+                let how = child.last_end.as_ref().map(|how| format!("; it {how}")).unwrap_or_default();
+                self.problems.push(format!("{name} does not answer{how}"));
+            }
+        }
+        if self.config.refused.as_ref().is_some_and(|refused| refused.standing) {
+            self.problems
+                .push("the files as they are now were refused; an earlier state of them is in force".to_owned());
+        } else if !self.config.is_the_file {
+            self.problems.push("the configuration file is not what is in force: it changed a moment ago".to_owned());
+        }
+        if self.dns.as_ref().is_some_and(|dns| !dns.steering) {
+            self.problems.push("no name is steered: the proxy does not answer, or steering is paused".to_owned());
+        }
+    }
+}
+
+impl Traffic {
+    fn of(scrape: &Scrape) -> Self {
+        const HCM: &str = "envoy_http_conn_manager_prefix";
+        let edge = |name: &str| scrape.sum_where(name, |of| of(HCM).is_some_and(|prefix| prefix.starts_with("edge_")));
+        let packed = |end: &str| -> u64 {
+            let codings = ["br_brotli", "gzip_gzip"];
+            codings.iter().map(|coding| edge(&format!("envoy_http_compressor_{coding}_response_total_{end}"))).sum()
+        };
+        Self {
+            clients: Clients {
+                connections: edge("envoy_http_downstream_cx_active"),
+                requests: edge("envoy_http_downstream_rq_total"),
+                passed_through: scrape.sum("envoy_tcp_downstream_cx_total"),
+                bytes_to_compress: packed("uncompressed_bytes"),
+                bytes_compressed: packed("compressed_bytes"),
+            },
+            pages: Pages::of(scrape),
+            cache: Cache {
+                hits: scrape.sum_of("envoy_cache_event", "event_type", "hit"),
+                misses: scrape.sum_of("envoy_cache_event", "event_type", "miss"),
+                uncacheable: scrape.sum_of("envoy_cache_event", "event_type", "uncacheable"),
+                bytes: scrape.sum("envoy_cache_size_bytes"),
+                limit_bytes: scrape.sum("envoy_cache_size_limit_bytes"),
+            },
+            upstream: Upstream::of(scrape),
+        }
+    }
+}
+
+impl Pages {
+    fn of(scrape: &Scrape) -> Self {
+        let sum = |name| scrape.sum(&format!("longhaul_url_rewrite_{name}_total"));
+        let by = |name| scrape.by(&format!("longhaul_url_rewrite_{name}_total"), "reason");
+        let (rewritten, round_trips_saved, link_bytes_saved) =
+            (sum("pages"), sum("round_trips_saved"), sum("link_bytes_saved"));
+        Self {
+            rewritten,
+            urls_moved: sum("urls_moved"),
+            urls_left: by("urls_left"),
+            bail_outs: by("bail_outs"),
+            redirected: sum("redirected"),
+            refused: by("refused"),
+            round_trips_saved,
+            link_bytes_saved,
+            per_page: (rewritten > 0).then(|| PerPage {
+                round_trips_saved: ratio(round_trips_saved, rewritten),
+                link_bytes_saved: ratio(link_bytes_saved, rewritten),
+            }),
+        }
+    }
+}
+
+impl Upstream {
+    fn of(scrape: &Scrape) -> Self {
+        // `inner` and `tunnel` lead from one hop to the other; origin_tcp has connections that are nobody's requests.
+        let origins = |name| {
+            scrape.sum_where(name, |of| {
+                of("envoy_cluster_name").is_some_and(|cluster| {
+                    cluster == "origin_http" || cluster == "origin_https" || cluster.starts_with("map_")
+                })
+            })
+        };
+        let (requests, connections) =
+            (origins("envoy_cluster_upstream_rq_total"), origins("envoy_cluster_upstream_cx_total"));
+        Self {
+            requests,
+            connections,
+            open: origins("envoy_cluster_upstream_cx_active"),
+            reuse: (requests > 0).then(|| 1.0 - ratio(connections.min(requests), requests)),
+        }
+    }
+}
+
+impl Dns {
+    fn of(scrape: &Scrape) -> Self {
+        let ours = |name| scrape.sum(&format!("coredns_longhaul_{name}_total"));
+        let questions = scrape.sum("coredns_dns_requests_total");
+        let steered = ours("rewrites") + ours("own_answers");
+        let suppressed = ours("suppressed") + ours("canary_answers");
+        Self {
+            steering: scrape.sum("coredns_longhaul_steering") > 0,
+            questions,
+            steered,
+            suppressed,
+            untouched: questions.saturating_sub(steered + suppressed),
+            left: scrape.by("coredns_longhaul_skips_total", "reason"),
+        }
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "shown with one digit")]
+    let ratio = part as f64 / whole as f64;
+    ratio
+}
+
+fn get(socket: SocketAddr, path: &str) -> Option<String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).build().into();
+    agent.get(format!("http://{socket}{path}")).call().ok()?.body_mut().read_to_string().ok()
+}
+
+fn as_map<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}

@@ -1,0 +1,151 @@
+//! Prometheus' text format as Envoy and CoreDNS write it, and sums over it.
+
+use std::collections::BTreeMap;
+
+/// One page of metrics.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Scrape(Vec<Sample>);
+
+#[derive(Debug, PartialEq)]
+struct Sample {
+    name: String,
+    labels: Vec<(String, String)>,
+    value: f64,
+}
+
+impl Scrape {
+    /// Reads a page; lines that are no sample are left out, as a newer program may write what we do not know.
+    pub(super) fn parse(text: &str) -> Self {
+        Self(text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect())
+    }
+
+    /// The sum of `name` over all samples whose labels satisfy `holds`; 0 where there is none.
+    pub(super) fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
+        let matching = self.0.iter().filter(|sample| sample.name == name && holds(&|label| sample.label(label)));
+        whole(matching.map(|sample| sample.value).sum())
+    }
+
+    /// The sum of `name` over all labels.
+    pub(super) fn sum(&self, name: &str) -> u64 {
+        self.sum_where(name, |_| true)
+    }
+
+    /// The sum of `name` where `label` is `value`.
+    pub(super) fn sum_of(&self, name: &str, label: &str, value: &str) -> u64 {
+        self.sum_where(name, |of| of(label).as_deref() == Some(value))
+    }
+
+    /// `name` by the values of `label`, largest first, without those that are 0.
+    pub(super) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+        let mut sums = BTreeMap::new();
+        for sample in self.0.iter().filter(|sample| sample.name == name) {
+            let Some(value) = sample.label(label) else { continue };
+            *sums.entry(value).or_insert(0.0) += sample.value;
+        }
+        let mut found: Vec<(String, u64)> =
+            sums.into_iter().map(|(value, sum)| (value, whole(sum))).filter(|(_, sum)| *sum > 0).collect();
+        found.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        found
+    }
+
+    /// The value of `label` in the first sample of `name`.
+    pub(super) fn label(&self, name: &str, label: &str) -> Option<String> {
+        self.0.iter().find(|sample| sample.name == name)?.label(label)
+    }
+}
+
+impl Sample {
+    fn label(&self, name: &str) -> Option<String> {
+        self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.clone())
+    }
+}
+
+/// Counters are whole numbers that are written as floating point ones.
+fn whole(value: f64) -> u64 {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below 2^53")]
+    let whole = value.max(0.0) as u64;
+    whole
+}
+
+/// `NAME{LABEL="VALUE",...} NUMBER`, where the braces may be missing and a time may follow.
+fn sample(line: &str) -> Option<Sample> {
+    let end = line.find(['{', ' '])?;
+    let (name, rest) = line.split_at(end);
+    let (labels, rest) = match rest.strip_prefix('{') {
+        Some(rest) => labels(rest)?,
+        None => (Vec::new(), rest),
+    };
+    let value = rest.split_whitespace().next()?.parse().ok()?;
+    Some(Sample { name: name.to_owned(), labels, value })
+}
+
+/// Labels up to the closing brace, and what follows it.
+fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
+    let mut labels = Vec::new();
+    loop {
+        rest = rest.trim_start_matches([',', ' ']);
+        if let Some(rest) = rest.strip_prefix('}') {
+            return Some((labels, rest));
+        }
+        let (name, after) = rest.split_once("=\"")?;
+        let (value, after) = quoted(after)?;
+        labels.push((name.to_owned(), value));
+        rest = after;
+    }
+}
+
+/// A value up to its closing quote, with its escapes undone.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((value, text.get(at + 1..)?)),
+            '\\' => value.push(match characters.next()?.1 {
+                'n' => '\n',
+                other => other,
+            }),
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = r#"# TYPE a_total counter
+a_total{reason="csp",to="x"} 3
+a_total{reason="cors",} 1.2e1
+a_total{reason="none"} 0
+b{} 7
+c 8 1795254311415
+d{path="C:\\x,\"y\"}"} 1
+no sample at all
+broken{a="b 1
+"#;
+
+    #[test]
+    fn samples_are_summed_and_parted_by_their_labels() {
+        let scrape = Scrape::parse(PAGE);
+        assert_eq!(scrape.sum("a_total"), 15);
+        assert_eq!(scrape.sum_of("a_total", "reason", "csp"), 3);
+        assert_eq!(scrape.by("a_total", "reason"), [("cors".to_owned(), 12), ("csp".to_owned(), 3)]);
+        assert_eq!((scrape.sum("b"), scrape.sum("c"), scrape.sum("absent")), (7, 8, 0));
+    }
+
+    #[test]
+    fn a_label_may_hold_quotes_commas_and_braces() {
+        let scrape = Scrape::parse(PAGE);
+        assert_eq!(scrape.label("d", "path").as_deref(), Some(r#"C:\x,"y"}"#));
+    }
+
+    #[test]
+    fn what_is_no_sample_is_left_out() {
+        assert_eq!(Scrape::parse("no sample at all\nbroken{a=\"b 1\n{} 1 1\n\n"), {
+            // A name may not be empty, but nothing of ours asks for one.
+            Scrape(vec![Sample { name: String::new(), labels: Vec::new(), value: 1.0 }])
+        });
+    }
+}

@@ -1,0 +1,86 @@
+//! `longhaul status`: what it shows of a run, of a sick one, and of none.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Host, eventually, signal_process};
+
+fn json(host: &Host) -> Value {
+    let output = host.status(&["--json"]);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn a_run_shows_what_is_in_force_and_what_it_did() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start();
+    assert!(host.page_is_rewritten());
+    assert!(host.asks("www.example.test").is_some());
+    eventually("the page and the question are counted", || {
+        let status = json(&host);
+        status["traffic"]["pages"]["rewritten"] == 1 && status["dns"]["questions"] == 1
+    });
+    let status = json(&host);
+    assert_eq!(status["problems"], Value::Array(Vec::new()), "{status:#}");
+    assert_eq!(status["pid"], run.pid());
+    assert_eq!(status["config"]["file"], host.path("longhaul.yaml").display().to_string());
+    assert_eq!(status["config"]["is_the_file"], true);
+    assert_eq!(status["config"]["refused"], Value::Null);
+    assert_eq!(status["listen"]["http"], host.socket(8080).to_string());
+    for (child, version) in [("envoy", "1."), ("coredns", "1.")] {
+        assert_eq!(status[child]["up"], true);
+        assert_eq!(status[child]["restarts"], 0);
+        assert!(status[child]["version"].as_str().unwrap().starts_with(version), "{status:#}");
+    }
+    let traffic = &status["traffic"];
+    assert_eq!(traffic["pages"]["urls_moved"], 1);
+    assert_eq!(traffic["pages"]["per_page"]["round_trips_saved"], 1.0);
+    assert_eq!(traffic["upstream"]["requests"], 1, "a mapped origin is an origin");
+    assert_eq!(traffic["clients"]["requests"], 1);
+    let output = host.status(&[]);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["1 rewritten, 1 URLs moved, 0 left", "no restarts", "1 questions"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
+fn a_refused_change_and_a_death_are_shown_and_the_exit_says_that_something_is_wrong() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start();
+    host.change("level: safe", "level: sfae");
+    run.says("was refused");
+    eventually("the refusal is shown", || json(&host)["config"]["refused"]["standing"] == true);
+    let output = host.status(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("problem: the files as they are now were refused"), "{text}");
+    assert!(text.contains("last refused"), "{text}");
+
+    host.change("level: sfae", "level: off");
+    eventually("the next change is in force", || json(&host)["config"]["changes"] == 1);
+    signal_process(run.child_named("coredns").unwrap(), Signal::KILL);
+    run.says("CoreDNS answers again");
+    eventually("the death is counted", || json(&host)["coredns"]["restarts"] == 1);
+    let status = json(&host);
+    assert_eq!(status["config"]["refused"]["standing"], false);
+    assert_eq!(status["coredns"]["last_end"], "was killed by signal 9");
+    assert_eq!(status["envoy"]["restarts"], 0);
+}
+
+#[test]
+fn nothing_to_show_is_said_and_told_from_something_wrong() {
+    let Some(host) = Host::new() else { return };
+    let output = host.status(&[]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: no `longhaul run` has the state folder "), "{said}");
+    // What a killed run leaves is not taken for a run.
+    let mut run = host.start();
+    signal_process(run.pid(), Signal::KILL);
+    run.wait();
+    assert!(host.path("state/run.json").exists());
+    assert_eq!(host.status(&["--json"]).status.code(), Some(3));
+}

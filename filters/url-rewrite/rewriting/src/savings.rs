@@ -1,0 +1,133 @@
+//! What a page's moved URLs save on the slow link: an estimate, counted from the hosts a browser need not go to any more.
+//!
+//! It is of setting connections up alone. What fewer, fuller connections and the proxy's cache do besides depends on the
+//! browser and is measured by experiments, not counted here.
+
+/// Of one host: the look-up of its name and the TCP handshake; and for https a TLS 1.3 handshake.
+const PLAIN_ROUND_TRIPS: u64 = 2;
+const TLS_ROUND_TRIPS: u64 = 3;
+/// What the page's first use of the proxy's own origin costs. http targets are addresses, which nobody looks up.
+const PLAIN_TARGET_ROUND_TRIPS: u64 = 1;
+const TLS_TARGET_ROUND_TRIPS: u64 = 3;
+
+/// Query and answer with their headers, and seven TCP segments without data.
+const PLAIN_BYTES: u64 = 200 + 7 * 52;
+/// A client hello of 1.8 kB (post-quantum key share), 1.2 kB of key share and 2.5 kB of certificates in answer, 0.2 kB to
+/// finish.
+const TLS_BYTES: u64 = PLAIN_BYTES + 5_700;
+const PLAIN_TARGET_BYTES: u64 = 7 * 52;
+const TLS_TARGET_BYTES: u64 = TLS_BYTES;
+
+/// A page that names more hosts than this saves no more: bounded, whatever a page says.
+const MOST_HOSTS: usize = 64;
+
+/// Round trips and bytes that a page does not cost the link, both ways together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Savings {
+    /// Hosts a browser would have gone to and does not, each once.
+    pub hosts: u64,
+    /// Of name look-ups and handshakes. Several of them may have run side by side.
+    pub round_trips: u64,
+    /// Of the same.
+    pub bytes: u64,
+}
+
+/// The hosts whose objects moved, each once, as hashes: two in 2^64 would count as one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct MovedHosts {
+    plain: Vec<u64>,
+    tls: Vec<u64>,
+    to_tls: bool,
+}
+
+impl MovedHosts {
+    /// Counts the host in `moved`, a URL in its moved form: `SCHEME://TARGET/HOST[:PORT]/...`. The browser has been to the
+    /// page's own already.
+    pub(crate) fn count(&mut self, moved: &str, page_host: &str) {
+        let mut parts = moved.splitn(5, '/');
+        let (Some(scheme), Some(_), Some(_), Some(host)) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return;
+        };
+        if host.strip_prefix(page_host).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) {
+            return;
+        }
+        self.to_tls |= scheme == "https:";
+        // The port says the origin's scheme: the moved form's own rule.
+        let seen = if host.ends_with(":443") { &mut self.tls } else { &mut self.plain };
+        let hash = fnv1a(host.as_bytes());
+        if seen.len() < MOST_HOSTS && !seen.contains(&hash) {
+            seen.push(hash);
+        }
+    }
+
+    pub(crate) fn savings(&self) -> Savings {
+        let (plain, tls) = (self.plain.len() as u64, self.tls.len() as u64);
+        let (own_round_trips, own_bytes) = if self.to_tls {
+            (TLS_TARGET_ROUND_TRIPS, TLS_TARGET_BYTES)
+        } else {
+            (PLAIN_TARGET_ROUND_TRIPS, PLAIN_TARGET_BYTES)
+        };
+        Savings {
+            hosts: plain + tls,
+            round_trips: (plain * PLAIN_ROUND_TRIPS + tls * TLS_ROUND_TRIPS).saturating_sub(own_round_trips),
+            bytes: (plain * PLAIN_BYTES + tls * TLS_BYTES).saturating_sub(own_bytes),
+        }
+    }
+}
+
+/// FNV-1a, 64 bits. Whoever writes a page with colliding hosts makes an estimate of his own page too small.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn savings(moved: &[&str]) -> Savings {
+        let mut hosts = MovedHosts::default();
+        for url in moved {
+            hosts.count(url, "www.example");
+        }
+        hosts.savings()
+    }
+
+    #[test]
+    fn a_page_that_moved_nothing_saves_nothing() {
+        assert_eq!(savings(&[]), Savings::default());
+    }
+
+    #[test]
+    fn a_host_counts_once_however_many_of_its_objects_moved() {
+        let once = savings(&["http://192.0.2.1/a.example/1", "http://192.0.2.1/b.example/1"]);
+        let often = savings(&[
+            "http://192.0.2.1/a.example/1",
+            "http://192.0.2.1/b.example/1",
+            "http://192.0.2.1/a.example/2?x=/b",
+            "http://192.0.2.1/a.example",
+            "http://192.0.2.1/www.example/own",
+            "http://192.0.2.1/www.example:8080/own",
+        ]);
+        assert_eq!(once, Savings { hosts: 2, round_trips: 3, bytes: 2 * 564 - 364 });
+        assert_eq!(often, once);
+    }
+
+    #[test]
+    fn an_https_host_saves_a_handshake_more_and_an_https_target_costs_one() {
+        let all = [
+            "https://pep.example.net/a.example:443/1",
+            "https://pep.example.net/b.example:443/1",
+            "https://pep.example.net/c.example:8080/1",
+        ];
+        assert_eq!(savings(&all).round_trips, 3 + 3 + 2 - 3);
+        assert_eq!(savings(&all[2..]), Savings { hosts: 1, round_trips: 0, bytes: 0 }, "one host for another");
+    }
+
+    #[test]
+    fn hosts_without_end_are_bounded() {
+        let urls: Vec<String> = (0..1000).map(|n| format!("http://192.0.2.1/h{n}.example/")).collect();
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        assert_eq!(savings(&urls).hosts, 64);
+    }
+}
