@@ -107,10 +107,12 @@ func TestBrokenListsAreRefusedWithTheirPlace(t *testing.T) {
 		{"directives only", "$TTL 60\n", "list:1: expected one name a line"},
 		{"record without a zone", "a.example 60 IN A 192.0.2.1\n", "list:1: expected one name a line"},
 		{"broken zone", "; policy\n$TTL 60\n@ SOA localhost. nobody.invalid. 1 2 3 4 5\na.example A 192.0.2.1.1\n", `list:4:23: bad A A: "192.0.2.1.1"`},
-		{"zone cut off in a record", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na.example 60 A\n", `list: record of "a.example.": no data`},
+		{"zone cut off in a record", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na.example 60 A\n", `list:2: record of "a.example.": no data`},
 		{"zone that includes a file", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\n$INCLUDE other\n", "list:2:14: $INCLUDE directive not allowed"},
-		{"owner outside of the zone", "$ORIGIN rpz.example.\n@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na.example. 60 A 192.0.2.1\n", `list: record of "a.example.": outside of the zone "rpz.example."`},
-		{"owner that is no host name", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na\\.b.example 60 A 192.0.2.1\n", `list: record of "a\\.b.example.": character '\\'`},
+		{"owner outside of the zone", "$ORIGIN rpz.example.\n@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na.example. 60 A 192.0.2.1\n", `list:3: record of "a.example.": outside of the zone "rpz.example."`},
+		{"owner outside of the zone, behind records of several lines", "; policy\n$ORIGIN rpz.example.\n@ 60 SOA localhost. nobody.invalid. (\n  1 2\n  3 4 5 )\n\n; \"\nx 60 TXT ( \"1\"\n \"2\" )\na.example. 60 A 192.0.2.1\nb 60 A 192.0.2.1\n", `list:10: record of "a.example.": outside`},
+		{"owner outside of the zone in a last line without its end", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\n$ORIGIN example.\na..example 60 A 192.0.2.1", `list:3:`},
+		{"owner that is no host name", "@ 60 SOA localhost. nobody.invalid. 1 2 3 4 5\na\\.b.example 60 A 192.0.2.1\n", `list:2: record of "a\\.b.example.": character '\\'`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			list, err := parseText(tc.text)

@@ -58,13 +58,13 @@ var errNoSOA = errors.New("expected one name a line, or a hosts file, which has 
 // zone reads the rest of the input as the zone file of a response policy zone. first is its first line, already read.
 func (p *parser) zone(first []byte) error {
 	linesBefore := p.line - 1
-	in := &lastByteReader{r: io.MultiReader(bytes.NewReader(bytes.Clone(first)), p.in)}
+	in := &lineCounter{head: bytes.NewReader(bytes.Clone(first)), tail: p.in, lines: linesBefore}
 	zp := dns.NewZoneParser(in, ".", "")
-	p.line = 0 // the zone parser tells lines of its own errors only
 
 	origin := ""
 	for rr, ok := zp.Next(); ok; rr, ok = zp.Next() {
 		owner := rr.Header().Name
+		p.line = in.line()
 		if origin == "" {
 			if rr.Header().Rrtype != dns.TypeSOA {
 				p.line = linesBefore + 1
@@ -88,7 +88,7 @@ func (p *parser) zone(first []byte) error {
 		p.line = linesBefore + 1
 		return p.fail(0, errNoSOA)
 	}
-	p.terminated = in.last == '\n'
+	p.line, p.terminated = in.line(), in.last == '\n'
 	return nil
 }
 
@@ -138,16 +138,35 @@ func (p *parser) zoneError(err error, linesBefore int) error {
 	return p.fail(column, errors.New(found[1]))
 }
 
-// lastByteReader remembers the last byte read.
-type lastByteReader struct {
-	r    io.Reader
-	last byte
+// lineCounter is the text of a zone. It is an io.ByteReader because package dns then takes from it only what it has come to,
+// where it would read ahead otherwise: no other way leads to the line that a record stands in.
+type lineCounter struct {
+	head  *bytes.Reader // a line that was read before
+	tail  io.ByteReader
+	lines int // that have ended
+	last  byte
 }
 
-func (l *lastByteReader) Read(b []byte) (int, error) {
-	n, err := l.r.Read(b)
-	if n > 0 {
-		l.last = b[n-1]
+func (l *lineCounter) ReadByte() (byte, error) {
+	c, err := l.head.ReadByte()
+	if err != nil {
+		if c, err = l.tail.ReadByte(); err != nil {
+			return 0, err
+		}
 	}
-	return n, err
+	if l.last = c; c == '\n' {
+		l.lines++
+	}
+	return c, nil
+}
+
+// Read is never called.
+func (l *lineCounter) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+// line is the line of what was read last, the last one of a record that takes several.
+func (l *lineCounter) line() int {
+	if l.last == '\n' {
+		return l.lines
+	}
+	return l.lines + 1
 }
