@@ -33,7 +33,7 @@ class Known:
         """Whether this entry explains the difference."""
         return (
             self.is_about(page, level)
-            and self.dimension == difference.dimension
+            and _matches(self.dimension, difference.dimension)
             and _matches(self.what, difference.what)
         )
 

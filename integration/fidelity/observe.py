@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urldefrag, urlsplit
 
 from harness.browser import Browser, Request, Tab, console_of, requests_of
 from harness.moved import is_moved, put_back, true_url
@@ -46,10 +47,11 @@ for (const one of document.querySelectorAll('svg')) one.pauseAnimations?.();
 new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))
 """
 
-LOOK = """
+LOOK = r"""
 JSON.stringify({
   faces: [...document.fonts].map(one => `${one.family} ${one.style} ${one.weight} ${one.status}`),
   timing: performance.getEntriesByType('resource').map(one => `${one.initiatorType} ${one.name}`),
+  text: (document.body?.innerText ?? '').split('\n').filter(Boolean),
   state: [
     `title ${document.title}`, `charset ${document.characterSet}`, `mode ${document.compatMode}`,
     `address ${location.href}`, `base ${document.baseURI}`, `referrer ${document.referrer}`,
@@ -98,23 +100,24 @@ def observe(browser: Browser, url: str) -> Observation:
         except Timeout:
             state.append("the load event did not come")
         events = tab.events()
-        seen = json.loads(tab.evaluate(LOOK) or '{"faces": [], "timing": [], "state": ["no document"]}')
+        seen = json.loads(tab.evaluate(LOOK) or '{"faces": [], "timing": [], "text": [], "state": ["no document"]}')
         tab.evaluate(STAND_STILL)
         shot = tab.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
         fonts = _platform_fonts(tab)
     requests = list(requests_of(events))
     # The icon that nobody mentions: browsers ask for it when they find the time.
-    asks_itself = urljoin(url, "/favicon.ico")
+    asks_itself = f"//{urlsplit(url).netloc}/favicon.ico"
     by_browser = [one for one in requests if one.headers.get("non-authoritative-reason") == "HSTS"]
-    requests = [one for one in requests if one not in by_browser and one.url != asks_itself]
+    requests = [one for one in requests if one not in by_browser and asks_itself not in one.url]
     return Observation(
         {
-            "requests": Counter(f"{one.kind} by {one.initiator} {true_url(one.url, OWN)}" for one in requests),
+            "requests": Counter(f"{one.kind} by {_asked_by(one)} {true_url(one.url, OWN)}" for one in requests),
             "failures": Counter(f"{_why(one)} {true_url(one.url, OWN)}" for one in requests if not one.loaded),
-            "console": _once(_original(line.split("\n")[0]) for line in console_of(events) if asks_itself not in line),
-            "issues": _once(_issues(events)),
+            "console": _once(_complaint(line) for line in console_of(events) if asks_itself not in line),
+            "issues": _once(line for line in _issues(events) if asks_itself not in line),
             "fonts": _once([*seen["faces"], *fonts]),
             "timing": _once(_timing(line) for line in seen["timing"] if asks_itself not in line),
+            "text": Counter(map(_original, seen["text"])),
             "state": _once(map(_original, [*state, *seen["state"]])),
         },
         moved=sum(is_moved(one.url, OWN) for one in requests),
@@ -131,13 +134,26 @@ def _why(request: Request) -> str:
     return request.failure or (str(request.status) if request.status else "unanswered")
 
 
+def _asked_by(request: Request) -> str:
+    """Markup that asks is called parser while the page is parsed and other afterwards: a matter of time."""
+    return "markup" if request.initiator in ("parser", "other") else request.initiator
+
+
 def _original(text: str) -> str:
     return put_back(text.encode(), OWN).decode()
 
 
+def _complaint(line: str) -> str:
+    """A line of the console; of a policy that it quotes only the directive, as sources are added to policies."""
+    text = _original(line.split("\n")[0])
+    # HTTP/2 has no words beside a status.
+    text = re.sub(r"(responded with a status of \d+) \([^)]*\)", r"\1", text)
+    return re.sub(r"""(directive:? ["'])([\w-]+) .*?(["']\. |$)""", r"\1\2\3", text)
+
+
 def _timing(line: str) -> str:
     initiator, _, url = line.partition(" ")
-    return f"{initiator} {true_url(url, OWN)}"
+    return f"{initiator} {urldefrag(true_url(url, OWN)).url}"
 
 
 def _issues(events: list[dict[str, Any]]) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from harness.artifacts import Missing, built, need_commands, need_root
 from harness.browser import Browser, browser
@@ -38,6 +39,8 @@ class Subject:
     url: str
     levels: tuple[str, ...]
     about: str = ""
+    least_moved: tuple[int, ...] = (0,)
+    """For each level, how many requests go to the proxy at least."""
 
 
 @dataclass
@@ -58,9 +61,38 @@ class Result:
         return not self.verdict.differences
 
 
+@dataclass(eq=False)
+class Comparison:
+    """The loads of one page at one level."""
+
+    subject: Subject
+    level: str
+    without: list[Observation]
+    ours: list[Observation]
+
+    def judge(self, known: Exceptions) -> Result:
+        """Compares the loads and looks the differences up."""
+        result = Result(self.subject, self.level, self.without[0], self.ours[0], compare(self.without, self.ours))
+        least = self.subject.least_moved[self.subject.levels.index(self.level)]
+        if result.with_longhaul.moved < least:
+            what = f"only with: {result.with_longhaul.moved} requests moved, expected at least {least}"
+            result.verdict.differences.append(Difference("moved", what))
+        for difference in result.verdict.differences:
+            if why := known.explain(self.subject.name, self.level, difference):
+                result.explained.append((difference, why))
+            else:
+                result.unexplained.append(difference)
+        return result
+
+
+Key = TypeVar("Key", Subject, Comparison)
+Loads = dict[str, list[Observation]]
+"""By the way they were made: direct, or at a level."""
+
+
 def subjects(saved: Iterable[Page], ours: Iterable[SiteFile]) -> list[Subject]:
     """Pages of our own at both levels, saved ones at the level that is the default."""
-    own = [Subject(one.name, one.url, ("safe", "full"), one.about) for one in ours]
+    own = [Subject(one.name, one.url, tuple(one.moves), one.about, tuple(one.moves.values())) for one in ours]
     return own + [Subject(page.host, page.url, ("safe",)) for page in saved]
 
 
@@ -103,50 +135,47 @@ class Runner:
             thread.shutdown(wait=False, cancel_futures=True)
 
     def run(self, known: Exceptions, report: Callable[[Result, float], None]) -> list[Result]:
-        """Compares everything; `report` gets each result and the share that is done."""
-        loads = {
-            subject: [self._submit("direct", subject), self._submit("direct", subject)]
-            + [self._submit(level, subject) for level in subject.levels]
-            for subject in self.subjects
-        }
-        waiting = {one: subject for subject, futures in loads.items() for one in futures}
+        """Compares everything; `report` gets each result and the share that is done.
+
+        A difference that nobody explained has to be there again, at the end: a timer that was late is no breakage.
+        """
         results: list[Result] = []
-        for done, future in enumerate(as_completed(waiting), 1):
-            subject = waiting[future]
-            if all(one.done() for one in loads[subject]):
-                first, second, *others = (one.result() for one in loads[subject])
-                for level, ours in zip(subject.levels, others, strict=True):
-                    result = self._judge(subject, level, [first, second], ours, known)
+        suspects: list[Comparison] = []
+        compared = self._compare({subject: ("direct", "direct", *subject.levels) for subject in self.subjects})
+        for (subject, loads), share in compared:
+            for level in subject.levels:
+                comparison = Comparison(subject, level, loads["direct"], loads[level])
+                result = comparison.judge(known)
+                if result.unexplained:
+                    suspects.append(comparison)
+                else:
                     results.append(result)
-                    report(result, done / len(waiting))
+                    report(result, share)
+        again = self._compare({one: ("direct", one.level) for one in suspects})
+        for (comparison, loads), share in again:
+            comparison.without += loads["direct"]
+            comparison.ours += loads[comparison.level]
+            results.append(comparison.judge(known))
+            report(results[-1], share)
         return sorted(results, key=lambda one: (self.subjects.index(one.subject), one.level))
 
-    def _judge(
-        self, subject: Subject, level: str, without: list[Observation], ours: Observation, known: Exceptions
-    ) -> Result:
-        """A difference that nobody explained has to be there again: a timer that was late is no breakage."""
-        result = judge(subject, level, without, [ours], known)
-        if result.unexplained:
-            again = [self._submit("direct", subject), self._submit(level, subject)]
-            first, second = (one.result() for one in again)
-            result = judge(subject, level, [*without, first], [ours, second], known)
-        return result
+    def _compare(self, wanted: Mapping[Key, Sequence[str]]) -> Iterator[tuple[tuple[Key, Loads], float]]:
+        """Loads each page in each of the ways; yields a page when its loads are there, with the share that is done."""
+        loads = {
+            key: [(way, self._submit(way, key.subject if isinstance(key, Comparison) else key)) for way in ways]
+            for key, ways in wanted.items()
+        }
+        waiting = {one: key for key, submitted in loads.items() for _, one in submitted}
+        for done, future in enumerate(as_completed(waiting), 1):
+            key = waiting[future]
+            if all(one.done() for _, one in loads[key]):
+                found: Loads = {}
+                for way, one in loads[key]:
+                    found.setdefault(way, []).append(one.result())
+                yield (key, found), done / len(waiting)
 
     def _submit(self, way: str, subject: Subject) -> Future[Observation]:
         return self._threads[way].submit(observe, self._browsers[way], subject.url)
-
-
-def judge(
-    subject: Subject, level: str, without: list[Observation], ours: list[Observation], known: Exceptions
-) -> Result:
-    """Compares the loads of one page at one level and looks the differences up."""
-    result = Result(subject, level, without[0], ours[0], compare(without, ours))
-    for difference in result.verdict.differences:
-        if why := known.explain(subject.name, level, difference):
-            result.explained.append((difference, why))
-        else:
-            result.unexplained.append(difference)
-    return result
 
 
 def need() -> None:

@@ -1,6 +1,7 @@
 """Pages of our own as text: one file is one page with all that it loads, and what each answer depends on.
 
     # Lines like this one say what the page is about.
+    moves: 1 2
     === http://www.integrity.test/
     type: text/html
 
@@ -10,8 +11,9 @@
 
     document.title = "ran";
 
-The first answer is the page. A line `=== METHOD URL` is for another method than GET and HEAD. Between it and the empty
-line stand:
+`moves` is how many requests at least go to the proxy at levels safe and full, 1 and 1 when absent: a page of which
+nothing moves shows nothing. The first answer is the page. A line `=== METHOD URL` is for another method than GET and
+HEAD. Between it and the empty line stand:
 
     type: CONTENT-TYPE        none when absent
     header: NAME: VALUE       a further header, may repeat; {origin} is the request's Origin, without one it is left out
@@ -23,7 +25,7 @@ line stand:
     sound: SECONDS            the body is silence, as WAV
 
 Several answers may stand for one URL: the first whose needs are met is given, 403 when none is. A body ends before the
-next `===`; {sha384 URL} in it is the digest of that URL's first body.
+next `===`; {sha384 URL} in a body or a header is the digest of that URL's first body.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ class SiteFile:
     name: str
     about: str
     answers: list[Answer]
+    moves: dict[str, int] = field(default_factory=lambda: {"safe": 1, "full": 1})
 
     @property
     def url(self) -> str:
@@ -84,9 +87,13 @@ def read(path: Path) -> SiteFile:
     answers: list[Answer] = []
     lines = path.read_text(encoding="utf-8").split("\n")
     at = 0
+    moves = (1, 1)
     while at < len(lines) and not lines[at].startswith("==="):
+        if found := re.fullmatch(r"moves: (\d+) (\d+)", lines[at]):
+            moves = (int(found[1]), int(found[2]))
+            lines[at] = ""
         if lines[at] and not lines[at].startswith("#"):
-            raise SiteFileError(f"{path}:{at + 1}: expected a line of `#` or `===`, found {lines[at]!r}")
+            raise SiteFileError(f"{path}:{at + 1}: expected `#`, `moves: N N` or `===`, found {lines[at]!r}")
         about.append(lines[at].removeprefix("#").strip())
         at += 1
     while at < len(lines):
@@ -99,7 +106,7 @@ def read(path: Path) -> SiteFile:
     if not answers or not any(about):
         raise SiteFileError(f"{path}: expected a `#` line that says what the page is about, and one `===` at least")
     _fill_in_digests(path, answers)
-    return SiteFile(path.stem, " ".join(about).strip(), answers)
+    return SiteFile(path.stem, " ".join(about).strip(), answers, dict(zip(("safe", "full"), moves, strict=True)))
 
 
 def read_all(folder: Path) -> list[SiteFile]:
@@ -167,6 +174,7 @@ def _fill_in_digests(path: Path, answers: list[Answer]) -> None:
 
     for one in answers:
         one.body = DIGEST.sub(digest, one.body)
+        one.headers = [(name, DIGEST.sub(digest, value.encode()).decode()) for name, value in one.headers]
 
 
 def _picture(text: str) -> bytes:
