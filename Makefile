@@ -137,6 +137,10 @@ fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own i
 bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
 	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
+.PHONY: experiments
+experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for TIME seconds
 	$(FUZZ) --seconds $(TIME)

@@ -103,6 +103,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("cdma-average", include_str!("../profiles/cdma-average.toml")),
     ("cdma-congested", include_str!("../profiles/cdma-congested.toml")),
     ("gprs", include_str!("../profiles/gprs.toml")),
+    ("umts", include_str!("../profiles/umts.toml")),
     ("satellite-256k", include_str!("../profiles/satellite-256k.toml")),
     ("satellite-500k", include_str!("../profiles/satellite-500k.toml")),
     ("satellite-2m", include_str!("../profiles/satellite-2m.toml")),

@@ -44,6 +44,7 @@ fn the_links_of_the_papers_and_of_today_have_the_numbers_they_are_known_by() {
         ("cdma-average", 78_000, 40_000, 400),
         ("cdma-congested", 56_000, 30_000, 600),
         ("gprs", 33_200, 11_200, 1000),
+        ("umts", 384_000, 64_000, 300),
         ("satellite-256k", 256_000, 256_000, 600),
         ("satellite-500k", 500_000, 500_000, 600),
         ("satellite-2m", 2_000_000, 2_000_000, 600),

@@ -1,0 +1,79 @@
+"""One bed: the namespaces, the sites of some pages, the contenders' processes, standing while turns are taken."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.authority import Authority
+from harness.clients import Curl
+from harness.origins import Origins, Site
+from harness.topology import RESOLVER, site_addresses
+
+from .contenders import Contender
+from .contenders.base import Ground
+from .ideal import Weight, weigh
+from .line import Line
+from .links import Link
+from .pages import Page, add_to
+
+CONGESTION_CONTROL = "bbr"
+"""Of the origins, on every link: what direct is best off with, so that no gain is owed to a server's old TCP."""
+
+
+@dataclass
+class Bed:
+    """What stands, and what the pages in it weigh."""
+
+    ground: Ground
+    weights: dict[str, Weight]
+    contenders: dict[str, Contender]
+    absent: dict[str, str]
+    """Contenders that cannot take part, and why."""
+
+
+@contextmanager
+def standing(folder: Path, link: Link, pages: list[Page], contenders: list[Contender], *, seed: int) -> Iterator[Bed]:
+    """Sets everything up; takes it down in any case."""
+    authority = Authority(folder)
+    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
+    # Pages may share addresses, hosts of one page never do: browsers keep sockets by name, and names of two pages
+    # never meet.
+    addresses = itertools.cycle(site_addresses())
+    for page in pages:
+        add_to(site, page, folder, addresses)
+    line = Line(folder, link.name, seed=seed)
+    absent = {one.name: reason for one in contenders if (reason := one.missing())}
+    present = {one.name: one for one in contenders if one.name not in absent}
+    with ExitStack() as stack:
+        stack.enter_context(line)
+        use_congestion_control(line)
+        stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
+        weights = {page.name: weigh(page, site, line.internet, folder) for page in pages}
+        ground = Ground(folder, line, link, authority, sorted(site.hosts))
+        for one in present.values():
+            stack.enter_context(one.started(ground))
+        for one in present.values():
+            _wake(ground, one, pages[0])
+        yield Bed(ground, weights, present, absent)
+
+
+def use_congestion_control(line: Line, name: str = CONGESTION_CONTROL) -> None:
+    """Sets what servers and boxes send with, where the kernel has it."""
+    for namespace in (line.internet, line.gateway, line.near):
+        available = namespace.run("sysctl", "-n", "net.ipv4.tcp_available_congestion_control").stdout.split()
+        if name in available:
+            namespace.sysctl("net.ipv4.tcp_congestion_control", name)
+
+
+def _wake(ground: Ground, one: Contender, page: Page) -> None:
+    """One small request through the contender: what it opens once, at its start, is open before any load."""
+    curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
+    with one.engaged(ground):
+        for scheme in one.schemes:
+            answer = curl.get(f"{scheme}://{page.table.host}/{scheme}.html", "--range", "0-99", timeout_s=60.0)
+            if answer.status not in (200, 206):
+                raise RuntimeError(f"{one.name} does not pass on {scheme}: {answer.status} {answer.problem}")

@@ -1,0 +1,131 @@
+"""The command: which experiments, how many repeats, where the results go."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness import namespaces
+from harness.artifacts import Missing, built, need_commands, need_root, scratch
+
+from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
+from .goals import goals
+from .ideal import Weight
+from .measure import Run, run_from
+from .results import Results
+from .runner import Outcome, Runner, clock, expected_total_ms
+
+REPEATS = 3
+QUICK = Experiment(
+    "quick", "The quick subset", "What CI runs: every part of the instrument, a few loads.", lambda _: QUICK_GROUPS
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 0 when every load was made, 1 when some could not be, 2 for a name that is none."""
+    options = _parse(arguments)
+    wanted = {"quick": QUICK} if options.quick and not options.only else EXPERIMENTS
+    if options.only:
+        unknown = [name for name in options.only.split(",") if name not in EXPERIMENTS]
+        if unknown:
+            print(f"no experiment is called {', '.join(unknown)}; there are:", file=sys.stderr)
+            for one in EXPERIMENTS.values():
+                print(f"  make experiments ONLY={one.name:<12} {one.title}", file=sys.stderr)
+            return 2
+        wanted = {name: EXPERIMENTS[name] for name in options.only.split(",")}
+    repeats = 1 if options.quick else options.repeats
+    out = options.out or scratch("experiments")
+    out.mkdir(parents=True, exist_ok=True)
+    if options.report:
+        return _report(out)
+    try:
+        need_root()
+        need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "curl", "chromium", "certutil")
+        for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins", "longhaul-link"):
+            built(name)
+    except Missing as reason:
+        print(f"make experiments: {reason}", file=sys.stderr)
+        return 1
+    namespaces.sweep()
+    groups = [group for one in wanted.values() for group in one.groups(repeats)]
+    print(_announcement(wanted, groups, repeats, options.seed), flush=True)
+    if options.estimate:
+        return 0
+    outcome = Runner(groups, options.seed).run()
+    for name in wanted:
+        _write(out / f"{name}.json", name, outcome, repeats, options.seed)
+    for name, reason in outcome.absent.items():
+        print(f"{name} took no part: {reason}")
+    for error in outcome.errors:
+        print(f"NOT RUN: {error}", file=sys.stderr)
+    _print_failures(outcome.runs)
+    _report(out)
+    return 1 if outcome.errors else 0
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make experiments", description="The papers' experiments, and today's.")
+    parser.add_argument("--only", default="", help="names of experiments, with commas between")
+    parser.add_argument("--quick", action="store_true", help="a few loads of everything, once")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help=f"loads of each kind ({REPEATS})")
+    parser.add_argument("--seed", type=int, default=1, help="of the order of turns and of the links' chance (1)")
+    parser.add_argument("--out", type=Path, help="folder for results (target/experiments)")
+    parser.add_argument("--estimate", action="store_true", help="only say how long it would take")
+    parser.add_argument("--report", action="store_true", help="only write the report, from the results that are there")
+    return parser.parse_args(arguments)
+
+
+def _announcement(wanted: dict[str, Experiment], groups: list[Any], repeats: int, seed: int) -> str:
+    loads = sum(sum(1 for _ in group.turns(seed)) for group in groups)
+    lines = [f"{loads} loads in {len(groups)} beds, {repeats} of each kind, seed {seed}:"]
+    for name, one in wanted.items():
+        own = [group for group in groups if group.experiment == name]
+        lines.append(f"  {name:<12} about {clock(expected_total_ms(own) / 1000):>6}  {one.title}")
+    lines.append(f"  {'all':<12} about {clock(expected_total_ms(groups) / 1000):>6}")
+    return "\n".join(lines)
+
+
+def _write(path: Path, name: str, outcome: Outcome, repeats: int, seed: int) -> None:
+    """One experiment: its figures for whoever compares runs, and everything they came from."""
+    runs = [run for run in outcome.runs if run.experiment == name]
+    pages = {run.page for run in runs}
+    weights = {page: weight for page, weight in outcome.weights.items() if page in pages}
+    results = Results(runs, weights)
+    text = {
+        "figures": results.figures(),
+        "goals": [asdict(goal) for goal in goals(results)],
+        "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "repeats": repeats,
+        "seed": seed,
+        "absent": outcome.absent,
+        "errors": [error for error in outcome.errors if error.startswith(name)],
+        "weights": {page: asdict(weight) for page, weight in weights.items()},
+        "runs": [run.as_dict() for run in runs],
+    }
+    path.write_text(json.dumps(text, indent=1) + "\n")
+
+
+def _report(out: Path) -> int:
+    from .report import write_report
+
+    found = {}
+    for name in [*EXPERIMENTS, "quick"]:
+        path = out / f"{name}.json"
+        if path.exists():
+            text = json.loads(path.read_text())
+            weights = {page: Weight(**weight) for page, weight in text["weights"].items()}
+            found[name] = (text, Results([run_from(run) for run in text["runs"]], weights))
+    path = write_report(out / "report.html", found)
+    print(f"report: {path}")
+    return 0
+
+
+def _print_failures(runs: list[Run]) -> None:
+    for run in runs:
+        if not run.complete:
+            print(f"FAILED: {run.experiment} {run.link} {run.page} {run.scheme} {run.contender}: {run.problem}")

@@ -1,0 +1,31 @@
+"""Who takes part: every contender by name, in the order in which reports list them."""
+
+from __future__ import annotations
+
+from .base import Contender
+from .direct import Direct
+from .longhaul import edge_contenders
+from .pair import pair_contenders
+from .plain_envoy import plain_envoy_contenders
+from .squid import squid_contenders
+
+CONTENDERS: dict[str, Contender] = {
+    one.name: one
+    for one in (
+        Direct(),
+        *squid_contenders(),
+        *plain_envoy_contenders(),
+        *edge_contenders(),
+        *pair_contenders(),
+    )
+}
+
+
+def contender(name: str) -> Contender:
+    """One contender; KeyError names those there are."""
+    if name not in CONTENDERS:
+        raise KeyError(f"no contender is called {name}; there are {', '.join(CONTENDERS)}")
+    return CONTENDERS[name]
+
+
+__all__ = ["CONTENDERS", "Contender", "contender"]

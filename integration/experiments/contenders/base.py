@@ -1,0 +1,111 @@
+"""What a contender is: processes that run for as long as a bed stands, and what sends clients there for one load."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.authority import Authority
+from harness.namespaces import Namespace
+
+from ..line import FURTHER_PROXY_ADDRESSES, Line
+from ..links import Link
+
+TABLE = "contender"
+
+
+@dataclass
+class Ground:
+    """What contenders stand on: one bed's namespaces, link and names, and what is handed out of it."""
+
+    folder: Path
+    line: Line
+    link: Link
+    authority: Authority
+    hosts: list[str]
+    """Every name of the sites."""
+    _addresses: Iterator[str] = field(default_factory=lambda: iter(FURTHER_PROXY_ADDRESSES))
+    _ports: Iterator[int] = field(default_factory=lambda: itertools.count(20100))
+
+    def take_addresses(self, count: int) -> list[str]:
+        """Addresses of the gateway that no other contender has."""
+        return list(itertools.islice(self._addresses, count))
+
+    def take_port(self) -> int:
+        """A port that no other contender has."""
+        return next(self._ports)
+
+    def folder_of(self, name: str) -> Path:
+        """A contender's own folder."""
+        path = self.folder / name
+        path.mkdir(exist_ok=True)
+        return path
+
+
+class Contender(ABC):
+    """One way from the browser to the origins."""
+
+    name: str
+    """In JSON, on command lines."""
+    title: str
+    """In tables and plots."""
+    about: str
+    """A sentence for the report: what it is, how it is set up."""
+    schemes: tuple[str, ...] = ("http", "https")
+    """What it does something about."""
+
+    @abstractmethod
+    def started(self, ground: Ground) -> Any:
+        """A context manager: its processes run."""
+
+    @abstractmethod
+    def engaged(self, ground: Ground) -> Any:
+        """A context manager: clients are sent to it."""
+
+    def flags(self, ground: Ground) -> tuple[str, ...]:  # noqa: ARG002 - what others need
+        """Further flags of the browser."""
+        return ()
+
+    def missing(self) -> str | None:
+        """Why it cannot take part on this machine."""
+        return None
+
+
+@contextmanager
+def rules(namespace: Namespace, *chains: str) -> Iterator[None]:
+    """A table of packet rules of our own, for a while."""
+    text = "\n".join((f"table ip {TABLE} {{", *chains, "}"))
+    namespace.run("sh", "-c", 'printf "%s" "$0" | nft -f -', text)
+    try:
+        yield
+    finally:
+        namespace.run("nft", "delete", "table", "ip", TABLE)
+
+
+def intercept(device: str, *lines: str) -> str:
+    """A chain that sends what comes in on `device` elsewhere; what is meant for the box itself is left alone."""
+    body = "\n".join(lines)
+    return f"""chain intercept {{
+        type nat hook prerouting priority dstnat; policy accept;
+        iifname != "{device}" accept
+        fib daddr type local accept
+        {body}
+    }}"""
+
+
+@contextmanager
+def sysctls(namespace: Namespace, **values: int | str) -> Iterator[None]:
+    """Settings below net.ipv4 for a while."""
+    before = {key: namespace.run("sysctl", "-n", f"net.ipv4.{key}").stdout.strip() for key in values}
+    for key, value in values.items():
+        namespace.sysctl(f"net.ipv4.{key}", value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            namespace.sysctl(f"net.ipv4.{key}", value)

@@ -1,0 +1,23 @@
+"""No proxy at all: the gateway routes."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from .base import Contender, Ground
+
+
+class Direct(Contender):
+    """What everything is compared with."""
+
+    name = "direct"
+    title = "direct"
+    about = "No proxy: packets are routed to the origins, names are asked of the resolver behind the link."
+
+    def started(self, ground: Ground) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to start
+        """Nothing runs."""
+        return nullcontext()
+
+    def engaged(self, ground: Ground) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to set
+        """Nothing is set."""
+        return nullcontext()

@@ -1,0 +1,123 @@
+"""Longhaul on the gateway, role `edge`: with its defaults, with one of its two techniques, and as the papers had it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.pep import Pep, command, gateway_config, write_config
+from harness.topology import CLIENT_DEVICE
+
+from .base import Contender, Ground, intercept, rules, sysctls
+
+
+@dataclass
+class Edge(Contender):
+    """One variant. Each has addresses of its own, so that all of them run side by side and none is ever cold."""
+
+    name: str
+    title: str
+    about: str
+    sections: dict[str, Any] = field(default_factory=dict)
+    """Sections of longhaul.yaml that differ from the defaults."""
+    steering: bool = True
+    """Its DNS answers clients."""
+    interception: bool = True
+    """Clients' connections to anybody are redirected to it."""
+    addresses: int = 1
+    secure: bool = True
+    """Each of its addresses has a certificate: https and HTTP/2 to the proxy."""
+
+    @contextmanager
+    def started(self, ground: Ground) -> Iterator[None]:
+        """Envoy and CoreDNS run."""
+        with Pep(
+            self.write_config(ground), self._folder(ground), ground.line.gateway, trusted=ground.authority.files.cert
+        ):
+            yield
+
+    @contextmanager
+    def engaged(self, ground: Ground) -> Iterator[None]:
+        """The gateway does what `longhaul host` prints: rules, the client route, kernel settings."""
+        gateway, path = ground.line.gateway, self._folder(ground) / "longhaul.yaml"
+        address = self._addresses(ground)[0]
+        lines = []
+        if self.interception:
+            lines += [f"tcp dport {port} dnat to {address}:{port}" for port in (80, 443)]
+        if self.steering:
+            lines += [f"{protocol} dport 53 dnat to {address}:53" for protocol in ("udp", "tcp")]
+        with ExitStack() as stack:
+            stack.enter_context(rules(gateway, intercept(CLIENT_DEVICE, *lines)))
+            stack.enter_context(sysctls(gateway, tcp_slow_start_after_idle=0))
+            ground.line.set_client_route(*route_options(path))
+            stack.callback(ground.line.set_client_route)
+            yield
+
+    def _folder(self, ground: Ground) -> Path:
+        return ground.folder_of(self.name)
+
+    def _addresses(self, ground: Ground) -> list[str]:
+        # Remembered in a file of its folder, as a contender serves many beds and keeps nothing itself.
+        note = self._folder(ground) / "addresses"
+        if not note.exists():
+            note.write_text(" ".join(ground.take_addresses(self.addresses)))
+        return note.read_text().split()
+
+    def write_config(self, ground: Ground) -> Path:
+        folder, addresses = self._folder(ground), self._addresses(ground)
+        terminate = [{"names": [one], **ground.authority.issue(one).as_dict()} for one in addresses]
+        sections: dict[str, Any] = {
+            "link": ground.link.setting,
+            "proxy": {"addresses": addresses, "secure_names": addresses if self.secure else []},
+            "listen": {
+                "http": "{}:80", "tls": "{}:443", "dns": "{}:53" if self.steering else "off",
+                "admin": f"127.0.0.1:{ground.take_port()}", "metrics": f"127.0.0.1:{ground.take_port()}",
+            },
+            **({"tls": {"terminate": terminate}} if self.secure else {}),
+            **self.sections,
+        }  # fmt: skip
+        # Shards are addresses of one listener: they are led to the first by the rules of the gateway.
+        sections["listen"] = {key: value.format(addresses[0]) for key, value in sections["listen"].items()}
+        if not self.steering:
+            sections["dns"] = {}
+        config = gateway_config(folder, None, **sections)
+        return write_config(folder, config, ground.hosts)
+
+
+def route_options(config: Path) -> list[str]:
+    """What `longhaul check` derives for the client route, as `ip route` takes it."""
+    check = command("check", config)
+    values = dict(re.findall(r"^(initial_window|window_clamp)\s+(\S+)", check.stdout, re.MULTILINE))
+    if check.returncode != 0 or len(values) != 2:
+        raise RuntimeError(f"longhaul check {config}:\n{check.stdout}{check.stderr}")
+    options = ["initcwnd", values["initial_window"], "initrwnd", values["initial_window"]]
+    return options if values["window_clamp"] == "off" else [*options, "cwnd", "lock", values["window_clamp"]]
+
+
+def edge_contenders() -> tuple[Contender, ...]:
+    """All variants."""
+    return (
+        Edge(
+            "longhaul-url", "Longhaul, url only",
+            "Longhaul's url rewriting with its defaults, no DNS steering: names are asked of the resolver.",
+            steering=False,
+        ),
+        Edge(
+            "longhaul-dns", "Longhaul, dns only",
+            "Longhaul's DNS steering with its defaults; pages are passed on unchanged (rewrite.level: off).",
+            sections={"rewrite": {"level": "off"}},
+        ),
+        Edge(
+            "longhaul-edge", "Longhaul, edge",
+            "Longhaul as one box with its defaults: what it does is derived from the link's two numbers.",
+        ),
+        Edge(
+            "longhaul-paper", "Longhaul, as the paper",
+            "Url rewriting to one http address, as in the paper of 2004, whatever the link model advises.",
+            sections={"rewrite": {"level": "safe", "target": "http"}}, steering=False, secure=False,
+        ),
+    )  # fmt: skip

@@ -1,0 +1,253 @@
+"""Envoy without our filters: one box that splits TCP, and a pair with HTTP/2 between its boxes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from harness.artifacts import built
+from harness.namespaces import Namespace
+from harness.processes import Child
+from harness.topology import CLIENT_DEVICE
+
+from ..line import FAR, NEAR_DEVICE
+from .base import Contender, Ground, intercept, rules, sysctls
+from .longhaul import Edge, route_options
+
+HTTP, TLS, PIPE = 15080, 15443, 15090
+TYPE = "type.googleapis.com/envoy."
+WINDOW_BYTES = 16 * 1024 * 1024
+"""HTTP/2 windows of the pair: never what bounds it."""
+ORIGINAL = "x-original-destination"
+"""Tells the far box where the client wanted to go. Not for the open Internet: the pair's own pipe carries it."""
+
+
+class SplitTcp(Contender):
+    """Every TCP connection ends on the gateway and another goes on to the origin, bytes unseen."""
+
+    def __init__(self, window: bool) -> None:
+        self._window = window
+        self.name = "split-tcp-window" if window else "split-tcp"
+        self.title = "split TCP + window" if window else "split TCP"
+        self.about = (
+            "Envoy as a plain TCP proxy for ports 80 and 443"
+            + (", with the initial window and kernel settings that Longhaul derives from the link." if window else ".")
+        )  # fmt: skip
+
+    @contextmanager
+    def started(self, ground: Ground) -> Iterator[None]:
+        """Envoy runs on the gateway, one for both variants."""
+        configuration = _bootstrap(
+            ground.take_port(),
+            [_tcp_listener("http", HTTP, "origin"), _tcp_listener("tls", TLS, "origin")],
+            [_origin()],
+        )
+        with ExitStack() as stack:
+            if not _runs(ground, "split"):
+                stack.enter_context(_envoy(ground, "split", ground.line.gateway, configuration))
+            yield
+
+    @contextmanager
+    def engaged(self, ground: Ground) -> Iterator[None]:
+        """Both ports are redirected."""
+        with ExitStack() as stack:
+            stack.enter_context(rules(ground.line.gateway, _redirects(CLIENT_DEVICE)))
+            if self._window:
+                stack.enter_context(sized_windows(ground))
+            yield
+
+
+class Http2Pair(Contender):
+    """A box at each end of the link; http as requests on one HTTP/2 connection, https as CONNECT streams on it."""
+
+    name = "envoy-pair"
+    title = "Envoy pair, HTTP/2"
+    about = (
+        "An Envoy at each end of the link with one HTTP/2 connection kept between them: http requests travel on "
+        "it as such, "
+        "other connections as CONNECT streams; initial window sized from the link, no filters of ours, DNS untouched."
+    )
+
+    @contextmanager
+    def started(self, ground: Ground) -> Iterator[None]:
+        """Both boxes run."""
+        far = _bootstrap(ground.take_port(), [_pipe_end()], [_origin(by_header=True)])
+        near = _bootstrap(ground.take_port(), [_requests_listener(), _connect_listener()], [_pipe()])
+        with (
+            _envoy(ground, "pair-far", ground.line.gateway, far),
+            _envoy(ground, "pair-near", ground.line.near, near),
+        ):
+            yield
+
+    @contextmanager
+    def engaged(self, ground: Ground) -> Iterator[None]:
+        """The near box takes both ports."""
+        with rules(ground.line.near, _redirects(NEAR_DEVICE)), sized_windows(ground):
+            yield
+
+
+@contextmanager
+def sized_windows(ground: Ground) -> Iterator[None]:
+    """The routes and settings that Longhaul's edge would have on this link."""
+    edge = Edge("window", "", "")
+    path = ground.folder_of("window") / "longhaul.yaml"
+    if not path.exists():
+        edge.write_config(ground)
+    options = route_options(path)
+    with (
+        sysctls(ground.line.gateway, tcp_slow_start_after_idle=0),
+        sysctls(ground.line.near, tcp_slow_start_after_idle=0),
+    ):
+        ground.line.set_client_route(*options)
+        ground.line.set_near_route(*options)
+        try:
+            yield
+        finally:
+            ground.line.set_client_route()
+            ground.line.set_near_route()
+
+
+def _runs(ground: Ground, name: str) -> bool:
+    return (ground.folder / name / "envoy.json").exists()
+
+
+@contextmanager
+def _envoy(ground: Ground, name: str, namespace: Namespace, configuration: dict[str, Any]) -> Iterator[None]:
+    folder = ground.folder_of(name)
+    path = folder / "envoy.json"
+    path.write_text(json.dumps(configuration, indent=1))
+    line = [built("envoy"), "-c", path, "--use-dynamic-base-id", "--log-level", "warning", "--concurrency", "2"]
+    with Child(namespace.inside(line), folder / "envoy.log") as child:
+        port = configuration["static_resources"]["listeners"][0]["address"]["socket_address"]["port_value"]
+        _wait_for_port(namespace, port, child)
+        yield
+
+
+def _wait_for_port(namespace: Namespace, port: int, child: Child) -> None:
+    from harness.waiting import Timeout, wait_for
+
+    def listens() -> bool:
+        if child.process.poll() is not None:
+            raise Timeout(f"envoy ended: {child.output()[-2000:]}")
+        return f":{port} " in namespace.run("ss", "-Hltn").stdout
+
+    wait_for(f"envoy on port {port}", listens, 20.0)
+
+
+def _redirects(device: str) -> str:
+    return intercept(device, f"tcp dport 80 redirect to :{HTTP}", f"tcp dport 443 redirect to :{TLS}")
+
+
+def _bootstrap(admin: int, listeners: list[Any], clusters: list[Any]) -> dict[str, Any]:
+    return {
+        "admin": {"address": _socket("127.0.0.1", admin)},
+        "static_resources": {"listeners": listeners, "clusters": clusters},
+    }
+
+
+def _socket(address: str, port: int) -> dict[str, Any]:
+    return {"socket_address": {"address": address, "port_value": port}}
+
+
+def _typed(name: str, kind: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "typed_config": {"@type": f"{TYPE}{kind}", **fields}}
+
+
+def _listener(name: str, port: int, *filters: dict[str, Any], redirected: bool = True) -> dict[str, Any]:
+    original = [_typed("original_dst", "extensions.filters.listener.original_dst.v3.OriginalDst")] if redirected else []
+    return {
+        "name": name,
+        "address": _socket("0.0.0.0", port),
+        "listener_filters": original,
+        "filter_chains": [{"filters": list(filters)}],
+    }
+
+
+def _tcp(cluster: str, **fields: Any) -> dict[str, Any]:
+    return _typed(
+        "tcp", "extensions.filters.network.tcp_proxy.v3.TcpProxy", stat_prefix="tcp", cluster=cluster, **fields
+    )
+
+
+def _tcp_listener(name: str, port: int, cluster: str) -> dict[str, Any]:
+    return _listener(name, port, _tcp(cluster))
+
+
+def _http(route: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    router = _typed("envoy.filters.http.router", "extensions.filters.http.router.v3.Router")
+    return _typed(
+        "http", "extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", stat_prefix="http",
+        route_config={"virtual_hosts": [{"name": "all", "domains": ["*"], **route}]}, http_filters=[router], **fields,
+    )  # fmt: skip
+
+
+def _requests_listener() -> dict[str, Any]:
+    onward = {
+        "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "pipe", "timeout": "0s"}}],
+        "request_headers_to_add": [
+            {"header": {"key": ORIGINAL, "value": "%DOWNSTREAM_LOCAL_ADDRESS%"},
+             "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}
+        ],
+    }  # fmt: skip
+    return _listener("requests", HTTP, _http(onward))
+
+
+def _connect_listener() -> dict[str, Any]:
+    header = {"header": {"key": ORIGINAL, "value": "%DOWNSTREAM_LOCAL_ADDRESS%"}}
+    tunnel = {"hostname": "%DOWNSTREAM_LOCAL_ADDRESS%", "headers_to_add": [header]}
+    return _listener("connections", TLS, _tcp("pipe", tunneling_config=tunnel))
+
+
+def _pipe_end() -> dict[str, Any]:
+    """The far end: CONNECT becomes a connection to where the client wanted to go, requests are passed on there."""
+    connect = {
+        "match": {"connect_matcher": {}},
+        "route": {"cluster": "origin", "timeout": "0s", "upgrade_configs": [
+            {"upgrade_type": "CONNECT", "connect_config": {}}]},
+    }  # fmt: skip
+    plain = {"match": {"prefix": "/"}, "route": {"cluster": "origin", "timeout": "0s"}}
+    http2 = {**_windows(), "allow_connect": True}
+    end = _http({"routes": [connect, plain]}, codec_type="HTTP2", http2_protocol_options=http2,
+                upgrade_configs=[{"upgrade_type": "CONNECT"}])  # fmt: skip
+    return _listener("pipe", PIPE, end, redirected=False)
+
+
+def _windows() -> dict[str, int]:
+    return {
+        "initial_stream_window_size": WINDOW_BYTES,
+        "initial_connection_window_size": WINDOW_BYTES,
+        "max_concurrent_streams": 1000,
+    }
+
+
+def _pipe() -> dict[str, Any]:
+    protocol = {"explicit_http_config": {"http2_protocol_options": _windows()}}
+    options = f"{TYPE}extensions.upstreams.http.v3.HttpProtocolOptions"
+    return {
+        "name": "pipe",
+        "type": "STATIC",
+        "connect_timeout": "30s",
+        "load_assignment": {
+            "cluster_name": "pipe",
+            "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _socket(FAR, PIPE)}}]}],
+        },
+        "typed_extension_protocol_options": {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {"@type": options, **protocol}
+        },
+    }
+
+
+def _origin(by_header: bool = False) -> dict[str, Any]:
+    cluster: dict[str, Any] = {
+        "name": "origin", "type": "ORIGINAL_DST", "lb_policy": "CLUSTER_PROVIDED", "connect_timeout": "10s",
+    }  # fmt: skip
+    if by_header:
+        cluster["original_dst_lb_config"] = {"use_http_header": True, "http_header_name": ORIGINAL}
+    return cluster
+
+
+def plain_envoy_contenders() -> tuple[Contender, ...]:
+    """All of them."""
+    return SplitTcp(window=False), SplitTcp(window=True), Http2Pair()

@@ -1,0 +1,87 @@
+"""Squid, as a transparent proxy on the gateway and as the proxy a browser is told of."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harness.processes import Child
+from harness.topology import CLIENT_DEVICE, PROXY, RESOLVER
+
+from .base import Contender, Ground, intercept, rules
+
+CONFIGURATION = """\
+http_port {told}
+http_port {transparent} intercept
+dns_nameservers {resolver}
+http_access allow all
+acl CONNECT method CONNECT
+cache_mem 256 MB
+maximum_object_size_in_memory 8 MB
+client_persistent_connections on
+server_persistent_connections on
+access_log none
+cache_log {folder}/cache.log
+pid_filename none
+coredump_dir {folder}
+cache_effective_user root
+cache_effective_group root
+pinger_enable off
+shutdown_lifetime 0 seconds
+visible_hostname squid.test
+via on
+"""
+"""Squid's defaults but for memory that holds every page, and for what its service needs."""
+
+
+class Squid(Contender):
+    """Squid of Debian, run in the foreground, never as a service."""
+
+    def __init__(self, told: bool) -> None:
+        self.told = told
+        self.name = "squid-explicit" if told else "squid-transparent"
+        self.title = "Squid, explicit" if told else "Squid, transparent"
+        self.about = (
+            "Squid with its defaults; the browser is configured to use it (--proxy-server), https by CONNECT."
+            if told
+            else "Squid with its defaults; port 80 is redirected to it. Https passes it by, routed."
+        )
+        self.schemes = ("http", "https") if told else ("http",)
+        self._ports = (3128, 3129) if told else (3138, 3139)
+
+    def missing(self) -> str | None:
+        """Squid is a Debian package."""
+        return None if shutil.which("squid") else "the command squid is not installed (Debian package squid)"
+
+    @contextmanager
+    def started(self, ground: Ground) -> Iterator[None]:
+        """Squid runs on the gateway."""
+        folder = ground.folder_of(self.name)
+        config = folder / "squid.conf"
+        told, transparent = self._ports
+        config.write_text(
+            CONFIGURATION.format(told=told, transparent=transparent, resolver=RESOLVER, folder=folder.resolve())
+        )
+        gateway = ground.line.gateway
+        with Child(gateway.inside(["squid", "-N", "-d1", "-f", config]), folder / "squid.log") as child:
+            child.wait_for_output("Accepting NAT intercepted")
+            yield
+
+    @contextmanager
+    def engaged(self, ground: Ground) -> Iterator[None]:
+        """Port 80 is redirected, unless the browser is told."""
+        if self.told:
+            yield
+            return
+        with rules(ground.line.gateway, intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{self._ports[1]}")):
+            yield
+
+    def flags(self, ground: Ground) -> tuple[str, ...]:  # noqa: ARG002 - the address is always the same
+        """The browser's setting."""
+        return (f"--proxy-server=http://{PROXY}:{self._ports[0]}",) if self.told else ()
+
+
+def squid_contenders() -> tuple[Contender, ...]:
+    """Both."""
+    return Squid(told=False), Squid(told=True)

@@ -1,0 +1,71 @@
+"""Runs one group in a process of its own, and tells the runner what happens, message by message."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import traceback
+from dataclasses import asdict, dataclass, field
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts import Missing
+from harness.processes import end_with_parent
+
+from .bed import standing
+from .contenders import contender
+from .measure import Run, measure
+from .pages import make_page
+from .plan import Group, timeout_s
+from .tables import page_table
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a lane reports."""
+
+    group: int
+    runs: list[Run] = field(default_factory=list)
+    weights: dict[str, dict[str, int]] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    error: str = ""
+    done: bool = False
+
+
+def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) -> None:
+    """The whole of a lane's process. A bed that fails is reported, not raised: the other lanes go on."""
+    signal.signal(signal.SIGTERM, _stop)
+    end_with_parent()
+    try:
+        with tempfile.TemporaryDirectory(prefix="longhaul-experiments-") as folder:
+            _run(number, group, seed, messages, Path(folder))
+    except Missing as reason:
+        messages.put(Message(number, error=str(reason)))
+    except Exception:
+        messages.put(Message(number, error=traceback.format_exc()))
+    finally:
+        messages.put(Message(number, done=True))
+        messages.close()
+        messages.join_thread()
+
+
+def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder: Path) -> None:
+    pages = {name: make_page(page_table(name)) for name in group.pages}
+    contenders = [contender(name) for name in group.everybody()]
+    with standing(folder, group.link, list(pages.values()), contenders, seed=seed) as bed:
+        weights = {name: asdict(weight) for name, weight in bed.weights.items()}
+        messages.put(Message(number, weights=weights, absent=bed.absent))
+        for turn in group.turns(seed):
+            if turn.contender in bed.absent:
+                continue
+            runs = measure(
+                bed.ground, pages[turn.page], bed.contenders[turn.contender], turn,
+                warm=turn.contender in group.warm, timeout_s=timeout_s(turn.page, group.link),
+            )  # fmt: skip
+            messages.put(Message(number, runs=runs))
+
+
+def _stop(*_: Any) -> None:
+    """Leaves through every context manager, so that nothing of the bed stays."""
+    raise SystemExit(1)

@@ -1,0 +1,189 @@
+"""One page load: by the browser's clock and network events, and by what the link counted meanwhile."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.browser import Browser, Load, Request, browser
+from harness.devtools import DevToolsError
+from harness.moved import true_url
+from harness.waiting import Timeout
+
+from .contenders import Contender
+from .contenders.base import Ground
+from .line import FURTHER_PROXY_ADDRESSES
+from .pages import Page
+
+SETTLE_MS = 200
+"""Beyond a round trip: what the load event sets off has begun by then."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request of a load, for waterfalls: milliseconds after the page was asked for."""
+
+    name: str
+    kind: str
+    server: str
+    protocol: str
+    started_ms: float
+    sent_ms: float | None
+    """When its connection stood and it was sent; None where none was needed or it failed."""
+    answered_ms: float | None
+    ended_ms: float
+    bytes: int
+    failure: str
+
+
+@dataclass
+class Run:
+    """One load of one page by one contender. `problem` is empty when every object of the page loaded."""
+
+    experiment: str
+    link: str
+    page: str
+    scheme: str
+    contender: str
+    repeat: int
+    cache: str = "cold"
+    """Or "warm": the same page again in the same browser."""
+    problem: str = ""
+    load_ms: float = 0.0
+    first_byte_ms: float = 0.0
+    objects: int = 0
+    """Objects of the page that loaded, itself among them."""
+    expected_objects: int = 0
+    failures: list[str] = field(default_factory=list)
+    connections: int = 0
+    """TCP connections opened over the link."""
+    dns_queries: int = 0
+    bytes_down: int = 0
+    """Whole IP packets delivered to the client's side."""
+    bytes_up: int = 0
+    busy_ms: float = 0.0
+    """How long the link was sending towards the client."""
+    queueing_p50_ms: float = 0.0
+    queueing_max_ms: float = 0.0
+    lost_packets: int = 0
+    lateness_p99_ms: float = 0.0
+    """The instrument's own error."""
+    doubts: list[str] = field(default_factory=list)
+    """Why the instrument should not be believed in this run."""
+    steps: list[Step] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it counts."""
+        return not self.problem
+
+
+def run_from(value: dict[str, Any]) -> Run:
+    """The reverse of `as_dict`."""
+    return Run(**{**value, "steps": [Step(**step) for step in value["steps"]]})
+
+
+def measure(
+    ground: Ground, page: Page, contender: Contender, template: Run, *, warm: bool, timeout_s: float
+) -> list[Run]:
+    """Loads the page with a fresh browser and, if `warm`, once more with the same."""
+    url = page.url(template.scheme)
+    with ExitStack() as stack:
+        stack.enter_context(contender.engaged(ground))
+        fresh = stack.enter_context(
+            browser(ground.folder, ground.line.clients, ground.authority, flags=contender.flags(ground))
+        )
+        runs = [_load(ground, fresh, url, page, template, "cold", timeout_s)]
+        if warm and runs[0].complete:
+            runs.append(_load(ground, fresh, url, page, template, "warm", timeout_s))
+    return runs
+
+
+def _load(ground: Ground, fresh: Browser, url: str, page: Page, template: Run, cache: str, timeout_s: float) -> Run:
+    run = Run(**{**template.as_dict(), "cache": cache})
+    link = ground.line.link
+    assert link
+    link.reset()
+    try:
+        load = fresh.load(url, timeout_s=timeout_s, settle_s=(ground.link.rtt_ms + SETTLE_MS) / 1000)
+    except (Timeout, DevToolsError) as problem:
+        run.problem = str(problem)[:300]
+        _count(run, link.statistics())
+        return run
+    _count(run, link.statistics())
+    _take(run, load, page)
+    return run
+
+
+def _take(run: Run, load: Load, page: Page) -> None:
+    """Judges a load by the page's own list of objects, whatever URL each came under."""
+    own = set(FURTHER_PROXY_ADDRESSES)
+    loaded = {true_url(one.url, own) for one in load.loaded()}
+    wanted = set(page.urls(run.scheme))
+    absent = sorted(wanted - {_with_scheme(url, run.scheme) for url in loaded})
+    run.load_ms, run.first_byte_ms = load.load_ms, load.first_byte_ms
+    run.expected_objects, run.objects = len(wanted), len(wanted) - len(absent)
+    run.failures = [f"{one.url}: {one.failure or one.status}" for one in load.failed()]
+    run.steps = _steps(load)
+    if absent:
+        run.problem = f"{len(absent)} of {len(wanted)} objects did not load: {', '.join(absent[:3])}"
+    elif run.load_ms <= 0:
+        run.problem = "the browser reports no load event"
+
+
+def _with_scheme(url: str, scheme: str) -> str:
+    return f"{scheme}://{url.split('://', 1)[-1]}"
+
+
+def _count(run: Run, counted: dict[str, Any]) -> None:
+    down, up = counted["down"], counted["up"]
+    run.connections = counted["tcp"]["connections"]
+    run.dns_queries = counted["dns"]["queries"]
+    run.bytes_down, run.bytes_up = down["delivered"]["bytes"], up["delivered"]["bytes"]
+    run.busy_ms = down["busy_s"] * 1000
+    run.lost_packets = sum(cause["packets"] for way in (down, up) for cause in way["dropped"].values())
+    if queueing := down["queueing"]:
+        run.queueing_p50_ms, run.queueing_max_ms = queueing["p50_ms"], queueing["max_ms"]
+    if lateness := down["lateness"]:
+        run.lateness_p99_ms = lateness["p99_ms"]
+    run.doubts = list(_doubts(counted))
+
+
+def _doubts(counted: dict[str, Any]) -> list[str]:
+    found = []
+    if counted["scheduling"] != "real_time":
+        found.append(f"the link emulator ran with {counted['scheduling']} scheduling")
+    for end in ("kernel_drops_a", "kernel_drops_b"):
+        if lost := counted[end]["before_the_link"]:
+            found.append(f"the kernel lost {lost} packets before the link")
+    return found
+
+
+def _steps(load: Load) -> list[Step]:
+    begin_s = min((one.started_s for one in load.requests), default=0.0)
+    return [_step(one, begin_s) for one in sorted(load.requests, key=lambda one: one.started_s)]
+
+
+def _step(one: Request, begin_s: float) -> Step:
+    def at(key: str) -> float | None:
+        offset = one.timing.get(key, -1)
+        return (one.timing["requestTime"] - begin_s) * 1000 + offset if offset >= 0 else None
+
+    return Step(
+        name=Path(one.url.split("?")[0]).name or "/",
+        kind=one.kind,
+        server=one.remote,
+        protocol=one.protocol,
+        started_ms=(one.started_s - begin_s) * 1000,
+        sent_ms=at("sendStart"),
+        answered_ms=at("receiveHeadersEnd"),
+        ended_ms=(max(one.ended_s, one.started_s) - begin_s) * 1000,
+        bytes=one.bytes_on_wire,
+        failure=one.failure,
+    )

@@ -1,0 +1,176 @@
+"""Makes pages of the page tables: markup, objects of drawn sizes, hosts; the same in every run.
+
+A page is served over http and over https, by the same hosts, under a path for each scheme.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.origins import Site
+
+from .tables import Batch, PageTable
+
+EXTENSIONS = {"css": "css", "script": "js", "jpeg": "jpg", "gif": "gif", "png": "png", "svg": "svg", "font": "ttf"}
+
+WORDS = (
+    "anchor", "ballast", "beacon", "cabin", "compass", "current", "dock", "ferry", "fog", "harbour", "island", "keel",
+    "lantern", "ledger", "mooring", "morning", "north", "packet", "pilot", "quay", "radio", "rain", "reef", "relay",
+    "sail", "salt", "season", "signal", "storm", "tide", "village", "voyage", "watch", "water", "weather", "wind",
+)  # fmt: skip
+
+SPREAD = 4.0
+"""The largest object of a batch is this many times the smallest; sizes are even on a logarithmic scale."""
+
+SMALLEST_BYTES = 60
+"""A GIF cannot be much smaller, and a script or sheet of less says nothing."""
+
+
+@dataclass(frozen=True)
+class PageObject:
+    """One object of a page."""
+
+    host: str
+    path: str
+    kind: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that can be served."""
+
+    table: PageTable
+    objects: tuple[PageObject, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its table."""
+        return self.table.name
+
+    def url(self, scheme: str) -> str:
+        """Where it is, for one scheme."""
+        return f"{scheme}://{self.table.host}/{scheme}.html"
+
+    @property
+    def hosts(self) -> list[str]:
+        """Its hosts, its own first."""
+        return host_names(self.table)
+
+    def urls(self, scheme: str) -> list[str]:
+        """The page and all its objects."""
+        return [self.url(scheme), *(f"{scheme}://{one.host}{one.path}" for one in self.objects)]
+
+    def markup(self, scheme: str) -> bytes:
+        """Its markup: sheets and a third of the scripts in the head, pictures among paragraphs, other scripts last."""
+        return _sized(self, scheme)
+
+
+def host_names(table: PageTable) -> list[str]:
+    """The names of a page's hosts."""
+    domain = table.host.split(".", 1)[1]
+    return [table.host, *(f"s{number}.{domain}" for number in range(1, table.hosts))]
+
+
+def make_page(table: PageTable) -> Page:
+    """Draws sizes and hosts, from the page's name alone."""
+    draw = random.Random(f"page {table.name}")
+    hosts = host_names(table)
+    sizes = [(batch, size) for batch in table.batches for size in _sizes(batch, draw)]
+    places = _places(len(sizes), hosts, draw)
+    objects = tuple(
+        PageObject(host, f"/{batch.kind}/{number}.{EXTENSIONS[batch.kind]}", batch.kind, size)
+        for number, ((batch, size), host) in enumerate(zip(sizes, places, strict=True))
+    )
+    return Page(table, objects)
+
+
+def _sizes(batch: Batch, draw: random.Random) -> list[int]:
+    """Sizes whose sum is the batch's."""
+    shares = [SPREAD ** draw.random() for _ in range(batch.count)]
+    room = max(0, batch.total_bytes - SMALLEST_BYTES * batch.count)
+    sizes = [SMALLEST_BYTES + int(room * share / sum(shares)) for share in shares]
+    sizes[-1] += max(0, batch.total_bytes - sum(sizes))
+    return sizes
+
+
+def _places(count: int, hosts: list[str], draw: random.Random) -> list[str]:
+    """A host for each object: every host has one, and host k further ones with a chance of 1/k."""
+    weights = [1 / rank for rank in range(1, len(hosts) + 1)]
+    places = hosts[:count] + draw.choices(hosts, weights, k=max(0, count - len(hosts)))
+    draw.shuffle(places)
+    return places
+
+
+def _sized(page: Page, scheme: str) -> bytes:
+    """The markup with as much text as gives it its published size, within 1 %."""
+    wanted = page.table.html_bytes
+    paragraphs, step = 1, 256
+    best = _markup(page, scheme, paragraphs)
+    while step:
+        longer = _markup(page, scheme, paragraphs + step)
+        if _weight(longer, page.table.compressed) <= wanted:
+            paragraphs, best = paragraphs + step, longer
+        else:
+            step //= 2
+    if not page.table.compressed:
+        best += b" " * max(0, wanted - len(best))
+    return best
+
+
+def _weight(markup: bytes, compressed: bool) -> int:
+    return len(zlib.compress(markup, 6)) if compressed else len(markup)
+
+
+def _markup(page: Page, scheme: str, paragraphs: int) -> bytes:
+    draw = random.Random(f"text {page.name}")
+    by_kind: dict[str, list[str]] = {}
+    for one in page.objects:
+        by_kind.setdefault(one.kind, []).append(f"{scheme}://{one.host}{one.path}")
+    scripts = by_kind.pop("script", [])
+    sheets = by_kind.pop("css", [])
+    fonts = by_kind.pop("font", [])
+    pictures = [url for urls in by_kind.values() for url in urls]
+    first = len(scripts) // 3
+    head = [
+        "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">', f"<title>{page.name}</title>",
+        '<link rel="icon" href="data:,">',  # or the browser asks for one that no table counts
+        *(f'<link rel="stylesheet" href="{url}">' for url in sheets),
+        *(f"<style>@font-face {{ font-family: own{n}; src: url({url}) }} body {{ font-family: own{n} }}</style>"
+          for n, url in enumerate(fonts)),
+        *(f'<script src="{url}"></script>' for url in scripts[:first]),
+        "</head><body>", f"<h1>{page.name}</h1>",
+    ]  # fmt: skip
+    body: list[str] = []
+    for number in range(max(paragraphs, len(pictures))):
+        if number < len(pictures):
+            body.append(f'<img src="{pictures[number]}" width="120" height="90" alt="">')
+        if number < paragraphs:
+            body.append(f"<p>{' '.join(draw.choices(WORDS, k=12))}</p>")
+    tail = [*(f'<script src="{url}" async></script>' for url in scripts[first:]), "</body></html>", ""]
+    return "\n".join([*head, *body, *tail]).encode()
+
+
+def add_to(site: Site, page: Page, folder: Path, addresses: Iterator[str]) -> None:
+    """Gives the page's hosts a place in the site; its markup is written below `folder`."""
+    for host in page.hosts:
+        # What objects of other sites need to be usable as fonts, and what content networks commonly send.
+        header = {"Access-Control-Allow-Origin": "*", "Server": "origin"}
+        site.hosts[host] = {"address": next(addresses), "header": header, "objects": {}}
+    for scheme in ("http", "https"):
+        path = folder / f"{page.name}-{scheme}.html"
+        path.write_bytes(page.markup(scheme))
+        site.hosts[page.table.host]["objects"][f"/{scheme}.html"] = {
+            "file": str(path), "plain": not page.table.compressed,
+            "header": {"Content-Type": "text/html; charset=utf-8"},
+        }  # fmt: skip
+    for one in page.objects:
+        size: dict[str, Any] = (
+            {"transfer_bytes": one.size_bytes} if page.table.compressed else {"bytes": one.size_bytes, "plain": True}
+        )
+        site.hosts[one.host]["objects"][one.path] = {"kind": one.kind, **size}

@@ -1,0 +1,81 @@
+"""What is to be run: groups of loads that share a bed, and how long they are likely to take."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .ideal import Weight, bound
+from .links import Link, link
+from .measure import Run
+from .tables import page_table
+
+BROWSER_MS = 1800
+"""A browser's start, its end, and what lies between: not part of any figure."""
+BED_MS = 9000
+"""A bed's setting up and taking down."""
+USUAL_RATIO = 1.9
+"""Load times over ideal, as a first guess; the progress bar learns better."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Loads of some pages on one link by some contenders, interleaved, in one bed."""
+
+    experiment: str
+    link_name: str
+    pages: tuple[str, ...]
+    schemes: tuple[str, ...]
+    contenders: tuple[str, ...]
+    repeats: int
+    warm: tuple[str, ...] = ()
+    """Contenders of whom a second load with a warm cache is wanted."""
+    https_contenders: tuple[str, ...] | None = None
+    """Who takes part over https, where that differs."""
+    key: str = field(default="")
+
+    @property
+    def link(self) -> Link:
+        """Its link."""
+        return link(self.link_name)
+
+    def taking_part(self, scheme: str) -> tuple[str, ...]:
+        """Who takes part over a scheme."""
+        return self.https_contenders if scheme == "https" and self.https_contenders is not None else self.contenders
+
+    def everybody(self) -> list[str]:
+        """Who takes part in anything."""
+        return list(dict.fromkeys(name for scheme in self.schemes for name in self.taking_part(scheme)))
+
+    def turns(self, seed: int) -> Iterator[Run]:
+        """Every load, in order: contenders take turns, in an order drawn anew each time, so that drift meets all."""
+        draw = random.Random(f"{seed} {self.experiment} {self.link_name} {self.pages}")
+        for repeat in range(1, self.repeats + 1):
+            for page in self.pages:
+                for scheme in self.schemes:
+                    order = list(self.taking_part(scheme))
+                    draw.shuffle(order)
+                    for name in order:
+                        yield Run(self.experiment, self.link_name, page, scheme, name, repeat)
+
+    def expected_ms(self, turn: Run) -> float:
+        """How long one turn is likely to take."""
+        ideal = ideal_ms(turn.page, self.link)
+        warm = ideal * 0.5 + self.link.rtt_ms if turn.contender in self.warm else 0
+        return BROWSER_MS + USUAL_RATIO * ideal + self.link.rtt_ms + warm
+
+    def expected_total_ms(self) -> float:
+        """How long the group is likely to take."""
+        return BED_MS + sum(self.expected_ms(turn) for turn in self.turns(0))
+
+
+def ideal_ms(page: str, on: Link) -> float:
+    """The ideal for a page's published weight."""
+    weight = page_table(page).total_bytes
+    return bound(Weight(weight, weight), on).ideal_ms
+
+
+def timeout_s(page: str, on: Link) -> float:
+    """How long a load may take before it counts as failed."""
+    return 60 + 6 * ideal_ms(page, on) / 1000

@@ -1,0 +1,194 @@
+"""A section for each experiment: the papers' figures redrawn with ours beside them, then today's links."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from ..catalogue import EXPERIMENTS
+from ..contenders import CONTENDERS
+from ..links import link
+from ..results import Cell, Results
+from ..tables import page_table
+from . import plots
+from .published import CELLS, IMAGES, TEN_PAGES, TEN_PAGES_PAIR_PERCENT
+from .tables import cell_table
+
+PAPERS_FIRST = ("connections", "cells", "gprs", "ten-pages", "images", "shards", "mobility", "today", "quick")
+
+
+def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[str]:
+    """All sections there is something for."""
+    from .special import SPECIAL_SECTIONS
+
+    parts = []
+    for name in PAPERS_FIRST:
+        if name not in found:
+            continue
+        text, results = found[name]
+        experiment = EXPERIMENTS.get(name)
+        title = experiment.title if experiment else "The quick subset"
+        about = experiment.about if experiment else "A few loads, to see that the instrument works."
+        parts.append(f"<h2>{html.escape(title)}</h2><p>{html.escape(about)}</p>")
+        if name in SPECIAL_SECTIONS:
+            parts.append(SPECIAL_SECTIONS[name](text))
+        parts.append({"cells": _cells, "images": _images, "ten-pages": _ten_pages}.get(name, _conditions)(results))
+    return parts
+
+
+def in_order(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells as contenders are listed."""
+    order = list(CONTENDERS)
+    return sorted(cells, key=lambda cell: order.index(cell.contender) if cell.contender in order else len(order))
+
+
+def figure(svg: str, caption: str) -> str:
+    """A plot with words under it."""
+    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
+
+
+def change_percent(results: Results, link_name: str, page: str, contender: str, scheme: str = "http") -> float | None:
+    """How much sooner (negative) than direct."""
+    cell = results.cell(link_name, page, scheme, contender)
+    ratio = results.to_direct(cell) if cell else None
+    return None if ratio is None else 100 * (ratio - 1)
+
+
+def _conditions(results: Results) -> str:
+    """A plot and a table for every link, page, scheme and cache."""
+    parts = []
+    for link_name, page, scheme, cache in results.conditions():
+        cells = in_order([
+            cell for cell in results.cells.values()
+            if (cell.link, cell.page, cell.scheme, cell.cache) == (link_name, page, scheme, cache)
+        ])  # fmt: skip
+        warm = "" if cache == "cold" else ", warm cache"
+        parts.append(f"<h3>{html.escape(link(link_name).title)}: {page} over {scheme}{warm}</h3>")
+        parts.append(figure(plots.load_times(cells, results), html.escape(page_table(page).title)))
+        parts.append(cell_table(cells, results))
+    return "".join(parts)
+
+
+def _cells(results: Results) -> str:
+    """Figures 6 and 7 of WWW 2004."""
+    parts = []
+    for link_name in dict.fromkeys(cell.link for cell in results.cells.values()):
+        labels, ours, theirs = [], [], []
+        pages = list(dict.fromkeys(cell.page for cell in results.cells.values() if cell.link == link_name))
+        for contender in ("longhaul-paper", "longhaul-url", "longhaul-dns", "longhaul-edge", "longhaul-pair"):
+            for page in pages:
+                change = change_percent(results, link_name, page, contender)
+                if change is not None:
+                    labels.append(f"{plots.title_of(contender)}: {page}")
+                    ours.append(change)
+                    paper = CELLS.get((link_name, contender))
+                    theirs.append(tuple(map(float, paper.theirs)) if paper else None)
+        if not labels:
+            continue
+        paper = CELLS[link_name, "longhaul-url"]
+        parts.append(f"<h3>{html.escape(link(link_name).title)}</h3>")
+        parts.append(
+            figure(
+                plots.beside_paper(labels, ours, theirs, "load time against direct, %"),
+                f"Ours as bars, the paper's range over its pages behind them ({paper.source}: {paper.theirs[0]} "
+                f"to {paper.theirs[1]} %).",
+            )
+        )
+        parts.append(f"<p><b>Why they differ.</b> {paper.why}</p>")
+        parts.append(_throughput(results, link_name, pages))
+    return "".join(parts) + "<details><summary>All loads</summary>" + _conditions(results) + "</details>"
+
+
+def _throughput(results: Results, link_name: str, pages: list[str]) -> str:
+    """Figure 7: the page's bytes over its load time, beside what one bulk transfer gets."""
+    series: dict[str, tuple[str, list[float]]] = {}
+    for contender, fill in (
+        ("direct", plots.GREY),
+        ("longhaul-paper", plots.PEER),
+        ("longhaul-edge", plots.OURS),
+        ("longhaul-pair", plots.PAPER),
+    ):
+        cells = [results.cell(link_name, page, "http", contender) for page in pages]
+        if all(cell and cell.load_ms for cell in cells):
+            values = [
+                page_table(cell.page).total_bytes * 8 / cell.load_ms.median for cell in cells if cell and cell.load_ms
+            ]
+            series[plots.title_of(contender)] = (fill, values)
+    if not series:
+        return ""
+    bulk = link(link_name).payload_bytes_per_ms * 8
+    return figure(
+        plots.groups_of_bars(pages, series, "kbit/s"),
+        f"Throughput, as in figure 7: bytes of the page over its load time. One bulk transfer (their FTP line) "
+        f"gets {bulk:.0f} kbit/s here. "
+        "Above it is compression. Theirs rose by 36 to 51 % on the average cell and by 93 to 126 % on the "
+        "congested one.",
+    )
+
+
+def _images(results: Results) -> str:
+    """Figures 4 and 5 of HTTPEP."""
+    parts = ['<div class="row">']
+    links = list(dict.fromkeys(cell.link for cell in results.cells.values()))
+    for link_name in links:
+        lines: dict[str, list[Any]] = {}
+        bounds = []
+        for cell in in_order([cell for cell in results.cells.values() if cell.link == link_name]):
+            if middle := cell.load_ms:
+                lines.setdefault(cell.contender, []).append((int(cell.page.split("-")[1]), middle))
+        for page in sorted({cell.page for cell in results.cells.values()}, key=lambda one: int(one.split("-")[1])):
+            if least := results.bound(link_name, page):
+                bounds.append((int(page.split("-")[1]), least.ideal_ms))
+        for points in lines.values():
+            points.sort(key=lambda point: point[0])
+        parts.append(figure(plots.curves(lines, bounds, "images on the page"), html.escape(link(link_name).title)))
+    parts.append("</div><table><tr><th>link</th><th class=n>theirs, without recompression</th><th class=n>edge</th>"
+                 "<th class=n>Envoy pair</th><th class=n>Longhaul pair</th><th>why they differ</th></tr>")  # fmt: skip
+    for link_name in links:
+        paper = IMAGES[link_name]
+        ours = "".join(
+            f"<td class=n>{_mean_change(results, link_name, one)}</td>"
+            for one in ("longhaul-edge", "envoy-pair", "longhaul-pair")
+        )
+        parts.append(
+            f"<tr><td>{link_name}</td><td class=n>{paper.theirs[0]:+.0f} %</td>{ours}<td>{paper.why}</td></tr>"
+        )
+    return "".join(parts) + "</table><details><summary>All loads</summary>" + _conditions(results) + "</details>"
+
+
+def _mean_change(results: Results, link_name: str, contender: str) -> str:
+    """The mean over all test pages, as figure 5 has it."""
+    pages = {cell.page for cell in results.cells.values() if cell.link == link_name}
+    changes = [change for page in pages if (change := change_percent(results, link_name, page, contender)) is not None]
+    return f"{sum(changes) / len(changes):+.0f} %" if changes else "–"
+
+
+def _ten_pages(results: Results) -> str:
+    """Figures 9 and 10 of Gomez et al."""
+    pages = list(dict.fromkeys(cell.page for cell in results.cells.values()))
+    series: dict[str, tuple[str, list[float]]] = {}
+    for contender, fill in (
+        ("direct", plots.GREY),
+        ("envoy-pair", plots.PEER),
+        ("longhaul-edge", plots.OURS),
+        ("longhaul-pair", plots.PAPER),
+    ):
+        cells = [results.cell("umts", page, "http", contender) for page in pages]
+        if all(cell and cell.load_ms for cell in cells):
+            series[plots.title_of(contender)] = (
+                fill,
+                [cell.load_ms.median / 1000 for cell in cells if cell and cell.load_ms],
+            )
+    bounds = [results.bound("umts", page) for page in pages]
+    if all(bounds):
+        series["ideal"] = (plots.IDEAL, [least.ideal_ms / 1000 for least in bounds if least])
+    one, two = _mean_change(results, "umts", "longhaul-edge"), _mean_change(results, "umts", "longhaul-pair")
+    labels = [page.removeprefix("ten-") for page in pages]
+    return (
+        figure(plots.groups_of_bars(labels, series, "load time, s"), "As figures 9 and 10: every page beside its "
+        "ideal.")
+        + f"<p>Against direct, mean over the pages: one box {one} (theirs {TEN_PAGES.theirs[0]:+.0f} %), pair {two} "
+        f"(theirs {TEN_PAGES_PAIR_PERCENT:+.0f} %; {TEN_PAGES.source}). <b>Why they differ.</b> {TEN_PAGES.why}</p>"
+        + "<details><summary>All loads</summary>" + _conditions(results) + "</details>"
+    )  # fmt: skip

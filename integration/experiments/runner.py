@@ -1,0 +1,175 @@
+"""Runs groups in lanes side by side, as many as the machine bears, and shows how far it is.
+
+Lanes on slow links leave the machine idle, and share it; a lane on a fast link has it for itself. Each is a process
+with a bed of its own, so that nothing one does can be seen by another but through the machine's load.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from .ideal import Weight
+from .lane import Message, run_group
+from .links import CAPACITY
+from .measure import Run
+from .plan import Group
+
+BAR_WIDTH = 24
+PLAIN_EVERY_S = 20.0
+"""Between lines of progress where there is no terminal."""
+
+
+@dataclass
+class Outcome:
+    """Everything that came of a set of groups."""
+
+    runs: list[Run] = field(default_factory=list)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+
+class Runner:
+    """Takes groups one after the other while there is room."""
+
+    def __init__(self, groups: list[Group], seed: int) -> None:
+        self._groups = groups
+        self._seed = seed
+        self._context = multiprocessing.get_context("spawn")
+        self._messages: Any = self._context.Queue()
+        self._lanes: dict[int, Any] = {}
+        self._progress = Progress(groups)
+        self.outcome = Outcome()
+
+    def run(self) -> Outcome:
+        """Runs all; on an interruption the lanes take down their beds first."""
+        # Heavy groups first: the light ones fill what room is left beside each other.
+        waiting = sorted(range(len(self._groups)), key=lambda n: -self._groups[n].expected_total_ms())
+        try:
+            while waiting or self._lanes:
+                for number in [n for n in waiting if self._fits(n)]:
+                    if self._fits(number):
+                        self._start(number)
+                        waiting.remove(number)
+                self._receive()
+        finally:
+            for lane in self._lanes.values():
+                lane.terminate()
+            for lane in self._lanes.values():
+                lane.join(30)
+            self._progress.end()
+        return self.outcome
+
+    def _fits(self, number: int) -> bool:
+        taken = sum(self._groups[lane].link.weight for lane in self._lanes)
+        return taken + self._groups[number].link.weight <= CAPACITY
+
+    def _start(self, number: int) -> None:
+        group = self._groups[number]
+        lane = self._context.Process(target=run_group, args=(number, group, self._seed, self._messages))
+        lane.start()
+        self._lanes[number] = lane
+
+    def _receive(self) -> None:
+        try:
+            message: Message = self._messages.get(timeout=1.0)
+        except queue.Empty:
+            self._bury()
+            self._progress.show(len(self._lanes))
+            return
+        outcome, group = self.outcome, self._groups[message.group]
+        outcome.runs += message.runs
+        outcome.weights |= {name: Weight(**weight) for name, weight in message.weights.items()}
+        outcome.absent |= message.absent
+        if message.error:
+            outcome.errors.append(
+                f"{group.experiment} on {group.link_name} ({', '.join(group.pages)}): {message.error}"
+            )
+        if message.runs:
+            self._progress.count(group, message.runs)
+        if message.done:
+            self._lanes.pop(message.group).join()
+            self._progress.finish(message.group)
+        self._progress.show(len(self._lanes))
+
+    def _bury(self) -> None:
+        """A lane that died without a word is an error, not a wait for ever."""
+        for number, lane in list(self._lanes.items()):
+            if not lane.is_alive() and self._messages.empty():
+                del self._lanes[number]
+                self._progress.finish(number)
+                group = self._groups[number]
+                self.outcome.errors.append(
+                    f"{group.experiment} on {group.link_name}: its lane ended with {lane.exitcode}"
+                )
+
+
+class Progress:
+    """A bar, and the time left: what is expected of the remaining loads, corrected by how the past ones went."""
+
+    def __init__(self, groups: list[Group], out: TextIO = sys.stderr) -> None:
+        self._out = out
+        self._groups = groups
+        self._began_s = time.monotonic()
+        self._total_ms = expected_total_ms(groups)
+        self._left_ms = {number: group.expected_total_ms() * group.link.weight for number, group in enumerate(groups)}
+        self._work_ms = sum(self._left_ms.values())
+        self._loads = 0
+        self._failed = 0
+        self._shown_s = 0.0
+        self._last = ""
+
+    def count(self, group: Group, runs: list[Run]) -> None:
+        """A turn is over."""
+        number = self._groups.index(group)
+        self._left_ms[number] = max(0.0, self._left_ms[number] - group.expected_ms(runs[0]) * group.link.weight)
+        self._loads += len(runs)
+        self._failed += sum(not run.complete for run in runs)
+        last = runs[0]
+        time_taken = f"{last.load_ms / 1000:.1f} s" if last.complete else "FAILED"
+        self._last = f"{last.link} {last.page} {last.scheme} {last.contender} {time_taken}"
+
+    def finish(self, number: int) -> None:
+        """A group is over."""
+        self._left_ms[number] = 0.0
+
+    def show(self, lanes: int) -> None:
+        """Draws the bar: in place on a terminal, now and then elsewhere."""
+        now_s = time.monotonic()
+        terminal = self._out.isatty()
+        if now_s - self._shown_s < (0.2 if terminal else PLAIN_EVERY_S):
+            return
+        self._shown_s = now_s
+        done = 1 - sum(self._left_ms.values()) / self._work_ms if self._work_ms else 1.0
+        elapsed_s = now_s - self._began_s
+        left_s = elapsed_s * (1 - done) / done if done > 0.05 else self._total_ms / 1000 * (1 - done)
+        bar = "#" * int(done * BAR_WIDTH)
+        failed = f", {self._failed} failed" if self._failed else ""
+        line = (
+            f"[{bar:<{BAR_WIDTH}}] {100 * done:3.0f} %  {clock(elapsed_s)} gone, {clock(left_s)} left  "
+            f"{self._loads} loads{failed}, {lanes} lanes  {self._last}"
+        )
+        self._out.write(f"\r\033[K{line}" if terminal else f"{line}\n")
+        self._out.flush()
+
+    def end(self) -> None:
+        """Leaves the bar behind."""
+        if self._out.isatty():
+            self._out.write("\n")
+
+
+def expected_total_ms(groups: list[Group]) -> float:
+    """How long all groups are likely to take, side by side as far as they fit."""
+    work = sum(group.expected_total_ms() * group.link.weight / CAPACITY for group in groups)
+    longest = max((group.expected_total_ms() for group in groups), default=0.0)
+    return max(work, longest)
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
