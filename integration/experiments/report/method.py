@@ -12,14 +12,14 @@ from ..results import Results
 from ..tables import page_table
 
 METHOD = """
-A real Chromium for every load, with an empty profile, in a network namespace; a link emulator that sends each packet at
-the link's rate and delay, and counts it; origins of our own, on an address for each host name, with valid objects of the
-published sizes. Load time is the browser's own, from navigation to the end of the load event. A load that lacks an object
-counts as failed and enters no median. Contenders take turns within one run, in an order drawn anew each round; each had
-one small request before, and keeps its caches, as a box that serves others does. Behind the gateway there is no delay,
-which leaves out what a box near the origins saves or costs. Origins send with BBR, what serves direct best. The ideal is
-the download protocol of Gomez et al., section 6.3: a lookup, a handshake, a request and the bytes at the link's rate; a
-pair may beat it, as its connections stand and names are looked up behind it."""
+A real Chromium for every load, with an empty profile, in a network namespace; a link emulator that sends each packet
+at the link's rate and delay, and counts it; origins of our own, on an address for each host name, with valid objects
+of the published sizes. Load time is the browser's own, from navigation to the end of the load event. A load that
+lacks an object counts as failed and enters no median. Contenders take turns within one run, in an order drawn anew
+each round; each had one small request before, and keeps its caches, as a box that serves others does. Behind the
+gateway there is no delay, which leaves out what a box near the origins saves or costs. Origins send with BBR, what
+serves direct best. The ideal is the download protocol of Gomez et al., section 6.3: a lookup, a handshake, a request
+and the bytes at the link's rate; a pair may beat it, as its connections stand and names are looked up behind it."""
 
 
 def method(found: dict[str, tuple[dict[str, Any], Results]]) -> str:
@@ -28,9 +28,11 @@ def method(found: dict[str, tuple[dict[str, Any], Results]]) -> str:
     runs = [run for cell in cells for run in cell.runs]
     lateness_ms = max((run.lateness_p99_ms for run in runs), default=0.0)
     doubts = sorted({doubt for run in runs for doubt in run.doubts})
+    links = [link(name) for name in dict.fromkeys(cell.link for cell in cells)]
+    pages = [page_table(name) for name in dict.fromkeys(cell.page for cell in cells)]
     names = {cell.contender: CONTENDERS.get(cell.contender) for cell in cells}
     rows = [
-        *_rows((name, link(name).title, link(name).source) for name in dict.fromkeys(cell.link for cell in cells)),
+        *_rows((one.name, one.title, one.source) for one in links),
         *_rows(
             (name, page_table(name).title, page_table(name).source)
             for name in dict.fromkeys(cell.page for cell in cells)
@@ -39,8 +41,9 @@ def method(found: dict[str, tuple[dict[str, Any], Results]]) -> str:
     ]
     verdict = f"Doubts: {'; '.join(doubts)}." if doubts else "Nothing speaks against believing the instrument."
     return (
-        f"<h2>Method</h2><p>{METHOD}</p><p>The emulator's own lateness was at most {lateness_ms:.1f} ms (99th percentile of "
-        f"the worst load). {html.escape(verdict)}</p><details><summary>Links, pages and contenders, with sources</summary>"
+        f"<h2>Method</h2><p>{METHOD}</p><p>The emulator's own lateness was at most {lateness_ms:.1f} ms (99th "
+        f"percentile of the worst load). {html.escape(verdict)}</p>"
+        "<details><summary>Links, pages and contenders, with sources</summary>"
         f"<table>{''.join(rows)}</table></details>"
     )
 

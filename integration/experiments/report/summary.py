@@ -53,8 +53,8 @@ def _line(name: str, cells: list[tuple[Cell, Results]]) -> str:
     ideal = f"; {min(excess):.1f} to {max(excess):.1f} times the ideal" if excess else ""
     if len(changes) == 1 or best[0] == worst[0]:
         return f"{link(name).title}: {_words(best[0])} ({_which(best[1])}){ideal}."
-    return f"{link(name).title}: from {_words(best[0])} ({_which(best[1])}) to {_words(worst[0])} "
-    f"({_which(worst[1])}){ideal}."
+    ends = f"from {_words(best[0])} ({_which(best[1])}) to {_words(worst[0])} ({_which(worst[1])})"
+    return f"{link(name).title}: {ends}{ideal}."
 
 
 def _which(cell: Cell) -> str:

@@ -26,8 +26,8 @@ def _row(cell: Cell, results: Results) -> str:
     )
     middle = cell.load_ms
     if middle is None:
-        return f"<tr{ours}><td>{title_of(cell.contender)}</td><td colspan=9>no complete load</td><td "
-        f"class=n>{failed}</td></tr>"
+        none = "<td colspan=9>no complete load</td>"
+        return f"<tr{ours}><td>{title_of(cell.contender)}</td>{none}<td class=n>{failed}</td></tr>"
     to_direct, to_ideal = results.to_direct(cell), results.to_ideal(cell)
     values = (
         f"{middle.median / 1000:.2f}", f"{middle.low / 1000:.2f}–{middle.high / 1000:.2f}",
