@@ -74,22 +74,29 @@ struct Segment {
 }
 
 /// An exchange in short.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Summary {
-    site: u32,
+    site: Rc<Site>,
     bytes: usize,
     /// Where its keys end in each list.
     ends: [usize; 2],
 }
 
+/// The site of one exchange or several.
+#[derive(Debug)]
+struct Site {
+    hash: u32,
+    name: Vec<u8>,
+}
+
 impl Segment {
-    fn with(&self, exchange: Rc<Exchange>) -> Self {
+    fn with(&self, exchange: Rc<Exchange>, site: Rc<Site>) -> Self {
         let mut longer = self.clone();
         for (keys, side) in longer.keys.iter_mut().zip([Side::Request, Side::Response]) {
             keys.extend_from_slice(exchange.block(side).keys());
         }
         let ends = [longer.keys[0].len(), longer.keys[1].len()];
-        longer.summaries.push(Summary { site: hash::bytes(&exchange.site), bytes: exchange.bytes(), ends });
+        longer.summaries.push(Summary { site, bytes: exchange.bytes(), ends });
         longer.exchanges.push(exchange);
         longer
     }
@@ -99,7 +106,7 @@ impl Segment {
         let (exchange, summary) = (self.exchanges.get(at)?, self.summaries.get(at)?);
         let starts =
             at.checked_sub(1).and_then(|before| self.summaries.get(before)).map_or([0, 0], |before| before.ends);
-        Some(Past { exchange, site: summary.site, keys: &self.keys, starts, ends: summary.ends })
+        Some(Past { exchange, site: summary.site.hash, keys: &self.keys, starts, ends: summary.ends })
     }
 }
 
@@ -140,22 +147,26 @@ pub(crate) struct Hit<'a> {
 }
 
 impl<'a> Hit<'a> {
-    /// Its value, if that may be taken for a message of `site`; without one, any site's may.
-    pub(crate) fn lend(&self, site: Option<(u32, &[u8])>) -> Option<&'a [u8]> {
+    /// Whether its value may be taken for a message of `site`; without one, any site's may.
+    pub(crate) fn may_be_lent_to(&self, site: Option<&[u8]>) -> bool {
+        let summary = || self.segment.summaries.get(self.place());
+        site.is_none_or(|site| summary().is_some_and(|summary| summary.site.name == site))
+    }
+
+    /// Its value.
+    pub(crate) fn text(&self) -> &'a [u8] {
+        let at = self.place();
+        let before = at.checked_sub(1).and_then(|before| self.segment.summaries.get(before));
+        let start = before.and_then(|before| before.ends.get(self.side.index())).copied().unwrap_or(0);
+        let exchange = self.segment.exchanges.get(at);
+        exchange.map(|exchange| exchange.block(self.side).value_at(self.row.saturating_sub(start))).unwrap_or_default()
+    }
+
+    /// Which exchange of its segment it is in.
+    fn place(&self) -> usize {
         let which = self.side.index();
-        let after = |summary: &Summary| summary.ends.get(which).is_some_and(|end| *end <= self.row);
-        let at = self.segment.summaries.partition_point(after);
-        let start = at.checked_sub(1).and_then(|before| self.segment.summaries.get(before));
-        let start = start.and_then(|before| before.ends.get(which)).copied().unwrap_or(0);
-        if let Some((hash, name)) = site {
-            // The hash keeps most exchanges of other sites from being touched; the name decides.
-            let summary = self.segment.summaries.get(at)?;
-            if summary.site != hash || self.segment.exchanges.get(at)?.site != name {
-                return None;
-            }
-        }
-        let exchange = self.segment.exchanges.get(at)?;
-        Some(exchange.block(self.side).value_at(self.row.checked_sub(start)?))
+        let before = |summary: &Summary| summary.ends.get(which).is_some_and(|end| *end <= self.row);
+        self.segment.summaries.partition_point(before)
     }
 }
 
@@ -181,14 +192,22 @@ impl View {
         longer.number += 1;
         longer.count += 1;
         longer.bytes += exchange.bytes();
+        let site = longer.site(&exchange.site);
         match longer.segments.last_mut().filter(|last| last.exchanges.len() < SEGMENT) {
-            Some(last) => *last = Rc::new(last.with(exchange)),
-            None => longer.segments.push(Rc::new(Segment::default().with(exchange))),
+            Some(last) => *last = Rc::new(last.with(exchange, site)),
+            None => longer.segments.push(Rc::new(Segment::default().with(exchange, site))),
         }
         while longer.count > 1 && (longer.count > limits::VIEW_EXCHANGES || longer.bytes > limits::VIEW_BYTES) {
             longer.leave_oldest();
         }
         longer
+    }
+
+    /// A site, of which each segment has to be told once: most exchanges that follow one another are of one site.
+    fn site(&self, name: &[u8]) -> Rc<Site> {
+        let known = self.segments.last().map(|last| last.summaries.iter().rev()).into_iter().flatten();
+        let mut known = known.map(|summary| &summary.site).filter(|site| site.name == name);
+        known.next().map_or_else(|| Rc::new(Site { hash: hash::bytes(name), name: name.to_vec() }), Rc::clone)
     }
 
     fn leave_oldest(&mut self) {
@@ -289,17 +308,16 @@ mod tests {
             let etag = number.to_string().into_bytes();
             let response = Block::from_fields([(&b":status"[..], &b"200"[..]), (b"etag", &etag)]).unwrap();
             view = view.with(Rc::new(Exchange::new(number, Rc::new(request), response)));
-            let all: Vec<_> = view.search(Side::Response, [name; 2]).filter_map(|hit| hit.lend(None)).collect();
+            let lent = |site: Option<&'static [u8]>| {
+                let hits = view.search(Side::Response, [name; 2]).filter(move |hit| hit.may_be_lent_to(site));
+                hits.map(|hit| hit.text()).collect::<Vec<_>>()
+            };
+            let all = lent(None);
             let expected: Vec<_> = numbers(&view).iter().map(|number| number.to_string().into_bytes()).collect();
             assert_eq!(all, expected);
-            let site = b"a.example";
-            let lent =
-                view.search(Side::Response, [name; 2]).filter_map(|hit| hit.lend(Some((hash::bytes(site), site))));
             let expected = numbers(&view).into_iter().filter(|number| number % 3 == 0);
-            assert_eq!(
-                lent.collect::<Vec<_>>(),
-                expected.map(|number| number.to_string().into_bytes()).collect::<Vec<_>>()
-            );
+            let expected: Vec<_> = expected.map(|number| number.to_string().into_bytes()).collect();
+            assert_eq!(lent(Some(b"a.example")), expected);
         }
     }
 

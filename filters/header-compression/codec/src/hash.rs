@@ -3,8 +3,18 @@
 
 /// FNV-1a over bytes, finished by [`mix`] so that all bits are usable.
 pub(crate) fn bytes(text: &[u8]) -> u32 {
-    let sum = text.iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-    mix(sum, u32::try_from(text.len()).unwrap_or(u32::MAX))
+    pieces([text])
+}
+
+/// [`bytes`] of a text that is in pieces.
+pub(crate) fn pieces<const COUNT: usize>(pieces: [&[u8]; COUNT]) -> u32 {
+    let mut length = 0_usize;
+    let mut sum = 0x811c_9dc5_u32;
+    for piece in pieces {
+        length = length.saturating_add(piece.len());
+        sum = piece.iter().fold(sum, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    }
+    mix(sum, u32::try_from(length).unwrap_or(u32::MAX))
 }
 
 /// Two numbers into one (multiply, fold and multiply again, after the finaliser of `MurmurHash3`).

@@ -6,7 +6,7 @@ use crate::block::CRUMB;
 use crate::coder::{Coder, number, salt, signed};
 use crate::date;
 use crate::error::DecodeError;
-use crate::exchange::{Exchange, Side};
+use crate::exchange::{Exchange, Hit, Side};
 use crate::hash::{self, mix};
 use crate::limits;
 use crate::policy::{Form, Kin, Policy, Scope};
@@ -36,13 +36,13 @@ pub(crate) fn code<C: Coder>(
     let kind = place.name;
     let recent = recent(scene, place);
     if !recent.is_empty() {
-        let rank = recent.iter().position(|known| **known == *value);
+        let rank = recent.rank_of(value);
         let few = u32::try_from(recent.len().min(4)).unwrap_or(0);
         let changed = u32::from(place.base.is_some());
         let contexts = [mix(kind ^ salt::RECENT, few * 2 + changed), mix(salt::RECENT, few * 2 + changed)];
         if coder.bit(&contexts, rank.is_some()) {
             let rank = number(coder, mix(kind, salt::RECENT_RANK), rank_number(rank));
-            return at(&recent, rank).map(Cow::into_owned);
+            return recent.at(rank).map(Cow::into_owned);
         }
     }
     let dictionary = scene.dictionary;
@@ -74,18 +74,33 @@ pub(crate) fn code<C: Coder>(
         Form::Text | Form::Url | Form::Crumb | Form::SetCookie | Form::Whole => {}
     }
     let subject = Subject { form: place.policy.form, kind };
-    let models: Vec<&[u8]> = place.base.into_iter().chain(recent.iter().map(Cow::as_ref)).collect();
-    if !models.is_empty() {
-        let best = text::best_model(subject.form, &models, value);
+    let bases = usize::from(place.base.is_some());
+    if bases + recent.len() > 0 {
+        let best = best_model(subject.form, place.base, &recent, value);
         if coder.bit(&[mix(kind, salt::MODEL), salt::MODEL], best.is_some()) {
             let rank = number(coder, mix(kind, salt::MODEL_RANK), rank_number(best));
-            let model = at(&models, rank)?;
-            text::differ(coder, subject, model, value, &mut scene.budget, &mut out)?;
+            let model = match (place.base, rank) {
+                (Some(base), 0) => Cow::Borrowed(base),
+                (Some(_), rank) => recent.at(rank - 1)?,
+                (None, rank) => recent.at(rank)?,
+            };
+            text::differ(coder, subject, &model, value, &mut scene.budget, &mut out)?;
             return Ok(out);
         }
     }
     text::spell(coder, &mut Speller::new(kind), subject, value, &mut scene.budget, &mut out)?;
     Ok(out)
+}
+
+/// The known value to write this one's differences from: the base's, or a recent one.
+fn best_model(form: Form, base: Option<&[u8]>, recent: &Found<'_>, value: &[u8]) -> Option<usize> {
+    // Nothing is like an empty value; nor is one there yet while it is read, and then no model need be looked at.
+    if value.is_empty() {
+        return None;
+    }
+    let recent: Vec<Cow<'_, [u8]>> = recent.values.iter().map(Known::text).collect();
+    let models: Vec<&[u8]> = base.into_iter().chain(recent.iter().map(Cow::as_ref)).collect();
+    text::best_model(form, &models, value)
 }
 
 fn rank_number(rank: Option<usize>) -> u64 {
@@ -108,9 +123,9 @@ fn parse_number(value: &[u8]) -> Option<u64> {
 fn date_value<C: Coder>(coder: &mut C, scene: &Scene<'_>, place: &Place<'_>, seconds: u64) -> u64 {
     let kind = place.name;
     let own = scene.date;
-    let origin = own.or(scene.last_date).unwrap_or(EPOCH);
-    let known = u32::from(own.is_some()) * 2 + u32::from(scene.last_date.is_some());
-    if let (Some(own), Some(base), Some(base_date)) = (own, place.base.and_then(date::parse), scene.base_date) {
+    let origin = own.or_else(|| scene.last_date()).unwrap_or(EPOCH);
+    let known = u32::from(own.is_some()) * 2 + u32::from(scene.last_date().is_some());
+    if let (Some(own), Some(base), Some(base_date)) = (own, place.base.and_then(date::parse), scene.base_date()) {
         let moved = own.saturating_add(base).saturating_sub(base_date);
         if coder.bit(&[mix(kind, salt::SAME_OFFSET)], moved == seconds) {
             return moved;
@@ -128,49 +143,74 @@ fn date_value<C: Coder>(coder: &mut C, scene: &Scene<'_>, place: &Place<'_>, sec
 }
 
 /// Earlier values a message may point at, latest first, each once.
-fn recent<'a>(scene: &Scene<'a>, place: &Place<'_>) -> Vec<Cow<'a, [u8]>> {
+fn recent<'a>(scene: &Scene<'a>, place: &Place<'_>) -> Found<'a> {
     let room = limits::RECENT_VALUES;
     let base = place.base.map(hash::bytes);
     let mut found = Found { base, hashes: Vec::with_capacity(room), values: Vec::with_capacity(room) };
     let site = match (place.policy.scope, scene.site.as_deref()) {
         (Scope::Client, _) => None,
-        (Scope::Site, Some(site)) => Some((hash::bytes(site), site)),
-        (Scope::Site, None) => return found.values,
+        (Scope::Site, Some(site)) => Some(site),
+        (Scope::Site, None) => return found,
     };
     let crumbs = [hash::bytes(b"cookie"), hash::bytes(CRUMB)];
     let names = if crumbs.contains(&place.name) { crumbs } else { [place.name; 2] };
     for hit in scene.view.search(scene.side, names) {
-        if found.is_new(hit.value)
-            && let Some(value) = hit.lend(site)
-        {
-            found.add(hit.value, Cow::Borrowed(value));
+        if found.is_new(hit.value) && hit.may_be_lent_to(site) {
+            found.add(hit.value, Known::Past(hit));
             if found.is_full() {
-                return found.values;
+                return found;
             }
         }
     }
     let name = match place.policy.kin {
-        Kin::None => return found.values,
+        Kin::None => return found,
         Kin::RequestUrls => {
             for past in scene.view.newest() {
-                if let Some(url) = url(past.exchange()) {
-                    found.add(hash::bytes(&url), Cow::Owned(url));
+                if found.is_full() {
+                    break;
+                }
+                let Some(url) = url(past.exchange()) else { continue };
+                let hash = hash::pieces(url);
+                if found.is_new(hash) {
+                    found.add(hash, Known::Made(Cow::Owned(url.concat())));
                 }
             }
-            return found.values;
+            return found;
         }
         Kin::SetCookies => hash::bytes(b"set-cookie"),
         Kin::Etags => hash::bytes(b"etag"),
         Kin::LastModified => hash::bytes(b"last-modified"),
     };
-    for value in scene.view.search(Side::Response, [name; 2]).filter_map(|hit| hit.lend(site)) {
+    for hit in scene.view.search(Side::Response, [name; 2]) {
+        if found.is_full() {
+            break;
+        }
+        if !hit.may_be_lent_to(site) {
+            continue;
+        }
         let value = match place.policy.kin {
-            Kin::SetCookies => value.split(|byte| *byte == b';').next().unwrap_or_default(),
-            _ => value,
+            Kin::SetCookies => hit.text().split(|byte| *byte == b';').next().unwrap_or_default(),
+            _ => hit.text(),
         };
-        found.add(hash::bytes(value), Cow::Borrowed(value));
+        found.add(hash::bytes(value), Known::Made(Cow::Borrowed(value)));
     }
-    found.values
+    found
+}
+
+/// A value, or where it is: most are never looked at, and each that is may be a line of memory not in any cache.
+#[derive(Debug, Clone)]
+enum Known<'a> {
+    Past(Hit<'a>),
+    Made(Cow<'a, [u8]>),
+}
+
+impl<'a> Known<'a> {
+    fn text(&self) -> Cow<'a, [u8]> {
+        match self {
+            Self::Past(hit) => Cow::Borrowed(hit.text()),
+            Self::Made(value) => value.clone(),
+        }
+    }
 }
 
 /// Distinct values as they are found.
@@ -178,10 +218,29 @@ struct Found<'a> {
     /// What need not be found, because the base has it.
     base: Option<u32>,
     hashes: Vec<u32>,
-    values: Vec<Cow<'a, [u8]>>,
+    values: Vec<Known<'a>>,
 }
 
 impl<'a> Found<'a> {
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The value at that place.
+    fn at(&self, rank: u64) -> Result<Cow<'a, [u8]>, DecodeError> {
+        at(&self.values, rank).map(|known| known.text())
+    }
+
+    fn rank_of(&self, value: &[u8]) -> Option<usize> {
+        let hash = hash::bytes(value);
+        let rank = self.hashes.iter().position(|known| *known == hash)?;
+        self.values.get(rank).filter(|known| *known.text() == *value).map(|_| rank)
+    }
+
     fn is_full(&self) -> bool {
         self.values.len() >= limits::RECENT_VALUES
     }
@@ -190,7 +249,7 @@ impl<'a> Found<'a> {
         !self.is_full() && self.base != Some(hash) && !self.hashes.contains(&hash)
     }
 
-    fn add(&mut self, hash: u32, value: Cow<'a, [u8]>) {
+    fn add(&mut self, hash: u32, value: Known<'a>) {
         if self.is_new(hash) {
             self.hashes.push(hash);
             self.values.push(value);
@@ -198,9 +257,9 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The URL that a page fetched by this exchange would send as its Referer.
-fn url(exchange: &Exchange) -> Option<Vec<u8>> {
+/// The URL that a page fetched by this exchange would send as its Referer, in pieces.
+fn url(exchange: &Exchange) -> Option<[&[u8]; 4]> {
     let request = exchange.block(Side::Request);
     let authority = request.get(b":authority")?;
-    Some([request.get(b":scheme")?, b"://", authority, request.get(b":path")?].concat())
+    Some([request.get(b":scheme")?, b"://", authority, request.get(b":path")?])
 }

@@ -4,6 +4,8 @@
 //! side: a field is the base's next one, or has the same name and another value, or the base's next one is passed
 //! over, or the field stands for itself.
 
+use std::cell::OnceCell;
+
 use crate::block::{Block, Field, Key};
 use crate::coder::{Coder, choice, number, salt};
 use crate::date;
@@ -37,9 +39,10 @@ pub(crate) struct Scene<'a> {
     pub(crate) site: Option<Vec<u8>>,
     /// The block's own date so far.
     pub(crate) date: Option<u64>,
-    /// The latest date of an earlier block.
-    pub(crate) last_date: Option<u64>,
-    pub(crate) base_date: Option<u64>,
+    /// The latest date of an earlier block, once it was asked for.
+    last_date: OnceCell<Option<u64>>,
+    /// The block that this one starts from.
+    base: Option<&'a Block>,
     /// `max-age` of the block's `Cache-Control` so far.
     pub(crate) max_age: Option<u64>,
     pub(crate) budget: Budget,
@@ -52,18 +55,28 @@ impl<'a> Scene<'a> {
     /// The scene before the first field; a response belongs to the site of its request.
     pub(crate) fn new(setting: Setting<'a>, dictionary: &'a Dictionary) -> Self {
         let Setting { side, view, request } = setting;
-        let date_of = |block: &Block| block.get(b"date").and_then(date::parse);
         Self {
             side,
             view,
             dictionary,
             site: request.map(Block::site),
             date: None,
-            last_date: view.newest().take(DATED).find_map(|past| date_of(past.exchange().block(Side::Response))),
-            base_date: None,
+            last_date: OnceCell::new(),
+            base: None,
             max_age: None,
             budget: Budget::new(),
         }
+    }
+
+    /// The date of the latest earlier block that has one.
+    pub(crate) fn last_date(&self) -> Option<u64> {
+        let find = || self.view.newest().take(DATED).find_map(|past| date_of(past.exchange().block(Side::Response)));
+        *self.last_date.get_or_init(find)
+    }
+
+    /// The date of the block that this one starts from.
+    pub(crate) fn base_date(&self) -> Option<u64> {
+        self.base.and_then(date_of)
     }
 
     /// Takes note of a field that is known now.
@@ -75,6 +88,10 @@ impl<'a> Scene<'a> {
             _ => {}
         }
     }
+}
+
+fn date_of(block: &Block) -> Option<u64> {
+    block.get(b"date").and_then(date::parse)
 }
 
 /// The number after `max-age=`.
@@ -117,7 +134,7 @@ enum Step {
 /// Writes `block`, or reads one.
 pub(crate) fn code<C: Coder>(coder: &mut C, scene: &mut Scene<'_>, block: &Block) -> Result<Block, DecodeError> {
     let base = choose_base(coder, scene, block)?;
-    scene.base_date = base.block.get(b"date").and_then(date::parse);
+    scene.base = Some(base.block);
     let mut out = Block::with_room();
     let mut ours = block.fields().iter().enumerate().peekable();
     let mut theirs = base.block.fields().iter().enumerate();
@@ -314,7 +331,8 @@ fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool
     let site = scene.site.as_ref().map_or_else(|| hash::bytes(&block.site()), |site| hash::bytes(site));
     let recent = scene.view.newest().take(limits::BASES);
     for (rank, past) in recent.enumerate() {
-        let score = likeness(block, past.keys(scene.side), past.site == site) - i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
+        let score = likeness(block, past.keys(scene.side), past.site == site)
+            - i32::try_from((rank + 1).ilog2()).unwrap_or(0) * 2;
         if score > best.2 {
             best = (rank, false, score);
         }

@@ -112,7 +112,8 @@ fn every_message_ever_frozen_is_read_as_it_was_meant() {
         for message in read_file(&fs::read_to_string(file).unwrap()) {
             let place = format!("{}, exchange {}", file.display(), message.exchange);
             if message.request {
-                let answering = ground.unpack(b"pipe", &message.packed).unwrap_or_else(|error| panic!("{place}: {error}"));
+                let answering =
+                    ground.unpack(b"pipe", &message.packed).unwrap_or_else(|error| panic!("{place}: {error}"));
                 assert_eq!(answering.request().to_fields(), message.fields, "{place}");
                 under_way.insert(message.exchange, answering);
                 seen.0 += 1;
@@ -143,9 +144,9 @@ fn the_messages_without_headers_are_what_they_were() {
 #[test]
 fn dictionary_1_is_the_one_that_was_frozen() {
     let file = include_bytes!("../dictionaries/v1.bin");
-    let sum = file.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let sum = file
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     assert_eq!((file.len(), sum), (FROZEN_BYTES, FROZEN_SUM), "train the next dictionary under the next id");
 }
 
@@ -174,8 +175,7 @@ impl Recorder {
     }
 
     fn request(&mut self, client: &str, exchange: usize, fields: &Fields) {
-        let (packed, pending) =
-            self.remote.pack(client.as_bytes(), Some(b"pipe"), Rc::new(block(fields))).unwrap();
+        let (packed, pending) = self.remote.pack(client.as_bytes(), Some(b"pipe"), Rc::new(block(fields))).unwrap();
         let answering = self.ground.unpack(b"pipe", &packed).unwrap();
         self.under_way.insert(exchange, (pending, answering));
         self.messages.push(Message { request: true, exchange, fields: fields.clone(), packed });
@@ -200,7 +200,7 @@ fn samples(name: &str, of_each: usize) -> Vec<Fields> {
         for lines in text.split("\n\n").filter(|lines| !lines.trim().is_empty()).take(of_each) {
             let split = |line: &str| {
                 let at = line[1..].find(": ").unwrap() + 1;
-                (line[..at].as_bytes().to_vec(), line[at + 2..].as_bytes().to_vec())
+                (line.as_bytes()[..at].to_vec(), line.as_bytes()[at + 2..].to_vec())
             };
             all.push(lines.lines().filter(|line| !line.is_empty()).map(split).collect());
         }
@@ -255,7 +255,10 @@ fn corners() -> Vec<Message> {
         ),
         (
             request("/a/c", &[("referer", b"http://www.example.org/a/b?c=e"), ("X-Mixed", b"caf\xe9 \x80\xff\t~!")]),
-            response("200", &[("content-length", b"274877906943"), ("age", b"86401"), ("x-none", b"0"), ("vary", b"*")]),
+            response(
+                "200",
+                &[("content-length", b"274877906943"), ("age", b"86401"), ("x-none", b"0"), ("vary", b"*")],
+            ),
         ),
         (
             request("/a/c", &[("x-policy", policy.as_bytes())]),
@@ -263,12 +266,21 @@ fn corners() -> Vec<Message> {
         ),
         (request(&url, &[]), response("302", &[("location", url.as_bytes())])),
         (
-            request("*", &[("authorization", b"Bearer q7Zk2VnB8sXw.abc/def"), ("date", b"Fri, 31 Dec 9999 23:59:59 GMT")]),
+            request(
+                "*",
+                &[("authorization", b"Bearer q7Zk2VnB8sXw.abc/def"), ("date", b"Fri, 31 Dec 9999 23:59:59 GMT")],
+            ),
             response("999", &[("expires", b"0"), ("date", b"yesterday"), ("set-cookie", b"=; =")]),
         ),
         (
-            request("/a/d", &[("authorization", b"Bearer q7Zk2VnB8sXw.abc/def"), ("content-length", b"99999999999999")]),
-            response("200", &[("set-cookie", b"sid=; expires=Thu, 01 Jan 1970 00:00:00 GMT"), ("x-never!heard", b"name")]),
+            request(
+                "/a/d",
+                &[("authorization", b"Bearer q7Zk2VnB8sXw.abc/def"), ("content-length", b"99999999999999")],
+            ),
+            response(
+                "200",
+                &[("set-cookie", b"sid=; expires=Thu, 01 Jan 1970 00:00:00 GMT"), ("x-never!heard", b"name")],
+            ),
         ),
     ];
     let mut recorder = Recorder::new();
