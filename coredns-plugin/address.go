@@ -39,12 +39,46 @@ func addressOf(rr dns.RR) (netip.Addr, bool) {
 	return netip.AddrFromSlice(ip)
 }
 
-// addressRecord makes the A or AAAA record of addr.
-func addressRecord(owner string, addr netip.Addr, ttl uint32) dns.RR {
-	if addr.Is4() {
-		return &dns.A{Hdr: dns.RR_Header{Name: owner, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: ttl}, A: addr.AsSlice()}
+// lease is an address and for how long it is given out, in seconds.
+type lease struct {
+	addr netip.Addr
+	ttl  uint32
+}
+
+// appendRecords appends the A or AAAA records of addresses, all of one family, that belong to owner. However many they are,
+// they are made in one piece: this is done for every steered answer.
+func appendRecords(answer []dns.RR, owner string, leases []lease) []dns.RR {
+	if len(leases) == 0 {
+		return answer
 	}
-	return &dns.AAAA{Hdr: dns.RR_Header{Name: owner, Rrtype: dns.TypeAAAA, Class: dns.ClassINET, Ttl: ttl}, AAAA: addr.AsSlice()}
+	if leases[0].addr.Is4() {
+		made := make([]struct {
+			record dns.A
+			ip     [4]byte
+		}, len(leases))
+		for i, l := range leases {
+			m := &made[i]
+			m.ip = l.addr.As4()
+			m.record = dns.A{Hdr: header(owner, dns.TypeA, l.ttl), A: m.ip[:]}
+			answer = append(answer, &m.record)
+		}
+		return answer
+	}
+	made := make([]struct {
+		record dns.AAAA
+		ip     [16]byte
+	}, len(leases))
+	for i, l := range leases {
+		m := &made[i]
+		m.ip = l.addr.As16()
+		m.record = dns.AAAA{Hdr: header(owner, dns.TypeAAAA, l.ttl), AAAA: m.ip[:]}
+		answer = append(answer, &m.record)
+	}
+	return answer
+}
+
+func header(owner string, rrtype uint16, ttl uint32) dns.RR_Header {
+	return dns.RR_Header{Name: owner, Rrtype: rrtype, Class: dns.ClassINET, Ttl: ttl}
 }
 
 // sourceOf returns the address a query came from. An IPv4 client on a dual-stack socket counts as what it is.

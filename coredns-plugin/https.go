@@ -58,7 +58,7 @@ func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verd
 // stripRecord returns the record without what leads past the proxy (the same pointer when there is no such thing), and
 // whether a client can still use it.
 func stripRecord(rr *dns.HTTPS, owner string) (*dns.HTTPS, bool) {
-	if rr.Priority == 0 || rr.Target != "." && !strings.EqualFold(rr.Target, owner) {
+	if rr.Priority == 0 || rr.Target != "." && !sameName(rr.Target, owner) {
 		return nil, false
 	}
 	var params []dns.SVCBKeyValue
@@ -109,7 +109,7 @@ func isHTTP3(protocol string) bool { return protocol == "h3" || strings.HasPrefi
 // chainEnd follows the CNAMEs of an answer from name, in the order they stand in.
 func chainEnd(name string, answer []dns.RR) string {
 	for _, rr := range answer {
-		if cname, ok := rr.(*dns.CNAME); ok && strings.EqualFold(cname.Hdr.Name, name) {
+		if cname, ok := rr.(*dns.CNAME); ok && sameName(cname.Hdr.Name, name) {
 			name = cname.Target
 		}
 	}

@@ -115,24 +115,27 @@ func (p *policy) addresses(q dns.Question, req, res *dns.Msg, proxies []netip.Ad
 	if p.ttl.split != 0 {
 		proxyTTL = p.ttl.split
 	}
+	var places [8]lease // as room
+	leases := places[:0]
+	for _, addr := range proxies {
+		leases = append(leases, lease{addr, proxyTTL})
+	}
+	if !p.replace {
+		leases = p.appendOrigins(leases, set.from, addrs, proxies, ttl)
+	}
 	out := reply(res)
-	out.Answer = make([]dns.RR, 0, len(before)+len(proxies)+min(p.maxOrigin, len(addrs)))
+	out.Answer = make([]dns.RR, 0, len(before)+len(leases))
 	for _, rr := range before {
 		if rr = p.withTTL(rr, ttl); rr != nil {
 			out.Answer = append(out.Answer, rr)
 		}
 	}
-	for _, addr := range proxies {
-		out.Answer = append(out.Answer, addressRecord(owner, addr, proxyTTL))
-	}
-	if !p.replace {
-		out.Answer = p.appendOrigins(out.Answer, set.from, addrs, proxies, owner, ttl)
-	}
+	out.Answer = appendRecords(out.Answer, owner, leases)
 	return out, steered
 }
 
 // appendOrigins appends the origin's addresses that are kept, in their order and each once: addrs, which are in records.
-func (p *policy) appendOrigins(answer, records []dns.RR, addrs, proxies []netip.Addr, owner string, ttl uint32) []dns.RR {
+func (p *policy) appendOrigins(leases []lease, records []dns.RR, addrs, proxies []netip.Addr, ttl uint32) []lease {
 	seen, kept := 0, 0
 	for _, rr := range records {
 		if rr.Header().Rrtype == dns.TypeRRSIG {
@@ -146,23 +149,27 @@ func (p *policy) appendOrigins(answer, records []dns.RR, addrs, proxies []netip.
 		if kept++; kept > p.maxOrigin {
 			break
 		}
-		rr = p.withTTL(rr, ttl)
-		rr.Header().Name = owner
-		answer = append(answer, rr)
+		leases = append(leases, lease{addr, p.ttlOf(rr, ttl)})
 	}
-	return answer
+	return leases
 }
 
-// withTTL returns a copy of rr that lives ttl seconds, or under split TTLs its own time, which is never 0 beside others. It
-// returns nil for a signature, which no longer fits.
-func (p *policy) withTTL(rr dns.RR, ttl uint32) dns.RR {
+// ttlOf is the TTL of rr in an answer that lives ttl seconds: under split TTLs its own, which is never 0 beside others.
+func (p *policy) ttlOf(rr dns.RR, ttl uint32) uint32 {
 	if p.ttl.split != 0 {
-		ttl = max(rr.Header().Ttl, 1)
+		return max(rr.Header().Ttl, 1)
 	}
+	return ttl
+}
+
+// withTTL returns a copy of rr, a link of a chain, in an answer that lives ttl seconds. It returns nil for a signature, which
+// no longer fits.
+func (p *policy) withTTL(rr dns.RR, ttl uint32) dns.RR {
+	ttl = p.ttlOf(rr, ttl)
 	switch rr := rr.(type) {
 	case *dns.RRSIG:
 		return nil
-	case *dns.A: // without the deep copy of dns.Copy: nobody changes the bytes of an address
+	case *dns.CNAME: // without the detour of dns.Copy: nearly all links are these
 		c := *rr
 		c.Hdr.Ttl = ttl
 		return &c
@@ -206,7 +213,7 @@ func readAddresses(q dns.Question, res *dns.Msg, room []netip.Addr) (set address
 		h := rr.Header()
 		switch h.Rrtype {
 		case q.Qtype:
-			if !strings.EqualFold(h.Name, set.owner) {
+			if !sameName(h.Name, set.owner) {
 				return set, nil, leftMalformed
 			}
 			addr, ok := addressOf(rr)
@@ -222,7 +229,7 @@ func readAddresses(q dns.Question, res *dns.Msg, room []netip.Addr) (set address
 			continue
 		case dns.TypeCNAME:
 			cname, ok := rr.(*dns.CNAME)
-			if !ok || set.from != nil || !strings.EqualFold(h.Name, set.owner) {
+			if !ok || set.from != nil || !sameName(h.Name, set.owner) {
 				return set, nil, leftMalformed // out of order, or not a link of the chain
 			}
 			set.owner = cname.Target
@@ -245,7 +252,7 @@ func readable(q dns.Question, res *dns.Msg) verdict {
 		return leftTruncated
 	case res.Rcode != dns.RcodeSuccess:
 		return leftError
-	case !res.Response || len(res.Question) != 1 || res.Question[0].Qtype != q.Qtype || !strings.EqualFold(res.Question[0].Name, q.Name):
+	case !res.Response || len(res.Question) != 1 || res.Question[0].Qtype != q.Qtype || !sameName(res.Question[0].Name, q.Name):
 		return leftMalformed
 	}
 	return 0
@@ -270,7 +277,7 @@ func (p *policy) noData(q dns.Question, res *dns.Msg, ttl uint32) *dns.Msg {
 	out := reply(res)
 	owner := q.Name
 	for _, rr := range res.Answer {
-		if cname, ok := rr.(*dns.CNAME); ok && !p.flatten && strings.EqualFold(cname.Hdr.Name, owner) {
+		if cname, ok := rr.(*dns.CNAME); ok && !p.flatten && sameName(cname.Hdr.Name, owner) {
 			owner = cname.Target
 			link := *cname
 			link.Hdr.Ttl = ttl
@@ -299,3 +306,6 @@ func wantsDNSSEC(req *dns.Msg) bool {
 func hasType(rrs []dns.RR, t uint16) bool {
 	return slices.ContainsFunc(rrs, func(rr dns.RR) bool { return rr.Header().Rrtype == t })
 }
+
+// sameName compares names as DNS does. They are nearly always the same text: whoever answered copied the question.
+func sameName(a, b string) bool { return a == b || strings.EqualFold(a, b) }

@@ -34,9 +34,11 @@ func (l *Longhaul) answerOwn(ctx context.Context, w dns.ResponseWriter, r *dns.M
 			}}}
 		}
 	default:
+		var leases []lease
 		for _, addr := range l.proxy.serving().of(q.Qtype) {
-			m.Answer = append(m.Answer, addressRecord(q.Name, addr, ownTTL))
+			leases = append(leases, lease{addr, ownTTL})
 		}
+		m.Answer = appendRecords(m.Answer, q.Name, leases)
 	}
 	if len(m.Answer) == 0 {
 		m.Ns = []dns.RR{soaFor(q.Name, ownTTL)}
