@@ -449,15 +449,28 @@ class Pair:
         self.table_bytes, self.concurrency = table_bytes, concurrency
         with contextlib.ExitStack() as stack:
             self.origin = origin or stack.enter_context(contextlib.closing(Origin()))
-            ground_file = ground_bootstrap(self.origin.port, ground, self.wasm, table_bytes)
-            self.ground = stack.enter_context(contextlib.closing(Envoy(ground_file, concurrency)))
+            self.ground_file = ground_bootstrap(self.origin.port, ground, self.wasm, table_bytes)
+            self.ground = stack.enter_context(contextlib.closing(Envoy(self.ground_file, concurrency)))
             self.tap = stack.enter_context(contextlib.closing(Tap(self.ground.port)))
-            remote_file = remote_bootstrap(self.tap.port, remote, self.wasm, table_bytes)
-            self.remote = stack.enter_context(contextlib.closing(Envoy(remote_file, concurrency)))
+            self.remote_file = remote_bootstrap(self.tap.port, remote, self.wasm, table_bytes)
+            self.remote = stack.enter_context(contextlib.closing(Envoy(self.remote_file, concurrency)))
             self.stack = stack.pop_all()
 
     def connect(self, source: str = "127.0.0.1") -> Connection:
         return Connection(self.remote.port, source)
+
+    def restart_ground(self) -> None:
+        self.ground.close()
+        self.ground = self.stack.enter_context(contextlib.closing(Envoy(self.ground_file, self.concurrency)))
+        self.tap.ground_port = self.ground.port
+
+    def restart_remote(self) -> None:
+        self.remote.close()
+        self.remote = self.stack.enter_context(contextlib.closing(Envoy(self.remote_file, self.concurrency)))
+
+    def wait_for_the_end_of_the_pipe(self) -> None:
+        active = "/stats?filter=cluster.pipe.upstream_cx_active"
+        wait_for(lambda: "active: 0" in self.remote.admin(active), "the end of the pipe")
 
     def close(self) -> None:
         self.stack.close()

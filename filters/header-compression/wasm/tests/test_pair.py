@@ -9,7 +9,7 @@ import io
 import unittest
 from typing import ClassVar
 
-from pair_bed import GROUND, REMOTE, Fields, Message, Origin, Pair, read_message, wait_for, write_message
+from pair_bed import GROUND, REMOTE, Fields, Message, Origin, Pair, read_message, write_message
 
 OURS = (b"x-longhaul-headers", b"x-longhaul-retry")
 BROWSER: Fields = [
@@ -168,11 +168,34 @@ class OnBothSides(InPair):
         self.assert_passes(b"GET", b"/before", BROWSER)
         connections = self.pair.tap.connections
         self.pair.tap.cut()
-        active = "/stats?filter=cluster.pipe.upstream_cx_active"
-        wait_for(lambda: "active: 0" in self.pair.remote.admin(active), "the end of the pipe")
+        self.pair.wait_for_the_end_of_the_pipe()
         for _ in range(3):
             self.assert_passes(b"GET", b"/after", BROWSER)
         self.assertEqual(self.pair.tap.connections, connections + 1)
+
+
+class WhenAnEndIsRestarted(InPair):
+    def passes_and_refers_again(self) -> None:
+        for _ in range(3):
+            self.assert_passes(b"GET", b"/page", BROWSER)
+        self.assertLess(self.pair.tap.to_ground.blocks[-1], 9 + 24)
+        for side in (self.pair.remote.counters(), self.pair.ground.counters()):
+            self.assertEqual(side["undecodable_total"], 0)
+
+    def test_a_ground_that_knows_nothing_any_more_gets_what_it_can_read(self) -> None:
+        self.passes_and_refers_again()
+        self.pair.restart_ground()
+        self.pair.wait_for_the_end_of_the_pipe()
+        self.passes_and_refers_again()
+
+    def test_a_remote_that_knows_nothing_any_more_begins_anew(self) -> None:
+        self.passes_and_refers_again()
+        self.client.close()
+        self.pair.restart_remote()
+        self.client = self.pair.connect()
+        self.addCleanup(self.client.close)
+        self.passes_and_refers_again()
+        self.assertEqual(self.pair.ground.counters()["refused_total_reason_history"], 0)
 
 
 class OnBothSidesWithTwoWorkersEach(InPair):
