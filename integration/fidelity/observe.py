@@ -106,17 +106,18 @@ def observe(browser: Browser, url: str) -> Observation:
         fonts = _platform_fonts(tab)
     requests = list(requests_of(events))
     # The icon that nobody mentions: browsers ask for it when they find the time.
-    asks_itself = f"//{urlsplit(url).netloc}/favicon.ico"
+    documents = {urlsplit(one.url).netloc for one in requests if one.kind == "Document"}
+    unmentioned = tuple(f"//{host}/favicon.ico" for host in documents)
     by_browser = [one for one in requests if one.headers.get("non-authoritative-reason") == "HSTS"]
-    requests = [one for one in requests if one not in by_browser and asks_itself not in one.url]
+    requests = [one for one in requests if one not in by_browser and not _has(one.url, unmentioned)]
     return Observation(
         {
             "requests": Counter(f"{one.kind} by {_asked_by(one)} {true_url(one.url, OWN)}" for one in requests),
             "failures": Counter(f"{_why(one)} {true_url(one.url, OWN)}" for one in requests if not one.loaded),
-            "console": _once(_complaint(line) for line in console_of(events) if asks_itself not in line),
-            "issues": _once(line for line in _issues(events) if asks_itself not in line),
+            "console": _once(_complaint(line) for line in console_of(events) if not _has(line, unmentioned)),
+            "issues": _once(line for line in _issues(events) if not _has(line, unmentioned)),
             "fonts": _once([*seen["faces"], *fonts]),
-            "timing": _once(_timing(line) for line in seen["timing"] if asks_itself not in line),
+            "timing": _once(_timing(line) for line in seen["timing"] if not _has(line, unmentioned)),
             "text": Counter(map(_original, seen["text"])),
             "state": _once(map(_original, [*state, *seen["state"]])),
         },
@@ -124,6 +125,10 @@ def observe(browser: Browser, url: str) -> Observation:
         upgraded={one.url.split("/")[2] for one in by_browser},
         screenshot=base64.b64decode(shot),
     )
+
+
+def _has(text: str, parts: tuple[str, ...]) -> bool:
+    return any(part in text for part in parts)
 
 
 def _once(lines: Any) -> Counter[str]:

@@ -30,6 +30,8 @@ class Handler(BaseHTTPRequestHandler):
     scheme: str
 
     def _respond(self) -> None:
+        # What is not read would be taken for the next request.
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         url = f"{self.scheme}://{self.headers.get('Host', '')}{self.path}"
         known = [one for one in self.answers.get(url, []) if self.command in one.methods]
         chosen = next((one for one in known if self._meets(one)), None)
