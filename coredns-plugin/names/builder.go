@@ -8,7 +8,7 @@ import (
 
 // Builder collects entries for a Set.
 type Builder struct {
-	entries []byte // as in a group, in the order they came in, without hash bits
+	entries []byte // as in a group, in the order they came in; hash bits come when a set is made
 	length  int
 	// giveWay, if not nil, is called for every giveWayNames names in each step of the work.
 	giveWay func()
@@ -130,9 +130,8 @@ func (b *Builder) place(s *Set, count int) {
 		hash := k.hashes(nil)
 		start := &s.groups[scale(hash, count)]
 		*start -= uint32(len(entry))
-		to := s.entries[*start:]
-		copy(to, entry)
-		to[0] |= byte(tagOf(hash))
+		entry[0] |= byte(tagOf(hash))
+		copy(s.entries[*start:], entry)
 	})
 }
 
