@@ -30,7 +30,8 @@ func watched(t *testing.T, path string) *Longhaul {
 }
 
 func isListed(l *Longhaul, name string) bool {
-	k := names.KeyOf(name)
+	var k names.Key
+	k.Read(name)
 	return l.lists.listed(&k) && !l.lists.excepted(&k)
 }
 

@@ -41,8 +41,8 @@ func FuzzParse(f *testing.F) {
 				if _, ok := dns.IsDomainName(name); !ok || name == "" || strings.ToLower(name) != name || strings.HasSuffix(name, ".") {
 					t.Fatalf("Holds %q", name)
 				}
-				k := KeyOf(name)
-				scope := s.find(&k, 0, k.hashes(nil))
+				k := key(name)
+				scope := s.find(k, 0, k.hashes(nil))
 				if scope == 0 || scope&Self != 0 && !has(s, name+".") || scope&Below != 0 && !has(s, "x."+name+".") {
 					t.Fatalf("%q with scope %b is not found again", name, scope)
 				}

@@ -19,13 +19,6 @@ type Key struct {
 	ahead byte // made of what Set.find reads ahead, so that the compiler does not leave the reading out
 }
 
-// KeyOf prepares a name, see [Key.Read].
-func KeyOf(name string) Key {
-	var k Key
-	k.Read(name)
-	return k
-}
-
 // Read prepares name, given as package dns prints it: any case, with or without the final dot, special bytes escaped as \X
 // or \DDD. An escaped dot does not end a label: `a\.example.org` is one label below org, not a name below example.org.
 //

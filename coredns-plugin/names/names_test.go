@@ -22,9 +22,12 @@ func set(t *testing.T, entries ...string) *Set {
 	return b.Set()
 }
 
-func has(s *Set, name string) bool {
-	k := KeyOf(name)
-	return s.Has(&k)
+func has(s *Set, name string) bool { return s.Has(key(name)) }
+
+func key(name string) *Key {
+	var k Key
+	k.Read(name)
+	return &k
 }
 
 func TestAnEntryCoversWhatItsFormSays(t *testing.T) {
@@ -112,8 +115,7 @@ func TestTheWWWRuleTakesPublicWebsitesOnly(t *testing.T) {
 
 		`www\.example.org.`: false, `www.a\.b.org.`: true, "www." + strings.Repeat(`\001`, 63) + ".example.org.": false,
 	} {
-		k := KeyOf(name)
-		if k.IsWWW() != want {
+		if key(name).IsWWW() != want {
 			t.Errorf("IsWWW(%q) = %v", name, !want)
 		}
 	}
