@@ -1,7 +1,7 @@
 //! What two ends have in common of one client's past: completed exchanges, and views of them.
 //!
 //! A worker serves many clients and other programs share its caches, so what a message is compared with is mostly not
-//! in them. What is looked at for every message, the hashes of names and values, lies therefore together, sixteen
+//! in them. What is looked at for every message, the hashes of names and values, lies therefore together, a few
 //! exchanges at a time; an exchange itself is touched only when something of it is used.
 
 use std::rc::Rc;
@@ -62,7 +62,7 @@ impl Exchange {
 }
 
 /// Exchanges in a segment.
-const SEGMENT: usize = 16;
+const SEGMENT: usize = 4;
 
 /// Exchanges that follow one another, and what is looked at before any of them is.
 #[derive(Debug, Clone, Default)]
