@@ -26,7 +26,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
     let link = &settings.link;
     let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
     [
-        format!("{file}: ok, role edge\n\n"),
+        format!("{file}: ok, role {}\n\n", settings.role.as_str()),
         format!(
             "link: RTT {}, {} down, {} up\n  {}\n\n",
             show_duration(link.rtt),

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
-use crate::render::AccessLog;
+use crate::render::{AccessLog, NearSockets};
 use crate::run::{Generation, Machine, Overridden, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
@@ -42,6 +42,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         url_rewrite: Some(filter),
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
+        near: NearSockets::CUSTOMARY,
         access_log: AccessLog::Stderr,
     };
     let generation = match Generation::of(loaded.settings, &machine) {

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::diagnostic::Problem;
-use super::names::Host;
+use super::names::{Host, HostPort};
 use super::read::Draft;
-use super::settings::{DnsMode, Level, Listen, Proxy, TargetWish, Termination, Upstream};
+use super::settings::{DnsMode, Level, Listen, Proxy, Remote, Role, TargetWish, Termination, Upstream};
 use super::yaml::{Node, NodeValue, Place};
 use crate::derive::{OverrideValue, TransportKey};
 
@@ -74,6 +74,9 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             secure_names(&places, listen, proxy, terminate, problems);
         }
     }
+    if let (Some(role), Some(upstream)) = (&draft.role, &draft.upstream) {
+        ground_by_name(&places, role, upstream, problems);
+    }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {
             problems.push(
@@ -95,6 +98,17 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
                 "ssh and mail to steered names will fail",
             )
             .help("with `mode: prepend` they fall through to the origin's address behind ours"),
+        );
+    }
+}
+
+/// A ground given by name has to be found, and not with this box's own DNS, which asks through the ground.
+fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
+    let Role::Remote(Remote { ground: HostPort { host: Host::Name(name), .. }, .. }) = role else { return };
+    if upstream.resolvers.is_empty() {
+        problems.push(
+            Problem::error("nobody to ask for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
+                .help("give a resolver that can be reached without the ground as `upstream.resolvers`, or the ground's address here (its certificate must then be for the address)"),
         );
     }
 }

@@ -46,11 +46,79 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// What this box is. Only `Edge` can be run by this version; the loader refuses the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What this box is.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// One box on the wired side of the link.
     Edge,
+    /// The near end of a pair: beside the clients.
+    Remote(Remote),
+    /// The far end of a pair: on the wired side.
+    Ground(Ground),
+}
+
+impl Role {
+    /// The word in the file.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Edge => "edge",
+            Self::Remote(_) => "remote",
+            Self::Ground(_) => "ground",
+        }
+    }
+
+    /// What an end of a pair shows the other; none for a box alone.
+    pub fn identity(&self) -> Option<&Identity> {
+        match self {
+            Self::Edge => None,
+            Self::Remote(remote) => Some(&remote.identity),
+            Self::Ground(ground) => Some(&ground.identity),
+        }
+    }
+}
+
+/// What the end beside the clients knows of the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Where the ground listens. Its certificate must be for this very host.
+    pub ground: HostPort,
+    /// Who we are, and whom we trust.
+    pub identity: Identity,
+    /// Connections over the link that are open and unused at any time, so that a client's need not wait for a handshake.
+    pub warm: u32,
+    /// What is done with QUIC, which no proxy of TCP can carry.
+    pub udp443: Udp443,
+}
+
+/// What the end on the wired side knows of those beside clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ground {
+    /// Where remotes connect.
+    pub listen: SocketAddr,
+    /// Names of which a remote's certificate must bear one. At least one.
+    pub remotes: Vec<HostName>,
+    /// Who we are, and whom we trust.
+    pub identity: Identity,
+}
+
+/// A certificate for mutual TLS, and the authority that signed the other end's. Absolute paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// PEM certificate chain.
+    pub cert: PathBuf,
+    /// PEM private key.
+    pub key: PathBuf,
+    /// PEM certificates of the authorities that sign for this pair, and for nobody else.
+    pub ca: PathBuf,
+}
+
+/// UDP to port 443 from clients of a remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Udp443 {
+    /// Routed as ever: QUIC goes past the pair.
+    Pass,
+    /// Refused with ICMP, so that browsers use TCP at once, and the pair.
+    Refuse,
 }
 
 /// The slow link, as its operator describes it.

@@ -8,7 +8,7 @@ use super::overrides::{OverrideValue, TransportKey};
 use super::target::{TargetChoice, TargetKind, choose};
 use super::value::{CongestionControl, Origin, Row, Value};
 use crate::config::units::{Bytes, show_duration};
-use crate::config::{Link, Settings};
+use crate::config::{Link, Role, Settings};
 
 /// Everything computed from the link. Each field is a [`TransportKey`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,22 +80,29 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let congestion_control = table.congestion_control(host);
     let initial_window = table.initial_window(bdp_down.value);
     let window_clamp = table.window_clamp();
+    // What crosses the link toward this box, and away from it.
+    let (inward, outward) = match settings.role {
+        Role::Edge | Role::Ground(_) => (("bdp_up", bdp_up.value), ("bdp_down", bdp_down.value)),
+        Role::Remote(_) => (("bdp_down", bdp_down.value), ("bdp_up", bdp_up.value)),
+    };
     let send_buffer_max = table.bytes(
         TransportKey::SendBufferMax,
-        (bdp_down.value.0.saturating_mul(4)).max(KERNEL_WMEM),
+        (outward.1.0.saturating_mul(4)).max(KERNEL_WMEM),
         format!(
-            "4 x bdp_down {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
-            bdp_down.value,
+            "4 x {} {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
+            outward.0,
+            outward.1,
             Bytes(KERNEL_WMEM)
         ),
         TCP_7,
     );
     let receive_buffer_max = table.bytes(
         TransportKey::ReceiveBufferMax,
-        (bdp_up.value.0.saturating_mul(4)).max(KERNEL_RMEM),
+        (inward.1.0.saturating_mul(4)).max(KERNEL_RMEM),
         format!(
-            "4 x bdp_up {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
-            bdp_up.value,
+            "4 x {} {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
+            inward.0,
+            inward.1,
             Bytes(KERNEL_RMEM)
         ),
         TCP_7,
@@ -167,8 +174,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let stream_window = table.bytes(
         TransportKey::StreamWindow,
-        bdp_up.value.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
-        format!("2 x bdp_up {}, from 64kib to 16mib", bdp_up.value),
+        inward.1.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
+        format!("2 x {} {}, from 64kib to 16mib", inward.0, inward.1),
         RFC_9113,
     );
     let connection_window = table.bytes(

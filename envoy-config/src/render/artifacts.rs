@@ -1,6 +1,6 @@
 //! What rendering needs to know of the machine, found out by whoever calls it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Places and facts of the machine the rendered files will be used on.
@@ -20,6 +20,8 @@ pub struct Artifacts {
     /// Where origins' names are asked: the resolver of ours that leaves refused addresses out of answers. None asks
     /// `upstream.resolvers` themselves; then an answer that mixes a dead address with a refused one leads past the guard.
     pub resolver: Option<SocketAddr>,
+    /// Where a remote's own processes meet; used with no other role.
+    pub near: NearSockets,
     /// Where requests are logged.
     pub access_log: AccessLog,
 }
@@ -27,6 +29,26 @@ pub struct Artifacts {
 impl Artifacts {
     /// Debian's bundle of certificate authorities.
     pub const DEBIAN_CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+}
+
+/// Loopback sockets that the processes of a remote meet at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NearSockets {
+    /// Connections held here, by `longhaul run`, keep others open to the ground.
+    pub hold: SocketAddr,
+    /// Connections held here, one a worker, keep the pipe open.
+    pub hold_pipe: SocketAddr,
+    /// CoreDNS asks the ground's resolver here, over TCP.
+    pub dns: SocketAddr,
+}
+
+impl NearSockets {
+    /// Where they are in files that `longhaul render` writes; `longhaul run` takes free ones.
+    pub const CUSTOMARY: Self = Self { hold: loopback(8154), hold_pipe: loopback(8155), dns: loopback(8156) };
+}
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
 
 /// A filter as built.

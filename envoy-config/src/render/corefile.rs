@@ -10,7 +10,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::guard;
-use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Settings, Ttl};
+use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Role, Settings, Ttl};
 
 /// What the Corefile is told of this run.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,8 @@ pub struct CorefileContext<'a> {
     pub ready: SocketAddr,
     /// Where Envoy asks for origins' addresses ([`Artifacts::resolver`](super::Artifacts::resolver)), a loopback socket.
     pub resolver: SocketAddr,
+    /// Where a remote asks the ground's resolver ([`NearSockets::dns`](super::NearSockets::dns)), a loopback socket.
+    pub near_dns: SocketAddr,
     /// Every address of this host, as for [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
     pub local_addresses: &'a [IpAddr],
 }
@@ -35,7 +37,10 @@ pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
     if let Some(listen) = settings.listen.dns {
         steering(&mut out, settings, listen, context);
     }
-    origins(&mut out, settings, context);
+    match settings.role {
+        Role::Edge | Role::Ground(_) => origins(&mut out, settings, context),
+        Role::Remote(_) => {}
+    }
     out.0
 }
 
@@ -67,7 +72,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &
         }
         out.line(1, "}");
     }
-    ask_resolvers(out, settings);
+    ask(out, settings, context);
 }
 
 /// What Envoy asks: the truth, less what its guard would refuse, and less our own addresses.
@@ -83,7 +88,7 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
         out.line(2, &format!("except {}", joined(&settings.upstream.allow_private)));
     }
     out.line(1, "}");
-    ask_resolvers(out, settings);
+    ask(out, settings, context);
 }
 
 /// The head of a server block.
@@ -99,14 +104,26 @@ fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
 }
 
 /// The rest of a server block, up to its end.
-fn ask_resolvers(out: &mut Lines, settings: &Settings) {
+fn ask(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(1, "cache {");
     out.line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
     out.line(2, "prefetch 2 1m 20%");
     out.line(2, "serve_stale 1h");
     out.line(1, "}");
-    out.line(1, &format!("forward . {} {{", joined(&settings.upstream.resolvers)));
-    out.line(2, "policy sequential");
+    match settings.role {
+        Role::Edge | Role::Ground(_) => {
+            out.line(1, &format!("forward . {} {{", joined(&settings.upstream.resolvers)));
+            out.line(2, "policy sequential");
+        }
+        Role::Remote(_) => {
+            out.line(1, "# over the link, on connections that are open already");
+            out.line(1, &format!("forward . {} {{", context.near_dns));
+            out.line(2, "force_tcp");
+            out.line(2, "expire 10m");
+            out.line(2, "# a link that is down answers nobody: clients are told at once instead of being made to wait for a check");
+            out.line(2, "max_fails 0");
+        }
+    }
     out.line(1, "}");
     out.line(0, "}");
 }

@@ -24,6 +24,14 @@ pub enum RenderError {
 /// Every template, by the name others include it by.
 const TEMPLATES: &[(&str, &str)] = &[
     ("bootstrap.yaml", include_str!("../../templates/bootstrap.yaml.j2")),
+    ("cds_remote.yaml", include_str!("../../templates/cds_remote.yaml.j2")),
+    ("rds_pipe.yaml", include_str!("../../templates/rds_pipe.yaml.j2")),
+    ("rds_remote.yaml", include_str!("../../templates/rds_remote.yaml.j2")),
+    ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
+    ("part/pair_tls.yaml", include_str!("../../templates/part/pair_tls.yaml.j2")),
+    ("part/remote_filters.yaml", include_str!("../../templates/part/remote_filters.yaml.j2")),
+    ("part/remote_listeners.yaml", include_str!("../../templates/part/remote_listeners.yaml.j2")),
+    ("part/remote_replies.yaml", include_str!("../../templates/part/remote_replies.yaml.j2")),
     ("cds.yaml", include_str!("../../templates/cds.yaml.j2")),
     ("ecds_guard.yaml", include_str!("../../templates/ecds_guard.yaml.j2")),
     ("ecds_url_rewrite.yaml", include_str!("../../templates/ecds_url_rewrite.yaml.j2")),

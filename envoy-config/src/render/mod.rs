@@ -12,7 +12,9 @@
 //! | `rds/*.yaml` | routes | `upstream.map` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
-//! | `sds/*.yaml` | certificates | `tls.terminate` |
+//! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
+//!
+//! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other.
 //!
 //! The module has no opinion on processes: who writes the tree, in which order and when, is `run`.
 
@@ -23,13 +25,13 @@ mod guard;
 mod tree;
 mod view;
 
-pub use artifacts::{AccessLog, Artifacts, WasmModule};
+pub use artifacts::{AccessLog, Artifacts, NearSockets, WasmModule};
 pub use corefile::{CorefileContext, corefile};
 pub use engine::RenderError;
 pub use tree::{ModuleCopy, RenderedTree};
 pub use view::filter_config;
 
-use crate::config::Settings;
+use crate::config::{Role, Settings};
 use crate::derive::Derived;
 use engine::Engine;
 use view::View;
@@ -45,11 +47,13 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     for certificate in &view.certificates {
         tree.put(certificate.file.clone(), engine.render_with("sds.yaml", &view, "certificate", certificate)?);
     }
-    tree.put("cds.yaml", engine.render("cds.yaml", &view)?);
-    tree.put("rds/edge.yaml", engine.render("rds_edge.yaml", &view)?);
-    tree.put("rds/inner.yaml", engine.render("rds_inner.yaml", &view)?);
-    tree.put("rds/tunnel.yaml", engine.render("rds_tunnel.yaml", &view)?);
-    tree.put("ecds/guard.yaml", engine.render("ecds_guard.yaml", &view)?);
+    if let Some(pair) = &view.pair {
+        let certificate = &pair.certificate;
+        tree.put(certificate.file.clone(), engine.render_with("sds.yaml", &view, "certificate", certificate)?);
+    }
+    for (file, template) in files(&settings.role) {
+        tree.put(*file, engine.render(template, &view)?);
+    }
     if let (Some(filter), Some(module)) = (&view.url_rewrite, &artifacts.url_rewrite) {
         tree.put("ecds/url-rewrite.yaml", engine.render("ecds_url_rewrite.yaml", &view)?);
         tree.copy(ModuleCopy { from: module.path.clone(), to: filter.module_file.clone() });
@@ -57,4 +61,25 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     tree.put("lds.yaml", engine.render("lds.yaml", &view)?);
     tree.put("bootstrap.yaml", engine.render("bootstrap.yaml", &view)?);
     Ok(tree)
+}
+
+/// The files of a role, by the template of each.
+fn files(role: &Role) -> &'static [(&'static str, &'static str)] {
+    match role {
+        Role::Edge => &[
+            ("cds.yaml", "cds.yaml"),
+            ("rds/edge.yaml", "rds_edge.yaml"),
+            ("rds/inner.yaml", "rds_inner.yaml"),
+            ("rds/tunnel.yaml", "rds_tunnel.yaml"),
+            ("ecds/guard.yaml", "ecds_guard.yaml"),
+        ],
+        Role::Ground(_) => &[
+            ("cds.yaml", "cds.yaml"),
+            ("rds/pipe.yaml", "rds_pipe.yaml"),
+            ("rds/inner.yaml", "rds_inner.yaml"),
+            ("rds/tunnel.yaml", "rds_tunnel.yaml"),
+            ("ecds/guard.yaml", "ecds_guard.yaml"),
+        ],
+        Role::Remote(_) => &[("cds.yaml", "cds_remote.yaml"), ("rds/remote.yaml", "rds_remote.yaml")],
+    }
 }

@@ -118,7 +118,9 @@ fn files(settings: &Settings, filter: &Path) -> Vec<PathBuf> {
     let dns = &settings.dns;
     let lists = dns.domains.iter().chain(&dns.except_files).cloned();
     let keys = settings.terminate.iter().flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
-    [settings.file.clone(), filter.to_owned()].into_iter().chain(lists).chain(keys).collect()
+    let pair = settings.role.identity().map(|own| [own.cert.clone(), own.key.clone(), own.ca.clone()]);
+    let own = [settings.file.clone(), filter.to_owned()];
+    own.into_iter().chain(lists).chain(keys).chain(pair.into_iter().flatten()).collect()
 }
 
 /// Watches folders, not files: editors and deployments replace files, and a watch on the old one would see nothing.

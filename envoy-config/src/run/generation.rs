@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::events::Inputs;
 use super::locate::{self, LocateError};
-use crate::config::Settings;
+use crate::config::{Role, Settings};
 use crate::derive::{Derived, HostFacts, derive};
-use crate::render::{self, AccessLog, Artifacts, CorefileContext, RenderError, RenderedTree};
+use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
 
 /// Name of the Corefile in the tree.
 pub(crate) const COREFILE: &str = "Corefile";
@@ -25,6 +25,8 @@ pub(crate) struct Machine {
     pub(crate) dns_ready: SocketAddr,
     /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
     pub(crate) resolver: SocketAddr,
+    /// Where the processes of a remote meet. The same for a whole run, likewise.
+    pub(crate) near: NearSockets,
     pub(crate) access_log: AccessLog,
 }
 
@@ -39,6 +41,7 @@ pub(crate) struct Generation {
     /// Where its CoreDNS says that it is ready.
     pub(super) dns_ready: SocketAddr,
     resolver: SocketAddr,
+    near: NearSockets,
 }
 
 /// Rendering did not come to an end.
@@ -68,12 +71,15 @@ impl Generation {
             },
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
-            resolver: Some(machine.resolver),
+            // A remote asks nobody but for a ground given by name; its own DNS asks through the ground.
+            resolver: (!matches!(settings.role, Role::Remote(_))).then_some(machine.resolver),
+            near: machine.near,
             access_log: machine.access_log.clone(),
         };
         let tree = render::render(&settings, &derived, &artifacts)?;
-        let resolver = machine.resolver;
-        Ok(Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver }.ready_at(machine.dns_ready))
+        let (resolver, near) = (machine.resolver, machine.near);
+        let this = Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver, near };
+        Ok(this.ready_at(machine.dns_ready))
     }
 
     /// SHA-256 of the configuration file it was made from, in hex.
@@ -84,8 +90,12 @@ impl Generation {
     /// The same with a CoreDNS that says on `socket` that it is ready.
     pub(super) fn ready_at(mut self, socket: SocketAddr) -> Self {
         self.dns_ready = socket;
-        let context =
-            CorefileContext { ready: socket, resolver: self.resolver, local_addresses: self.inputs.addresses() };
+        let context = CorefileContext {
+            ready: socket,
+            resolver: self.resolver,
+            near_dns: self.near.dns,
+            local_addresses: self.inputs.addresses(),
+        };
         let corefile = render::corefile(&self.settings, &context);
         self.tree = self.tree.with(COREFILE, corefile);
         self

@@ -8,6 +8,7 @@ mod child;
 mod envoy;
 mod events;
 mod generation;
+mod holders;
 mod locate;
 mod ports;
 mod probe;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use crate::config::Settings;
+use crate::config::{Role, Settings};
 
 /// A socket of ours and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ struct Holder {
 pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
     let listen = &settings.listen;
     let tcp = [
-        ("listen.http", Some(listen.http)),
+        (http_key(settings), Some(listen.http)),
         ("listen.tls", listen.tls),
         ("listen.dns", listen.dns),
         ("listen.admin", Some(listen.admin)),
@@ -63,6 +63,11 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
             .collect::<Vec<_>>()
     };
     [all(&tcp, Transport::Tcp), all(&udp, Transport::Udp)].concat()
+}
+
+/// The key that sets where requests come in.
+pub(super) fn http_key(settings: &Settings) -> &'static str {
+    if matches!(settings.role, Role::Ground(_)) { "split.listen" } else { "listen.http" }
 }
 
 /// Tries to bind each and lets go of it again; all that fail are returned.

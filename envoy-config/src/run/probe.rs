@@ -11,6 +11,14 @@ pub(super) fn is_ready(socket: SocketAddr) -> bool {
     agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
 }
 
+/// Whether a remote's Envoy has a pipe to the ground; None where it does not say.
+pub(super) fn link_is_up(admin: SocketAddr) -> Option<bool> {
+    let url = format!("http://{admin}/stats?filter={}", percent_encoded(r"^cluster\.pipe\.upstream_cx_active$"));
+    let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
+    let (_, active) = text.lines().find_map(|line| line.rsplit_once(": "))?;
+    Some(active.trim().parse::<u64>().ok()? > 0)
+}
+
 /// What Envoy counted about the files it reads its configuration from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct XdsCounters(BTreeMap<String, u64>);

@@ -10,16 +10,17 @@ use super::child::{self, stop_all};
 use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
+use super::holders::Holders;
 use super::locate::{LocateError, Located, Overridden, locate};
 use super::ports::{self, PortError, Wanted};
-use super::probe::{XdsCounters, is_ready};
+use super::probe::{XdsCounters, is_ready, link_is_up};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
 use super::say;
 use super::service::Service;
 use super::state::{StateError, StateFolder};
 use super::tree::{WriteError, write_tree};
 use crate::config::{Cache, Loaded, Settings};
-use crate::render::AccessLog;
+use crate::render::{AccessLog, NearSockets};
 
 /// How `longhaul run` was called.
 #[derive(Debug, Clone)]
@@ -97,6 +98,11 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         url_rewrite: Some(located.url_rewrite.clone()),
         dns_ready: ports::free_loopback().map_err(system)?,
         resolver: ports::free_loopback_for_dns().map_err(system)?,
+        near: NearSockets {
+            hold: ports::free_loopback().map_err(system)?,
+            hold_pipe: ports::free_loopback().map_err(system)?,
+            dns: ports::free_loopback().map_err(system)?,
+        },
         access_log: options.access_log.clone(),
     };
     let generation = Generation::of(loaded.settings, &machine)?;
@@ -109,6 +115,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         options: options.clone(),
         machine,
         generation,
+        holders: Holders::default(),
         refusal: None,
         last_refusal: None,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -138,6 +145,8 @@ pub(super) struct Run {
     publisher: Publisher,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
+    /// Only a remote has any.
+    holders: Holders,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
@@ -248,6 +257,9 @@ impl Run {
             }
             self.envoy.tend(self.generation.settings.listen.admin);
             self.dns.tend();
+            self.holders.tend(&self.generation.settings, self.machine.near, || {
+                link_is_up(self.generation.settings.listen.admin)
+            });
             let report = self.report();
             self.publisher.publish(report);
         }
@@ -324,7 +336,7 @@ fn ready_line(settings: &Settings) -> String {
     let listen = &settings.listen;
     let dns = listen.dns;
     let sockets = [
-        ("http", Some(listen.http)),
+        (ports::http_key(settings).trim_start_matches("listen."), Some(listen.http)),
         ("tls", listen.tls),
         ("dns", dns),
         ("admin", Some(listen.admin)),

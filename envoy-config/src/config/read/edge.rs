@@ -10,6 +10,8 @@ use crate::config::settings::{Intercept, Link, Listen, Proxy, Upstream};
 use crate::config::units::{Rate, show_duration};
 use crate::config::yaml::NodeValue;
 
+use super::split::Kind;
+
 const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Beyond these an operator has mistaken a unit: a minute of RTT, a bit per second.
@@ -48,10 +50,10 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     Some(Link { rtt: rtt?, down: down?, up: up? })
 }
 
-pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>) -> Option<Proxy> {
+pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Proxy> {
     let section = reader.section(top, "proxy", &["addresses", "secure_names"]);
     let what = "the addresses clients reach this box at, such as `addresses: [198.51.100.12]`";
-    let addresses = reader.required(&section, "addresses", what, |reader, setting| {
+    let read = |reader: &mut Reader, setting: &Setting<'_>| {
         let addresses = reader.list(setting, client_facing);
         let addresses = reader.without_duplicates(setting, addresses)?;
         if addresses.is_empty() {
@@ -59,7 +61,12 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>) -> Option<Proxy> {
             return None;
         }
         Some(addresses)
-    });
+    };
+    let addresses = match kind {
+        Kind::Edge | Kind::Remote => reader.required(&section, "addresses", what, read),
+        // No client sees it.
+        Kind::Ground => reader.optional(&section, "addresses", Vec::new(), read),
+    };
     let secure_names = reader.optional(&section, "secure_names", Vec::new(), |reader, setting| {
         let names = reader.list(setting, Reader::host);
         reader.without_duplicates(setting, names)
@@ -111,10 +118,10 @@ fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<So
     if setting.is_off() { Some(None) } else { reader.socket(setting).map(Some) }
 }
 
-pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>) -> Option<Upstream> {
+pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Upstream> {
     let section = reader.section(top, "upstream", &["resolvers", "ports", "allow_private", "map"]);
     let what = "the resolvers that are asked for origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
-    let resolvers = reader.required(&section, "resolvers", what, |reader, setting| {
+    let read = |reader: &mut Reader, setting: &Setting<'_>| {
         let help = "a name would need a resolver to be found";
         let resolvers = reader.list(setting, |reader, item| reader.socket_or_address(item, 53, help));
         let resolvers = reader.without_duplicates(setting, resolvers)?;
@@ -123,7 +130,12 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>) -> Option<Upstrea
             return None;
         }
         Some(resolvers)
-    });
+    };
+    let resolvers = match kind {
+        Kind::Edge | Kind::Ground => reader.required(&section, "resolvers", what, read),
+        // The ground finds origins; only a ground given by name must be found from here.
+        Kind::Remote => reader.optional(&section, "resolvers", Vec::new(), read),
+    };
     let ports = reader.optional(&section, "ports", BTreeSet::from([80, 443]), |reader, setting| {
         let ports = reader
             .list(setting, |reader, item| reader.number(item, 1, 65_535).and_then(|port| u16::try_from(port).ok()));

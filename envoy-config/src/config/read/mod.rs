@@ -2,7 +2,9 @@
 
 mod dns;
 mod edge;
+mod pem;
 mod shape;
+mod split;
 mod tls;
 mod transport;
 
@@ -10,6 +12,7 @@ use super::diagnostic::Problem;
 use super::reader::{Reader, Section};
 use super::settings::{Cache, Compress, Dns, Limits, Link, Listen, Proxy, Rewrite, Role, Termination, Upstream};
 use crate::derive::Overrides;
+use split::Kind;
 
 /// Groups at the top of the file.
 const TOP: &[&str] = &[
@@ -48,64 +51,28 @@ pub(super) struct Draft {
 /// Reads every group; problems are left with `reader`.
 pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn(usize) -> usize) -> Option<Draft> {
     let top = reader.top(root, TOP)?;
-    let role = role(reader, &top);
-    refuse_split(reader, &top);
+    let written = split::kind(reader, &top);
+    // What a role lets out is asked for as of an edge where the role itself cannot be read.
+    let kind = written.unwrap_or(Kind::Edge);
+    split::refuse_what_is_not_here(reader, &top, kind);
     warn_of_page(reader, &top);
+    let role = written.and_then(|kind| split::role(reader, &top, kind));
+    let listen = edge::listen(reader, &top);
+    let listen = listen.map(|listen| role.as_ref().map_or(listen, |role| split::listen_of(role, listen)));
     Some(Draft {
         role,
         link: edge::link(reader, &top),
-        proxy: edge::proxy(reader, &top),
-        listen: edge::listen(reader, &top),
-        upstream: edge::upstream(reader, &top),
-        rewrite: shape::rewrite(reader, &top),
+        proxy: edge::proxy(reader, &top, kind),
+        listen,
+        upstream: edge::upstream(reader, &top, kind),
+        rewrite: shape::rewrite(reader, &top, kind),
         dns: dns::dns(reader, &top),
-        cache: shape::cache(reader, &top),
+        cache: shape::cache(reader, &top, kind),
         compress: shape::compress(reader, &top),
         terminate: tls::terminate(reader, &top),
         transport: transport::overrides(reader, &top, lines),
         limits: shape::limits(reader, &top),
     })
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum WrittenRole {
-    Edge,
-    Remote,
-    Ground,
-}
-
-fn role(reader: &mut Reader, top: &Section<'_>) -> Option<Role> {
-    let words = [("edge", WrittenRole::Edge), ("remote", WrittenRole::Remote), ("ground", WrittenRole::Ground)];
-    let Some(setting) = top.get("role") else { return Some(Role::Edge) };
-    match reader.word(&setting, &words)? {
-        WrittenRole::Edge => Some(Role::Edge),
-        WrittenRole::Remote | WrittenRole::Ground => {
-            let name = setting.text().unwrap_or_default();
-            let problem = Problem::error(
-                format!("role {name} is not available in this version"),
-                setting.place(),
-                "only `edge` is",
-            );
-            reader.problems.push(
-                problem.help("see the status table in README.md; one box beside the wired Internet is `role: edge`"),
-            );
-            None
-        }
-    }
-}
-
-/// `split` belongs to roles this version does not have; with `edge` it is a contradiction.
-fn refuse_split(reader: &mut Reader, top: &Section<'_>) {
-    let Some(split) = top.get("split") else { return };
-    let mut problem =
-        Problem::error("`split` is for the roles remote and ground", split.key_place.clone(), "not with role edge");
-    if let Some(role) = top.get("role") {
-        problem = problem.and(role.place(), "the role is set here");
-    }
-    reader.problems.push(
-        problem
-            .help("remove `split`; the roles it is for are not available in this version (status table in README.md)"),
-    );
 }
 
 /// `page` only speeds pages up, so a file that asks for it is not refused, but told.

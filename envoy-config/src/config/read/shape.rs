@@ -7,14 +7,21 @@ use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, TargetWish};
 use crate::config::units::Bytes;
 
+use super::split::Kind;
+
 const DEFAULT_CACHE_DIR: &str = "/var/cache/longhaul";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>) -> Option<Rewrite> {
+pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Rewrite> {
     let section = reader.section(top, "rewrite", &["level", "target", "exclude"]);
-    let level = reader.optional(&section, "level", Level::Safe, |reader, setting| {
+    let default = match kind {
+        Kind::Edge => Level::Safe,
+        // Handshakes end at the remote: moved URLs would save none, and pages stay as they were.
+        Kind::Remote | Kind::Ground => Level::Off,
+    };
+    let level = reader.optional(&section, "level", default, |reader, setting| {
         reader.word(setting, &[("off", Level::Off), ("safe", Level::Safe), ("full", Level::Full)])
     });
     let target = reader.optional(&section, "target", TargetWish::Auto, |reader, setting| {
@@ -27,7 +34,10 @@ pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>) -> Option<Rewrite>
     Some(Rewrite { level: level?, target: target?, exclude: exclude? })
 }
 
-pub(super) fn cache(reader: &mut Reader, top: &Section<'_>) -> Option<Cache> {
+pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Cache> {
+    if kind == Kind::Remote {
+        return Some(Cache::Off);
+    }
     if top.get("cache").is_some_and(|setting| setting.is_off()) {
         return Some(Cache::Off);
     }

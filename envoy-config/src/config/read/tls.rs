@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::config::certificate::{Certificate, Covers, has_private_key};
+use crate::config::certificate::Covers;
 use crate::config::diagnostic::Problem;
 use crate::config::names::Host;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::Termination;
 use crate::config::yaml::Place;
+
+use super::pem;
 
 const KEYS: &[&str] = &["names", "cert", "key"];
 const EXAMPLE: &str = "write `{ names: [portal.example], cert: portal.pem, key: portal.key }`";
@@ -27,7 +29,7 @@ fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, P
     let names = reader.required(&group, "names", what, |reader, setting| names(reader, setting, given));
     let what = "the PEM file with its certificate chain";
     let cert = reader.required(&group, "cert", what, |reader, setting| certificate(reader, setting, names.as_deref()));
-    let key = reader.required(&group, "key", "the PEM file with its private key", key);
+    let key = reader.required(&group, "key", "the PEM file with its private key", pem::private_key);
     Some(Termination { names: names?, cert: cert?, key: key? })
 }
 
@@ -57,24 +59,7 @@ fn names(reader: &mut Reader, setting: &Setting<'_>, given: &mut Vec<(Host, Plac
 /// A certificate that browsers would accept for every one of `names`, were its authority known to them. One they would
 /// not accept breaks every page with an object on it, which is worse than not starting.
 fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]>) -> Option<PathBuf> {
-    let path = reader.path(setting, "a PEM file")?;
-    let text = reader.file_text(setting, &path)?;
-    let certificate = match Certificate::of_pem(&text) {
-        Ok(certificate) => certificate,
-        Err(error) => {
-            let title = format!("`{}` names a file without a certificate", setting.name);
-            let problem = Problem::error(title, setting.place(), format!("{}: {error}", path.display()));
-            reader.problems.push(problem.help("expected PEM: -----BEGIN CERTIFICATE-----, our own certificate first"));
-            return None;
-        }
-    };
-    if let Some(when) = certificate.expired() {
-        let title = format!("the certificate of `{}` has expired", setting.name);
-        reader.problems.push(
-            Problem::warning(title, setting.place(), format!("on {when}"))
-                .help("browsers refuse it; put a renewed one in its place"),
-        );
-    }
+    let (path, certificate) = pem::certificate(reader, setting, "browsers refuse it")?;
     let mut covered = true;
     for name in names.unwrap_or_default() {
         if let Covers::Only(others) = certificate.covers(name) {
@@ -87,17 +72,4 @@ fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]
         }
     }
     covered.then_some(path)
-}
-
-/// Whether the key belongs to the certificate is for Envoy to say on loading them.
-fn key(reader: &mut Reader, setting: &Setting<'_>) -> Option<PathBuf> {
-    let path = reader.path(setting, "a PEM file")?;
-    let text = reader.file_text(setting, &path)?;
-    if has_private_key(&text) {
-        return Some(path);
-    }
-    let title = format!("`{}` names a file without a private key", setting.name);
-    let problem = Problem::error(title, setting.place(), format!("no `PRIVATE KEY` block in {}", path.display()));
-    reader.problems.push(problem.help("expected PEM: -----BEGIN PRIVATE KEY-----, without a passphrase"));
-    None
 }

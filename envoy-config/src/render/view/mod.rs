@@ -1,5 +1,6 @@
 //! What the templates see: plain values, already decided, so that a template only places them.
 
+mod pair;
 mod rewrite;
 mod tls;
 mod transport;
@@ -15,8 +16,9 @@ use super::artifacts::{AccessLog, Artifacts};
 use super::engine::RenderError;
 use super::guard::Guard;
 use crate::config::names::Host;
-use crate::config::{Cache, Intercept, Settings};
+use crate::config::{Cache, Intercept, Role, Settings};
 use crate::derive::Derived;
+use pair::Pair;
 use rewrite::UrlRewrite;
 pub use rewrite::filter_config;
 use tls::{Certificate, TlsListener};
@@ -28,6 +30,9 @@ use upstream::Mapped;
 pub(super) struct View {
     root: String,
     state: String,
+    /// `edge`, `remote` or `ground`.
+    role: &'static str,
+    pub(super) pair: Option<Pair>,
     /// What our requests carry in `CDN-Loop`, so that one that comes back is known: the same for every restart of this
     /// box, and another for the next box.
     cdn_id: String,
@@ -73,6 +78,22 @@ struct Socket {
 struct Edge {
     name: &'static str,
     scheme: &'static str,
+    /// Name of the routes.
+    routes: &'static str,
+    /// Templates of the filters and of the answers of our own.
+    filters: &'static str,
+    replies: &'static str,
+}
+
+impl Edge {
+    fn new(role: &Role, name: &'static str, scheme: &'static str) -> Self {
+        let (routes, filters, replies) = match role {
+            Role::Edge => ("edge", "part/edge_filters.yaml", "part/edge_replies.yaml"),
+            Role::Ground(_) => ("pipe", "part/edge_filters.yaml", "part/edge_replies.yaml"),
+            Role::Remote(_) => ("remote", "part/remote_filters.yaml", "part/remote_replies.yaml"),
+        };
+        Self { name, scheme, routes, filters, replies }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -128,6 +149,8 @@ impl View {
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
+            role: settings.role.as_str(),
+            pair: Pair::new(settings, artifacts),
             cdn_id: cdn_id(settings),
             admin: settings.listen.admin.into(),
             http: settings.listen.http.into(),
@@ -135,8 +158,8 @@ impl View {
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
             edges: Edges {
-                http: Edge { name: "edge_http", scheme: "http" },
-                tls: Edge { name: "edge_tls", scheme: "https" },
+                http: Edge::new(&settings.role, "edge_http", "http"),
+                tls: Edge::new(&settings.role, "edge_tls", "https"),
             },
             certificates,
             transport: Transport::new(settings, derived),
@@ -161,6 +184,8 @@ impl View {
             url_rewrite: artifacts
                 .url_rewrite
                 .as_ref()
+                // The ground does it.
+                .filter(|_| !matches!(settings.role, Role::Remote(_)))
                 .map(|module| UrlRewrite::new(settings, derived, &artifacts.root, module))
                 .transpose()?,
         })

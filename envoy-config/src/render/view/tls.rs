@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Socket;
 use crate::config::names::Host;
-use crate::config::{Intercept, Settings};
+use crate::config::{Identity, Intercept, Settings};
 
 /// One entry of `tls.terminate`: one filter chain, one secret.
 ///
@@ -55,6 +55,20 @@ pub(super) fn certificates(settings: &Settings) -> Vec<Certificate> {
         }
     };
     settings.terminate.iter().enumerate().map(entry).collect()
+}
+
+impl Certificate {
+    /// The one an end of a pair shows the other.
+    pub(super) fn of_pair(identity: &Identity) -> Self {
+        Self {
+            file: "sds/pair.yaml".to_owned(),
+            name: "pair".to_owned(),
+            chain: identity.cert.display().to_string(),
+            key: identity.key.display().to_string(),
+            dir: identity.cert.parent().map_or_else(|| "/".to_owned(), |dir| dir.display().to_string()),
+            server_names: Vec::new(),
+        }
+    }
 }
 
 impl TlsListener {

@@ -38,6 +38,9 @@ pub(super) struct Transport {
     connection_buffer: Commented<u64>,
     upstream_connections: Commented<u32>,
     header_kib: Commented<u64>,
+    pipe_connect_timeout: Commented<String>,
+    pipe_ping_interval: Commented<String>,
+    pipe_ping_timeout: Commented<String>,
 }
 
 /// Envoy's bounds for HTTP/2 windows (RFC 9113 section 6.9.1 above, Envoy's own below).
@@ -83,6 +86,18 @@ impl Transport {
             header_kib: Commented {
                 value: header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB),
                 comment: format!("limits.header_bytes {header}"),
+            },
+            pipe_connect_timeout: Commented {
+                value: envoy(Duration::from_secs(5) + link.rtt * 10),
+                comment: "5 s + 10 x RTT: a lost SYN is sent again after 1 s, 3 s and 7 s".to_owned(),
+            },
+            pipe_ping_interval: Commented {
+                value: envoy(Duration::from_secs(20) + link.rtt * 10),
+                comment: "20 s + 10 x RTT: below what NATs and satellite gateways remember".to_owned(),
+            },
+            pipe_ping_timeout: Commented {
+                value: envoy(d.user_timeout.value),
+                comment: format!("user_timeout: {}", d.user_timeout.comment()),
             },
         }
     }

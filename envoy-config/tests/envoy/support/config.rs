@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use longhaul::config::load_text;
 use longhaul::derive::{HostFacts, derive};
-use longhaul::render::{AccessLog, Artifacts, RenderedTree, WasmModule, render};
+use longhaul::render::{AccessLog, Artifacts, NearSockets, RenderedTree, WasmModule, render};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;
@@ -95,6 +95,7 @@ impl Config {
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,
+            near: NearSockets::CUSTOMARY,
             access_log: AccessLog::File(self.path("access.log")),
         }
     }

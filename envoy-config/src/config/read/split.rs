@@ -1,0 +1,173 @@
+//! `role` and `split`: which end of the link this box is, and how it knows the other.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::config::diagnostic::Problem;
+use crate::config::reader::{Reader, Section, Setting};
+use crate::config::settings::{Ground, Identity, Intercept, Listen, Remote, Role, Udp443};
+use crate::config::yaml::Place;
+
+use super::pem;
+
+/// The role as written, before `split` is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Edge,
+    Remote,
+    Ground,
+}
+
+/// Keys of `split`; those of the other end are refused with a word on why.
+const KEYS: &[&str] =
+    &["peer", "listen", "cert", "key", "ca", "transport", "dial", "when_down", "instant_answers", "warm", "udp443"];
+/// Where a ground listens unless told otherwise.
+const GROUND_SOCKET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
+/// Enough for one page of a browser (28 connections) at any time.
+const WARM: u32 = 32;
+/// Each costs both ends a socket and some memory; a ship full of browsers needs hundreds.
+const MAX_WARM: u32 = 4096;
+const STATUS: &str = "see the status table in README.md";
+
+pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<Kind> {
+    let words = [("edge", Kind::Edge), ("remote", Kind::Remote), ("ground", Kind::Ground)];
+    match top.get("role") {
+        Some(setting) => reader.word(&setting, &words),
+        None => Some(Kind::Edge),
+    }
+}
+
+/// The role with what it needs to know of the other end.
+pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Role> {
+    if kind == Kind::Edge {
+        refuse_split(reader, top)?;
+        return Some(Role::Edge);
+    }
+    let section = reader.section(top, "split", KEYS);
+    not_yet(reader, &section);
+    let identity = identity(reader, &section);
+    match kind {
+        Kind::Remote => {
+            not_of_this_end(reader, &section, &["listen"], "the ground listens, this end dials");
+            let what = "where the ground listens, such as `peer: ground.example:8443`";
+            let ground = reader.required(&section, "peer", what, Reader::host_port);
+            let warm = reader.optional(&section, "warm", WARM, |reader, setting| reader.number(setting, 0, MAX_WARM));
+            let udp443 = reader.optional(&section, "udp443", Udp443::Pass, |reader, setting| {
+                reader.word(setting, &[("pass", Udp443::Pass), ("refuse", Udp443::Refuse)])
+            });
+            Some(Role::Remote(Remote { ground: ground?, identity: identity?, warm: warm?, udp443: udp443? }))
+        }
+        Kind::Ground | Kind::Edge => {
+            not_of_this_end(reader, &section, &["warm", "udp443", "instant_answers"], "the remote decides it");
+            let listen = reader.optional(&section, "listen", GROUND_SOCKET, Reader::socket);
+            let what = "the names of remotes as their certificates bear them, such as `peer: [ship.example]`";
+            let remotes = reader.required(&section, "peer", what, |reader, setting| {
+                let remotes = reader.list(setting, Reader::host_name);
+                let remotes = reader.without_duplicates(setting, remotes)?;
+                if remotes.is_empty() {
+                    reader.expected(setting, "at least one name", "nobody could connect");
+                    return None;
+                }
+                Some(remotes)
+            });
+            Some(Role::Ground(Ground { listen: listen?, remotes: remotes?, identity: identity? }))
+        }
+    }
+}
+
+/// Groups and keys that belong to the other end of the link: refused, so that nobody believes them to be in force.
+const NOT_HERE: &[(Kind, &str, &[&str], &str)] = &[
+    (Kind::Remote, "rewrite", &[], "the ground rewrites"),
+    (Kind::Remote, "cache", &[], "the ground keeps objects"),
+    (Kind::Remote, "compress", &[], "the ground compresses"),
+    (Kind::Remote, "tls", &[], "TLS passes this end unread"),
+    (Kind::Remote, "proxy", &["secure_names"], "TLS passes this end unread"),
+    (Kind::Remote, "upstream", &["ports", "allow_private", "map"], "the ground reaches origins"),
+    (Kind::Ground, "listen", &["http", "tls", "dns", "metrics", "intercept"], "clients are at the remote"),
+    (Kind::Ground, "dns", &[], "clients ask the remote"),
+    (Kind::Ground, "tls", &[], "TLS passes the pair unread"),
+    (Kind::Ground, "proxy", &[], "clients are at the remote"),
+];
+
+/// Refuses what only the other end does.
+pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, kind: Kind) {
+    let word = if kind == Kind::Remote { "remote" } else { "ground" };
+    for (_, group, keys, why) in NOT_HERE.iter().filter(|(of, ..)| *of == kind) {
+        let Some(group) = top.get(group) else { continue };
+        let found: Vec<(String, Place)> = if keys.is_empty() {
+            vec![(group.name.clone(), group.key_place.clone())]
+        } else {
+            let entries = keys.iter().filter_map(|key| group.node.entry(key));
+            entries.map(|entry| (format!("{}.{}", group.name, entry.key), entry.key_place.clone())).collect()
+        };
+        for (name, place) in found {
+            let title = format!("`{name}` has no meaning with `role: {word}`");
+            reader.problems.push(Problem::error(title, place, (*why).to_owned()).help("remove it"));
+        }
+    }
+}
+
+/// What a ground listens on: the pipe, where requests come in, and the admin interface.
+pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
+    match role {
+        Role::Edge | Role::Remote(_) => listen,
+        Role::Ground(ground) => Listen {
+            http: ground.listen,
+            tls: None,
+            dns: None,
+            admin: listen.admin,
+            metrics: None,
+            intercept: Intercept::None,
+        },
+    }
+}
+
+/// With role edge there is no other end.
+fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
+    let Some(split) = top.get("split") else { return Some(()) };
+    let mut problem =
+        Problem::error("`split` is for the roles remote and ground", split.key_place.clone(), "not with role edge");
+    if let Some(role) = top.get("role") {
+        problem = problem.and(role.place(), "the role is set here");
+    }
+    reader.problems.push(problem.help("remove `split`, or write `role: remote` or `role: ground`"));
+    None
+}
+
+/// What the file may say one day: refused rather than ignored.
+fn not_yet(reader: &mut Reader, section: &Section<'_>) {
+    for (key, now, later) in [("transport", "h2", "h3"), ("dial", "remote", "ground"), ("when_down", "error", "direct")]
+    {
+        let Some(setting) = section.get(key) else { continue };
+        if reader.word(&setting, &[(now, true), (later, false)]) == Some(false) {
+            reader.bad(&setting, format!("`{later}` is not available in this version, only `{now}`"), STATUS);
+        }
+    }
+    let Some(setting) = section.get("instant_answers") else { return };
+    if reader.boolean(&setting) == Some(true) {
+        reader.problems.push(
+            Problem::warning(
+                format!("`{}` is not available in this version", setting.name),
+                setting.place(),
+                "has no effect",
+            )
+            .help(STATUS),
+        );
+    }
+}
+
+fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], why: &str) {
+    for setting in keys.iter().filter_map(|key| section.get(key)) {
+        let title = format!("`{}` has no meaning at this end of the link", setting.name);
+        reader.problems.push(Problem::error(title, setting.key_place.clone(), why.to_owned()).help("remove it"));
+    }
+}
+
+fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<Identity> {
+    let certificate = |reader: &mut Reader, setting: &Setting<'_>| {
+        pem::certificate(reader, setting, "the other end refuses it").map(|(path, _)| path)
+    };
+    let cert = reader.required(section, "cert", "the PEM file with this end's certificate", certificate);
+    let key = reader.required(section, "key", "the PEM file with this end's private key", pem::private_key);
+    let ca = reader.required(section, "ca", "the PEM file of the authority that signs for this pair", certificate);
+    Some(Identity { cert: cert?, key: key?, ca: ca? })
+}

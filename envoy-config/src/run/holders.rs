@@ -1,0 +1,168 @@
+//! Connections that are held open at Envoy so that Envoy keeps others open over the link.
+//!
+//! Envoy's pools open connections ahead of need only in proportion to those in use: none at start, and for each in use at
+//! most two more. So a remote keeps some in use all the time, on which nothing is ever sent: half of `split.warm` for
+//! clients' bytes, and one a worker for the pipe that requests share. When the link breaks they break with it, and
+//! taking them up again, with back-off, is what brings the pools back before a client needs them.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::say;
+use crate::config::{Remote, Role, Settings};
+use crate::render::NearSockets;
+
+/// Envoy accepts on loopback at once, or is not there.
+const CONNECT_PATIENCE: Duration = Duration::from_millis(250);
+/// Waits between attempts while the ground does not answer: doubling from the first to the last.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// How often Envoy is asked while the ground is away.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Longer than an attempt to connect can hang in Envoy on most links: what lived this long was connected.
+const PROVEN: Duration = Duration::from_secs(15);
+
+/// What a remote holds.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    warm: Group,
+    pipe: Group,
+    /// Whether the ground was there when we last looked; None before the first time.
+    linked: Option<bool>,
+    asked_at: Option<Instant>,
+}
+
+/// Connections to one of Envoy's sockets.
+#[derive(Debug, Default)]
+struct Group {
+    held: Vec<Held>,
+    wait: Duration,
+    again_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Held {
+    stream: TcpStream,
+    since: Instant,
+}
+
+impl Holders {
+    /// To be called often: drops what broke, and takes up what is missing when its time has come.
+    pub(super) fn tend(&mut self, settings: &Settings, near: NearSockets, link_is_up: impl FnOnce() -> Option<bool>) {
+        let Role::Remote(remote) = &settings.role else {
+            *self = Self::default();
+            return;
+        };
+        let (warm, pipe) = wanted(remote, workers());
+        let broke = self.warm.tend(near.hold, warm) | self.pipe.tend(near.hold_pipe, pipe);
+        let whole = self.warm.held.len() == warm && self.pipe.held.len() == pipe;
+        let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
+        if broke || (whole && self.linked != Some(true) && due) {
+            self.asked_at = Some(Instant::now());
+            self.announce(broke, link_is_up());
+        }
+    }
+
+    /// A start is no outage: until something broke, a link that is not up yet is being opened.
+    fn announce(&mut self, broke: bool, up: Option<bool>) {
+        match (self.linked, up) {
+            (Some(false), Some(true)) => say("the ground answers again"),
+            (None | Some(true), Some(false)) if broke => {
+                say("the ground does not answer; trying again until it does");
+            }
+            (None, Some(true)) => {}
+            _ => return,
+        }
+        self.linked = up;
+    }
+}
+
+impl Group {
+    /// Whether any broke.
+    fn tend(&mut self, socket: SocketAddr, wanted: usize) -> bool {
+        self.held.truncate(wanted);
+        let before = self.held.len();
+        let proven = self.held.iter().any(|held| held.since.elapsed() > PROVEN);
+        self.held.retain_mut(|held| is_open(&mut held.stream));
+        let broke = self.held.len() < before;
+        if broke {
+            self.wait = if proven { FIRST_WAIT } else { (self.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT) };
+            self.again_at = Some(Instant::now() + self.wait);
+        }
+        if self.held.len() < wanted && self.again_at.is_none_or(|at| Instant::now() >= at) {
+            self.again_at = None;
+            while self.held.len() < wanted {
+                let Ok(stream) = hold(socket) else {
+                    // Envoy is being restarted, which is somebody else's business.
+                    self.again_at = Some(Instant::now() + FIRST_WAIT);
+                    break;
+                };
+                self.held.push(Held { stream, since: Instant::now() });
+            }
+        }
+        broke
+    }
+}
+
+fn hold(socket: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&socket, CONNECT_PATIENCE)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+/// Nothing is ever said on them: they can only be open or over.
+fn is_open(stream: &mut TcpStream) -> bool {
+    match stream.read(&mut [0; 16]) {
+        Ok(0) => false,
+        Ok(_) => true,
+        Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+    }
+}
+
+/// How many to hold for clients' bytes and for the pipe.
+fn wanted(remote: &Remote, workers: usize) -> (usize, usize) {
+    let warm = usize::try_from(remote.warm).unwrap_or(usize::MAX);
+    (warm.div_ceil(2), workers)
+}
+
+/// As many as Envoy starts unless told otherwise.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_taken_up_and_what_broke_is_not_taken_up_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = listener.local_addr().unwrap();
+        let mut group = Group::default();
+        assert!(!group.tend(socket, 3));
+        assert_eq!(group.held.len(), 3);
+        let accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
+        drop(accepted);
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !group.tend(socket, 3) {
+            assert!(Instant::now() < deadline, "a closed connection was taken for an open one");
+        }
+        assert!(group.held.len() < 3);
+        assert!(group.again_at.is_some_and(|at| at > Instant::now()));
+    }
+
+    #[test]
+    fn fewer_wanted_are_fewer_held_and_open_ones_stay() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = listener.local_addr().unwrap();
+        let mut group = Group::default();
+        group.tend(socket, 4);
+        assert!(!group.tend(socket, 2));
+        assert_eq!(group.held.len(), 2);
+        assert!(!group.tend(socket, 2));
+        assert_eq!(group.held.len(), 2);
+    }
+}
