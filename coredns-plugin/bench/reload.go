@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +27,7 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 	if err != nil {
 		return err
 	}
+	swap := &replacer{b: b, lists: lists}
 	for _, s := range b.servers {
 		s.stop()
 	}
@@ -38,19 +42,21 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 	defer ours.stop()
 
 	var steadyP99, reloadP99 []float64
-	reloads, lost := 0, 0
+	reloads, lost, lostSteady := 0, 0, 0
 	for round := range p.rounds + 1 {
 		steady, err := askSteadily(ours.port, b, p.phase)
 		if err != nil {
 			return err
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		replaced := make(chan int, 1)
-		go func() { replaced <- replaceList(ctx, b, lists) }()
+		var times int
+		var swapErr error
+		var swapping sync.WaitGroup
+		swapping.Go(func() { times, swapErr = swap.run(ctx) })
 		reloading, err := askSteadily(ours.port, b, p.phase)
 		stop()
-		times := <-replaced
-		if err != nil {
+		swapping.Wait()
+		if err := errors.Join(err, swapErr); err != nil {
 			return err
 		}
 		fmt.Printf("%d queries/s, microseconds p50/p90/p99/p99.9: steady %s, during %d replacements of the list %s; %d without an answer\n",
@@ -61,11 +67,20 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 		steadyP99, reloadP99 = append(steadyP99, steady.percentile(99)), append(reloadP99, reloading.percentile(99))
 		reloads += times
 		lost += reloading.errors
+		lostSteady += steady.errors
 	}
 	figures["p99_during_reload_vs_steady"] = medianRatio(reloadP99, steadyP99)
 	figures["p99_steady_us"] = median(steadyP99)
 	figures["errors_during_reload"] = float64(lost)
+	figures["errors_steady"] = float64(lostSteady) // with any, the machine had no time for the server or the clients
 	figures["rss_after_reloads_mib"] = ours.residentMiB()
+	log, err := os.ReadFile(filepath.Join(ours.dir, "log"))
+	if err != nil {
+		return err
+	}
+	if read := bytes.Count(log, []byte(" changed: ")); read < reloads/2 {
+		return fmt.Errorf("the server read only %d of %d changed lists:\n%s", read, reloads, log)
+	}
 	fmt.Printf("%d replacements: %.0f MiB at first, %.0f at last\n", reloads, ours.rss, ours.residentMiB())
 	return nil
 }
@@ -82,19 +97,30 @@ func prepareLists(b *bed) (paths []string, err error) {
 	return paths, nil
 }
 
-// replaceList puts one of the lists after the other into place, as a program would that writes another file and renames it,
-// each time the server may have read the last one, until ctx ends.
-func replaceList(ctx context.Context, b *bed, lists []string) (times int) {
+// replacer puts one of two lists after the other into the place of the server's.
+type replacer struct {
+	b     *bed
+	lists []string
+	next  int // goes on from phase to phase: to rename a file over another name of its own changes nothing
+}
+
+// run replaces the list as a program would that writes another file and renames it, each time the server may have read the
+// last one, until ctx ends.
+func (r *replacer) run(ctx context.Context) (times int, err error) {
 	for ; ctx.Err() == nil; times++ {
-		if os.Link(lists[times%len(lists)], b.path("list.new")) != nil || os.Rename(b.path("list.new"), b.path("list")) != nil {
-			return times
+		if err := os.Link(r.lists[r.next%len(r.lists)], r.b.path("list.new")); err != nil {
+			return times, err
 		}
+		if err := os.Rename(r.b.path("list.new"), r.b.path("list")); err != nil {
+			return times, err
+		}
+		r.next++
 		select {
 		case <-ctx.Done():
 		case <-time.After(2 * reloadEvery):
 		}
 	}
-	return times
+	return times, nil
 }
 
 // latencies are those of one phase, in microseconds.

@@ -8,7 +8,7 @@ import (
 
 const maxLabels = 127 // one-byte labels in 255 bytes on the wire, RFC 1035 section 2.3.4
 
-// Key is a name made ready for lookups. It is meant to live on the stack of one query.
+// Key is a name made ready for lookups. It is meant to live on the stack of one query, and to be used by one goroutine.
 type Key struct {
 	text   [256 + 8]byte    // the end of the name that can be listed at all: lower case, no final dot; then anything
 	length int              // bytes of text in use
