@@ -7,8 +7,6 @@
 
 use std::ops::Range;
 
-use memchr::memchr;
-
 /// How a value is delimited, which decides what must be escaped in its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quote {
@@ -109,51 +107,6 @@ impl<'t> Iterator for Attributes<'t> {
             (self.at..self.at, Quote::None)
         };
         Some(Attribute { name, value: self.tag.get(range.clone()).unwrap_or_default(), range, quote })
-    }
-}
-
-/// Looks for the `>` of a tag, in any pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum TagEnd {
-    #[default]
-    TagName,
-    Between,
-    /// In an attribute's name; only there and behind it does `=` mean anything.
-    Name,
-    /// In white space behind a name.
-    BehindName,
-    /// Behind `=`.
-    BeforeValue,
-    Unquoted,
-    Quoted(u8),
-}
-
-impl TagEnd {
-    /// Reads on, from behind the `<` at first; how many bytes it is to the end of the tag.
-    pub(crate) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            if let Self::Quoted(quote) = *self {
-                at += memchr(quote, bytes.get(at..)?)?;
-                *self = Self::Between;
-            } else {
-                *self = match (*self, byte) {
-                    (_, b'>') => return Some(at + 1),
-                    (Self::TagName, _) if is_space(byte) || byte == b'/' => Self::Between,
-                    (Self::TagName, _) => Self::TagName,
-                    (Self::BeforeValue, b'"' | b'\'') => Self::Quoted(byte),
-                    (Self::Name | Self::BehindName, b'=') => Self::BeforeValue,
-                    (Self::Name, _) if is_space(byte) => Self::BehindName,
-                    (Self::Unquoted, _) if is_space(byte) => Self::Between,
-                    (Self::Between | Self::Name | Self::BehindName, b'/') => Self::Between,
-                    (Self::Between | Self::BehindName, _) if !is_space(byte) => Self::Name,
-                    (Self::BeforeValue, _) if !is_space(byte) => Self::Unquoted,
-                    (same, _) => same,
-                };
-            }
-            at += 1;
-        }
-        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the name of an element says, before anything else of its tag is read.
 
-use super::skimmer::Text;
+use super::raw_text::Text;
 use crate::places::{self, Place};
 
 /// How an element's content is read.

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `rewriter` | chunks in, chunks out; keeps every byte, whatever happens |
 //! | `reader` | drives the next two and hands what they find to the page |
-//! | `skimmer` | finds what looks like tags, fast |
-//! | `oracle` | knows whether it is one: `lol_html`, as a finder only |
+//! | `skimmer` | finds the tags worth a look, fast |
+//! | `names`, `tag_end`, `raw_text`, `near`, `input` | what it is made of: which names, where a tag ends, where a text ends |
+//! | `oracle` | knows what is a tag in SVG and MathML: `lol_html`, as a finder only |
 //! | `elements` | what an element's name says |
 //! | `tag`, `attributes` | one start tag, read from its raw bytes |
 //! | `page` | what is known about the page, and what becomes of each tag |
@@ -13,10 +14,15 @@
 
 pub(crate) mod attributes;
 mod elements;
+mod input;
+mod names;
+mod near;
 mod oracle;
 mod page;
+mod raw_text;
 mod reader;
 pub(crate) mod rewriter;
 mod skimmer;
 pub(crate) mod tag;
+mod tag_end;
 mod value;

@@ -1,4 +1,5 @@
-//! Whether something is a tag: `lol_html` knows, because it has the tokenizer's states and the tree builder's feedback.
+//! Whether something is a tag, in SVG, in `MathML` and behind them: `lol_html` knows, because it has the tokenizer's states
+//! and the tree builder's feedback.
 //!
 //! It is used for nothing else. Its output is thrown away, so it cannot change a page; and without handlers it takes its
 //! fastest way, which neither reads attributes nor keeps a stack of elements. It holds its output back from a `<` on while
@@ -26,15 +27,20 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// `start`: where its input begins in the body.
-    pub(super) fn new(start: usize, memory_bytes: usize) -> Self {
-        let let_go = Rc::new(Cell::new(start));
+    /// One that is where the start tag of an `svg` or `math` element ended, at `start` of the body: the first in a page
+    /// or in markup inside one, so that nothing before it can matter.
+    pub(super) fn inside(element: &[u8], start: usize, memory_bytes: usize) -> Result<Self, BailOut> {
+        let tag = [b"<", element, b">"].concat();
+        let tag_start = start.saturating_sub(tag.len());
+        let let_go = Rc::new(Cell::new(tag_start));
         let counter = Rc::clone(&let_go);
         let memory =
             MemorySettings::new().with_max_allowed_memory_usage(memory_bytes).with_preallocated_parsing_buffer_size(0);
         let settings = Settings::new().with_strict(false).with_memory_settings(memory);
         let output: Output = Box::new(move |bytes: &[u8]| counter.set(counter.get() + bytes.len()));
-        Self { engine: Some(HtmlRewriter::new(settings, output)), let_go, given: start }
+        let mut oracle = Self { engine: Some(HtmlRewriter::new(settings, output)), let_go, given: tag_start };
+        oracle.read(&tag)?;
+        Ok(oracle)
     }
 
     /// How much of the body it has been given.

@@ -1,5 +1,5 @@
-//! Reads markup: the page's, or the one inside a `noscript`. The skimmer proposes tags, the oracle confirms them, the
-//! page decides what becomes of them.
+//! Reads markup: the page's, or the one inside a `noscript`. The skimmer finds tags, the page decides what becomes of them.
+//! From the first SVG or `MathML` on, the skimmer only proposes, and the oracle confirms.
 
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use super::attributes::Attributes;
 use super::elements::{self, Content, Element};
 use super::oracle::Oracle;
 use super::page::{Context, Page, presentation};
-use super::skimmer::{Found, Skimmer, Text};
+use super::raw_text::Text;
+use super::skimmer::{Found, Name, Skimmer};
 use super::tag::Tag;
 use crate::bail_out::BailOut;
 use crate::css;
@@ -17,7 +18,8 @@ use crate::css::stream::Stream;
 #[derive(Debug)]
 pub(super) struct Reader {
     skimmer: Skimmer,
-    oracle: Oracle,
+    /// None as long as the page is only HTML: there, nobody can be asked who knows more than the skimmer.
+    oracle: Option<Oracle>,
     /// How many readers this one is inside of.
     depth: usize,
     /// What is before this is not needed any more.
@@ -36,9 +38,8 @@ enum ToldText {
 
 impl Reader {
     pub(super) fn new(start: usize, depth: usize, page: &Page) -> Self {
-        let oracle = Oracle::new(start, page.longest_markup() * 2);
         let skimmer = Skimmer::new(start, page.longest_markup());
-        Self { skimmer, oracle, depth, needed: start, text: None }
+        Self { skimmer, oracle: None, depth, needed: start, text: None }
     }
 
     /// Up to where the input may leave.
@@ -55,6 +56,7 @@ impl Reader {
         loop {
             match self.skimmer.next(page.patch.bytes(self.needed..end), self.needed, last) {
                 Found::StartTag(range) => self.start_tag(page, range)?,
+                Found::LongTag(name) => self.long_tag(name)?,
                 Found::Text(range) => self.told_text(page, range)?,
                 Found::EndOfText(at) => self.end_of_text(page, at)?,
                 Found::More(needed) => {
@@ -69,22 +71,32 @@ impl Reader {
     }
 
     fn show_oracle(&mut self, page: &Page, until: usize) -> Result<(), BailOut> {
-        self.oracle.read(page.patch.bytes(self.oracle.given()..until.max(self.oracle.given())))
+        let Some(oracle) = &mut self.oracle else { return Ok(()) };
+        oracle.read(page.patch.bytes(oracle.given()..until.max(oracle.given())))
+    }
+
+    /// Whether the `<` before a name that ends at `name_end` begins a tag.
+    fn is_tag(&mut self, page: &Page, open: usize, name_end: usize) -> Result<bool, BailOut> {
+        self.show_oracle(page, name_end)?;
+        Ok(self.oracle.as_ref().is_none_or(|oracle| oracle.is_tag(open)))
     }
 
     fn start_tag(&mut self, page: &mut Page, range: Range<usize>) -> Result<(), BailOut> {
         let bytes = page.patch.bytes(range.clone());
         let name = Tag::name_in(bytes);
         let element = elements::of(name);
+        let foreign = is_foreign(name).then(|| Name::of(name));
         let in_svg = self.skimmer.in_svg();
         if may_matter(&element, bytes, name.len(), in_svg) {
-            self.show_oracle(page, range.start + 1 + name.len())?;
-            if !self.oracle.is_tag(range.start) {
+            if !self.is_tag(page, range.start, range.start + 1 + name.len())? {
                 self.skimmer.step_over(range.start);
                 return Ok(());
             }
             let context = Context { in_svg, in_template: self.skimmer.in_template() };
             page.look_at(range.clone(), &element, context)?;
+        }
+        if let Some(name) = foreign.filter(|_| self.oracle.is_none()) {
+            self.oracle = Some(Oracle::inside(name.as_bytes(), range.end, page.longest_markup() * 2)?);
         }
         match element.content {
             Content::Markup => {}
@@ -108,6 +120,25 @@ impl Reader {
         Ok(())
     }
 
+    /// Behind a start tag that was too long to be looked at.
+    fn long_tag(&mut self, name: Name) -> Result<(), BailOut> {
+        if self.oracle.is_some() {
+            // What is in it will be asked for, whatever it is.
+            return Ok(());
+        }
+        let name = name.as_bytes();
+        if is_foreign(name) {
+            return Err(BailOut::Memory);
+        }
+        match elements::of(name).content {
+            Content::Markup => {}
+            Content::Ignored(text) => self.skimmer.enter_text(text),
+            Content::Style => self.skimmer.enter_text(Text::Until { name: "style", told: false }),
+            Content::Noscript => self.skimmer.enter_text(Text::Until { name: "noscript", told: false }),
+        }
+        Ok(())
+    }
+
     fn told_text(&mut self, page: &mut Page, range: Range<usize>) -> Result<(), BailOut> {
         match &mut self.text {
             Some(ToldText::Style { stream, start, in_svg }) => page.read_sheet(stream, *start, *in_svg, Some(range)),
@@ -127,6 +158,11 @@ impl Reader {
             None => Ok(()),
         }
     }
+}
+
+/// Whether what is in an element of this name is of another language, of which the skimmer does not know enough.
+fn is_foreign(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"svg") || name.eq_ignore_ascii_case(b"math")
 }
 
 /// Whether a tag can hold anything of interest, told without keeping anything of it.

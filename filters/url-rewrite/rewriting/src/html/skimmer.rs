@@ -1,22 +1,29 @@
-//! Finds what looks like tags, fast: most of a page is skipped by `memchr`.
+//! Finds the tags of a page that are worth a look, fast: most of a page is stepped over a word at a time or by `memchr`,
+//! and most tags end before anybody has heard of them.
 //!
-//! It follows the tokenizer closely enough to propose every tag worth a look, but has no tree builder, so it can be wrong
-//! (odd nestings of SVG, scripts that write scripts). It only proposes: before anything is done about a tag, the
-//! [`oracle`](super::oracle) is asked whether it is one. What it overlooks is a URL that stays, never damage.
+//! As long as a page is HTML it follows the tokenizer exactly, because only names of elements decide what is text. In SVG
+//! and `MathML` that takes a tree builder, which it has not: there it only proposes, and the
+//! [`oracle`](super::oracle) is asked about each tag before anything is done about it. What it overlooks is a URL that
+//! stays, never damage.
 //!
-//! It depends on nothing but the bytes: cut the page anywhere and it proposes the same.
+//! It depends on nothing but the bytes: cut the page anywhere and it finds the same.
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr_iter;
 
-use super::attributes::TagEnd;
+use super::input::Input;
+use super::names;
+use super::raw_text::{self, Escape, Reach, Text};
+use super::tag_end::{TagEnd, Whole, ends_name};
 
 /// What was found next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A start tag, from `<` to `>`.
     StartTag(Range<usize>),
+    /// A start tag of this name that is too long to be looked at ended here.
+    LongTag(Name),
     /// Text of the element that was announced by [`Skimmer::enter_text`].
     Text(Range<usize>),
     /// That text ends here, at its end tag.
@@ -25,15 +32,25 @@ pub(super) enum Found {
     More(usize),
 }
 
-/// Elements whose content is not markup.
+/// The name of a tag that is not at hand any more; cut where it is longer than any of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Text {
-    /// Ends at an end tag of this name; of interest or not.
-    Until { name: &'static str, told: bool },
-    /// The same, of interest, but any tag ends it: an element of SVG, whose text is only text.
-    UntilMarkup,
-    /// Never ends (`plaintext`).
-    Forever,
+pub(super) struct Name {
+    bytes: [u8; 12],
+    length: usize,
+}
+
+impl Name {
+    pub(super) fn of(name: &[u8]) -> Self {
+        let mut bytes = [0; 12];
+        let length = name.len().min(bytes.len());
+        bytes.iter_mut().zip(name).for_each(|(copy, byte)| *copy = *byte);
+        Self { bytes, length }
+    }
+
+    /// As written.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
 }
 
 /// Reads a page, or markup inside one, in any pieces. Positions count from the start of the body.
@@ -41,7 +58,7 @@ pub(super) enum Text {
 pub(super) struct Skimmer {
     at: usize,
     state: State,
-    /// Start tags longer than this are not proposed.
+    /// Start tags longer than this are not kept.
     longest: usize,
     /// `svg` elements open, and `template` elements.
     svg: usize,
@@ -57,6 +74,11 @@ enum State {
         end: TagEnd,
         closing: bool,
     },
+    /// In a tag of which nothing is kept but its name, if it is a start tag.
+    LongTag {
+        end: TagEnd,
+        opens: Option<Name>,
+    },
     /// In `<!--`, whose content began at `start`.
     Comment {
         start: usize,
@@ -64,6 +86,7 @@ enum State {
     /// In `<!` or `<?` or `</` and no letter: up to the next `>`.
     Bogus,
     Text(Text),
+    Script(Escape),
 }
 
 impl Skimmer {
@@ -83,7 +106,10 @@ impl Skimmer {
 
     /// After a start tag: its element's content is text, not markup.
     pub(super) fn enter_text(&mut self, text: Text) {
-        self.state = State::Text(text);
+        self.state = match text {
+            Text::Until { name: "script", .. } => State::Script(Escape::default()),
+            _ => State::Text(text),
+        };
     }
 
     /// After a start tag that turned out to be none: goes on behind its `<`.
@@ -99,11 +125,11 @@ impl Skimmer {
             let found = match self.state {
                 State::Markup => self.markup(&input),
                 State::Tag { start, end, closing } => self.tag(&input, start, end, closing),
+                State::LongTag { end, opens } => self.long_tag(&input, end, opens),
                 State::Comment { start } => self.comment(&input, start),
                 State::Bogus => self.bogus(&input),
-                State::Text(Text::Until { name, told }) => self.text(&input, name, told),
-                State::Text(Text::UntilMarkup) => self.text(&input, "", true),
-                State::Text(Text::Forever) => Some(self.more(input.end())),
+                State::Text(text) => self.text(&input, text),
+                State::Script(escape) => self.script(&input, escape),
             };
             if let Some(found) = found {
                 return found;
@@ -117,18 +143,45 @@ impl Skimmer {
     }
 
     fn markup(&mut self, input: &Input<'_>) -> Option<Found> {
-        let Some(open) = input.find(self.at, b'<') else { return Some(self.more(input.end())) };
-        self.at = open;
+        let mut at = self.at;
+        loop {
+            let Some(open) = input.find(at, b'<') else { return Some(self.more(input.end())) };
+            let (name_at, closing) = match input.from(open + 1) {
+                [letter, ..] if letter.is_ascii_alphabetic() => (open + 1, false),
+                [b'/', letter, ..] if letter.is_ascii_alphabetic() => (open + 2, true),
+                _ => {
+                    self.at = open;
+                    return self.no_tag(input, open);
+                }
+            };
+            let bytes = input.from(name_at);
+            let Some(whole) = Whole::read(bytes) else {
+                self.enter(State::Tag { start: open, end: TagEnd::default(), closing }, open + 1);
+                return None;
+            };
+            at = name_at + whole.length;
+            let name = bytes.get(..whole.name).unwrap_or_default();
+            if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
+                continue;
+            }
+            if let Some(found) = self.end_of_tag(input, open..at, closing) {
+                return Some(found);
+            }
+        }
+    }
+
+    /// A `<` that begins no tag, or nobody can tell yet what.
+    fn no_tag(&mut self, input: &Input<'_>, open: usize) -> Option<Found> {
         match input.byte(open + 1) {
             None => return Some(self.wait(input)),
-            Some(byte) if byte.is_ascii_alphabetic() => self.enter_tag(open, false),
             Some(b'/') => match input.byte(open + 2) {
                 None => return Some(self.wait(input)),
-                Some(byte) if byte.is_ascii_alphabetic() => self.enter_tag(open, true),
                 Some(_) => self.enter(State::Bogus, open + 2),
             },
             Some(b'!') => match (input.byte(open + 2), input.byte(open + 3)) {
-                (Some(b'-'), Some(b'-')) => self.enter(State::Comment { start: open + 4 }, open + 4),
+                (Some(b'-'), Some(b'-')) => {
+                    self.enter(State::Comment { start: open + 4 }, open + 4);
+                }
                 (None, _) | (Some(b'-'), None) => return Some(self.wait(input)),
                 _ => self.enter(State::Bogus, open + 2),
             },
@@ -148,24 +201,37 @@ impl Skimmer {
         self.at = at;
     }
 
-    fn enter_tag(&mut self, start: usize, closing: bool) {
-        self.enter(State::Tag { start, end: TagEnd::default(), closing }, start + 1);
+    /// A tag that is not at hand to its end, or was not.
+    fn tag(&mut self, input: &Input<'_>, start: usize, mut end: TagEnd, closing: bool) -> Option<Found> {
+        if let Some(length) = end.find(input.from(self.at)) {
+            return self.end_of_tag(input, start..self.at + length, closing);
+        }
+        let read = input.end();
+        if read - start <= self.longest {
+            self.enter(State::Tag { start, end, closing }, read);
+            return Some(Found::More(if input.last { read } else { start }));
+        }
+        let opens = (!closing).then(|| Name::of(name_in(input.from(start), closing)));
+        self.enter(State::LongTag { end, opens }, read);
+        Some(Found::More(read))
     }
 
-    fn tag(&mut self, input: &Input<'_>, start: usize, mut end: TagEnd, closing: bool) -> Option<Found> {
+    fn long_tag(&mut self, input: &Input<'_>, mut end: TagEnd, opens: Option<Name>) -> Option<Found> {
         let Some(length) = end.find(input.from(self.at)) else {
-            let read = input.end();
-            self.enter(State::Tag { start, end, closing }, read);
-            // Of a tag that is too long to be looked at nothing is needed.
-            let needed = read - start <= self.longest;
-            return Some(Found::More(if needed && !input.last { start } else { read }));
+            self.enter(State::LongTag { end, opens }, input.end());
+            return Some(Found::More(input.end()));
         };
-        let range = start..self.at + length;
+        self.enter(State::Markup, self.at + length);
+        opens.map(Found::LongTag)
+    }
+
+    fn end_of_tag(&mut self, input: &Input<'_>, range: Range<usize>, closing: bool) -> Option<Found> {
         self.enter(State::Markup, range.end);
+        let tag = input.range(range.clone());
         if range.len() > self.longest {
-            return None;
+            return (!closing).then(|| Found::LongTag(Name::of(name_in(tag, closing))));
         }
-        self.count_open(input.range(range.clone()), closing);
+        self.count_open(tag, closing);
         (!closing).then_some(Found::StartTag(range))
     }
 
@@ -212,61 +278,33 @@ impl Skimmer {
         None
     }
 
-    fn text(&mut self, input: &Input<'_>, name: &'static str, told: bool) -> Option<Found> {
+    fn text(&mut self, input: &Input<'_>, text: Text) -> Option<Found> {
         let from = self.at;
-        let mut at = from;
-        let (until, ended) = loop {
-            let Some(open) = input.find(at, b'<') else { break (input.end(), false) };
-            // `</`, the name, and what follows it.
-            let tag = input.range(open..(open + name.len() + 3).min(input.end()));
-            if tag.len() < name.len() + 3 && !input.last && may_begin_end_tag(tag, name) {
-                break (open, false);
-            }
-            if ends_text(tag, name) {
-                break (open, true);
-            }
-            at = open + 1;
-        };
+        let told = !matches!(text, Text::Until { told: false, .. } | Text::Forever);
+        let reach = raw_text::read(input, from, text);
+        let (Reach::Open { until, .. } | Reach::Ended(until)) = reach;
         if told && until > from {
             self.at = until;
             return Some(Found::Text(from..until));
         }
-        if ended {
+        if let Reach::Ended(_) = reach {
             self.enter(State::Markup, until);
             return told.then_some(Found::EndOfText(until));
         }
         Some(self.more(until))
     }
-}
 
-/// The bytes at hand.
-struct Input<'i> {
-    bytes: &'i [u8],
-    start: usize,
-    last: bool,
-}
-
-impl<'i> Input<'i> {
-    fn end(&self) -> usize {
-        self.start + self.bytes.len()
-    }
-
-    fn range(&self, range: Range<usize>) -> &'i [u8] {
-        let from = range.start.checked_sub(self.start);
-        let to = range.end.checked_sub(self.start);
-        from.zip(to).and_then(|(from, to)| self.bytes.get(from..to)).unwrap_or_default()
-    }
-
-    fn from(&self, at: usize) -> &'i [u8] {
-        self.range(at..self.end())
-    }
-
-    fn byte(&self, at: usize) -> Option<u8> {
-        self.from(at).first().copied()
-    }
-
-    fn find(&self, from: usize, byte: u8) -> Option<usize> {
-        memchr(byte, self.from(from)).map(|distance| from + distance)
+    fn script(&mut self, input: &Input<'_>, mut escape: Escape) -> Option<Found> {
+        match raw_text::read_script(input, self.at, &mut escape) {
+            Reach::Ended(at) => {
+                self.enter(State::Markup, at);
+                None
+            }
+            Reach::Open { until, needed } => {
+                self.enter(State::Script(escape), until);
+                Some(Found::More(if input.last { input.end() } else { needed }))
+            }
+        }
     }
 }
 
@@ -284,24 +322,6 @@ fn ends_svg(name: &[u8]) -> bool {
         b"meta", b"ol", b"p", b"span", b"table", b"ul",
     ];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
-}
-
-/// Without a name, whatever may be markup ends a text.
-fn ends_text(tag: &[u8], name: &str) -> bool {
-    if name.is_empty() {
-        return true;
-    }
-    let complete = tag.len() > name.len() + 2;
-    complete && tag.starts_with(b"</") && name_in(tag, true).eq_ignore_ascii_case(name.as_bytes())
-}
-
-fn may_begin_end_tag(tag: &[u8], name: &str) -> bool {
-    let wanted = b"</".iter().chain(name.as_bytes());
-    tag.iter().zip(wanted).all(|(one, other)| one.eq_ignore_ascii_case(other))
-}
-
-fn ends_name(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\x0C' | b'\r' | b'/' | b'>')
 }
 
 #[cfg(test)]
@@ -331,6 +351,7 @@ mod tests {
                             skimmer.enter_text(Text::Forever);
                         }
                     }
+                    Found::LongTag(name) => found.push(format!("long {}", name.as_bytes().escape_ascii())),
                     Found::Text(range) => text.push_str(&html[range]),
                     Found::EndOfText(at) => {
                         assert!(html[at..].starts_with("</"));
@@ -350,17 +371,18 @@ mod tests {
     #[test]
     fn tags_are_found_and_what_only_looks_like_one_is_not() {
         for (html, wanted) in [
-            ("a<p>b</p><i class='>'>c", &["<p>", "<i class='>'>"][..]),
+            ("a<td>b</td><th class='>'>c", &["<td>", "<th class='>'>"][..]),
             ("a < b <3 <", &[]),
-            ("<!-- <p> --><i>", &["<i>"]),
-            ("<!--><i><!---><b><!-- --!><u>", &["<i>", "<b>", "<u>"]),
-            ("<!--!><i>--><b>", &["<b>"]),
-            ("<!doctype html><?xml <p?></ ><i>", &["<i>"]),
-            ("<script><p></scripty></SCRIPT ><i>", &["<script>", "<i>"]),
-            ("<style>a<b></styl</style></p><i>", &["<style>", "text \"a<b></styl\"", "<i>"]),
-            ("<style></style><plaintext><p></plaintext>", &["<style>", "text \"\"", "<plaintext>"]),
-            ("<p title=a\"b><i title=\"<b>\"><u title='", &["<p title=a\"b>", "<i title=\"<b>\">"]),
-            ("<p", &[]),
+            ("<!-- <td> --><th>", &["<th>"]),
+            ("<!--><th><!---><tr><!-- --!><use>", &["<th>", "<tr>", "<use>"]),
+            ("<!--!><th>--><tr>", &["<tr>"]),
+            ("<!doctype html><?xml <td?></ ><th>", &["<th>"]),
+            ("<script><td></scripty></SCRIPT ><th>", &["<script>", "<th>"]),
+            ("<script><!-- <script> </script> <td> --></script><th>", &["<script>", "<th>"]),
+            ("<style>a<tr></styl</style></td><th>", &["<style>", "text \"a<tr></styl\"", "<th>"]),
+            ("<style></style><plaintext><td></plaintext>", &["<style>", "text \"\"", "<plaintext>"]),
+            ("<td title=a\"b><th title=\"<tr>\"><use title='", &["<td title=a\"b>", "<th title=\"<tr>\">"]),
+            ("<td", &[]),
         ] {
             for piece in 1..=html.len() {
                 assert_eq!(skim(html, piece), wanted, "{html} in pieces of {piece}");
@@ -369,10 +391,17 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_that_is_too_long_is_stepped_over() {
-        let html = format!("<p title='{}'><i>", "x".repeat(1000));
-        for piece in [1, 7, 100, 2000] {
-            assert_eq!(skim(&html, piece), ["<i>"], "pieces of {piece}");
+    fn a_tag_that_can_hold_nothing_is_passed_unless_it_is_in_svg() {
+        let html = "<p><a href=b style=c><i style='a:url(b)'><svg><a><path></svg></p><b>";
+        assert_eq!(skim(html, html.len()), ["<i style='a:url(b)'>", "<svg>", "<a>", "<path>"]);
+    }
+
+    #[test]
+    fn of_a_tag_that_is_too_long_its_name_is_told() {
+        let html = format!("<p title='{0}'><TITLE lang='{0}'><th></title x='{0}'><th>", "x".repeat(1000));
+        for piece in [1, 7, 100, 5000] {
+            let found: Vec<_> = skim(&html, piece).into_iter().filter(|found| found != "long p").collect();
+            assert_eq!(found, ["long TITLE", "<th>", "<th>"], "pieces of {piece}");
         }
     }
 }

@@ -1,0 +1,75 @@
+//! Whether the name of an element can be one of interest, told by its first letter and its length: most cannot, and
+//! need not be compared with anything.
+
+use crate::places::PLACES;
+
+/// Elements that are of interest for something else than a place where a URL stands: their content is not markup, or they
+/// say something about the page, or what is in them is of another language.
+const OTHERS: [&str; 14] = [
+    "style",
+    "noscript",
+    "title",
+    "textarea",
+    "xmp",
+    "noembed",
+    "noframes",
+    "plaintext",
+    "base",
+    "meta",
+    "template",
+    "svg",
+    "math",
+    "script",
+];
+
+/// For each letter the lengths of names that begin with it, as bits.
+static LENGTHS: [u16; 26] = {
+    let mut lengths = [0; 26];
+    let mut places = PLACES;
+    while let [place, rest @ ..] = places {
+        lengths = with(lengths, place.element);
+        places = rest;
+    }
+    let mut others: &[&str] = &OTHERS;
+    while let [name, rest @ ..] = others {
+        lengths = with(lengths, name);
+        others = rest;
+    }
+    lengths
+};
+
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const fn with(mut lengths: [u16; 26], name: &str) -> [u16; 26] {
+    let bytes = name.as_bytes();
+    lengths[(bytes[0] - b'a') as usize] |= 1 << bytes.len();
+    lengths
+}
+
+/// False for most names that are of no interest and for none that is.
+#[inline]
+pub(super) fn may_matter(name: &[u8]) -> bool {
+    let Some(first) = name.first() else { return false };
+    let letter = (first | 0x20).wrapping_sub(b'a');
+    let lengths = LENGTHS.get(usize::from(letter)).copied().unwrap_or_default();
+    name.len() < 16 && lengths >> name.len() & 1 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_element_of_interest_is_overlooked() {
+        for name in OTHERS.into_iter().chain(PLACES.iter().map(|place| place.element)) {
+            assert!(may_matter(name.as_bytes()), "{name}");
+            assert!(may_matter(name.to_ascii_uppercase().as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_most_usual_elements_are_of_none() {
+        for name in ["a", "p", "div", "span", "ul", "li", "h1", "br", "b", "form", "label", "", "a-long-name-of-ours"] {
+            assert!(!may_matter(name.as_bytes()), "{name}");
+        }
+    }
+}
