@@ -37,7 +37,7 @@ class Verdict:
 
 
 def compare(without: Sequence[Observation], ours: Sequence[Observation]) -> Verdict:
-    """Judges a page by two or more loads without Longhaul and one or more with it.
+    """Judges a page by its loads without Longhaul and with it, at least one of each.
 
     What differs between two loads of one kind says nothing about Longhaul and is left out, as unstable.
     """
