@@ -146,7 +146,8 @@ def check(trace: Trace, requests: list[Message]) -> None:
         _, host, path, fields, body = as_request(block)
         length = [(b"content-length", b"%d" % len(body))] if body else []
         sent = sorted([(b"host", host), (b"x-forwarded-proto", b"http"), *fields, *length])
-        got = sorted(request.fields)
+        # A proxy may say that a POST has no body.
+        got = sorted(pair for pair in request.fields if pair != (b"content-length", b"0"))
         if got != sent or request.line.split(b" ")[1] != path:
             raise AssertionError(f"{trace.name}: {sent} arrived as {got}")
 

@@ -71,7 +71,8 @@ def read_archive(path: Path) -> list[list[Fields]]:
     for entry in json.loads(path.read_text(encoding="utf-8-sig"))["log"]["entries"]:
         request, response = entry["request"], entry["response"]
         url = urlsplit(request["url"])
-        if not url.hostname or not response.get("status"):
+        # Without an answer, or with one that is no answer to a HEAD.
+        if not url.hostname or response.get("status", 0) < 200:
             continue
         path_and_query = (url.path or "/") + (f"?{url.query}" if url.query else "")
         pseudo = {":method": request["method"], ":scheme": "http", ":authority": url.netloc, ":path": path_and_query}
