@@ -81,8 +81,8 @@ def write(folder: Path, results: Sequence[Result], unused: Sequence[Known]) -> P
         "<h1>Pages without Longhaul and with it</h1>"
         "<p>Each page loads in a cold browser, directly and through Longhaul; requests, failures, console, the "
         "browser's own findings, fonts, resource timing, text, state and pixels are compared. Where they differ, "
-        "the page loads twice more directly and once more through Longhaul: what differs between loads of one kind is left out and "
-        "called unstable.</p>"
+        "the page loads twice more directly and once more through Longhaul: what differs between loads of one "
+        "kind is left out and called unstable.</p>"
         f"<p>{counted}</p>"
         + (f"<h2>Exceptions that explain nothing any more</h2><ul>{unneeded}</ul>" if unneeded else "")
         + "<table><tr><th>page<th>level<th class=number>requests<th class=number>moved<th>outcome</tr>"
