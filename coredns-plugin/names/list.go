@@ -84,7 +84,9 @@ var (
 // over would steer names by accident of where it broke. sizeHint is the expected size in bytes. A giveWay that is not nil is
 // called every tenth of a millisecond or so, for callers that have more urgent things to do than a list of a million names.
 func Parse(r io.Reader, file string, sizeHint int, giveWay func()) (*List, error) {
-	p := &parser{file: file, in: bufio.NewReaderSize(r, maxLineBytes), listed: NewBuilder(sizeHint), exempt: NewBuilder(0)}
+	// A plain list's names take a byte more each than in the file. Without room for it all would be copied at the end.
+	room := sizeHint + sizeHint/8
+	p := &parser{file: file, in: bufio.NewReaderSize(r, maxLineBytes), listed: NewBuilder(room), exempt: NewBuilder(0)}
 	p.listed.giveWay, p.exempt.giveWay = giveWay, giveWay
 	if bom, _ := p.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := p.in.Discard(3); err != nil {
