@@ -60,6 +60,10 @@ class Link:
         """Everything counted so far; then counting begins afresh."""
         return self._ask("reset")
 
+    def outage(self, what: str) -> None:
+        """The link is away from now on: `5s`, `500ms drop down`."""
+        self._ask(f"outage {what}")
+
     def _ask(self, command: str) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(10)

@@ -1,0 +1,224 @@
+"""A pair over a satellite link: what clients meet, what crosses the link, and what happens when it breaks."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import FORBIDDEN, made_to_order
+from experiments.contenders.base import intercept, rules
+from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from harness.artifacts import need_commands
+from harness.authority import Authority
+from harness.browser import browser
+from harness.clients import Curl, DnsAnswer, dig
+from harness.origins import Origins, Site
+from harness.pair import GROUND_ADMIN, PIPE_PORT, Ends, Pair, Ports, pair
+from harness.topology import RESOLVER, SITES
+from harness.waiting import wait_for
+
+LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
+RTT_S = 0.6
+LAB, TODAY = "lab.example.org", "today.example.org"
+WARM = 32
+
+
+@dataclass
+class PairBed:
+    """Everything that stands."""
+
+    folder: Path
+    line: Line
+    site: Site
+    origins: Origins
+    authority: Authority
+    pair: Pair
+
+    @property
+    def curl(self) -> Curl:
+        """A client of the remote."""
+        return Curl(self.folder, self.line.clients, "--cacert", str(self.authority.files.cert))
+
+    def original(self, url: str) -> bytes:
+        """What the origin answers beside it."""
+        host = url.split("/")[2]
+        address = self.site.hosts[host]["address"]
+        return Curl(self.folder, self.line.internet).get(url, "--resolve", f"{host}:80:{address}").body
+
+    def dig(self, name: str, kind: str) -> DnsAnswer:
+        """A client asks its resolver; the remote answers."""
+        return dig(name, kind, RESOLVER, namespace=self.line.clients)
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
+    folder = tmp_path_factory.mktemp("pair")
+    authority = Authority(folder)
+    site = _site(authority)
+    ports = Ports()
+    lines = [f"tcp dport {port} redirect to :{own}" for port, own in ((80, ports.http), (443, ports.tls))]
+    lines += [f"{protocol} dport 53 redirect to :{ports.dns}" for protocol in ("udp", "tcp")]
+    with ExitStack() as stack:
+        line = stack.enter_context(Line(folder, "geo", seed=1))
+        origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
+        ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
+        both = stack.enter_context(pair(folder, ends, LINK, trusted=authority.files.cert, warm=WARM))
+        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
+        yield PairBed(folder, line, site, origins, authority, both)
+
+
+@pytest.fixture
+def warm(bed: PairBed) -> PairBed:
+    """The same with every connection open that is to be open."""
+    wait_for("the pipe", lambda: bed.pair.connections("pipe")["active"] >= 1, timeout_s=30, interval_s=0.2)
+    wait_for("warm connections", lambda: bed.pair.connections("warm")["active"] >= WARM, timeout_s=30, interval_s=0.2)
+    return bed
+
+
+def _site(authority: Authority) -> Site:
+    addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
+    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
+    site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
+    site.hosts[TODAY] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True}
+    for number in range(28):
+        site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
+    site.records = {name: [address] for name, address in FORBIDDEN.items()}
+    return site
+
+
+def test_the_pipe_and_as_many_connections_as_asked_for_are_open_before_any_client_comes(warm: PairBed) -> None:
+    # Half as many again are held in use by the remote itself.
+    assert warm.pair.connections("warm")["active"] == WARM + WARM // 2
+    assert warm.pair.connections("warm")["connect_fail"] == 0
+
+
+def test_an_http_object_comes_through_as_the_origin_has_it(warm: PairBed) -> None:
+    url = f"http://{LAB}/plain.bin"
+    answer = warm.curl.get(url)
+    assert (answer.status, answer.body) == (200, warm.original(url))
+    assert not [name for name, _ in answer.headers if name.startswith(("x-longhaul", "x-envoy", "via"))]
+
+
+def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_trips(warm: PairBed) -> None:
+    address = warm.site.hosts["h1.example.org"]["address"]
+    began = time.monotonic()
+    answer = warm.curl.get("https://h1.example.org/page.html", "--resolve", f"h1.example.org:443:{address}")
+    seconds = time.monotonic() - began
+    # curl trusts the origins' authority alone: nobody else could have ended this connection.
+    assert answer.status == 200, answer
+    assert 2 * RTT_S <= seconds < 2.9 * RTT_S, f"{seconds:.2f} s"
+
+
+def test_a_browsers_burst_of_connections_waits_for_no_handshake_of_ours(warm: PairBed) -> None:
+    before = warm.pair.connections("warm")["total"]
+    names = [f"h{number}.example.org" for number in range(28)]
+    # One program for all of them: twenty-eight would take longer to start than what is measured.
+    many = [option for name in names for option in ("--resolve", f"{name}:443:{warm.site.hosts[name]['address']}")]
+    many += [word for name in names for word in (f"https://{name}/x.bin", "--output", "/dev/null")]
+    command = ["curl", "--silent", "--show-error", "--parallel", "--parallel-immediate", "--parallel-max", "28"]
+    command += ["--cacert", str(warm.authority.files.cert), "--range", "0-99"]
+    command += ["--write-out", "%{response_code} %{time_starttransfer}\n", *many]
+    done = subprocess.run(warm.line.clients.inside(command), capture_output=True, text=True, timeout=60, check=True)
+    answers = [line.split() for line in done.stdout.splitlines()]
+    assert len(answers) == 28
+    assert {status for status, _ in answers} <= {"200", "206"}
+    seconds = sorted(float(one) for _, one in answers)
+    # On a connection that had to be opened first it would be four round trips and more.
+    assert seconds[len(seconds) // 2] < 3.4 * RTT_S, seconds
+    assert warm.pair.connections("warm")["total"] > before, "what was taken is made up for"
+
+
+def test_requests_in_a_row_open_nothing_over_the_link(warm: PairBed) -> None:
+    warm.curl.get(f"http://{LAB}/before.bin")
+    pipe = warm.pair.connections("pipe")["total"]
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda n: warm.curl.get(f"http://{LAB}/many-{n}.bin"), range(100)))
+    assert [one.status for one in answers] == [200] * 100
+    assert warm.pair.connections("pipe")["total"] == pipe
+
+
+def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: PairBed) -> None:
+    assert warm.dig(TODAY, "A").addresses() == [warm.site.hosts[TODAY]["address"]]
+    assert warm.dig(TODAY, "AAAA").addresses() == ["2001:db8::5"]
+    assert warm.dig(TODAY, "HTTPS").answer
+    assert warm.dig("nothing.example.org", "A").status == "NXDOMAIN"
+    began = time.monotonic()
+    assert warm.dig(TODAY, "A").addresses()
+    assert time.monotonic() - began < RTT_S, "the second answer comes from the near end"
+
+
+@pytest.mark.parametrize("name", sorted(FORBIDDEN))
+def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
+    connects = len(warm.origins.events("connect"))
+    # The client says where it goes; the ground looks for itself.
+    answer = warm.curl.get(f"http://{name}/", "--resolve", f"{name}:80:203.0.113.77")
+    assert answer.status in (403, 502), answer
+    assert len(warm.origins.events("connect")) == connects
+
+
+def test_a_large_download_and_an_upload_come_through_whole(warm: PairBed) -> None:
+    answer = warm.curl.get(made_to_order(LAB, size=5_000_000), timeout_s=60)
+    assert (answer.status, len(answer.body)) == (200, 5_000_000)
+    body = warm.folder / "upload.bin"
+    body.write_bytes(b"u" * 700_000)
+    sent = warm.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=60)
+    assert sent.status == 200, sent
+    assert any(one["target"] == "/_/echo" for one in warm.origins.requests(host=LAB))
+
+
+def test_without_the_pairs_own_certificate_nobody_gets_in(warm: PairBed) -> None:
+    stranger = warm.authority.issue("stranger.example")
+    for options in ([], ["--cert", str(stranger.cert), "--key", str(stranger.key)]):
+        answer = Curl(warm.folder, warm.line.near, "--insecure", "--http2").get(
+            f"https://{FAR}:{PIPE_PORT}/", "--header", f"Host: {LAB}", *options
+        )
+        assert answer.status == 0, answer
+        assert answer.problem
+
+
+def test_a_download_outlives_an_outage_of_five_seconds(warm: PairBed) -> None:
+    def in_the_middle() -> None:
+        wait_for("the download's start", lambda: warm.origins.requests(host=LAB), timeout_s=10)
+        assert warm.line.link
+        warm.line.link.outage("5s drop")
+
+    warm.origins.forget()
+    with ThreadPoolExecutor(1) as pool:
+        outage = pool.submit(in_the_middle)
+        answer = warm.curl.get(made_to_order(LAB, size=4_000_000), timeout_s=60)
+        outage.result()
+    assert (answer.status, len(answer.body), answer.problem) == (200, 4_000_000, "")
+
+
+def test_chromium_loads_http_and_https_pages_through_the_pair(warm: PairBed) -> None:
+    need_commands("chromium", "certutil")
+    with browser(warm.folder, warm.line.clients, warm.authority) as fresh:
+        for scheme in ("http", "https"):
+            load = fresh.load(f"{scheme}://h2.example.org/page.html")
+            assert load.requests, scheme
+            # The load event does not wait for the icon.
+            assert not [one for one in load.failed() if "favicon" not in one.url], scheme
+
+
+def test_a_ground_that_is_gone_is_said_clearly_and_one_that_is_back_is_used_again(warm: PairBed) -> None:
+    admin = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{GROUND_ADMIN}/quitquitquit"]
+    subprocess.run(warm.line.gateway.inside(admin), check=True, capture_output=True)
+    # `longhaul run` starts the ground's Envoy again; meanwhile whoever asks is told, or waits for it.
+    answer = warm.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)
+    assert answer.status in (200, 503), answer
+    if answer.status == 503:
+        assert b"the link is down" in answer.body
+    wait_for(
+        "the pair",
+        lambda: warm.curl.get(f"http://{LAB}/back.bin", timeout_s=10).status == 200,
+        timeout_s=60,
+        interval_s=0.5,
+    )
+    wait_for("warm connections", lambda: warm.pair.connections("warm")["active"] >= WARM, timeout_s=60, interval_s=0.5)

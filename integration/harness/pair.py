@@ -1,0 +1,117 @@
+"""Longhaul as a pair: `remote` in one namespace, `ground` in another, each started as its operator starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .authority import Authority
+from .namespaces import Namespace
+from .pep import Pep, write_config
+from .topology import RESOLVER
+
+REMOTE_NAME = "ship.example"
+PIPE_PORT = 8443
+REMOTE_ADMIN, GROUND_ADMIN = "127.0.0.1:9921", "127.0.0.1:9922"
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where the two ends stand."""
+
+    near: Namespace
+    near_address: str
+    """Where clients meet the remote."""
+    far: Namespace
+    far_address: str
+    """Where the remote meets the ground."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The remote's listeners, to which its host redirects clients."""
+
+    http: int = 16080
+    tls: int = 16443
+    dns: int = 16053
+
+
+@dataclass
+class Pair:
+    """Both ends, running."""
+
+    remote: Pep
+    ground: Pep
+    ports: Ports
+
+    def connections(self, pool: str) -> dict[str, float]:
+        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far."""
+        metrics = self.remote.metrics(REMOTE_ADMIN)
+        label = f'{{envoy_cluster_name="{pool}"}}'
+        return {
+            kind: metrics[f"envoy_cluster_upstream_cx_{kind}{label}"] for kind in ("active", "total", "connect_fail")
+        }
+
+
+def identities(folder: Path, ends: Ends) -> tuple[dict[str, str], dict[str, str]]:
+    """The pair's own authority signs for both ends: cert, key and ca of the remote and of the ground, whose certificate
+    is for the address it is dialled at."""
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = Authority(folder)
+    both = (authority.issue(name).as_dict() for name in (REMOTE_NAME, ends.far_address))
+    remote, ground = ({**files, "ca": str(authority.files.cert)} for files in both)
+    return remote, ground
+
+
+def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
+    """longhaul.yaml of the end beside the clients."""
+    return {
+        "role": "remote",
+        "link": link,
+        "proxy": {"addresses": [ends.near_address]},
+        "listen": {
+            "http": f"0.0.0.0:{ports.http}", "tls": f"0.0.0.0:{ports.tls}", "dns": f"0.0.0.0:{ports.dns}",
+            "admin": REMOTE_ADMIN, "metrics": "off", "intercept": "redirect",
+        },
+        "split": {"peer": f"{ends.far_address}:{PIPE_PORT}", **identity, **split},
+    }  # fmt: skip
+
+
+def ground_config(folder: Path, ends: Ends, identity: dict[str, str], link: dict[str, str]) -> dict:
+    """longhaul.yaml of the end on the wired side."""
+    return {
+        "role": "ground",
+        "link": link,
+        "listen": {"admin": GROUND_ADMIN},
+        "upstream": {"resolvers": [RESOLVER]},
+        "cache": {"dir": str(folder / "cache"), "size": "64mib"},
+        "split": {"listen": f"{ends.far_address}:{PIPE_PORT}", "peer": [REMOTE_NAME], **identity},
+    }
+
+
+@contextmanager
+def pair(
+    folder: Path,
+    ends: Ends,
+    link: dict[str, str],
+    *,
+    trusted: Path | None = None,
+    ports: Ports | None = None,
+    **split: Any,
+) -> Iterator[Pair]:
+    """Both ends run. `split` changes keys of the remote's; origins' certificates are checked against `trusted`."""
+    ports = ports or Ports()
+    homes = {role: folder / role for role in ("remote", "ground")}
+    for home in homes.values():
+        home.mkdir(parents=True, exist_ok=True)
+    remote_identity, ground_identity = identities(folder / "identities", ends)
+    ground = write_config(homes["ground"], ground_config(homes["ground"], ends, ground_identity, link))
+    remote = write_config(homes["remote"], remote_config(ends, ports, remote_identity, link, **split))
+    with (
+        Pep(ground, homes["ground"], ends.far, trusted=trusted) as far,
+        Pep(remote, homes["remote"], ends.near) as near,
+    ):
+        yield Pair(near, far, ports)
