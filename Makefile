@@ -53,6 +53,7 @@ build-wasm: | $(DIST)
 build-go: | $(DIST)
 	cd coredns-plugin && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../$(DIST)/coredns ./cmd/coredns
 	cd integration/origins && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../$(DIST)/origins .
+	cd integration/origins && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../$(DIST)/h3get ./h3get
 
 $(DIST):
 	@mkdir -p $@

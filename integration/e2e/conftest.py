@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import TestBed
+from e2e.desk import Desk, desk_in
 from harness import namespaces
 from harness.artifacts import built, corpora, need_commands, need_root
 from harness.pages import Page
@@ -42,3 +43,10 @@ def saved(bed: TestBed) -> Page:
 def folder(tmp_path: Path) -> Path:
     """A folder of the test's own."""
     return tmp_path
+
+
+@pytest.fixture
+def desk(folder: Path) -> Iterator[Desk]:
+    """A box on loopback, not yet running."""
+    with desk_in(folder) as ready:
+        yield ready

@@ -6,97 +6,15 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from harness.artifacts import REPOSITORY, built, need_commands
-from harness.clients import Curl, dig
-from harness.origins import Origins, Site
-from harness.pep import Pep, command, write_config
-from harness.ports import free_ports
+from e2e.desk import ANSWER, WWW, Desk, is_taken
+from harness.artifacts import built
+from harness.clients import dig
+from harness.pep import Pep, command
 from harness.waiting import wait_for
-
-SITE = REPOSITORY / "integration" / "site"
-WWW, IMG = "www.example.org", "img.example.org"
-ANSWER = f"/_/answer?host={IMG}"
-
-
-@dataclass
-class Desk:
-    """A configuration on loopback with free ports, a site for it, and nothing running yet but the site."""
-
-    folder: Path
-    origins: Origins
-    config: dict[str, Any]
-    http: int
-    dns: int
-    admin: int
-
-    def write(self, **changes: Any) -> Path:
-        """Writes the configuration; an open `longhaul run` sees it change."""
-        return write_config(self.etc, {**self.config, **changes}, steered=["example.org"])
-
-    @property
-    def etc(self) -> Path:
-        """The configuration's own folder: a watched folder that other files come and go in is never quiet."""
-        path = self.folder / "etc"
-        path.mkdir(exist_ok=True)
-        return path
-
-    def get(self, target: str = ANSWER, host: str = WWW, *options: str) -> bytes:
-        """Asks the proxy for a page of the site."""
-        curl = Curl(self.folder)
-        answer = curl.get(f"http://127.0.0.1:{self.http}{target}", "-H", f"Host: {host}", *options)
-        assert answer.status == 200, answer
-        return answer.body
-
-    @property
-    def moved(self) -> bytes:
-        """What a moved URL of the image host begins with."""
-        return f"http://127.0.0.1:{self.http}/{IMG}/".encode()
-
-
-@pytest.fixture
-def desk(folder: Path) -> Iterator[Desk]:
-    need_commands("curl", "dig")
-    for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
-        built(name)
-    http, dns, admin, metrics, origin_http, origin_dns = free_ports(6)
-    host = {"address": "127.78.0.1", "special": True, "generate": True}
-    site = Site(
-        dns=[f"127.0.0.1:{origin_dns}"],
-        http_port=origin_http,
-        hosts={WWW: host, IMG: {**host, "address": "127.78.0.2"}},
-    )
-    config = {
-        "role": "edge",
-        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
-        "proxy": {"addresses": ["127.0.0.1"]},
-        "listen": {
-            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
-            "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
-        },
-        "upstream": {
-            "resolvers": [f"127.0.0.1:{origin_dns}"],
-            "allow_private": ["127.78.0.0/24"],
-            "map": {WWW: f"127.78.0.1:{origin_http}", IMG: f"127.78.0.2:{origin_http}"},
-        },
-        "rewrite": {"level": "safe", "target": "http"},
-        "dns": {"domains": ["steered.txt"]},
-        "cache": {"dir": str(folder / "cache"), "size": "64mib"},
-    }  # fmt: skip
-    with Origins(site.write(folder / "site.json"), folder) as origins:
-        yield Desk(folder, origins, config, http, dns, admin)
-
-
-def is_taken(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
 
 REFUSED: dict[str, tuple[Callable[[str], str], list[str]]] = {
     "an unknown key": (

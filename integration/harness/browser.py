@@ -26,7 +26,6 @@ FLAGS = (
     "--headless",
     "--no-sandbox",  # the bed runs as root, where Chromium's own sandbox does not
     "--disable-gpu",
-    "--disable-quic",
     "--hide-scrollbars",
     "--no-first-run",
     "--no-default-browser-check",
@@ -239,6 +238,9 @@ def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) ->
     """Starts the process with DevTools on its descriptors 3 (it reads) and 4 (it writes)."""
     browser_reads, we_write = (_above_4(fd) for fd in os.pipe())
     we_read, browser_writes = (_above_4(fd) for fd in os.pipe())
+    # A browser that is to speak QUIC is told with whom; otherwise what it speaks would change from load to load.
+    if not any(flag.startswith("--origin-to-force-quic-on") for flag in flags):
+        flags = ("--disable-quic", *flags)
     command = [
         "bash", "-c", f'exec 3<&{browser_reads} 4>&{browser_writes} {browser_reads}<&- {browser_writes}>&-; exec "$@"',
         "chromium", "chromium", *FLAGS, *flags, "--remote-debugging-pipe", f"--user-data-dir={home / 'profile'}",

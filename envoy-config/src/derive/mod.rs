@@ -13,6 +13,6 @@ mod value;
 pub use host::{CongestionControls, HostFacts};
 pub use link_model::{LinkClass, LinkModel};
 pub use overrides::{Kind, Override, OverrideValue, Overrides, TransportKey};
-pub use table::{Derived, derive};
+pub use table::{Derived, derive, offers_http3};
 pub use target::{TargetChoice, TargetKind};
 pub use value::{CongestionControl, Origin, Row, Value};

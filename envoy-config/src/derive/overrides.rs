@@ -30,6 +30,8 @@ pub enum OverrideValue {
     Name(String),
     /// `off`, for keys that have it.
     Off,
+    /// For keys of [`Kind::Switch`].
+    Switch(bool),
 }
 
 /// What kind of value a key takes.
@@ -60,6 +62,8 @@ pub enum Kind {
     },
     /// A word: letters, digits, `_`, at most 15 (the kernel's `TCP_CA_NAME_MAX`); `host` leaves it to the machine.
     Name,
+    /// `on` or `off`.
+    Switch,
 }
 
 const KIB: u64 = 1 << 10;
@@ -113,9 +117,10 @@ transport_keys! {
     StreamIdleTimeout "stream_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a request that makes no progress is given up";
     HandshakeTimeout "handshake_timeout" Kind::Duration { min_ms: 1_000, max_ms: 600_000 }, "for a client's first bytes, TLS handshake and request headers";
     DrainTime "drain_time" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "old connections live on this long after a change";
-    StreamWindow "stream_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2: bytes a client may send ahead on one request";
-    ConnectionWindow "connection_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2: bytes a client may send ahead on one connection";
-    ConcurrentStreams "concurrent_streams" Kind::Count { min: 1, max: 1000, off: false }, "HTTP/2: requests at one time on one connection";
+    StreamWindow "stream_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one request";
+    ConnectionWindow "connection_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one connection";
+    ConcurrentStreams "concurrent_streams" Kind::Count { min: 1, max: 1000, off: false }, "HTTP/2 and 3: requests at one time on one connection";
+    Http3 "http3" Kind::Switch, "HTTP/3 (QUIC on the UDP port of `listen.tls`) for names whose TLS ends here";
     ConnectionBuffer "connection_buffer" Kind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes Envoy holds for one connection, and the largest chunk a filter sees";
     UpstreamConnections "upstream_connections" Kind::Count { min: 1, max: 10_000, off: false }, "connections to one origin at one time";
     Shards "shards" Kind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";

@@ -34,6 +34,7 @@ pub struct Derived {
     pub stream_window: Value<Bytes>,
     pub connection_window: Value<Bytes>,
     pub concurrent_streams: Value<u32>,
+    pub http3: Value<bool>,
     pub connection_buffer: Value<Bytes>,
     pub upstream_connections: Value<u32>,
     pub shards: Value<u32>,
@@ -57,6 +58,7 @@ const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
 const RFC_6349: &str = "RFC 6349 section 3.3";
 const TCP_7: &str = "tcp(7)";
 const PAPER_OUTAGE: &str = "WWW over GPRS, 2002: outages of 5 to 40 s";
+const RFC_9000: &str = "RFC 9000, RFC 9114";
 const RFC_9113: &str = "RFC 9113 section 6.9";
 
 /// Computes every value; what stands under `transport:` replaces what was computed, and values that rest on it follow.
@@ -190,6 +192,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         "more than the objects of a page on one shard (73 in the 2025 median)".to_owned(),
         "RFC 9113 section 6.5.2 advises 100 or more",
     );
+    let http3 = table.http3();
     let connection_buffer = table.bytes(
         TransportKey::ConnectionBuffer,
         32 << 10,
@@ -226,6 +229,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         stream_window,
         connection_window,
         concurrent_streams,
+        http3,
         connection_buffer,
         upstream_connections,
         shards,
@@ -233,6 +237,17 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         model,
         rows: table.rows,
     }
+}
+
+/// Whether HTTP/3 is spoken to clients: wherever TLS ends here, unless `transport.http3` is `off`.
+#[must_use]
+pub fn offers_http3(settings: &Settings) -> bool {
+    let written = settings.transport.get(&TransportKey::Http3).map(|written| &written.value);
+    http3_is_possible(settings) && !matches!(written, Some(OverrideValue::Switch(false)))
+}
+
+fn http3_is_possible(settings: &Settings) -> bool {
+    settings.listen.tls.is_some() && !settings.terminate.is_empty()
 }
 
 /// Collects the printed lines while values are computed.
@@ -309,6 +324,23 @@ impl Table<'_> {
                 _ => None,
             },
             |clamp| clamp.map_or_else(|| "off".to_owned(), |segments| segments.to_string()),
+        )
+    }
+
+    fn http3(&mut self) -> Value<bool> {
+        let possible = http3_is_possible(self.settings);
+        let formula = if possible {
+            "on: a handshake is one round trip shorter, and a lost packet holds up its own request alone"
+        } else {
+            "off: no TLS ends here (`listen.tls`, `tls.terminate`)"
+        };
+        self.settle(
+            TransportKey::Http3,
+            possible,
+            formula.to_owned(),
+            RFC_9000,
+            |value| if let OverrideValue::Switch(on) = value { Some(*on && possible) } else { None },
+            |on| if *on { "on".to_owned() } else { "off".to_owned() },
         )
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use crate::config::{Intercept, Settings};
+use crate::derive::offers_http3;
 
 /// The table all our rules are in; removing it removes them.
 pub(super) const TABLE: &str = "inet longhaul";
@@ -79,7 +80,9 @@ fn guard(settings: &Settings, interface: &str) -> String {
         .flatten()
         .map(|socket| socket.port().to_string())
         .collect();
-    let udp = listen.dns.map(|socket| format!("\t\tudp dport {} reject\n", socket.port())).unwrap_or_default();
+    let quic = listen.tls.filter(|_| offers_http3(settings));
+    let udp: Vec<String> = [listen.dns, quic].into_iter().flatten().map(|socket| socket.port().to_string()).collect();
+    let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };
     format!(
         "\tchain listeners {{\n\
          \t\ttype filter hook input priority filter; policy accept;\n\n\

@@ -11,6 +11,7 @@ use ipnet::IpNet;
 
 use super::guard;
 use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Role, Settings, Ttl};
+use crate::derive::offers_http3;
 
 /// What the Corefile is told of this run.
 #[derive(Debug, Clone, Copy)]
@@ -149,7 +150,7 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push(format!("own {}", own.join(" ")));
         // An HTTPS record upgrades http: URLs of the name (RFC 9460 section 9.5) and names no port here: only for 443.
         if settings.listen.tls.is_some_and(|tls| tls.port() == 443) {
-            lines.push("alpn h2".to_owned());
+            lines.push(if offers_http3(settings) { "alpn h3 h2" } else { "alpn h2" }.to_owned());
         }
     }
     let files = dns.except_files.iter().map(|path| quoted(&path.display().to_string()));

@@ -6,6 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use crate::config::{Role, Settings};
+use crate::derive::offers_http3;
 
 /// A socket of ours and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
         ("listen.admin", Some(listen.admin)),
         ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
     ];
-    let udp = [("listen.dns", listen.dns)];
+    let udp = [("listen.dns", listen.dns), ("listen.tls", listen.tls.filter(|_| offers_http3(settings)))];
     let all = |sockets: &[(&'static str, Option<SocketAddr>)], transport| {
         sockets
             .iter()

@@ -96,8 +96,8 @@ fn a_new_certificate_adds_a_chain_and_leaves_the_others_and_their_connections_al
     assert_eq!(exchange(&mut one, &keep("one.test")).unwrap().text(), "origin");
     assert_eq!(exchange(&mut passed_on, &keep("two.test")).unwrap().text(), "origin");
     assert_eq!(envoy.stat("listener_manager.total_filter_chains_draining"), 0);
-    assert_eq!(envoy.stat("listener_manager.listener_in_place_updated"), 1);
-    assert_eq!(envoy.stat("listener_manager.listener_modified"), 1, "the same one");
+    assert_eq!(envoy.stat("listener_manager.listener_in_place_updated"), 2, "for TCP and for QUIC");
+    assert_eq!(envoy.stat("listener_manager.listener_modified"), 2, "the same ones");
     assert_eq!(envoy.rejected(), Vec::<String>::new());
 }
 

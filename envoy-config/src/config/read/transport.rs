@@ -48,6 +48,15 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: Kind) -> Option<Overr
         }
         Kind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
         Kind::Count { min, max, .. } => reader.number(setting, min, max).map(OverrideValue::Count),
+        Kind::Switch if setting.is_off() => Some(OverrideValue::Switch(false)),
+        Kind::Switch => {
+            let text = reader.text(setting, "on or off", "")?;
+            if text == "on" {
+                return Some(OverrideValue::Switch(true));
+            }
+            reader.expected(setting, "on or off", "");
+            None
+        }
         Kind::Name => {
             let what = "a word such as bbr, cubic, or host for the machine's default";
             let text = reader.text(setting, what, "")?;

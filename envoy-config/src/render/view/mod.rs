@@ -17,7 +17,7 @@ use super::engine::RenderError;
 use super::guard::Guard;
 use crate::config::names::Host;
 use crate::config::{Cache, Intercept, Role, Settings};
-use crate::derive::Derived;
+use crate::derive::{Derived, offers_http3};
 use pair::Pair;
 use rewrite::UrlRewrite;
 pub use rewrite::filter_config;
@@ -83,16 +83,26 @@ struct Edge {
     /// Templates of the filters and of the answers of our own.
     filters: &'static str,
     replies: &'static str,
+    /// The HTTP connection manager's codec.
+    codec: &'static str,
+    /// What answers announce in `Alt-Svc` (RFC 7838).
+    alt_svc: Option<String>,
 }
 
 impl Edge {
-    fn new(role: &Role, name: &'static str, scheme: &'static str) -> Self {
+    fn new(
+        role: &Role,
+        name: &'static str,
+        scheme: &'static str,
+        codec: &'static str,
+        alt_svc: Option<String>,
+    ) -> Self {
         let (routes, filters, replies) = match role {
             Role::Edge => ("edge", "part/edge_filters.yaml", "part/edge_replies.yaml"),
             Role::Ground(_) => ("pipe", "part/edge_filters.yaml", "part/edge_replies.yaml"),
             Role::Remote(_) => ("remote", "part/remote_filters.yaml", "part/remote_replies.yaml"),
         };
-        Self { name, scheme, routes, filters, replies }
+        Self { name, scheme, routes, filters, replies, codec, alt_svc }
     }
 }
 
@@ -100,6 +110,8 @@ impl Edge {
 struct Edges {
     http: Edge,
     tls: Edge,
+    /// HTTP/3, on the UDP port of `listen.tls`.
+    quic: Option<Edge>,
 }
 
 /// Compression toward clients: quality and level, or nothing.
@@ -135,6 +147,8 @@ const REWRITTEN: &str = "(?i)(text/html|application/xhtml\\+xml|text/css)";
 const CACHE_BYTES_PER_ENTRY: u64 = 16 << 10;
 /// One object may take this part of the cache at most, so that one download does not empty it.
 const CACHE_OBJECT_SHARE: u64 = 16;
+/// How long a client remembers that a name speaks HTTP/3: the day that RFC 7838 takes for granted.
+const ALT_SVC_SECONDS: u32 = 86_400;
 /// Envoy with its filters, before any connection.
 const HEAP_BASE_BYTES: u64 = 512 << 20;
 /// A connection at work: buffers on both hops, stream and parser state.
@@ -157,10 +171,7 @@ impl View {
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
-            edges: Edges {
-                http: Edge::new(&settings.role, "edge_http", "http"),
-                tls: Edge::new(&settings.role, "edge_tls", "https"),
-            },
+            edges: edges(settings),
             certificates,
             transport: Transport::new(settings, derived),
             max_connections: settings.limits.connections,
@@ -189,6 +200,16 @@ impl View {
                 .map(|module| UrlRewrite::new(settings, derived, &artifacts.root, module))
                 .transpose()?,
         })
+    }
+}
+
+fn edges(settings: &Settings) -> Edges {
+    let quic = settings.listen.tls.filter(|_| offers_http3(settings));
+    let alt_svc = quic.map(|socket| format!("h3=\":{}\"; ma={ALT_SVC_SECONDS}", socket.port()));
+    Edges {
+        http: Edge::new(&settings.role, "edge_http", "http", "AUTO", None),
+        tls: Edge::new(&settings.role, "edge_tls", "https", "AUTO", alt_svc.clone()),
+        quic: quic.map(|_| Edge::new(&settings.role, "edge_quic", "https", "HTTP3", alt_svc)),
     }
 }
 

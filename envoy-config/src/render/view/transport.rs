@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
 use crate::config::Settings;
-use crate::derive::{CongestionControl, Derived, Value};
+use crate::derive::{CongestionControl, Derived, Origin, Value};
 
 /// A value and the comment beside it.
 #[derive(Debug, Serialize)]
@@ -34,6 +34,10 @@ pub(super) struct Transport {
     delayed_close_timeout: Commented<String>,
     stream_window: Commented<u64>,
     connection_window: Commented<u64>,
+    quic_stream_window: Commented<u64>,
+    quic_connection_window: Commented<u64>,
+    /// QUIC brings its own congestion control: BBR, unless the operator chose another for TCP.
+    quic_bbr: bool,
     concurrent_streams: Commented<u32>,
     connection_buffer: Commented<u64>,
     upstream_connections: Commented<u32>,
@@ -45,6 +49,9 @@ pub(super) struct Transport {
 
 /// Envoy's bounds for HTTP/2 windows (RFC 9113 section 6.9.1 above, Envoy's own below).
 const HTTP2_WINDOW_BYTES: std::ops::RangeInclusive<u64> = 65_535..=2_147_483_647;
+/// The largest windows of Envoy's QUIC.
+const QUIC_STREAM_WINDOW_BYTES: u64 = 16 << 20;
+const QUIC_CONNECTION_WINDOW_BYTES: u64 = 24 << 20;
 /// The largest header block Envoy can be told to accept.
 const MAX_HEADER_KIB: u64 = 8192;
 
@@ -80,6 +87,12 @@ impl Transport {
             },
             stream_window: commented(&d.stream_window, |bytes| http2_window(bytes.0)),
             connection_window: commented(&d.connection_window, |bytes| http2_window(bytes.0)),
+            quic_stream_window: commented(&d.stream_window, |bytes| bytes.0.min(QUIC_STREAM_WINDOW_BYTES)),
+            quic_connection_window: commented(&d.connection_window, |bytes| bytes.0.min(QUIC_CONNECTION_WINDOW_BYTES)),
+            quic_bbr: !matches!(
+                (&d.congestion_control.value, d.congestion_control.origin),
+                (CongestionControl::Named(name), Origin::Overridden { .. }) if !name.starts_with("bbr")
+            ),
             concurrent_streams: commented(&d.concurrent_streams, |count| *count),
             connection_buffer: commented(&d.connection_buffer, |bytes| bytes.0),
             upstream_connections: commented(&d.upstream_connections, |count| *count),

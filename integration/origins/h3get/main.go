@@ -1,0 +1,134 @@
+// Command h3get is a client that speaks HTTP/3 and nothing else: a browser falls back to TCP and hides what went wrong.
+//
+//	h3get [flags] URL...
+//
+// It fetches every URL, all at once over one connection a name (or one connection each with -apart), and prints one line
+// of JSON for each: what came, or why nothing did.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+)
+
+// result is one line of output.
+type result struct {
+	URL     string      `json:"url"`
+	Problem string      `json:"problem,omitempty"`
+	Status  int         `json:"status,omitempty"`
+	Proto   string      `json:"proto,omitempty"`
+	Header  http.Header `json:"header,omitempty"`
+	Bytes   int         `json:"bytes"`
+	Body    string      `json:"body,omitempty"` // with -body
+	Seconds float64     `json:"seconds"`
+}
+
+func main() {
+	authority := flag.String("cacert", "", "file of the authorities to trust")
+	connect := flag.String("connect", "", "address:port to connect to, whatever the URL says")
+	name := flag.String("servername", "", "server name to ask for; the URL's host when empty")
+	upload := flag.Int("upload", 0, "POST this many bytes instead of GET")
+	apart := flag.Bool("apart", false, "a connection for each URL")
+	hold := flag.Duration("hold", 0, "keep connections open this long after the last answer")
+	body := flag.Bool("body", false, "print bodies too")
+	patience := flag.Duration("timeout", 10*time.Second, "for each URL")
+	flag.Parse()
+
+	trusted := x509.NewCertPool()
+	if pem, err := os.ReadFile(*authority); err == nil {
+		trusted.AppendCertsFromPEM(pem)
+	}
+	transport := func() *http3.Transport {
+		return &http3.Transport{
+			TLSClientConfig:    &tls.Config{RootCAs: trusted, ServerName: *name},
+			DisableCompression: true,
+			Dial: func(ctx context.Context, address string, tlsConfig *tls.Config, config *quic.Config) (*quic.Conn, error) {
+				if *connect != "" {
+					address = *connect
+				}
+				return quic.DialAddr(ctx, address, tlsConfig, config)
+			},
+		}
+	}
+	shared := transport()
+	transports := make([]*http3.Transport, flag.NArg())
+	lines := make([]result, flag.NArg())
+	var all sync.WaitGroup
+	for i, url := range flag.Args() {
+		if transports[i] = shared; *apart {
+			transports[i] = transport()
+		}
+		all.Go(func() { lines[i] = fetch(transports[i], url, *upload, *body, *patience) })
+	}
+	all.Wait()
+	time.Sleep(*hold)
+	for _, t := range transports {
+		_ = t.Close() // the other end would wait for it until it is taken for dead
+	}
+	out := json.NewEncoder(os.Stdout)
+	for _, line := range lines {
+		if err := out.Encode(line); err != nil {
+			fmt.Fprintln(os.Stderr, "h3get:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// fetch asks for one URL and reads the answer to its end.
+func fetch(t *http3.Transport, url string, upload int, keep bool, patience time.Duration) result {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	start := time.Now()
+	failed := func(err error) result {
+		return result{URL: url, Problem: describe(err), Seconds: time.Since(start).Seconds()}
+	}
+	method, sent := http.MethodGet, io.Reader(nil)
+	if upload > 0 {
+		method, sent = http.MethodPost, bytes.NewReader(make([]byte, upload))
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, sent)
+	if err != nil {
+		return failed(err)
+	}
+	answer, err := t.RoundTrip(request)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	got, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return failed(fmt.Errorf("after %d bytes: %w", len(got), err))
+	}
+	line := result{
+		URL: url, Status: answer.StatusCode, Proto: answer.Proto, Header: answer.Header, Bytes: len(got),
+		Seconds: time.Since(start).Seconds(),
+	}
+	if keep {
+		line.Body = string(got)
+	}
+	return line
+}
+
+// describe tells a refusal from silence, which tests care about.
+func describe(err error) string {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return "no answer: " + err.Error()
+	}
+	return err.Error()
+}
