@@ -80,7 +80,10 @@ struct World {
 
 impl World {
     fn new(more: &str, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
-        let config = Config::new(more);
+        Self::of(Config::new(more), behaviour)
+    }
+
+    fn of(config: Config, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let origin = Origin::start((config.block.at(8), 8081), behaviour);
         let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
         Self { config, origin, _dns: dns }
@@ -219,6 +222,33 @@ fn an_origin_that_lies_about_its_coding_breaks_its_own_page_only() {
     assert!(page().starts_with(&cut.body) && !cut.body.is_empty(), "{} bytes", cut.body.len());
     assert_eq!(world.get("/html/liar", &[]).status, 200);
     assert_eq!(decoded(&world.get("/html/gzip", &[BROWSER])), page());
+}
+
+#[test]
+fn pages_in_gzip_are_unpacked_by_the_filter_which_neither_loses_nor_hides_what_is_broken() {
+    let Some(config) = Config::new("rewrite: { target: http }\n").with_filter() else { return };
+    let world = World::of(config, typed);
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for origin in ["plain", "gzip", "br", "liar"] {
+        for (accepts, expected) in [
+            (Some("gzip, deflate, br, zstd"), Some("br")),
+            (Some("gzip"), Some("gzip")),
+            (Some("identity"), None),
+            (None, None),
+        ] {
+            let headers: Vec<_> = accepts.map(|a| ("accept-encoding", a)).into_iter().collect();
+            let answer = world.get(&format!("/html/{origin}"), &headers);
+            assert_eq!(answer.header("content-encoding").as_deref(), expected, "{origin} to {accepts:?}");
+            assert_eq!(decoded(&answer), page(), "{origin} to {accepts:?}");
+            assert!(!answer.cut, "{origin} to {accepts:?}");
+        }
+    }
+    let cut = world.get("/html/cut", &[]);
+    assert!(page().starts_with(&cut.body) && cut.cut, "{} bytes", cut.body.len());
+    // Not rewritten, so it stays as it came, but for a client that could not read it.
+    let untouched = world.get("/html/gzip/no-transform", &[BROWSER]);
+    assert_eq!((untouched.header("content-encoding").as_deref(), untouched.body), (Some("gzip"), gzip(&page())));
+    assert_eq!(world.get("/html/gzip/no-transform", &[]).body, page());
 }
 
 #[test]

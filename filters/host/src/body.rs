@@ -31,3 +31,10 @@ pub fn read(buffer: Buffer, size: usize) -> Result<Vec<u8>, HostError> {
 pub fn replace(buffer: Buffer, size: usize, bytes: &[u8]) -> Result<(), HostError> {
     ffi::set_buffer(buffer as u32, 0, size, bytes)
 }
+
+/// The response is not the whole and must not look like it: the connection, or in HTTP/2 the stream, is reset. What earlier
+/// callbacks let out is sent first; what this one holds is not.
+pub fn break_off() -> Result<(), HostError> {
+    const HTTP_RESPONSE: u32 = 1;
+    ffi::close_stream(HTTP_RESPONSE)
+}

@@ -55,7 +55,7 @@ struct Rewritten {
 }
 
 fn rewrite(plan: &Rc<Plan>, kind: Kind, base: Base, input: &[u8], piece: usize) -> Rewritten {
-    let body = Body { kind, base, encoding: None, policies: Policies::default() };
+    let body = Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default() };
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut bytes = Vec::new();
     for piece in input.chunks(piece) {

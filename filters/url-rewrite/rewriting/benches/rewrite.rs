@@ -122,7 +122,8 @@ fn rewriter(level: &str, kind: Kind) -> Run {
     let plan = Plan::from_json(json.as_bytes()).unwrap();
     Box::new(move |page| {
         let base = Base::new(Scheme::Http, "www.test.example", "/dir/page.html").unwrap();
-        let body = Body { kind, base, encoding: None, policies: Policies::default() };
+        let body =
+            Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default() };
         let mut rewriter = Rewriter::new(Rc::clone(&plan), body, None);
         let mut out = Vec::new();
         let mut bytes = 0;

@@ -41,7 +41,13 @@ fn main() {
 }
 
 fn rewrite(plan: &Rc<Plan>, base: Base, page: &[u8]) -> u64 {
-    let body = Body { kind: Kind::Html, base, encoding: None, policies: Policies::default() };
+    let body = Body {
+        kind: Kind::Html,
+        packing: url_rewriting::Packing::Plain,
+        base,
+        encoding: None,
+        policies: Policies::default(),
+    };
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut out = Vec::new();
     for chunk in page.chunks(CHUNK_BYTES) {

@@ -4,6 +4,7 @@ use crate::headers::request::Visit;
 use crate::headers::{Fields, mime};
 use crate::plan::Plan;
 use crate::rewriter::Kind;
+use crate::unpack::Packing;
 
 macro_rules! ineligible {
     ($($(#[doc = $doc:literal])+ $variant:ident = $label:literal;)+) => {
@@ -37,7 +38,7 @@ ineligible! {
     SheetInPlace = "sheet_in_place";
     /// No content, partial content, not modified, a redirect.
     Status = "status";
-    /// Still compressed, in a way that the proxy does not undo.
+    /// Packed in another way than gzip.
     Encoded = "encoded";
     /// `Cache-Control: no-transform`.
     NoTransform = "no_transform";
@@ -78,7 +79,7 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
         Err(Ineligible::Excluded)
     } else if !matches!(status, 200..=203 | 207..=299 | 400..=599) {
         Err(Ineligible::Status)
-    } else if !fields.all("content-encoding").all(|coding| coding.eq_ignore_ascii_case(b"identity")) {
+    } else if packing(fields).is_none() {
         Err(Ineligible::Encoded)
     } else if fields.lists("cache-control", "no-transform") && visit.moved.is_none() {
         Err(Ineligible::NoTransform)
@@ -92,6 +93,18 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
         Err(Ineligible::Trailers)
     } else {
         Ok(kind)
+    }
+}
+
+/// How a body says that it is packed; None if that is in a way which is not undone here, or in several.
+pub(crate) fn packing(fields: &Fields<'_>) -> Option<Packing> {
+    let mut codings = fields.all("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+    match (codings.next(), codings.next()) {
+        (None, _) => Some(Packing::Plain),
+        (Some(coding), None) if coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip") => {
+            Some(Packing::Gzip)
+        }
+        _ => None,
     }
 }
 

@@ -18,6 +18,7 @@ mod rewriter;
 mod rules;
 mod savings;
 mod srcset;
+mod unpack;
 
 pub use bail_out::BailOut;
 pub use config::Config;
@@ -28,3 +29,4 @@ pub use places::Place;
 pub use plan::{Plan, PlanError};
 pub use rewriter::{Body, Kind, Rewriter};
 pub use savings::Savings;
+pub use unpack::{Broken, Packing};

@@ -12,6 +12,7 @@ use crate::headers::csp::Policies;
 use crate::html::rewriter::HtmlRewriter;
 use crate::ledger::{Ledger, Observer, Tally};
 use crate::plan::Plan;
+use crate::unpack::{Broken, Packing, Unpacker};
 
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum Kind {
 pub struct Body {
     /// How to read it.
     pub kind: Kind,
+    /// How it is packed. What leaves is plain.
+    pub packing: Packing,
     /// What its references are relative to.
     pub base: Base,
     /// The `charset` of its Content-Type, if there is one.
@@ -42,13 +45,14 @@ pub struct Body {
 ///
 /// ```
 /// use url_mapping::{Base, Scheme};
-/// use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
+/// use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
 ///
 /// let plan = Plan::from_json(
 ///     br#"{"targets": {"https": ["pep.example.net"]}, "own": ["pep.example.net"], "level": "safe", "ports": [80, 443]}"#,
 /// )?;
 /// let base = Base::new(Scheme::Http, "www.example.org", "/").ok_or("not a URL")?;
-/// let body = Body { kind: Kind::Html, base, encoding: None, policies: Policies::default() };
+/// let body =
+///     Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default() };
 /// let mut rewriter = Rewriter::new(plan, body, None);
 /// let mut out = Vec::new();
 /// rewriter.write(b"<p><img alt=x src='http://img.exam", &mut out);
@@ -59,7 +63,12 @@ pub struct Body {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Rewriter(Inner);
+pub struct Rewriter {
+    inner: Inner,
+    unpacker: Option<Box<Unpacker>>,
+    broken: Option<Broken>,
+    bytes_read: u64,
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -72,31 +81,67 @@ impl Rewriter {
     pub fn new(plan: Rc<Plan>, body: Body, observer: Option<Box<dyn Observer>>) -> Self {
         let ledger = Ledger::new(plan, body.base, body.policies, observer);
         let charset = Charset::from_header(body.encoding);
-        Self(match body.kind {
+        let inner = match body.kind {
             Kind::Html => Inner::Html(Box::new(HtmlRewriter::new(ledger, charset))),
             Kind::Css => Inner::Css(Box::new(CssRewriter::new(ledger, charset))),
-        })
+        };
+        let unpacker = (body.packing == Packing::Gzip).then(|| Box::new(Unpacker::new()));
+        Self { inner, unpacker, broken: None, bytes_read: 0 }
     }
 
     /// Takes the next bytes of the body and appends to `out` all that is certain by now.
     pub fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        match &mut self.0 {
-            Inner::Html(html) => html.write(chunk, out),
-            Inner::Css(css) => css.write(chunk, out),
+        let Self { inner, unpacker, broken, bytes_read } = self;
+        let mut read = |plain: &[u8]| {
+            *bytes_read += plain.len() as u64;
+            inner.write(plain, out);
+        };
+        match unpacker {
+            None => read(chunk),
+            Some(unpacker) if broken.is_none() => {
+                *broken = unpacker.write(chunk, read).err();
+                if broken.is_some() {
+                    inner.finish(out);
+                }
+            }
+            Some(_) => {}
         }
     }
 
     /// The body is complete: appends the rest. Later calls add nothing.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        match &mut self.0 {
-            Inner::Html(html) => html.finish(out),
-            Inner::Css(css) => css.finish(out),
+        let Self { inner, unpacker, broken, bytes_read } = self;
+        if let Some(unpacker) = unpacker
+            && broken.is_none()
+        {
+            let read = |plain: &[u8]| {
+                *bytes_read += plain.len() as u64;
+                inner.write(plain, out);
+            };
+            *broken = unpacker.finish(read).err();
         }
+        inner.finish(out);
+    }
+
+    /// Bytes of the body so far, unpacked.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Whether the body comes packed and leaves plain.
+    pub fn unpacks(&self) -> bool {
+        self.unpacker.is_some()
+    }
+
+    /// Why a packed body ended before its end, if it did. All that came of it is in the output, but whoever gets that must
+    /// see that it is not the whole.
+    pub fn broken(&self) -> Option<Broken> {
+        self.broken
     }
 
     /// Why rewriting stopped, if it did.
     pub fn bail_out(&self) -> Option<BailOut> {
-        match &self.0 {
+        match &self.inner {
             Inner::Html(html) => html.bail_out(),
             Inner::Css(css) => css.bail_out(),
         }
@@ -104,9 +149,25 @@ impl Rewriter {
 
     /// What was moved and left so far.
     pub fn tally(&self) -> Tally {
-        match &self.0 {
+        match &self.inner {
             Inner::Html(html) => html.tally(),
             Inner::Css(css) => css.tally(),
+        }
+    }
+}
+
+impl Inner {
+    fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Html(html) => html.write(chunk, out),
+            Self::Css(css) => css.write(chunk, out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Html(html) => html.finish(out),
+            Self::Css(css) => css.finish(out),
         }
     }
 }

@@ -157,7 +157,7 @@ fn preloads_of_a_page_move_as_far_as_its_policy_lets_them() {
 #[test]
 fn every_reason_not_to_rewrite_is_found_and_leaves_the_length_alone() {
     type Case<'a> = (&'a [(&'a str, &'a str)], Ineligible);
-    let cases: [Case<'_>; 17] = [
+    let cases: [Case<'_>; 21] = [
         (&[("content-type", "application/xhtml+xml")], Ineligible::Type),
         (&[("content-type", "text/htmlx")], Ineligible::Type),
         (&[("content-type", "text/plain")], Ineligible::Type),
@@ -169,10 +169,15 @@ fn every_reason_not_to_rewrite_is_found_and_leaves_the_length_alone() {
         (&[(":status", "304")], Ineligible::Status),
         (&[(":status", "101")], Ineligible::Status),
         (&[("content-encoding", "br")], Ineligible::Encoded),
+        (&[("content-encoding", "gzip"), ("content-encoding", "gzip")], Ineligible::Encoded),
+        (&[("content-encoding", "gzip, br")], Ineligible::Encoded),
         (&[("cache-control", "max-age=1, No-Transform")], Ineligible::NoTransform),
         (&[("content-disposition", "attachment; filename=x.html")], Ineligible::Attachment),
         (&[("content-type", "text/html; charset=utf-16le")], Ineligible::Charset),
         (&[("content-type", "text/html; charset=iso-2022-jp")], Ineligible::Charset),
+        // Labels that the standard knows only in order to read nothing of what is in them.
+        (&[("content-type", "text/html; charset=iso-2022-kr")], Ineligible::Charset),
+        (&[("content-type", "text/html; charset=hz-gb-2312")], Ineligible::Charset),
         (&[("trailer", "x-checksum")], Ineligible::Trailers),
         (&[(":status", "nonsense")], Ineligible::Status),
     ];
@@ -197,7 +202,11 @@ fn pages_and_sheets_of_every_ordinary_kind_are_rewritten() {
     for more in [
         &[("content-type", "TEXT/HTML")][..],
         &[("content-type", "text/html;charset=windows-1252")],
+        // An unknown label declares nothing, as in browsers: <https://encoding.spec.whatwg.org/#concept-encoding-get>
         &[("content-type", "text/html; charset=unheard-of")],
+        &[("content-type", "text/html; charset=utf-7")],
+        &[("content-encoding", "gzip")],
+        &[("content-encoding", "x-GZIP")],
         &[(":status", "203")],
         &[(":status", "404")],
         &[(":status", "503")],

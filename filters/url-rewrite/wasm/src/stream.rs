@@ -20,6 +20,9 @@ pub(crate) struct Stream {
     page: Option<Page>,
 }
 
+/// What a chunk became is kept room for up to this: a packed one becomes several times as long.
+const KEPT_BYTES: usize = 64 * 1024;
+
 /// A body that is being rewritten.
 #[derive(Debug)]
 struct Page {
@@ -83,14 +86,14 @@ impl HttpContext for Stream {
 
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         let (Some(shared), Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
-        let outcome = page.pass(size, end_of_stream);
+        let outcome = page.pass(shared, size, end_of_stream);
+        if let Err(error) = &outcome {
+            page.give_up(*error);
+        }
         if end_of_stream || outcome.is_err() {
             page.leave_account();
             page.count(shared);
             self.page = None;
-        }
-        if let Err(error) = outcome {
-            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; the rest is passed as it is"));
         }
         Action::Continue
     }
@@ -101,7 +104,9 @@ impl HttpContext for Stream {
         if let (Some(shared), Some(mut page)) = (&self.shared, self.page.take()) {
             page.out.clear();
             page.rewriter.finish(&mut page.out);
-            if !page.out.is_empty() {
+            if page.rewriter.broken().is_some() {
+                page.break_off(shared);
+            } else if !page.out.is_empty() {
                 shared.counters.cut_by_trailers();
                 log::write(
                     Level::Warn,
@@ -125,16 +130,46 @@ impl Drop for Stream {
 }
 
 impl Page {
-    fn pass(&mut self, size: usize, end_of_stream: bool) -> Result<(), HostError> {
+    fn pass(&mut self, shared: &Shared, size: usize, end_of_stream: bool) -> Result<(), HostError> {
+        if self.rewriter.broken().is_some() {
+            // All that came of it was let out by the callbacks before.
+            self.break_off(shared);
+            return Ok(());
+        }
         let chunk = body::read(Buffer::ResponseBody, size)?;
         self.out.clear();
         self.rewriter.write(&chunk, &mut self.out);
         if end_of_stream {
             self.rewriter.finish(&mut self.out);
         }
-        self.bytes_in += chunk.len() as u64;
+        self.bytes_in = self.rewriter.bytes_read();
         self.bytes_out += self.out.len() as u64;
-        if self.out == chunk { Ok(()) } else { body::replace(Buffer::ResponseBody, size, &self.out) }
+        let replaced = if self.out == chunk { Ok(()) } else { body::replace(Buffer::ResponseBody, size, &self.out) };
+        self.out.clear();
+        self.out.shrink_to(KEPT_BYTES);
+        if end_of_stream && self.rewriter.broken().is_some() {
+            self.break_off(shared);
+        }
+        replaced
+    }
+
+    /// Makes a body that cannot be unpacked to its end look as broken as it is.
+    fn break_off(&self, shared: &Shared) {
+        let Some(why) = self.rewriter.broken() else { return };
+        shared.counters.broken.add(1);
+        log::write(Level::Warn, &format!("url-rewrite: a body is broken off: {why}"));
+        if let Err(error) = body::break_off() {
+            log::write(Level::Error, &format!("url-rewrite: a broken body cannot be broken off: {error}"));
+        }
+    }
+
+    /// The host would not give or take a chunk: the rest passes as it is, unless that means nothing behind what was unpacked.
+    fn give_up(&self, error: HostError) {
+        if self.rewriter.unpacks() && body::break_off().is_ok() {
+            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; it is packed, and broken off"));
+        } else {
+            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; the rest is passed as it is"));
+        }
     }
 
     fn leave_account(&self) {

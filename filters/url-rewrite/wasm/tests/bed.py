@@ -30,7 +30,7 @@ CAPABILITIES = [
     *("proxy_on_request_headers", "proxy_on_response_headers", "proxy_on_response_body", "proxy_on_response_trailers"),
     *("proxy_on_memory_allocate", "proxy_get_buffer_bytes", "proxy_set_buffer_bytes", "proxy_get_header_map_pairs"),
     *("proxy_replace_header_map_value", "proxy_add_header_map_value", "proxy_remove_header_map_value"),
-    *("proxy_send_local_response", "proxy_define_metric", "proxy_increment_metric", "proxy_log"),
+    *("proxy_send_local_response", "proxy_close_stream", "proxy_define_metric", "proxy_increment_metric", "proxy_log"),
     *("environ_get", "environ_sizes_get", "clock_time_get", "random_get", "fd_write", "proc_exit"),
 ]
 

@@ -7,6 +7,7 @@ use super::{etag, link, location, mime};
 use crate::eligible;
 use crate::plan::Plan;
 use crate::rewriter::{Body, Kind};
+use crate::unpack::Packing;
 use url_mapping::{Base, Scheme};
 
 /// Never comes down from any host: it would send the browser around the proxy, or have bodies encoded with
@@ -104,6 +105,9 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
         return Decision::Pass { edits };
     };
     edits.extend(ABOUT_BYTES.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
+    if body.packing != Packing::Plain {
+        edits.push(Edit::remove("content-encoding"));
+    }
     rewrap_etag(plan, fields, &mut edits);
     // A response to HEAD has the headers of the page, and no body to rewrite.
     match visit.exchange {
@@ -117,7 +121,8 @@ fn body(kind: Kind, mut base: Base, policies: Policies, fields: &Fields<'_>) -> 
         base.upgrade_insecure_requests();
     }
     let label = fields.get("content-type").and_then(mime::charset);
-    Body { kind, base, encoding: label.and_then(encoding_rs::Encoding::for_label), policies }
+    let encoding = label.and_then(encoding_rs::Encoding::for_label);
+    Body { kind, packing: eligible::packing(fields).unwrap_or(Packing::Plain), base, encoding, policies }
 }
 
 /// Reads and translates the page's policies, report-only ones too.
