@@ -3,17 +3,22 @@
 //! | file | does |
 //! |---|---|
 //! | `scanner` | which tokens are URLs that are fetched, and what for (cssparser's tokens plus a little context) |
+//! | `piece`, `property`, `token`, `long` | what it is made of: looking things up, what properties fetch, single tokens |
 //! | `bytes` | bytes of any ASCII-compatible encoding seen as text with the same positions |
 //! | `stream` | a sheet of any size in bounded memory, cut anywhere |
 //! | `write` | a URL written so that it reads back as itself |
 //! | `rewriter` | a `text/css` body: chunks in, chunks out |
 
 mod bytes;
+mod long;
+mod piece;
+mod property;
 pub(crate) mod rewriter;
 pub(crate) mod scanner;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
+mod token;
 pub(crate) mod write;
 
 use std::borrow::Cow;

@@ -9,23 +9,14 @@
 
 use std::ops::Range;
 
-use cssparser::{Parser, Token};
+use cssparser::Token;
 use url_mapping::Reason;
 
-/// What a URL in a style sheet is fetched for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fetch {
-    /// Backgrounds, list markers, cursors, borders, generated content, custom properties: fetched without CORS.
-    Image,
-    /// `@import`.
-    Import,
-    /// `src` of `@font-face`: always fetched with CORS.
-    Font,
-    /// Masks and shapes: images that are fetched with CORS.
-    CorsImage,
-    /// Filters, clip paths, paint servers, bindings: only same-origin documents are accepted.
-    SameOrigin,
-}
+use super::long::Escape;
+use super::piece::{Piece, is_space};
+pub(crate) use super::property::Fetch;
+use super::token::inside;
+pub(crate) use super::token::value;
 
 /// A URL, and the bytes that say it. Positions count from the start of the sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +29,6 @@ pub(crate) struct Found {
     /// Why its value is not looked at, if it is longer than the bound on tokens.
     pub(crate) unread: Option<Reason>,
 }
-
-/// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
-/// are looked up there. What is longer is not seen, wherever the sheet was cut.
-pub(crate) const LOOK_BEHIND: usize = 256;
 
 /// Open brackets that are told apart. Below that, `url()` is still found, but no bare string in a function.
 const MOST_BLOCKS: usize = 64;
@@ -82,16 +69,6 @@ enum Inside {
     },
 }
 
-/// How far into an escape a long token is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Escape {
-    No,
-    Backslash,
-    Digits(u8),
-    /// After a carriage return that belongs to the escape: a line feed would, too.
-    Return,
-}
-
 /// The context between two tokens; carries over from one piece of a sheet to the next.
 #[derive(Debug)]
 pub(crate) struct Scanner {
@@ -110,15 +87,6 @@ pub(crate) struct Scanner {
     function: usize,
     /// Behind the name read last for its at-sign or backslash: no part of it is another name.
     read_to: usize,
-}
-
-/// A piece of a sheet.
-#[derive(Clone, Copy)]
-struct Piece<'t> {
-    text: &'t str,
-    /// Where it begins in the sheet.
-    start: usize,
-    last: bool,
 }
 
 /// Where to go on, or none if there are too few bytes.
@@ -304,37 +272,17 @@ impl Scanner {
         content
     }
 
-    fn long(&mut self, piece: &Piece<'_>, at: usize, closing: u8, mut escape: Escape) -> Next {
-        for (distance, byte) in piece.from(at).bytes().enumerate() {
-            escape = match (escape, byte) {
-                (Escape::Backslash, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => Escape::Digits(1),
-                (Escape::Backslash | Escape::Digits(_), b'\r') => Escape::Return,
-                (Escape::Backslash, _)
-                | (Escape::Digits(_), b' ' | b'\t' | b'\n' | b'\x0C')
-                | (Escape::Return, b'\n') => Escape::No,
-                (Escape::Digits(count @ 1..=5), b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => Escape::Digits(count + 1),
-                (_, b'\\') => Escape::Backslash,
-                (_, byte) if byte == closing => {
-                    self.inside = Inside::Tokens;
-                    return Some(at + distance + 1);
-                }
-                // A bare line break ends a string, too; it is not part of it.
-                (_, b'\n' | b'\r' | b'\x0C') if closing != b')' => {
-                    self.inside = Inside::Tokens;
-                    return Some(at + distance);
-                }
-                _ => Escape::No,
-            };
-        }
-        self.inside = Inside::Long { closing, escape };
-        None
-    }
-
     fn comment(&mut self, piece: &Piece<'_>, at: usize, after_star: bool) -> Next {
         let text = piece.from(at);
         let end = if after_star && text.starts_with('/') { Some(1) } else { text.find("*/").map(|end| end + 2) };
         let after_star = text.ends_with('*') || (text.is_empty() && after_star);
         self.inside = if end.is_some() { Inside::Tokens } else { Inside::Comment { after_star } };
+        end.map(|end| at + end)
+    }
+
+    fn long(&mut self, piece: &Piece<'_>, at: usize, closing: u8, mut escape: Escape) -> Next {
+        let end = escape.end_of_token(piece.bytes_from(at), closing);
+        self.inside = if end.is_some() { Inside::Tokens } else { Inside::Long { closing, escape } };
         end.map(|end| at + end)
     }
 
@@ -458,196 +406,5 @@ impl Scanner {
         if self.depth() <= self.prelude_depth {
             self.prelude = Prelude::None;
         }
-    }
-}
-
-impl<'t> Piece<'t> {
-    fn end(&self) -> usize {
-        self.start + self.text.len()
-    }
-
-    fn get(&self, range: Range<usize>) -> &'t str {
-        let from = range.start.checked_sub(self.start);
-        let to = range.end.checked_sub(self.start);
-        from.zip(to).and_then(|(from, to)| self.text.get(from..to)).unwrap_or_default()
-    }
-
-    fn from(&self, at: usize) -> &'t str {
-        self.get(at..self.end())
-    }
-
-    fn byte(&self, at: usize) -> Option<u8> {
-        self.from(at).bytes().next()
-    }
-
-    /// The next byte that can begin or end something, and where it is.
-    fn special(&self, from: usize) -> Option<(usize, u8)> {
-        let bytes = self.from(from).bytes();
-        let special = |(_, byte): &(usize, u8)| SPECIAL.get(usize::from(*byte)).is_some_and(|&is| is);
-        bytes.enumerate().find(special).map(|(distance, byte)| (from + distance, byte))
-    }
-
-    /// Where the name before `at` begins, but not before `floor`; `at` if there is none.
-    fn name_before(&self, at: usize, floor: usize) -> usize {
-        let floor = at.saturating_sub(LOOK_BEHIND).max(self.start).max(floor.min(at));
-        let before = self.get(floor..at);
-        let length = before.bytes().rev().take_while(|&byte| is_name(byte)).count();
-        let name_at = at - length;
-        // `<!--` is a token of its own.
-        let opens_comment = self.get(name_at..at).starts_with("--") && self.get(floor..name_at).ends_with("<!");
-        if opens_comment { name_at + 2 } else { name_at }
-    }
-
-    /// Where the name begins that has a backslash at `at`.
-    fn escaped_name(&self, at: usize, floor: usize) -> usize {
-        let name_at = self.name_before(at, floor);
-        if self.is_hash(name_at) { name_at - 1 } else { name_at }
-    }
-
-    fn is_hash(&self, name_at: usize) -> bool {
-        self.get(self.start..name_at).ends_with('#')
-    }
-
-    /// The token at `at` and its length; no token if that is longer than `most` bytes. None if there are too few bytes.
-    fn token_at(&self, at: usize, most: usize) -> Option<(Option<Token<'t>>, usize)> {
-        let behind = self.from(at);
-        let text = behind.get(..behind.floor_char_boundary(most + LOOK_AHEAD + 4)).unwrap_or(behind);
-        let mut parser = Parser::new(text);
-        let token = parser.next_including_whitespace_and_comments().ok().cloned();
-        let length = parser.position().byte_index();
-        let is_cut = text.len() < behind.len();
-        let reaches_end = length + LOOK_AHEAD > text.len();
-        if reaches_end && !is_cut && !self.last {
-            return None;
-        }
-        let too_long = length > most || (reaches_end && is_cut);
-        Some((token.filter(|_| !too_long), length))
-    }
-
-    /// What the property in front of a colon fetches.
-    fn property(&self, statement: Range<usize>) -> Fetch {
-        if statement.len() > LOOK_BEHIND {
-            return Fetch::Image;
-        }
-        let name = skip_blank(self.get(statement)).trim_end_matches(is_space);
-        if name.contains('\\') {
-            let mut parser = Parser::new(name);
-            return match parser.next() {
-                Ok(Token::Ident(name)) => fetch_of_property(name),
-                _ => Fetch::Image,
-            };
-        }
-        fetch_of_property(name)
-    }
-
-    /// Whether nothing but white space and comments stands there.
-    fn is_blank(&self, range: Range<usize>) -> bool {
-        range.len() <= LOOK_BEHIND && skip_blank(self.get(range)).is_empty()
-    }
-}
-
-/// CSS tokenization never looks further ahead than three code points past the end of a token.
-const LOOK_AHEAD: usize = 3;
-
-/// Bytes that can begin or end something; all others are parts of names and numbers, white space, or delimiters that mean
-/// nothing here.
-#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-static SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    let mut rest: &[u8] = b"\"'()[]{};:@\\/";
-    while let [byte, after @ ..] = rest {
-        special[*byte as usize] = true;
-        rest = after;
-    }
-    special
-};
-
-fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t' | '\n' | '\x0C' | '\r')
-}
-
-fn is_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | 0) || !byte.is_ascii()
-}
-
-/// The text behind white space and comments.
-fn skip_blank(mut text: &str) -> &str {
-    loop {
-        text = text.trim_start_matches(is_space);
-        let Some(comment) = text.strip_prefix("/*") else { return text };
-        text = comment.split_once("*/").map_or("", |(_, behind)| behind);
-    }
-}
-
-/// What a URL in a declaration of this property is fetched for.
-fn fetch_of_property(name: &str) -> Fetch {
-    /// Properties whose URL names a part of a document or a program: browsers take these from the page's own origin only.
-    const SAME_ORIGIN: [&str; 11] = [
-        "filter",
-        "backdrop-filter",
-        "clip-path",
-        "fill",
-        "stroke",
-        "marker",
-        "marker-start",
-        "marker-mid",
-        "marker-end",
-        "behavior",
-        "binding",
-    ];
-    /// <https://drafts.fxtf.org/css-masking/#mask-image-fetch>, <https://drafts.csswg.org/css-shapes/#shape-outside-property>
-    const WITH_CORS: [&str; 7] = [
-        "mask",
-        "mask-image",
-        "mask-border",
-        "mask-border-source",
-        "mask-box-image",
-        "mask-box-image-source",
-        "shape-outside",
-    ];
-
-    let vendor = |prefix: &str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
-    let prefix = ["-webkit-", "-moz-"].into_iter().find(|prefix| vendor(prefix)).unwrap_or_default();
-    let bare = name.get(prefix.len()..).unwrap_or_default();
-    if SAME_ORIGIN.iter().any(|known| bare.eq_ignore_ascii_case(known)) {
-        Fetch::SameOrigin
-    } else if WITH_CORS.iter().any(|known| bare.eq_ignore_ascii_case(known)) {
-        Fetch::CorsImage
-    } else {
-        Fetch::Image
-    }
-}
-
-/// Where the URL stands in a string or `url()` token as written.
-fn inside(written: &str) -> Range<usize> {
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0C' | b'\r');
-    let bytes = written.as_bytes();
-    let escaped = |end: usize| {
-        let before = bytes.get(..end).unwrap_or_default();
-        before.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
-    };
-    // The end of the input closes what is still open, so the last byte is not always the closing one.
-    let closed_by = |byte: u8, from: usize| {
-        let last = bytes.len().saturating_sub(1);
-        if last >= from && bytes.get(last) == Some(&byte) && !escaped(last) { last } else { bytes.len() }
-    };
-    if let Some(&quote @ (b'"' | b'\'')) = bytes.first() {
-        return 1..closed_by(quote, 1);
-    }
-    let open = bytes.iter().position(|&byte| byte == b'(').map_or(bytes.len(), |at| at + 1);
-    let end = closed_by(b')', open);
-    let body = bytes.get(open..end).unwrap_or_default();
-    let start = open + body.iter().take_while(|byte| is_space(byte)).count();
-    let kept = bytes.get(start..end).unwrap_or_default();
-    let trailing = kept.iter().rev().take_while(|byte| is_space(byte)).count();
-    start..end - trailing
-}
-
-/// The value of a string or `url()` token.
-pub(crate) fn value(token: &str) -> Option<String> {
-    let mut parser = Parser::new(token);
-    match parser.next_including_whitespace_and_comments() {
-        Ok(Token::QuotedString(value) | Token::UnquotedUrl(value)) => Some(value.as_ref().to_owned()),
-        _ => None,
     }
 }

@@ -9,7 +9,8 @@ use encoding_rs::UTF_8;
 use url_mapping::Reason;
 
 use super::bytes::StandIn;
-use super::scanner::{Fetch, Found, LOOK_BEHIND, Scanner, value};
+use super::piece::LOOK_BEHIND;
+use super::scanner::{Fetch, Found, Scanner, value};
 use crate::charset::Charset;
 
 /// A URL in a sheet.

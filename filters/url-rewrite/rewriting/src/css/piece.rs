@@ -1,0 +1,150 @@
+//! A piece of a sheet, and what is looked up in it: the next byte that matters, names, properties, tokens.
+
+use std::ops::Range;
+
+use cssparser::{Parser, Token};
+
+use super::property::{Fetch, fetch_of_property};
+
+/// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
+/// are looked up there. What is longer is not seen, wherever the sheet was cut.
+pub(super) const LOOK_BEHIND: usize = 256;
+
+/// A piece of a sheet.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'t> {
+    pub(super) text: &'t str,
+    /// Where it begins in the sheet.
+    pub(super) start: usize,
+    pub(super) last: bool,
+}
+
+impl<'t> Piece<'t> {
+    pub(super) fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    pub(super) fn get(&self, range: Range<usize>) -> &'t str {
+        let from = range.start.checked_sub(self.start);
+        let to = range.end.checked_sub(self.start);
+        from.zip(to).and_then(|(from, to)| self.text.get(from..to)).unwrap_or_default()
+    }
+
+    pub(super) fn from(&self, at: usize) -> &'t str {
+        self.get(at..self.end())
+    }
+
+    pub(super) fn bytes_from(&self, at: usize) -> &'t [u8] {
+        at.checked_sub(self.start).and_then(|from| self.text.as_bytes().get(from..)).unwrap_or_default()
+    }
+
+    pub(super) fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at.checked_sub(self.start)?).copied()
+    }
+
+    /// The next byte that can begin or end something, and where it is.
+    pub(super) fn special(&self, from: usize) -> Option<(usize, u8)> {
+        let bytes = self.bytes_from(from);
+        let (words, _) = bytes.as_chunks::<8>();
+        let skipped =
+            8 * words.iter().take_while(|word| !word.iter().fold(false, |any, &byte| any | special(byte))).count();
+        let rest = bytes.get(skipped..).unwrap_or_default();
+        let distance = skipped + rest.iter().position(|&byte| special(byte))?;
+        bytes.get(distance).map(|&byte| (from + distance, byte))
+    }
+
+    /// Where the name before `at` begins, but not before `floor`; `at` if there is none.
+    pub(super) fn name_before(&self, at: usize, floor: usize) -> usize {
+        let floor = at.saturating_sub(LOOK_BEHIND).max(self.start).max(floor.min(at));
+        let before = self.get(floor..at);
+        let length = before.bytes().rev().take_while(|&byte| is_name(byte)).count();
+        let name_at = at - length;
+        // `<!--` is a token of its own.
+        let opens_comment = self.get(name_at..at).starts_with("--") && self.get(floor..name_at).ends_with("<!");
+        if opens_comment { name_at + 2 } else { name_at }
+    }
+
+    /// Where the name begins that has a backslash at `at`.
+    pub(super) fn escaped_name(&self, at: usize, floor: usize) -> usize {
+        let name_at = self.name_before(at, floor);
+        if self.is_hash(name_at) { name_at - 1 } else { name_at }
+    }
+
+    pub(super) fn is_hash(&self, name_at: usize) -> bool {
+        self.get(self.start..name_at).ends_with('#')
+    }
+
+    /// The token at `at` and its length; no token if that is longer than `most` bytes. None if there are too few bytes.
+    pub(super) fn token_at(&self, at: usize, most: usize) -> Option<(Option<Token<'t>>, usize)> {
+        let behind = self.from(at);
+        let text = behind.get(..behind.floor_char_boundary(most + LOOK_AHEAD + 4)).unwrap_or(behind);
+        let mut parser = Parser::new(text);
+        let token = parser.next_including_whitespace_and_comments().ok().cloned();
+        let length = parser.position().byte_index();
+        let is_cut = text.len() < behind.len();
+        let reaches_end = length + LOOK_AHEAD > text.len();
+        if reaches_end && !is_cut && !self.last {
+            return None;
+        }
+        let too_long = length > most || (reaches_end && is_cut);
+        Some((token.filter(|_| !too_long), length))
+    }
+
+    /// What the property in front of a colon fetches.
+    pub(super) fn property(&self, statement: Range<usize>) -> Fetch {
+        if statement.len() > LOOK_BEHIND {
+            return Fetch::Image;
+        }
+        let name = skip_blank(self.get(statement)).trim_end_matches(is_space);
+        if name.contains('\\') {
+            let mut parser = Parser::new(name);
+            return match parser.next() {
+                Ok(Token::Ident(name)) => fetch_of_property(name),
+                _ => Fetch::Image,
+            };
+        }
+        fetch_of_property(name)
+    }
+
+    /// Whether nothing but white space and comments stands there.
+    pub(super) fn is_blank(&self, range: Range<usize>) -> bool {
+        range.len() <= LOOK_BEHIND && skip_blank(self.get(range)).is_empty()
+    }
+}
+
+/// CSS tokenization never looks further ahead than three code points past the end of a token.
+const LOOK_AHEAD: usize = 3;
+
+/// Bytes that can begin or end something; all others are parts of names and numbers, white space, or delimiters that mean
+/// nothing here.
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+static SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut rest: &[u8] = b"\"'()[]{};:@\\/";
+    while let [byte, after @ ..] = rest {
+        special[*byte as usize] = true;
+        rest = after;
+    }
+    special
+};
+
+fn special(byte: u8) -> bool {
+    SPECIAL.get(usize::from(byte)).is_some_and(|&is| is)
+}
+
+pub(super) fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\n' | '\x0C' | '\r')
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | 0) || !byte.is_ascii()
+}
+
+/// The text behind white space and comments.
+pub(super) fn skip_blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start_matches(is_space);
+        let Some(comment) = text.strip_prefix("/*") else { return text };
+        text = comment.split_once("*/").map_or("", |(_, behind)| behind);
+    }
+}
