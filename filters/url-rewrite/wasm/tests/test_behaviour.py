@@ -112,6 +112,12 @@ class Bodies(InEnvoy):
         self.answer(head("200 OK", "content-type: text/html", "connection: close") + PAGE)
         self.assertEqual(self.envoy.get(PAGE_HOST).body, MOVED)
 
+    def test_the_page_of_an_http_1_0_origin_is_rewritten(self):
+        answer = head("200 OK", "content-type: text/html", "connection: close").replace(b"HTTP/1.1", b"HTTP/1.0")
+        self.answer(answer + PAGE)
+        response = self.envoy.get(PAGE_HOST)
+        self.assertEqual((response.status, response.body, response.complete), (200, MOVED, True))
+
     def test_http_1_0_clients_get_the_page_until_the_end_of_the_connection(self):
         self.answer(ok(PAGE))
         response = self.envoy.get(PAGE_HOST, version="1.0")
