@@ -36,8 +36,10 @@ class Bed:
 
 
 @contextmanager
-def standing(folder: Path, link: Link, pages: list[Page], contenders: list[Contender], *, seed: int) -> Iterator[Bed]:
-    """Sets everything up; takes it down in any case."""
+def standing(
+    folder: Path, link: Link, pages: list[Page], contenders: list[Contender], *, seed: int, weighed: bool = True
+) -> Iterator[Bed]:
+    """Sets everything up; takes it down in any case. `weighed` asks for the pages' weights."""
     authority = Authority(folder)
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
     # Pages may share addresses, hosts of one page never do: browsers keep sockets by name, and names of two pages
@@ -50,9 +52,9 @@ def standing(folder: Path, link: Link, pages: list[Page], contenders: list[Conte
     present = {one.name: one for one in contenders if one.name not in absent}
     with ExitStack() as stack:
         stack.enter_context(line)
-        use_congestion_control(line)
+        use_congestion_control(line, CONGESTION_CONTROL)
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
-        weights = {page.name: weigh(page, site, line.internet, folder) for page in pages}
+        weights = {page.name: weigh(page, site, line.internet, folder) for page in pages if weighed}
         ground = Ground(folder, line, link, authority, sorted(site.hosts))
         for one in present.values():
             stack.enter_context(one.started(ground))
@@ -61,12 +63,13 @@ def standing(folder: Path, link: Link, pages: list[Page], contenders: list[Conte
         yield Bed(ground, weights, present, absent)
 
 
-def use_congestion_control(line: Line, name: str = CONGESTION_CONTROL) -> None:
-    """Sets what servers and boxes send with, where the kernel has it."""
+def use_congestion_control(line: Line, *names: str) -> str:
+    """Sets what servers and boxes send with: the first of `names` that the kernel has and lets us use; returns it."""
+    allowed = line.internet.run("sysctl", "-n", "net.ipv4.tcp_allowed_congestion_control").stdout.split()
+    name = next((name for name in names if name in allowed), allowed[0])
     for namespace in (line.internet, line.gateway, line.near):
-        available = namespace.run("sysctl", "-n", "net.ipv4.tcp_available_congestion_control").stdout.split()
-        if name in available:
-            namespace.sysctl("net.ipv4.tcp_congestion_control", name)
+        namespace.sysctl("net.ipv4.tcp_congestion_control", name)
+    return name
 
 
 def _wake(ground: Ground, one: Contender, page: Page) -> None:

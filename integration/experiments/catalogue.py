@@ -12,7 +12,7 @@ PAIRS = ("longhaul-pair",)
 EVERYBODY = (
     "direct", "squid-transparent", "squid-explicit", "split-tcp", "split-tcp-window", "envoy-pair", *EDGES, *PAIRS,
 )  # fmt: skip
-HTTPS = ("direct", "squid-explicit", "split-tcp", "split-tcp-window", "envoy-pair", "longhaul-edge", *PAIRS)
+HTTPS = ("direct", "squid-explicit", "split-tcp-window", "envoy-pair", "longhaul-edge", *PAIRS)
 OURS = ("direct", "longhaul-edge", *PAIRS)
 
 
@@ -38,7 +38,7 @@ def _each_page(experiment: str, links: tuple[str, ...], pages: tuple[str, ...], 
 def _today(repeats: int) -> list[Group]:
     def group(link: str, pages: tuple[str, ...], schemes: tuple[str, ...], *, all_contenders: bool = False) -> Group:
         return Group(
-            "today", link, pages, schemes, EVERYBODY if all_contenders else (*OURS, "envoy-pair"), repeats,
+            "today", link, pages, schemes, EVERYBODY if all_contenders else OURS, repeats,
             warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else None,
         )  # fmt: skip
 
@@ -47,17 +47,54 @@ def _today(repeats: int) -> list[Group]:
         group("geo", ("cnn", "median-2025"), ("https",), all_contenders=True),
         group("leo", ("cnn", "median-2025"), ("http", "https")),
         group("rural-lte", ("cnn", "median-2025"), ("http", "https")),
-        group("cdma-average", ("cnn",), ("http",)),
+        # Over http the cells are the experiment `cells`.
         group("cdma-average", ("cnn",), ("https",)),
-        group("cdma-congested", ("cnn",), ("http",)),
         group("cdma-congested", ("cnn",), ("https",)),
     ]
 
 
-TEN = tuple(
-    f"ten-{name}"
-    for name in ["cnn", "bahn", "ebay", "alps", "t-mobile", "lastminute", "starwars", "samsung", "snoopy", "nasa"]
-)
+TEN = (
+    "ten-cnn", "ten-bahn", "ten-ebay", "ten-alps", "ten-t-mobile", "ten-lastminute", "ten-starwars", "ten-samsung",
+    "ten-snoopy", "ten-nasa",
+)  # fmt: skip
+
+
+def _connections(repeats: int) -> list[Group]:  # noqa: ARG001 - counts do not vary
+    pages = tuple(f"hundred-{number:02d}" for number in range(100))
+    # Two beds side by side. What is counted does not depend on the link.
+    return [
+        Group("connections", "rural-lte", pages, (), contenders, 1, special="connections", special_ms=280_000)
+        for contenders in (("direct", "longhaul-dns"), ("longhaul-paper", "longhaul-url"))
+    ]
+
+
+def _gprs(repeats: int) -> list[Group]:
+    site = ("gprs-test-site",)
+    return [
+        Group("gprs", "gprs", site, (), (), 1, special="fairness", special_ms=3 * 45_000),
+        # A load takes most of a minute: a bed for every repeat, side by side.
+        *(
+            Group(
+                "gprs",
+                "gprs",
+                site,
+                ("http",),
+                ("direct", "split-tcp", "longhaul-edge", *PAIRS),
+                1,
+                first_repeat=repeat,
+            )
+            for repeat in range(1, repeats + 1)
+        ),
+    ]
+
+
+def _mobility(repeats: int) -> list[Group]:
+    return [
+        Group(
+            "mobility", "rural-lte", (), (), (), repeats, special="mobility", special_ms=6 * (9_000 + 4_000 * repeats)
+        )
+    ]
+
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
@@ -71,19 +108,39 @@ EXPERIMENTS: dict[str, Experiment] = {
             "cells", "Response time and throughput in two cells",
             "Rodriguez et al., WWW 2004, figures 6 and 7: three pages on an average and on a congested CDMA2000 cell.",
             _each_page("cells", ("cdma-average", "cdma-congested"), ("cnn", "yahoo", "britannica"),
-                       ("direct", "longhaul-paper", *EDGES, *PAIRS)),
+                       ("direct", "longhaul-paper", "longhaul-dns", "longhaul-edge", *PAIRS)),
         ),
         Experiment(
             "ten-pages", "Ten pages against the ideal download protocol",
             "Gomez et al., figures 8 to 10: one box and two against the ideal, on UMTS.",
-            _each_page("ten-pages", ("umts",), TEN, ("direct", "longhaul-edge", "envoy-pair", *PAIRS)),
+            _each_page("ten-pages", ("umts",), TEN, OURS),
         ),
         Experiment(
             "images", "One to thirty images through a split pair",
             "Davern et al., figures 3 to 5: pages of 1 to 30 JPEGs on three satellite links.",
             _each_page("images", ("satellite-256k", "satellite-500k", "satellite-2m"),
-                       ("images-1", "images-10", "images-20", "images-30"),
-                       ("direct", "longhaul-edge", "envoy-pair", *PAIRS)),
+                       ("images-1", "images-10", "images-20", "images-30"), OURS),
+        ),
+        Experiment(
+            "connections", "Connections and name lookups for a hundred pages",
+            "Rodriguez et al., WWW 2004, figure 5: a hundred pages, one after the other in one browser.",
+            _connections,
+        ),
+        Experiment(
+            "gprs", "A full queue, fairness, a clamped window",
+            "Chakravorty and Pratt, MWCN 2002: two transfers and a test page over GPRS.",
+            _gprs,
+        ),
+        Experiment(
+            "shards", "The number of proxy addresses",
+            "Gomez et al., section 4.2.1, and Chakravorty et al., MobiCom 2004: addresses act as connections do.",
+            _each_page("shards", ("geo",), ("cnn", "median-2025"),
+                       ("direct", *(f"longhaul-http-{count}" for count in (1, 2, 4, 6)), "longhaul-edge")),
+        ),
+        Experiment(
+            "mobility", "A client that moves in the middle of a page",
+            "Rodriguez et al., WWW 2004, section 5: cases A, B and C.",
+            _mobility,
         ),
     )
 }  # fmt: skip

@@ -96,8 +96,10 @@ def _write(path: Path, name: str, outcome: Outcome, repeats: int, seed: int) -> 
     pages = {run.page for run in runs}
     weights = {page: weight for page, weight in outcome.weights.items() if page in pages}
     results = Results(runs, weights)
+    details = outcome.details.get(name, {})
     text = {
-        "figures": results.figures(),
+        "figures": {**results.figures(), **details.get("figures", {})},
+        "details": {key: value for key, value in details.items() if key != "figures"},
         "goals": [asdict(goal) for goal in goals(results)],
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "repeats": repeats,

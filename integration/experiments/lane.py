@@ -18,6 +18,7 @@ from .contenders import contender
 from .measure import Run, measure
 from .pages import make_page
 from .plan import Group, timeout_s
+from .specials import SPECIALS
 from .tables import page_table
 
 
@@ -29,6 +30,8 @@ class Message:
     runs: list[Run] = field(default_factory=list)
     weights: dict[str, dict[str, int]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    """What a special experiment found, by name: figures under "figures", the rest for the report."""
     error: str = ""
     done: bool = False
 
@@ -39,7 +42,10 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
     end_with_parent()
     try:
         with tempfile.TemporaryDirectory(prefix="longhaul-experiments-") as folder:
-            _run(number, group, seed, messages, Path(folder))
+            if group.special:
+                messages.put(Message(number, details=SPECIALS[group.special](Path(folder), group, seed)))
+            else:
+                _run(number, group, seed, messages, Path(folder))
     except Missing as reason:
         messages.put(Message(number, error=str(reason)))
     except Exception:

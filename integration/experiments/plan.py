@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .ideal import Weight, bound
 from .links import Link, link
@@ -15,8 +15,8 @@ BROWSER_MS = 1800
 """A browser's start, its end, and what lies between: not part of any figure."""
 BED_MS = 9000
 """A bed's setting up and taking down."""
-USUAL_RATIO = 1.9
-"""Load times over ideal, as a first guess; the progress bar learns better."""
+SLOW_BPS, SLOW_RATIO, FAST_RATIO = 1_000_000, 1.4, 3.0
+"""Load times over ideal, as a first guess for links up to a rate and above; the progress bar learns better."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,11 @@ class Group:
     """Contenders of whom a second load with a warm cache is wanted."""
     https_contenders: tuple[str, ...] | None = None
     """Who takes part over https, where that differs."""
-    key: str = field(default="")
+    first_repeat: int = 1
+    special: str = ""
+    """Something else than page loads: what of `specials` to run."""
+    special_ms: float = 0.0
+    """How long that is likely to take."""
 
     @property
     def link(self) -> Link:
@@ -50,8 +54,10 @@ class Group:
 
     def turns(self, seed: int) -> Iterator[Run]:
         """Every load, in order: contenders take turns, in an order drawn anew each time, so that drift meets all."""
-        draw = random.Random(f"{seed} {self.experiment} {self.link_name} {self.pages}")
-        for repeat in range(1, self.repeats + 1):
+        if self.special:
+            return
+        draw = random.Random(f"{seed} {self.experiment} {self.link_name} {self.pages} {self.first_repeat}")
+        for repeat in range(self.first_repeat, self.first_repeat + self.repeats):
             for page in self.pages:
                 for scheme in self.schemes:
                     order = list(self.taking_part(scheme))
@@ -63,11 +69,12 @@ class Group:
         """How long one turn is likely to take."""
         ideal = ideal_ms(turn.page, self.link)
         warm = ideal * 0.5 + self.link.rtt_ms if turn.contender in self.warm else 0
-        return BROWSER_MS + USUAL_RATIO * ideal + self.link.rtt_ms + warm
+        ratio = SLOW_RATIO if self.link.down_bps < SLOW_BPS else FAST_RATIO
+        return BROWSER_MS + ratio * ideal + self.link.rtt_ms + warm
 
     def expected_total_ms(self) -> float:
         """How long the group is likely to take."""
-        return BED_MS + sum(self.expected_ms(turn) for turn in self.turns(0))
+        return BED_MS + self.special_ms + sum(self.expected_ms(turn) for turn in self.turns(0))
 
 
 def ideal_ms(page: str, on: Link) -> float:

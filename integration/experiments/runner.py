@@ -31,6 +31,8 @@ class Outcome:
     runs: list[Run] = field(default_factory=list)
     weights: dict[str, Weight] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What special experiments found, by experiment."""
     errors: list[str] = field(default_factory=list)
 
 
@@ -86,6 +88,8 @@ class Runner:
         outcome.runs += message.runs
         outcome.weights |= {name: Weight(**weight) for name, weight in message.weights.items()}
         outcome.absent |= message.absent
+        if message.details:
+            _merge(outcome.details.setdefault(group.experiment, {}), message.details)
         if message.error:
             outcome.errors.append(
                 f"{group.experiment} on {group.link_name} ({', '.join(group.pages)}): {message.error}"
@@ -161,6 +165,17 @@ class Progress:
         """Leaves the bar behind."""
         if self._out.isatty():
             self._out.write("\n")
+
+
+def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
+    """Adds what another group of the same experiment found."""
+    for key, value in more.items():
+        if isinstance(value, dict):
+            _merge(into.setdefault(key, {}), value)
+        elif isinstance(value, list):
+            into[key] = into.get(key, []) + value
+        else:
+            into[key] = value
 
 
 def expected_total_ms(groups: list[Group]) -> float:

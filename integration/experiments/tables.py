@@ -66,6 +66,9 @@ def page_table(name: str) -> PageTable:
 
 def _read(path: Path) -> Iterator[PageTable]:
     text = tomllib.loads(path.read_text())
+    if "generated" in text:
+        yield from _generated(path.stem, text)
+        return
     if "page" not in text:
         yield _page(path.stem, text, text["html_bytes"], tuple(_batch(one) for one in text["objects"]))
         return
@@ -76,6 +79,16 @@ def _read(path: Path) -> Iterator[PageTable]:
             yield _page(member["name"], text, text["html_bytes"], (image,))
         else:
             yield _shared_out(member, text)
+
+
+def _generated(stem: str, text: dict[str, Any]) -> Iterator[PageTable]:
+    """Pages in every mixture of numbers of hosts and images."""
+    hosts, images = text["generated"]["hosts"], text["generated"]["images"]
+    for number in range(text["generated"]["count"]):
+        count = images[number // len(hosts) % len(images)]
+        own = {**text, "hosts": hosts[number % len(hosts)]}
+        image = Batch(text["image"]["kind"], count, count * text["image"]["bytes"])
+        yield _page(f"{stem}-{number:02d}", own, text["html_bytes"], (image,))
 
 
 def _page(name: str, text: dict[str, Any], html_bytes: int, batches: tuple[Batch, ...]) -> PageTable:

@@ -87,12 +87,13 @@ def rules(namespace: Namespace, *chains: str) -> Iterator[None]:
         namespace.run("nft", "delete", "table", "ip", TABLE)
 
 
-def intercept(device: str, *lines: str) -> str:
-    """A chain that sends what comes in on `device` elsewhere; what is meant for the box itself is left alone."""
-    body = "\n".join(lines)
+def intercept(device: str, *lines: str, own: tuple[str, ...] = ()) -> str:
+    """A chain that sends what comes in on `device` elsewhere; what is meant for the box itself meets `own` only."""
+    body, first = "\n".join(lines), "\n".join(own)
     return f"""chain intercept {{
         type nat hook prerouting priority dstnat; policy accept;
         iifname != "{device}" accept
+        {first}
         fib daddr type local accept
         {body}
     }}"""

@@ -44,14 +44,16 @@ class Edge(Contender):
     def engaged(self, ground: Ground) -> Iterator[None]:
         """The gateway does what `longhaul host` prints: rules, the client route, kernel settings."""
         gateway, path = ground.line.gateway, self._folder(ground) / "longhaul.yaml"
-        address = self._addresses(ground)[0]
+        address, *shards = self._addresses(ground)
+        # Shards are addresses of one listener.
+        own = tuple(f"ip daddr {one} tcp dport 80 dnat to {address}:80" for one in shards)
         lines = []
         if self.interception:
             lines += [f"tcp dport {port} dnat to {address}:{port}" for port in (80, 443)]
         if self.steering:
             lines += [f"{protocol} dport 53 dnat to {address}:53" for protocol in ("udp", "tcp")]
         with ExitStack() as stack:
-            stack.enter_context(rules(gateway, intercept(CLIENT_DEVICE, *lines)))
+            stack.enter_context(rules(gateway, intercept(CLIENT_DEVICE, *lines, own=own)))
             stack.enter_context(sysctls(gateway, tcp_slow_start_after_idle=0))
             ground.line.set_client_route(*route_options(path))
             stack.callback(ground.line.set_client_route)
@@ -80,7 +82,6 @@ class Edge(Contender):
             **({"tls": {"terminate": terminate}} if self.secure else {}),
             **self.sections,
         }  # fmt: skip
-        # Shards are addresses of one listener: they are led to the first by the rules of the gateway.
         sections["listen"] = {key: value.format(addresses[0]) for key, value in sections["listen"].items()}
         if not self.steering:
             sections["dns"] = {}
@@ -119,5 +120,14 @@ def edge_contenders() -> tuple[Contender, ...]:
             "longhaul-paper", "Longhaul, as the paper",
             "Url rewriting to one http address, as in the paper of 2004, whatever the link model advises.",
             sections={"rewrite": {"level": "safe", "target": "http"}}, steering=False, secure=False,
+        ),
+        *(
+            Edge(
+                f"longhaul-http-{count}", f"Longhaul, {count} http address{'es' if count > 1 else ''}",
+                f"Url rewriting to {count} http addresses, whatever the link model advises: shards.",
+                sections={"rewrite": {"level": "safe", "target": "http"}},
+                steering=False, secure=False, addresses=count,
+            )
+            for count in (1, 2, 4, 6)
         ),
     )  # fmt: skip

@@ -118,7 +118,7 @@ def _envoy(ground: Ground, name: str, namespace: Namespace, configuration: dict[
     folder = ground.folder_of(name)
     path = folder / "envoy.json"
     path.write_text(json.dumps(configuration, indent=1))
-    line = [built("envoy"), "-c", path, "--use-dynamic-base-id", "--log-level", "warning", "--concurrency", "2"]
+    line = [built("envoy"), "-c", path, "--disable-hot-restart", "--log-level", "warning", "--concurrency", "2"]
     with Child(namespace.inside(line), folder / "envoy.log") as child:
         port = configuration["static_resources"]["listeners"][0]["address"]["socket_address"]["port_value"]
         _wait_for_port(namespace, port, child)

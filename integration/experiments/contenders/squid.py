@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +23,10 @@ maximum_object_size_in_memory 8 MB
 client_persistent_connections on
 server_persistent_connections on
 access_log none
-cache_log {folder}/cache.log
+cache_log /dev/null
 pid_filename none
-coredump_dir {folder}
-cache_effective_user root
-cache_effective_group root
+coredump_dir /
+cache_effective_user proxy
 pinger_enable off
 shutdown_lifetime 0 seconds
 visible_hostname squid.test
@@ -60,11 +60,12 @@ class Squid(Contender):
         folder = ground.folder_of(self.name)
         config = folder / "squid.conf"
         told, transparent = self._ports
-        config.write_text(
-            CONFIGURATION.format(told=told, transparent=transparent, resolver=RESOLVER, folder=folder.resolve())
-        )
+        config.write_text(CONFIGURATION.format(told=told, transparent=transparent, resolver=RESOLVER))
         gateway = ground.line.gateway
-        with Child(gateway.inside(["squid", "-N", "-d1", "-f", config]), folder / "squid.log") as child:
+        # Its shared memory bears the service's name, and other beds have Squids too.
+        service = f"lh{os.getpid()}p{told}"
+        line = ["squid", "-N", "-d1", "-n", service, "-f", config]
+        with Child(gateway.inside(line), folder / "squid.log") as child:
             child.wait_for_output("Accepting NAT intercepted")
             yield
 

@@ -33,10 +33,7 @@ def method(found: dict[str, tuple[dict[str, Any], Results]]) -> str:
     names = {cell.contender: CONTENDERS.get(cell.contender) for cell in cells}
     rows = [
         *_rows((one.name, one.title, one.source) for one in links),
-        *_rows(
-            (name, page_table(name).title, page_table(name).source)
-            for name in dict.fromkeys(cell.page for cell in cells)
-        ),
+        *_rows((one.name, one.title, one.source) for one in pages),
         *_rows((name, one.title, one.about) for name, one in names.items() if one),
     ]
     verdict = f"Doubts: {'; '.join(doubts)}." if doubts else "Nothing speaks against believing the instrument."

@@ -1,0 +1,210 @@
+"""A client between two regions, each with a link and a gateway of its own: it moves in the middle of a page.
+
+    clients ── link ── gateway "old" ── cable ──┐
+    192.0.2.2                                 internet, every site
+           └── link ── gateway "new" ── cable ──┘
+
+The client keeps its address, as on a mobile network; what changes is the way to it and from it. Both gateways hold the
+proxy's address where they have a PEP: all PEPs of an operator share one, so that what one rewrote another serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.authority import Authority
+from harness.browser import Browser, Request, browser, requests_of
+from harness.gateway import redirected
+from harness.link import Link
+from harness.moved import true_url
+from harness.namespaces import Namespace, veth
+from harness.origins import Origins, Site
+from harness.pep import Pep, gateway_config, write_config
+from harness.topology import CLIENT, CLIENT_DEVICE, PROXY, RESOLVER, SITES, site_addresses
+from harness.waiting import wait_for
+
+from . import links
+from .pages import Page, add_to, make_page
+from .tables import page_table
+
+LINK = "rural-lte"
+PAGE = "cnn"
+MOVES_AFTER = 20
+"""Objects that have loaded when the client moves: the page is known, most of it is still to come."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Where a PEP is: the three cases of Rodriguez et al., WWW 2004, section 5."""
+
+    name: str
+    title: str
+    old: bool
+    new: bool
+
+
+SCENARIOS = {
+    one.name: one
+    for one in (
+        Scenario("a", "from a region without a PEP into one with", old=False, new=True),
+        Scenario("b", "from one PEP's region into another's", old=True, new=True),
+        Scenario("c", "out of a PEP's region into one without", old=True, new=False),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What came of one page during which the client moved."""
+
+    expected: int
+    loaded: int
+    absent: list[str]
+    requests: list[Request]
+    moved_after: int
+    load_ms: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every object of the page loaded in the end."""
+        return not self.absent
+
+
+@dataclass
+class Region:
+    """One gateway with its link, its way to the Internet, and perhaps its PEP."""
+
+    name: str
+    gateway: Namespace
+    client_side: str
+    gateway_side: str
+    wan: str
+    internet_side: str
+    device: str
+
+
+class Roaming:
+    """Both regions, the sites, and the client, who begins in the old one."""
+
+    def __init__(self, folder: Path, scenario: Scenario, *, target: str = "auto") -> None:
+        self._folder = folder
+        self._scenario = scenario
+        self._target = target
+        self._stack = ExitStack()
+        self._links: dict[str, Link] = {}
+        self.authority = Authority(folder)
+        self.page: Page = make_page(page_table(PAGE))
+        resolv_conf = folder / "resolv.conf"
+        resolv_conf.write_text(f"nameserver {RESOLVER}\noptions timeout:2 attempts:3\n")
+        self.clients = Namespace("clients", resolv_conf=resolv_conf)
+        self.internet = Namespace("internet")
+        self.old = Region(
+            "old", Namespace("old"), "192.0.2.129", "192.0.2.130", "198.51.100.33", "198.51.100.34", "sky1"
+        )
+        self.new = Region(
+            "new", Namespace("new"), "192.0.2.133", "192.0.2.134", "198.51.100.37", "198.51.100.38", "sky2"
+        )
+
+    def __enter__(self) -> Roaming:
+        with ExitStack() as stack:
+            stack.enter_context(self.clients)
+            stack.enter_context(self.internet)
+            self.clients.ip("address", "add", f"{CLIENT}/32", "dev", "lo")
+            self.internet.ip("route", "add", "local", str(SITES), "dev", "lo")
+            for region in (self.old, self.new):
+                self._join(stack, region)
+            self._go(self.old)
+            site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=self.authority.files.as_dict())
+            add_to(site, self.page, self._folder, iter(site_addresses()))
+            stack.enter_context(Origins(site.write(self._folder / "site.json"), self._folder, self.internet))
+            for region, has_pep in ((self.old, self._scenario.old), (self.new, self._scenario.new)):
+                if has_pep:
+                    stack.enter_context(self._pep(region))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _join(self, stack: ExitStack, region: Region) -> None:
+        stack.enter_context(region.gateway)
+        folder = self._folder / region.name
+        folder.mkdir()
+        near = (self.clients, region.device, f"{region.client_side}/30")
+        far = (region.gateway, CLIENT_DEVICE, f"{region.gateway_side}/30")
+        self._links[region.name] = stack.enter_context(Link(folder, LINK, near, far))
+        veth(region.gateway, "wan0", self.internet, f"{region.name}0")
+        region.gateway.ip("address", "add", f"{region.wan}/30", "dev", "wan0")
+        self.internet.ip("address", "add", f"{region.internet_side}/30", "dev", f"{region.name}0")
+        region.gateway.ip("route", "add", "default", "via", region.internet_side)
+        region.gateway.sysctl("net.ipv4.ip_forward", 1)
+        # Packets of connections that began elsewhere are nobody's here: they go on to where they are addressed to.
+        region.gateway.run("sysctl", "-qw", "net.netfilter.nf_conntrack_tcp_loose=0", check=False)
+        self.internet.sysctl("net.ipv4.ip_forward", 1)
+
+    @contextmanager
+    def _pep(self, region: Region) -> Iterator[None]:
+        folder = self._folder / region.name
+        region.gateway.ip("address", "add", f"{PROXY}/32", "dev", "lo")
+        certificate = self.authority.issue(PROXY).as_dict()
+        changes = {"link": links.link(LINK).setting, "rewrite": {"level": "safe", "target": self._target}}
+        config = write_config(
+            folder, gateway_config(folder, certificate, secure_name=PROXY, **changes), self.page.hosts
+        )
+        with (
+            Pep(config, folder, region.gateway, trusted=self.authority.files.cert),
+            # Customers who roamed out come in by the other side, and are still served.
+            redirected(region.gateway, folder, clients=f'{{"{CLIENT_DEVICE}","wan0"}}'),
+        ):
+            yield
+
+    def _go(self, region: Region) -> None:
+        """The client is in this region from now on; the network knows."""
+        self.clients.ip("route", "replace", "default", "via", region.gateway_side, "dev", region.device, "src", CLIENT)
+        for one in (self.old, self.new):
+            way = region.client_side if one is region else one.internet_side
+            one.gateway.ip("route", "replace", f"{CLIENT}/32", "via", way)
+        self.internet.ip("route", "replace", f"{CLIENT}/32", "via", region.wan)
+        home = region if self._has_pep(region) else self.old
+        if self._has_pep(home):
+            self.internet.ip("route", "replace", f"{PROXY}/32", "via", home.wan)
+
+    def _has_pep(self, region: Region) -> bool:
+        return self._scenario.old if region is self.old else self._scenario.new
+
+    def new_link_bytes(self) -> int:
+        """What the new region's link has delivered to the client."""
+        return self._links["new"].statistics()["down"]["delivered"]["bytes"]
+
+    def journey(self, *, moves: bool = True, timeout_s: float = 90.0) -> Journey:
+        """Loads the page; the client moves when some of it has arrived."""
+        self._go(self.old)
+        with browser(self._folder, self.clients, self.authority) as fresh:
+            return self._journey(fresh, moves, timeout_s)
+
+    def _journey(self, fresh: Browser, moves: bool, timeout_s: float) -> Journey:
+        url = self.page.url("http")
+        moved_after = 0
+        with fresh.tab() as tab:
+            tab.call("Page.navigate", timeout_s=timeout_s, url=url)
+
+            def finished() -> int:
+                return sum(one["method"] == "Network.loadingFinished" for one in tab.events())
+
+            def over() -> bool:
+                return any(one["method"] == "Page.loadEventFired" for one in tab.events())
+
+            if moves:
+                wait_for(f"{MOVES_AFTER} objects", lambda: finished() >= MOVES_AFTER or over(), timeout_s, 0.005)
+                moved_after = finished()
+                self._go(self.new)
+            wait_for(f"the load event of {url}", over, timeout_s)
+            load_ms = tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+            requests = list(requests_of(tab.events()))
+        loaded = {true_url(one.url, {PROXY}) for one in requests if one.loaded}
+        wanted = self.page.urls("http")
+        absent = sorted(set(wanted) - loaded)
+        return Journey(len(wanted), len(wanted) - len(absent), absent, requests, moved_after, float(load_ms or 0))

@@ -1,0 +1,19 @@
+"""Experiments that are more than loads of single pages; each is a function of a folder, a group and a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..plan import Group
+from .connections import connections
+from .fairness import fairness
+from .mobility import mobility
+
+SPECIALS: dict[str, Callable[[Path, Group, int], dict[str, Any]]] = {
+    "connections": connections,
+    "fairness": fairness,
+    "mobility": mobility,
+}
+"""By name. Each returns what it found: "figures" are compared from run to run, the rest is for the report."""

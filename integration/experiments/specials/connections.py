@@ -1,0 +1,49 @@
+"""TCP connections and DNS queries for a hundred pages, one after the other in one browser: figure 5 of WWW 2004."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.browser import browser
+from harness.waiting import Timeout
+
+from ..bed import standing
+from ..contenders import contender
+from ..pages import make_page
+from ..plan import Group
+from ..tables import page_table
+
+SETTLE_S = 0.05
+PAGE_TIMEOUT_S = 30.0
+
+
+def connections(folder: Path, group: Group, seed: int) -> dict[str, Any]:
+    """Counts on the link; a page that did not load whole is counted too, and said."""
+    pages = [make_page(page_table(name)) for name in group.pages]
+    everybody = [contender(name) for name in group.contenders]
+    figures: dict[str, float] = {}
+    with standing(folder, group.link, pages, everybody, seed=seed, weighed=False) as bed:
+        ground = bed.ground
+        link = ground.line.link
+        assert link
+        for name, one in bed.contenders.items():
+            incomplete = 0
+            with one.engaged(ground), browser(folder, ground.line.clients, ground.authority) as fresh:
+                link.reset()
+                for page in pages:
+                    try:
+                        load = fresh.load(page.url("http"), timeout_s=PAGE_TIMEOUT_S, settle_s=SETTLE_S)
+                        incomplete += len(load.loaded()) < len(page.urls("http"))
+                    except Timeout:
+                        incomplete += 1
+                counted = link.statistics()
+            stem = f"hundred_pages_{name.replace('-', '_')}"
+            per_hundred = 100 / len(pages)
+            figures |= {
+                f"{stem}_connections": counted["tcp"]["connections"] * per_hundred,
+                f"{stem}_dns_queries": counted["dns"]["queries"] * per_hundred,
+                f"{stem}_names_asked_for": len({one["name"] for one in counted["dns"]["list"]}) * per_hundred,
+                f"{stem}_incomplete": incomplete,
+            }
+    return {"figures": figures, "contenders": list(bed.contenders)}

@@ -1,0 +1,96 @@
+"""What a sender does to a queue and to a second transfer on GPRS: default TCP, BBR, a clamped window (MWCN 2002).
+
+Two transfers of one size from the gateway, the second begun when the first has reached its steady state: how long the
+second waits for its first byte, how the rate is shared, how long packets wait in the queue.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.clients import Curl
+from harness.waiting import wait_for
+
+from ..bed import standing, use_congestion_control
+from ..contenders import contender
+from ..pages import make_page
+from ..plan import Group
+from ..tables import page_table
+
+BDP_SEGMENTS = 4
+"""33.2 kbit/s for 1000 ms are 4.2 kB, three full segments; one more so that the link never waits."""
+
+LOSS_BASED = ("cubic", "reno")
+"""Whichever the kernel lets us use."""
+
+SENDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "loss-based": (LOSS_BASED, ()),
+    "bbr": (("bbr",), ()),
+    "clamped": (LOSS_BASED, ("initcwnd", str(BDP_SEGMENTS), "cwnd", "lock", str(BDP_SEGMENTS))),
+}
+"""Congestion control and options of the client route, by name."""
+
+
+@dataclass
+class Transfer:
+    """One download by curl, in a thread of its own."""
+
+    curl: Curl
+    url: str
+    first_byte_s: float = 0.0
+    seconds: float = 0.0
+
+    def run(self) -> None:
+        """Fetches the whole."""
+        began_s = time.monotonic()
+        parts = self.curl.stream(self.url, timeout_s=300.0)
+        self.seconds = time.monotonic() - began_s
+        self.first_byte_s = self.seconds - parts[-1][0] if parts else 0.0
+
+
+def fairness(folder: Path, group: Group, seed: int) -> dict[str, Any]:
+    """Every sender, one after the other."""
+    page = make_page(page_table(group.pages[0]))
+    split = contender("split-tcp")
+    figures: dict[str, float] = {}
+    rows = []
+    with standing(folder, group.link, [page], [split], seed=seed) as bed:
+        ground = bed.ground
+        link = ground.line.link
+        assert link
+        curl = Curl(folder, ground.line.clients)
+        for name, (wanted, route) in SENDERS.items():
+            congestion_control = use_congestion_control(ground.line, *wanted)
+            with split.engaged(ground):
+                ground.line.set_client_route(*route)
+                link.reset()
+                first, second = (Transfer(curl, page.url("http")) for _ in range(2))
+                threads = [threading.Thread(target=one.run) for one in (first, second)]
+                threads[0].start()
+                wait_for(
+                    "the first transfer's steady state",
+                    lambda: link.statistics()["down"]["delivered"]["bytes"] > page.table.html_bytes / 2,
+                    60.0,
+                    0.2,
+                )
+                threads[1].start()
+                for thread in threads:
+                    thread.join()
+                counted = link.statistics()["down"]
+                ground.line.set_client_route()
+            stem = f"fairness_{name.replace('-', '_')}"
+            row = {
+                "sender": f"{name}, {congestion_control}" if name != congestion_control else name,
+                "queueing_p50_ms": counted["queueing"]["p50_ms"],
+                "queueing_max_ms": counted["queueing"]["max_ms"],
+                "second_first_byte_s": second.first_byte_s,
+                "first_s": first.seconds,
+                "second_s": second.seconds,
+            }
+            rows.append(row)
+            figures |= {f"{stem}_{key}": round(value, 2) for key, value in row.items() if isinstance(value, float)}
+    return {"figures": figures, "rows": rows}

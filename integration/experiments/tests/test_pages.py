@@ -1,0 +1,63 @@
+"""Pages are as their tables say, and their tables as the papers do."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+import pytest
+
+from experiments.pages import make_page
+from experiments.tables import page_table, page_tables
+
+PUBLISHED = {
+    # name: objects beside the page, hosts, bytes
+    "cnn": (58, 6, 197_000),
+    "yahoo": (16, 3, 74_000),
+    "britannica": (32, 15, 178_000),
+    "ten-cnn": (72, 3, 285_580),
+    "ten-t-mobile": (11, 3, 144_160),
+    "ten-nasa": (53, 3, 330_430),
+    "images-1": (1, 1, 20_000),
+    "images-30": (30, 1, 310_000),
+    "median-2025": (72, 14, 2_862_000),
+    "lab-modern": (73, 14, 2_862_000),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_page_has_the_objects_hosts_and_bytes_that_were_published(name: str) -> None:
+    page = make_page(page_table(name))
+    markup = page.markup("http")
+    weight = len(zlib.compress(markup, 6)) if page.table.compressed else len(markup)
+    objects, hosts, total_bytes = PUBLISHED[name]
+    assert len(page.objects) == objects
+    assert {one.host for one in page.objects} | {page.table.host} == set(page.hosts)
+    assert len(page.hosts) == hosts
+    assert weight + sum(one.size_bytes for one in page.objects) == pytest.approx(total_bytes, rel=0.01)
+
+
+@pytest.mark.parametrize("name", page_tables())
+def test_every_object_of_a_page_stands_in_its_markup_once_and_under_the_scheme_of_the_page(name: str) -> None:
+    page = make_page(page_table(name))
+    for scheme in ("http", "https"):
+        found = re.findall(rb'(?:src|href)="(https?:[^"]+)"|url\((https?:[^)]+)\)', page.markup(scheme))
+        urls = [(attribute or sheet).decode() for attribute, sheet in found]
+        assert sorted(urls) == sorted(page.urls(scheme)[1:])
+
+
+def test_a_page_is_the_same_in_every_run_and_another_page_is_another() -> None:
+    first, again = make_page(page_table("cnn")), make_page(page_table("cnn"))
+    assert first == again
+    assert first.markup("http") == again.markup("http")
+    assert make_page(page_table("ten-cnn")).objects != first.objects
+
+
+def test_a_hundred_pages_ask_for_three_hundred_names() -> None:
+    pages = [table for name, table in page_tables().items() if name.startswith("hundred-")]
+    assert len(pages) == 100
+    assert sum(page.hosts for page in pages) == 300
+
+
+def test_every_page_says_where_its_numbers_come_from() -> None:
+    assert all(len(table.source) > 80 and table.title for table in page_tables().values())

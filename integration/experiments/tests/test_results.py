@@ -1,0 +1,111 @@
+"""What is made of loads: bounds, medians, goals, and above all what is not made of incomplete ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.catalogue import EXPERIMENTS, QUICK_GROUPS
+from experiments.contenders import CONTENDERS
+from experiments.goals import goals
+from experiments.ideal import Weight, bound
+from experiments.links import CAPACITY, link
+from experiments.measure import Run, run_from
+from experiments.report import write_report
+from experiments.results import Results, spread
+from experiments.runner import expected_total_ms
+from experiments.tables import page_tables
+
+WEIGHTS = {"cnn": Weight(197_000, 150_000)}
+
+
+def load(contender: str, load_ms: float, **more: object) -> Run:
+    """One load of the CNN page over the satellite."""
+    return replace(Run("today", "geo", "cnn", "http", contender, 1, load_ms=load_ms), **more)
+
+
+def test_the_ideal_is_three_round_trips_and_the_bytes_at_the_rate_that_tcp_leaves() -> None:
+    least = bound(Weight(1_448_000, 724_000), link("geo"))
+    transfer_ms = 1_500_000 * 8 / 20_000
+    assert least.ideal_ms == pytest.approx(1800 + transfer_ms)
+    assert least.squeezed_ideal_ms == pytest.approx(1800 + transfer_ms / 2)
+    assert least.floor_ms == pytest.approx(600 + transfer_ms / 2)
+
+
+def test_an_incomplete_load_is_counted_and_enters_no_median() -> None:
+    runs = [load("direct", 6000), load("longhaul-edge", 4000), load("longhaul-edge", 10, problem="3 objects absent")]
+    results = Results(runs, WEIGHTS)
+    edge = results.cell("geo", "cnn", "http", "longhaul-edge")
+    assert edge
+    assert edge.load_ms
+    assert edge.load_ms.median == 4000
+    figures = results.figures()
+    assert figures["geo_cnn_http_longhaul_edge_failures"] == 1
+    assert figures["geo_cnn_http_longhaul_edge_loads"] == 2
+    assert figures["geo_cnn_http_longhaul_edge_ratio_to_direct"] == pytest.approx(4000 / 6000, abs=1e-4)
+
+
+def test_a_contender_whose_every_load_failed_has_no_time_at_all() -> None:
+    results = Results([load("direct", 6000), load("longhaul-edge", 0, problem="no load event")], WEIGHTS)
+    figures = results.figures()
+    assert figures["geo_cnn_http_longhaul_edge_failures"] == 1
+    assert "geo_cnn_http_longhaul_edge_load_ms" not in figures
+    assert not goals(results)
+
+
+def test_quartiles_of_few_loads_are_the_least_and_the_most() -> None:
+    assert spread([]) is None
+    both = spread([5.0, 7.0])
+    assert both
+    assert (both.low, both.median, both.high) == (5.0, 6.0, 7.0)
+    five = spread([1.0, 2.0, 3.0, 4.0, 50.0])
+    assert five
+    assert (five.low, five.median, five.high) == (2.0, 3.0, 4.0)
+
+
+def test_goals_are_judged_both_ways() -> None:
+    slow = goals(Results([load("direct", 6000), load("longhaul-edge", 6500)], WEIGHTS))
+    assert {(goal.what, goal.met) for goal in slow} == {
+        ("never slower than direct", False), ("load time to direct", False)
+    }  # fmt: skip
+    fast = goals(Results([load("direct", 6000), load("longhaul-edge", 4000)], WEIGHTS))
+    assert fast
+    assert all(goal.met for goal in fast)
+
+
+def test_every_experiment_names_pages_links_and_contenders_that_exist() -> None:
+    known = {*CONTENDERS, "longhaul-pair"}
+    for group in [*(group for one in EXPERIMENTS.values() for group in one.groups(3)), *QUICK_GROUPS]:
+        assert set(group.pages) <= set(page_tables()), group
+        assert set(group.everybody()) <= known, group
+        assert 1 <= group.link.weight <= CAPACITY
+
+
+def test_the_full_set_fits_into_three_quarters_of_an_hour_and_today_into_a_quarter() -> None:
+    everything = [group for one in EXPERIMENTS.values() for group in one.groups(3)]
+    assert expected_total_ms(everything) < 45 * 60_000
+    assert expected_total_ms(EXPERIMENTS["today"].groups(3)) < 15 * 60_000
+
+
+def test_turns_alternate_and_their_order_is_the_seeds() -> None:
+    group = EXPERIMENTS["today"].groups(3)[0]
+    turns = [(turn.contender, turn.repeat) for turn in group.turns(7)]
+    assert turns == [(turn.contender, turn.repeat) for turn in group.turns(7)]
+    assert turns != [(turn.contender, turn.repeat) for turn in group.turns(8)]
+    first_round = [contender for contender, repeat in turns if repeat == 1]
+    assert set(first_round) == set(group.contenders)
+
+
+def test_a_run_survives_json_and_the_report_names_what_failed(tmp_path: Path) -> None:
+    runs = [load("direct", 6000), load("longhaul-edge", 6500), load("longhaul-edge", 0, problem="7 objects absent")]
+    assert [run_from(run.as_dict()) for run in runs] == runs
+    results = Results(runs, WEIGHTS)
+    text = {"when": "now", "repeats": 1, "seed": 1, "absent": {"squid-explicit": "not installed"}, "errors": []}
+    report = write_report(tmp_path / "report.html", {"today": (text, results)}).read_text()
+    assert "1 of 2" in report
+    assert "squid-explicit took no part" in report
+    assert "Missed goals: where the time went" in report
+    assert "<script" not in report
+    assert 'src="http' not in report
