@@ -10,7 +10,8 @@ from ..links import link
 from ..measure import Run
 from ..results import Results
 from . import plots
-from .sections import figure, in_order
+from .figure import figure
+from .sections import in_order
 
 WORTH_SHOWING = 4
 """Waterfalls beside each other for a missed goal."""

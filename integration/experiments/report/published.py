@@ -76,3 +76,23 @@ CONNECTIONS_WHY = (
     "needs more of both, "
     "and DNS steering, which merged connections by address then, merges none over HTTP/1.1 now."
 )
+
+MOBILITY_WHY = (
+    "The paper argues that each case works and measures none. Here the client keeps its address, both regions' "
+    "PEPs have the "
+    "same proxy address, and that address is reached from everywhere. Two settings are needed for it: packets of "
+    "connections "
+    "that began elsewhere must not be taken for new ones (net.netfilter.nf_conntrack_tcp_loose=0; with the "
+    "kernel's default, "
+    "case A resets connections to origins that would have gone on), and the listeners must accept customers who "
+    "come in from "
+    "the wired side, which the rules of a plain gateway refuse."
+)
+
+FAIRNESS_WHY = (
+    "Theirs: a second transfer of 600 kB timed out twice behind 15 to 20 s of queue before it could send, and a "
+    "window clamped to "
+    "the bandwidth-delay product took 10 to 20 % off page times. Queues here are shorter, as the transfers are of "
+    "40 kB, which "
+    "keeps the run short, and today's initial window and receive buffers differ from those of 2002."
+)

@@ -12,7 +12,9 @@ from ..links import link
 from ..results import Cell, Results
 from ..tables import page_table
 from . import plots
+from .figure import figure
 from .published import CELLS, IMAGES, TEN_PAGES, TEN_PAGES_PAIR_PERCENT
+from .special import SPECIAL_SECTIONS
 from .tables import cell_table
 
 PAPERS_FIRST = ("connections", "cells", "gprs", "ten-pages", "images", "shards", "mobility", "today", "quick")
@@ -20,8 +22,6 @@ PAPERS_FIRST = ("connections", "cells", "gprs", "ten-pages", "images", "shards",
 
 def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[str]:
     """All sections there is something for."""
-    from .special import SPECIAL_SECTIONS
-
     parts = []
     for name in PAPERS_FIRST:
         if name not in found:
@@ -41,11 +41,6 @@ def in_order(cells: Sequence[Cell]) -> list[Cell]:
     """Cells as contenders are listed."""
     order = list(CONTENDERS)
     return sorted(cells, key=lambda cell: order.index(cell.contender) if cell.contender in order else len(order))
-
-
-def figure(svg: str, caption: str) -> str:
-    """A plot with words under it."""
-    return f"<figure>{svg}<figcaption>{caption}</figcaption></figure>"
 
 
 def change_percent(results: Results, link_name: str, page: str, contender: str, scheme: str = "http") -> float | None:
