@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -47,6 +48,7 @@ type server struct {
 	rss     float64 // MiB when it was ready
 	warmRSS float64 // MiB after the measurement
 	qps     map[queryMix][]float64
+	cpu     map[queryMix][]float64 // microseconds of processor time for each query
 	lost    int
 }
 
@@ -83,7 +85,7 @@ func (b *bed) startAll(only string) error {
 		return fmt.Errorf("cannot build coredns (run this in coredns-plugin): %w\n%s", err, text)
 	}
 	for _, s := range b.servers {
-		s.qps = map[queryMix][]float64{}
+		s.qps, s.cpu = map[queryMix][]float64{}, map[queryMix][]float64{}
 		if only != "" && s.program != coredns && !slices.Contains(strings.Split(only, ","), s.program) {
 			s.absent = "not asked for"
 			continue
@@ -195,6 +197,23 @@ func (s *server) residentMiB() float64 {
 		}
 	}
 	return 0
+}
+
+// processorTime is what the server's process has had of all processors, in seconds.
+func (s *server) processorTime() float64 {
+	const ticksPerSecond = 100 // whatever the kernel counts in, it tells user space in these
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// Behind the program's name, which may hold anything: the state, ten numbers, and the times in the program and the kernel.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	kernel, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + kernel) / ticksPerSecond
 }
 
 // pinned is a command on one processor: the servers share the first and the clients another, so that a client's work is not

@@ -68,11 +68,13 @@ func measureThroughput(p plan, b *bed, figures map[string]float64) error {
 				if s.absent != "" || mix == queriesMixed && s.program != coredns {
 					continue // the peers answer other types in ways of their own: no comparison
 				}
+				before := s.processorTime()
 				qps, lost, err := dnsperf(b, s, mix, "-l", strconv.Itoa(int(p.run/time.Second)))
 				if err != nil {
 					return err
 				}
 				s.qps[mix] = append(s.qps[mix], qps)
+				s.cpu[mix] = append(s.cpu[mix], (s.processorTime()-before)*1e6/(qps*p.run.Seconds()))
 				s.lost += lost
 				s.warmRSS = s.residentMiB()
 			}
@@ -81,6 +83,9 @@ func measureThroughput(p plan, b *bed, figures map[string]float64) error {
 	plain, ours := b.server(plainCoreDNS), b.server(withLonghaul)
 	figures["qps_vs_plain_coredns"] = medianRatio(ours.qps[queriesA], plain.qps[queriesA])
 	figures["qps_vs_plain_coredns_mixed_types"] = medianRatio(ours.qps[queriesMixed], plain.qps[queriesMixed])
+	figures["cpu_vs_plain_coredns"] = medianRatio(ours.cpu[queriesA], plain.cpu[queriesA])
+	figures["cpu_vs_plain_coredns_mixed_types"] = medianRatio(ours.cpu[queriesMixed], plain.cpu[queriesMixed])
+	figures["cpu_us_per_query"] = median(ours.cpu[queriesA])
 	figures["qps"] = median(ours.qps[queriesA])
 	figures["ready_seconds"] = ours.ready.Seconds()
 	figures["rss_mib"] = ours.rss
