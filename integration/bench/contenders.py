@@ -239,9 +239,13 @@ def filter_in_envoy(ground: Ground) -> Contender:
     return simple_envoy("filter", ground, ground.wasm)
 
 
-def rendered_edge(ground: Ground) -> Contender:
-    """What `longhaul render` makes of a usual configuration: two hops, codings, cache and guard around the filter."""
-    http, tls, dns, admin, metrics = free_ports(5)
+def rendered_edge(ground: Ground, admin: int | None = None) -> Contender:
+    """What `longhaul render` makes of a usual configuration: two hops, codings, cache and guard around the filter.
+
+    `admin` is the port of Envoy's admin interface, for who wants to ask it.
+    """
+    http, tls, dns, free, metrics = free_ports(5)
+    admin = admin or free
     folder = ground.subfolder("edge")
     certificate = Authority(folder).issue(TARGET).as_dict()
     config = write_config(folder, gateway_config(

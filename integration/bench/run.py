@@ -34,6 +34,10 @@ BENCHES = {
         "rewriting pages, beside nginx, Apache and Envoy without the filter",
         "integration/bench", "url_rewrite.py", (sys.executable, "url_rewrite.py"),
     ),
+    "edge": Bench(
+        "the running edge, beside plain Envoy and Squid",
+        "integration/bench", "edge.py", (sys.executable, "edge.py"),
+    ),
     "dns": Bench(
         "the DNS plugin, beside its peers",
         "coredns-plugin", "bench/main.go", ("go", "run", "./bench"),

@@ -14,6 +14,7 @@ mod ports;
 mod probe;
 mod report;
 mod service;
+mod settle;
 mod state;
 mod supervisor;
 mod tree;

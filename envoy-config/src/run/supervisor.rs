@@ -17,6 +17,7 @@ use super::probe::{XdsCounters, is_ready, link_is_up};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
 use super::say;
 use super::service::Service;
+use super::settle::Settling;
 use super::state::{StateError, StateFolder};
 use super::tree::{WriteError, write_tree};
 use crate::config::{Cache, Loaded, Settings};
@@ -76,8 +77,6 @@ pub enum RunError {
 const START_PATIENCE: Duration = Duration::from_mins(1);
 /// How long an orderly end may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// Files that change together are looked at together.
-const QUIET: Duration = Duration::from_millis(200);
 /// How often children are looked at.
 const TICK: Duration = Duration::from_millis(100);
 /// How often the machine's addresses are looked at, and files on filesystems that tell nobody of changes.
@@ -233,26 +232,26 @@ impl Run {
 
     fn serve(&mut self) -> Result<(), RunError> {
         // Looked at once in any case: a file may have changed during the start.
-        let mut changed_at = Some(Instant::now());
+        let mut settling = Settling::default();
+        settling.changed(Instant::now());
         let mut looked_at = Instant::now();
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Reload) => {
                     say("told to look at the files (SIGHUP)");
-                    changed_at = Some(Instant::now());
+                    settling.changed(Instant::now());
                 }
-                Ok(Event::FilesChanged) => changed_at = Some(Instant::now()),
+                Ok(Event::FilesChanged) => settling.changed(Instant::now()),
                 Ok(Event::ReopenLogs) => {
                     say("told to open the access log again (SIGUSR1)");
                     self.envoy.reopen_logs();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let quiet = changed_at.is_some_and(|at| at.elapsed() >= QUIET);
-            if quiet || looked_at.elapsed() >= LOOK {
+            if settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK {
                 self.look();
-                changed_at = None;
+                settling.looked();
                 looked_at = Instant::now();
             }
             self.envoy.tend(self.generation.settings.listen.admin);

@@ -1,0 +1,222 @@
+"""`make bench ONLY=edge`: the whole rendered edge beside plain Envoy and Squid, all on one core each, in one run.
+
+README.md beside this says how each figure is found. QUICK=1 takes one round and fewer connections.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import resource
+import socket
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.contenders import Contender, Ground, plain_envoy, rendered_edge
+from bench.edge_objects import HOST, KEPT, NEVER_KEPT, OBJECT_BYTES, OBJECTS_A_PAGE, only_host, squid, start_objects
+from bench.machine import cores, description, resident_kib
+from bench.report import at_least, at_most, ratio, table, verdicts, write
+from bench.wrk import Wrk
+from e2e.desk import desk_in
+from e2e.reloads import Box, twenty_changes
+from harness.artifacts import Missing, built, need_commands, scratch
+from harness.ports import free_ports
+
+TARGETS = [
+    at_least("upstream_reuse", 0.95),
+    at_most("reload_failed_requests", 0),
+    at_least("rps_vs_plain_envoy", 0.85),
+    at_least("cache_hit_rps_vs_squid", 1.0),
+    at_most("idle_connection_kib", 16.0),
+]
+
+QUICK = bool(os.environ.get("QUICK"))
+ROUNDS = 1 if QUICK else 5
+LOAD_S = 1 if QUICK else 2
+PAGES = 100
+IDLE = 1_000 if QUICK else 10_000
+
+OBJECT = ("object", NEVER_KEPT)
+HIT = ("hit", KEPT)
+
+
+def main() -> int:
+    """Measures everything, prints it, and writes target/bench/edge.json."""
+    results = scratch("bench") / "edge.json"
+    try:
+        need_commands("wrk", "taskset", "nginx", "curl", "dig")
+        wasm = Path(os.environ.get("LONGHAUL_URL_REWRITE") or built("url_rewrite.wasm"))
+    except Missing as reason:
+        print(f"skipped: {reason}")
+        write(results, {}, skipped=str(reason))
+        return 0
+    machine = description()
+    print(f"{machine}; {ROUNDS} rounds", flush=True)
+    with edge_bench(wasm) as bench:
+        figures = {**bench.reuse(), **bench.requests(), **bench.idle()}
+    figures |= reloads()
+    print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
+    write(results, figures, machine=machine, rounds=ROUNDS, absent=bench.absent)
+    return 0
+
+
+class Bench:
+    """The contenders and what they are asked."""
+
+    def __init__(self, ground: Ground, wrk: Wrk) -> None:
+        self.wrk = wrk
+        self.absent: dict[str, str] = {}
+        self.admin = free_ports(1)[0]
+        self.contenders: dict[str, Contender] = {
+            "plain_envoy": plain_envoy(ground), "edge": rendered_edge(ground, self.admin),
+        }  # fmt: skip
+        try:
+            self.contenders["squid"] = squid(ground)
+        except Missing as reason:
+            self.absent["squid"] = str(reason)
+            print(f"absent: squid: {reason}", flush=True)
+
+    def reuse(self) -> dict[str, float | None]:
+        """The share of requests to origins that found a connection: a hundred pages by clients of their own."""
+        before = self._upstream()
+        for _ in range(PAGES):
+            client = http.client.HTTPConnection("127.0.0.1", self.contenders["edge"].port, timeout=30)
+            for path in ("/fresh/page.html", *(f"/fresh/object-{n}.png" for n in range(OBJECTS_A_PAGE))):
+                get(client, path)
+            client.close()
+        connections, requests = (after - was for after, was in zip(self._upstream(), before, strict=True))
+        if requests < PAGES * OBJECTS_A_PAGE:
+            raise RuntimeError(f"only {requests} requests reached the origin: something kept them")
+        print(f"\n{PAGES} pages: {requests} requests to the origin on {connections} connections", flush=True)
+        return {"upstream_reuse": 1 - connections / requests}
+
+    def _upstream(self) -> tuple[int, int]:
+        """Connections to origins and requests on them so far."""
+        admin = http.client.HTTPConnection("127.0.0.1", self.admin, timeout=30)
+        admin.request("GET", "/stats?filter=^cluster.(origin|map)_.*upstream_(cx|rq)_total$")
+        text = admin.getresponse().read().decode()
+        admin.close()
+
+        def total(kind: str) -> int:
+            return sum(int(count) for count in re.findall(rf"upstream_{kind}_total: (\d+)", text))
+
+        return total("cx"), total("rq")
+
+    def requests(self) -> dict[str, float | None]:
+        """Requests a second of one core, for what goes through both hops and for what is in the cache."""
+        runs = [("plain_envoy", OBJECT), ("edge", OBJECT), ("edge", HIT), ("squid", HIT)]
+        runs = [(name, kind) for name, kind in runs if name in self.contenders]
+        self._check(runs)
+        rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+        cpu: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for number in range(ROUNDS):
+            for name, (kind, path) in runs[number % len(runs) :] + runs[: number % len(runs)]:
+                contender = self.contenders[name]
+                before = contender.cpu_seconds()
+                load = self.wrk.run(contender.port, HOST, path, LOAD_S)
+                rates[name, kind].append(load.requests / load.seconds)
+                cpu[name, kind].append((contender.cpu_seconds() - before) / load.requests * 1e6)
+        rows = [[f"{OBJECT_BYTES // 1024} KiB", "requests/s", "us of core each"]]
+        rows += [
+            [f"{name}, {kind}", *(f"{statistics.median(one[name, kind]):.0f}" for one in (rates, cpu))]
+            for name, (kind, _) in runs
+        ]
+        print(f"\n{table(rows)}", flush=True)
+        figures: dict[str, float | None] = {
+            "rps_vs_plain_envoy": ratio(cpu["plain_envoy", "object"], cpu["edge", "object"]),
+            "by_clock_rps_vs_plain_envoy": ratio(rates["edge", "object"], rates["plain_envoy", "object"]),
+            "cache_hit_rps_vs_squid": None,
+        }
+        if "squid" in self.contenders:
+            figures["cache_hit_rps_vs_squid"] = ratio(cpu["squid", "hit"], cpu["edge", "hit"])
+            figures["by_clock_cache_hit_rps_vs_squid"] = ratio(rates["edge", "hit"], rates["squid", "hit"])
+        return figures
+
+    def _check(self, runs: list[tuple[str, tuple[str, str]]]) -> None:
+        """Everybody must give the object itself; a hit must be one, and the other must not."""
+        for name, (kind, path) in runs:
+            client = http.client.HTTPConnection("127.0.0.1", self.contenders[name].port, timeout=30)
+            bodies = {get(client, path) for _ in range(3)}
+            client.close()
+            if len(bodies) != 1 or len(bodies.pop()) != OBJECT_BYTES:
+                raise RuntimeError(f"{name} does not give the object ({kind})")
+        for path, kept in ((KEPT, True), (NEVER_KEPT, False)):
+            client = http.client.HTTPConnection("127.0.0.1", self.contenders["edge"].port, timeout=30)
+            before = self._upstream()[1]
+            for _ in range(10):
+                get(client, path)
+            client.close()
+            if (self._upstream()[1] == before) is not kept:
+                raise RuntimeError(f"{path} was to {'come from the cache' if kept else 'be asked for every time'}")
+
+    def idle(self) -> dict[str, float | None]:
+        """Memory of a client's connection that made a request and waits for the next."""
+        edge = self.contenders["edge"]
+        session = edge.child.process.pid
+        with connections(edge.port, 100):  # what the first ones cost is not theirs
+            pass
+        before = resident_kib(session)
+        with connections(edge.port, IDLE):
+            each = (resident_kib(session) - before) / IDLE
+        print(f"\n{IDLE} idle connections: {each:.1f} KiB each, so {each / 1.048576:.1f} GB for a million", flush=True)
+        return {"idle_connection_kib": each, "million_idle_connections_gib": each * 1e6 / 1024**2}
+
+
+@contextmanager
+def edge_bench(wasm: Path) -> Iterator[Bench]:
+    """Origin and contenders, started and stopped."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        folder.chmod(0o755)
+        ground = Ground(folder, start_objects(folder, stack), only_host(folder), wasm, stack)
+        yield Bench(ground, Wrk(folder, cores()[1]))
+
+
+@contextmanager
+def connections(port: int, count: int) -> Iterator[None]:
+    """That many connections, each of which made one request, held open."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, count + 1000), most))
+    request = f"GET {KEPT} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
+    with ExitStack() as stack:
+        for _ in range(count):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            one.sendall(request)
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            answer.read()
+            answer.close()
+        yield
+
+
+def get(client: http.client.HTTPConnection, path: str) -> bytes:
+    """The body of a 200."""
+    client.request("GET", path, headers={"Host": HOST})
+    answer = client.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(f"{path}: {answer.status} {body[:300]!r}")
+    return body
+
+
+def reloads() -> dict[str, float | None]:
+    """Twenty changes under load, five of them broken: how many requests did not get their whole answer."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, desk_in(Path(name)) as desk:
+        with Box(desk).running() as box, box.load().running() as load:
+            twenty_changes(box)
+        print(f"\n{box.changes} changes: {load.pages} pages, {load.downloads} downloads, {len(load.failed)} failed")
+        for what in load.failed[:5]:
+            print(f"  {what}")
+        return {"reload_failed_requests": len(load.failed)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

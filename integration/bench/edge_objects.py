@@ -1,0 +1,79 @@
+"""What the edge is asked for, and beside whom: an origin of objects, some of which may be kept, and Squid."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.contenders import ORIGIN_ADDRESS, Contender, Ground, command_of, nginx, wait_until_listening
+from bench.machine import cores, pinned
+from bench.real_pages import RealPage
+from harness.ports import free_ports
+from harness.processes import Child
+
+HOST = "objects.example.org"
+OBJECT_BYTES = 16 * 1024
+NEVER_KEPT = "/fresh/picture.png"
+"""Goes through both hops and on to the origin every time."""
+KEPT = "/kept/picture.png"
+OBJECTS_A_PAGE = 20
+
+
+def start_objects(folder: Path, stack: ExitStack) -> tuple[str, int]:
+    """nginx with the same pictures in a folder that caches may keep and in one that they may not; returns where."""
+    port = free_ports(1, ORIGIN_ADDRESS)[0]
+    root, own = folder / "root", folder / "origin"
+    own.mkdir()
+    content = random.Random(1).randbytes(OBJECT_BYTES)
+    for name in ("fresh", "kept"):
+        (root / name).mkdir(parents=True)
+        for file in ("picture", *(f"object-{n}" for n in range(OBJECTS_A_PAGE))):
+            (root / name / f"{file}.png").write_bytes(content)
+    images = "".join(f'<img src="/fresh/object-{n}.png">' for n in range(OBJECTS_A_PAGE))
+    (root / "fresh" / "page.html").write_text(f"<!doctype html><title>a page</title>{images}")
+    command = nginx(
+        own,
+        f"""
+  types {{ text/html html; image/png png; }}
+  open_file_cache max=100;
+  server {{
+    listen {ORIGIN_ADDRESS}:{port};
+    root {root};
+    location /fresh/ {{ add_header Cache-Control no-store; }}
+    location /kept/ {{ add_header Cache-Control max-age=86400; }}
+  }}
+""",
+    )
+    child = stack.enter_context(Child(pinned(command, cores()[1]), folder / "origin.log"))
+    wait_until_listening(child, ORIGIN_ADDRESS, port)
+    return ORIGIN_ADDRESS, port
+
+
+def only_host(folder: Path) -> list[RealPage]:
+    """What contenders take for their pages: one host."""
+    return [RealPage("objects", HOST, folder / "root" / "fresh" / "page.html")]
+
+
+def squid(ground: Ground) -> Contender:
+    """Debian's Squid in front of the origin: one process, objects in memory, nothing logged."""
+    program = command_of("squid", "squid")
+    port, folder = free_ports(1)[0], ground.subfolder("squid")
+    configuration = folder / "squid.conf"
+    configuration.write_text(f"""http_port 127.0.0.1:{port} accel vhost defaultsite={HOST}
+cache_peer {ground.origin[0]} parent {ground.origin[1]} 0 no-query originserver no-digest name=origin
+http_access allow all
+cache_mem 256 MB
+maximum_object_size_in_memory 8 MB
+access_log none
+cache_log {folder}/cache.log
+cache_store_log none
+pid_filename none
+coredump_dir {folder}
+cache_effective_user root
+cache_effective_group root
+pinger_enable off
+shutdown_lifetime 0 seconds
+visible_hostname squid.test
+""")
+    return ground.start("squid", [program, "-N", "-f", configuration], port)
