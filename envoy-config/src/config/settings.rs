@@ -324,8 +324,8 @@ pub enum Cache {
         /// Its size.
         size: Bytes,
     },
-    /// An existing caching proxy is asked instead of the origin.
-    Parent(HostPort),
+    /// An existing caching proxy is asked instead of the origin; by address, as Envoy connects to it for every object.
+    Parent(SocketAddr),
 }
 
 /// Compression toward clients.

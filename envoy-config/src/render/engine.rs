@@ -5,17 +5,12 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
-use crate::config::names::HostName;
-
 /// Rendering failed: a template and the program do not fit together.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// A template names something it is not given, or is malformed.
     #[error("internal fault in a built-in template: {0:#}")]
     Template(#[from] minijinja::Error),
-    /// Envoy connects to a parent cache by its address only.
-    #[error("`cache.parent: {0}` is a name; give the parent's address, it is connected to for every object")]
-    ParentByName(HostName),
     /// The filter's configuration could not be written as JSON.
     #[error("internal fault: the filter's configuration cannot be written: {0}")]
     FilterConfig(#[from] serde_json::Error),

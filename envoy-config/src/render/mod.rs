@@ -39,7 +39,7 @@ use view::View;
 /// Renders every file of one configuration. No I/O: the same arguments give the same bytes.
 ///
 /// # Errors
-/// A template that does not fit what it is given, which is a fault of this program; or a parent cache given by name.
+/// A template that does not fit what it is given, which is a fault of this program.
 pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<RenderedTree, RenderError> {
     let view = View::new(settings, derived, artifacts)?;
     let engine = Engine::new()?;

@@ -13,6 +13,7 @@ mod locate;
 mod ports;
 mod probe;
 mod report;
+mod room;
 mod service;
 mod settle;
 mod state;

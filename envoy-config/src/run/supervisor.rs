@@ -15,11 +15,13 @@ use super::locate::{LocateError, Located, Overridden, locate};
 use super::ports::{self, PortError, Wanted};
 use super::probe::{XdsCounters, is_ready, link_is_up};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
+use super::room;
 use super::say;
 use super::service::Service;
 use super::settle::Settling;
 use super::state::{StateError, StateFolder};
 use super::tree::{WriteError, write_tree};
+use crate::config::units::Bytes;
 use crate::config::{Cache, Loaded, Settings};
 use crate::render::{AccessLog, NearSockets};
 
@@ -61,6 +63,19 @@ pub enum RunError {
         path: PathBuf,
         /// Why.
         error: io::Error,
+    },
+    /// Envoy breaks off what it means to keep once the disk is full.
+    #[error(
+        "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has room for {room}: on a full disk objects break off; write a smaller size, or another folder",
+        path.display()
+    )]
+    CacheTooLarge {
+        /// Which folder.
+        path: PathBuf,
+        /// What was asked for.
+        size: Bytes,
+        /// What is free or the cache's already.
+        room: Bytes,
     },
     /// A program could not be started, or ended before it served.
     #[error("{0}")]
@@ -321,11 +336,15 @@ pub(super) fn refuse_occupied(wanted: &[Wanted]) -> Result<(), RunError> {
 }
 
 pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
-    if let Cache::Disk { dir, .. } = &settings.cache {
+    if let Cache::Disk { dir, size } = &settings.cache {
         let error = |error| RunError::CacheFolder { path: dir.clone(), error };
         fs::create_dir_all(dir).map_err(error)?;
         // Envoy would start, and quietly keep nothing.
         tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
+        let room = room::for_cache(dir).map_err(error)?;
+        if room < size.0 {
+            return Err(RunError::CacheTooLarge { path: dir.clone(), size: *size, room: Bytes(room) });
+        }
     }
     Ok(())
 }

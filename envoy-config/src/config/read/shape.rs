@@ -1,8 +1,10 @@
 //! `rewrite`, `cache`, `compress`, `limits`: what is done to answers and what it may cost.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::config::diagnostic::Problem;
+use crate::config::names::{Host, HostPort};
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, TargetWish};
 use crate::config::units::Bytes;
@@ -47,7 +49,7 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
     });
     let size = reader.optional(&section, "size", Bytes(GIB), |reader, setting| in_range(reader, setting, MIB, 1 << 50));
     let parent = reader.optional(&section, "parent", None, |reader, setting| {
-        if setting.is_off() { Some(None) } else { reader.host_port(setting).map(Some) }
+        if setting.is_off() { Some(None) } else { parent(reader, setting).map(Some) }
     });
     let (dir, size) = (dir?, size?);
     let Some(parent) = parent? else { return Some(Cache::Disk { dir, size }) };
@@ -63,6 +65,19 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
         reader.problems.push(problem.help("remove it, or write `parent: null`"));
     }
     Some(Cache::Parent(parent))
+}
+
+/// Envoy takes an address only, and reads it once: a name that moves would be followed by nobody.
+fn parent(reader: &mut Reader, setting: &Setting<'_>) -> Option<SocketAddr> {
+    let HostPort { host, port } = reader.host_port(setting)?;
+    match host {
+        Host::Address(address) => Some(SocketAddr::new(address, port)),
+        Host::Name(name) => {
+            let help = "a parent is connected to for every object, without a look-up: write its address, such as 192.0.2.7:3128";
+            reader.bad(setting, format!("`{name}` is a name"), help);
+            None
+        }
+    }
 }
 
 pub(super) fn compress(reader: &mut Reader, top: &Section<'_>) -> Option<Compress> {

@@ -15,7 +15,6 @@ use sha2::{Digest, Sha256};
 use super::artifacts::{AccessLog, Artifacts};
 use super::engine::RenderError;
 use super::guard::Guard;
-use crate::config::names::Host;
 use crate::config::{Cache, Intercept, Role, Settings};
 use crate::derive::{Derived, offers_http3};
 use pair::Pair;
@@ -178,7 +177,7 @@ impl View {
             heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
             compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
             cache: disk_cache(&settings.cache),
-            cache_parent: cache_parent(&settings.cache)?,
+            cache_parent: cache_parent(&settings.cache),
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),
             dns_cache: upstream::dns_cache_name(&resolvers),
@@ -236,13 +235,10 @@ fn disk_cache(cache: &Cache) -> Option<DiskCache> {
     }
 }
 
-fn cache_parent(cache: &Cache) -> Result<Option<Socket>, RenderError> {
+fn cache_parent(cache: &Cache) -> Option<Socket> {
     match cache {
-        Cache::Off | Cache::Disk { .. } => Ok(None),
-        Cache::Parent(parent) => match &parent.host {
-            Host::Address(address) => Ok(Some(SocketAddr::new(*address, parent.port).into())),
-            Host::Name(name) => Err(RenderError::ParentByName(name.clone())),
-        },
+        Cache::Off | Cache::Disk { .. } => None,
+        Cache::Parent(parent) => Some((*parent).into()),
     }
 }
 

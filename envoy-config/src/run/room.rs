@@ -1,0 +1,39 @@
+//! Whether a disk can hold what a cache may grow to.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::statvfs;
+
+/// Bytes a cache in `folder` can grow to: what is free there, and what it has already.
+pub(super) fn for_cache(folder: &Path) -> io::Result<u64> {
+    let disk = statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_add(used(folder)))
+}
+
+/// What the files below `folder` hold; one that goes meanwhile holds nothing.
+fn used(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let sizes = entries.iter().map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => used(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cache_holds_already_counts_as_room() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("below")).unwrap();
+        fs::write(folder.path().join("below/one"), [0; 1000]).unwrap();
+        fs::write(folder.path().join("two"), [0; 500]).unwrap();
+        assert_eq!(used(folder.path()), 1500);
+        assert!(for_cache(folder.path()).unwrap() > 1500);
+    }
+}

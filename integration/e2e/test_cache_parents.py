@@ -1,0 +1,169 @@
+"""`cache.parent`: objects come from a real Squid or Apache Traffic Server, pages are rewritten all the same."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from e2e.test_command import Desk, desk  # noqa: F401 - a fixture
+from harness.artifacts import need_commands
+from harness.clients import Curl
+from harness.pep import Pep, command
+from harness.ports import free_ports
+from harness.processes import Child
+from harness.waiting import wait_for
+
+WWW, IMG = "www.example.org", "img.example.org"
+KEPT = "/kept.png?size=30000"
+
+
+@dataclass
+class Parent:
+    """How one caching proxy is started on a loopback port, with all its files below a folder."""
+
+    program: str
+    configure: Callable[[Path, int, Mapping[str, str]], tuple[list[str], dict[str, str]]]
+    """Folder, port and the origins' sockets by name to a command line and its environment."""
+
+
+def squid(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """In the foreground, one worker, memory only; each origin a peer, so that no resolver is needed."""
+    peers = []
+    for number, (name, socket) in enumerate(origins.items()):
+        address, _, at = socket.partition(":")
+        peers += [
+            f"cache_peer {address} parent {at} 0 no-query originserver name=origin{number}",
+            f"acl origin{number} dstdomain {name}",
+            f"cache_peer_access origin{number} allow origin{number}",
+        ]
+    lines = [
+        f"http_port 127.0.0.1:{port}", f"pid_filename {folder}/squid.pid", "access_log none", "cache_store_log none",
+        f"cache_log {folder}/cache.log", f"coredump_dir {folder}", "cache_mem 16 MB", "never_direct allow all",
+        "http_access allow localhost", "http_access deny all", "shutdown_lifetime 0 seconds", "netdb_filename none",
+        "visible_hostname parent.example.org", "pinger_enable off", *peers,
+    ]  # fmt: skip
+    (folder / "squid.conf").write_text("\n".join(lines) + "\n")
+    return ["squid", "-N", "-f", f"{folder}/squid.conf"], {}
+
+
+def traffic_server(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """A forward proxy with a small cache on disk; origins are remapped to their sockets, as a map of ours does."""
+    layout = {name: folder / name for name in ("sysconf", "runtime", "log", "cache")}
+    for path in layout.values():
+        path.mkdir()
+    plugins = "/usr/lib/trafficserver/modules"
+    (folder / "runroot.yaml").write_text(
+        f"prefix: {folder}\nexec_prefix: /usr\nbindir: /usr/bin\nsbindir: /usr/sbin\nsysconfdir: {layout['sysconf']}\n"
+        f"datadir: {layout['cache']}\nlibexecdir: {plugins}\nlocalstatedir: {folder}\nruntimedir: {layout['runtime']}\n"
+        f"logdir: {layout['log']}\ncachedir: {layout['cache']}\n"
+    )
+    etc = layout["sysconf"]
+    (etc / "records.config").write_text(
+        f"CONFIG proxy.config.http.server_ports STRING {port}:ip-in=127.0.0.1\n"
+        "CONFIG proxy.config.url_remap.remap_required INT 1\n"
+        "CONFIG proxy.config.url_remap.pristine_host_hdr INT 1\n"
+        "CONFIG proxy.config.http.cache.required_headers INT 0\n"
+        "CONFIG proxy.config.admin.user_id STRING trafficserver\n"
+        "CONFIG proxy.config.diags.logfile.filename STRING stderr\n"
+    )
+    (etc / "storage.config").write_text(f"{layout['cache']} 64M\n")
+    (etc / "remap.config").write_text("".join(f"map http://{name}/ http://{at}/\n" for name, at in origins.items()))
+    (etc / "ip_allow.yaml").write_text(
+        "ip_allow:\n- apply: in\n  ip_addrs: 127.0.0.1\n  action: allow\n  methods: ALL\n"
+    )
+    for empty in ("plugin.config", "parent.config", "hosting.config", "volume.config", "cache.config"):
+        (etc / empty).write_text("")
+    return ["traffic_server", f"--run-root={folder}/runroot.yaml"], {"TS_RUNROOT": f"{folder}/runroot.yaml"}
+
+
+PARENTS = {"squid": Parent("squid", squid), "traffic_server": Parent("traffic_server", traffic_server)}
+
+
+@dataclass
+class Family:
+    """Longhaul with its parent."""
+
+    desk: Desk
+    pep: Pep
+    parent: Child
+
+    def get(self, target: str, host: str, *options: str) -> tuple[int, bytes]:
+        """Through Longhaul."""
+        got = Curl(self.desk.folder).get(f"http://127.0.0.1:{self.desk.http}{target}", "-H", f"Host: {host}", *options)
+        return got.status, got.body
+
+
+@pytest.fixture(params=PARENTS)
+def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:  # noqa: F811
+    parent = PARENTS[request.param]
+    need_commands(parent.program)
+    folder = desk.folder / "parent"
+    folder.mkdir()
+    origins = desk.config["upstream"]["map"]
+    (port,) = free_ports(1)
+    line, environment = parent.configure(folder, port, origins)
+    own(folder, "proxy" if parent.program == "squid" else "trafficserver")
+    child = Child(line, desk.folder / "parent.log", env=environment, stop_timeout_s=10)
+    try:
+        probe = Curl(desk.folder, None, "--proxy", f"http://127.0.0.1:{port}")
+        wait_for(
+            f"{parent.program}: {child.output()}", lambda: probe.get(f"http://{IMG}/ready.png").status == 200, 40, 0.3
+        )
+        # A mapped name goes to its own address and past every parent: these are found by DNS, on the port of the URL.
+        upstream = {**desk.config["upstream"], "map": {}}
+        config = desk.write(cache={"parent": f"127.0.0.1:{port}"}, upstream=upstream)
+        with Pep(config, desk.folder) as pep:
+            yield Family(desk, pep, child)
+    finally:
+        child.stop()
+
+
+def own(folder: Path, user: str) -> None:
+    """Both programs give up root: what they write to must be their user's, up to where they can reach it."""
+    if os.geteuid() != 0:
+        return
+    entry = pwd.getpwnam(user)
+    for path in [folder, *folder.rglob("*")]:
+        shutil.chown(path, entry.pw_uid, entry.pw_gid)
+    for above in folder.parents:
+        if above == Path("/tmp"):
+            break
+        if above.owner() == "root" and above != Path("/"):
+            above.chmod(above.stat().st_mode | 0o011)
+
+
+def test_the_second_request_is_a_hit_of_the_parent_and_pages_are_rewritten(family: Family) -> None:
+    origins = family.desk.origins
+    origins.forget()
+    first, second = (family.get(KEPT, IMG) for _ in range(2))
+    assert first == second
+    assert (first[0], len(first[1]) > 1000) == (200, True)
+    assert len(origins.requests(host=IMG)) == 1, "the parent kept it"
+    status, page = family.get(f"/_/answer?host={IMG}", WWW)
+    assert status == 200
+    assert family.desk.moved in page
+    moved = f"/{IMG}{KEPT}"
+    assert family.get(moved, f"127.0.0.1:{family.desk.http}") == first, "a moved URL finds the same object"
+    assert len(origins.requests(host=IMG)) == 1
+
+
+def test_a_dead_parent_is_answered_for_with_the_reason(family: Family) -> None:
+    assert family.get(KEPT, IMG)[0] == 200
+    family.parent.stop()
+    status, body = family.get("/other.png", IMG)
+    assert status == 502
+    assert b"no connection to" in body
+    assert "starting it again" not in family.pep.output()
+
+
+def test_a_parent_given_by_name_is_refused_with_what_to_write(desk: Desk) -> None:  # noqa: F811
+    done = command("check", desk.write(cache={"parent": "squid.example.net:3128"}))
+    assert done.returncode == 2
+    for part in ("cache.parent", "`squid.example.net` is a name", "write its address"):
+        assert part in done.stderr

@@ -1,0 +1,232 @@
+"""What a user sees when something behind or below the proxy fails, and that it ends when the fault does.
+
+envoy-config/FAULTS.md has a row for each; the last test holds that page to the tests it names.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import made_to_order
+from e2e.test_command import WWW, Desk, desk  # noqa: F401 - a fixture
+from harness.artifacts import REPOSITORY, built
+from harness.authority import Authority
+from harness.bed import OWN, Bed
+from harness.clients import Curl
+from harness.moved import put_back
+from harness.origins import Site
+from harness.pep import Pep
+from harness.processes import Child
+from harness.topology import PROXY, RESOLVER
+from harness.waiting import wait_for
+
+WELL, LATE, DEAD, GONE = "www.example.org", "late.example.org", "dead.example.org", "gone.example.org"
+BROKEN = {"silent": "203.0.113.21", "longer": "203.0.113.22", "shorter": "203.0.113.23", "stuck": "203.0.113.24",
+          "no_http": "203.0.113.25"}  # fmt: skip
+UNREACHABLE = "203.0.113.31"
+
+IDLE_S = 3
+"""In place of minutes: how long a request without progress is kept."""
+
+
+class FaultBed(Bed):
+    """Origins of which most are broken in one way each."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = Authority(folder)
+        site = Site(dns=[f"{RESOLVER}:53"], ca=authority.files.as_dict(), https_port=443)
+        for number, name in enumerate((WELL, LATE)):
+            site.hosts[name] = {"address": f"203.0.113.{10 + number}", "special": True, "generate": True}
+        site.records = {host(name): [address] for name, address in BROKEN.items()}
+        site.records |= {DEAD: ["203.0.113.30"], GONE: [UNREACHABLE]}
+        super().__init__(folder, site, ["example.org"], authority, transport={"stream_idle_timeout": f"{IDLE_S}s"})
+
+    @contextmanager
+    def dropping(self, *what: str) -> Iterator[None]:
+        """Packets into the Internet that match one of the nft expressions are lost."""
+        rules = "".join(f"add rule inet fault input {one} drop\n" for one in what)
+        table = "add table inet fault\nadd chain inet fault input { type filter hook input priority 0; }\n"
+        path = self.folder / "fault.nft"
+        path.write_text(table + rules)
+        self.topology.internet.run("nft", "-f", path)
+        try:
+            yield
+        finally:
+            self.topology.internet.run("nft", "delete", "table", "inet", "fault")
+
+
+def host(behaviour: str) -> str:
+    return f"{behaviour.replace('_', '-')}.example.org"
+
+
+@pytest.fixture(scope="module")
+def faults(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultBed]:  # noqa: ARG001 - order
+    folder = tmp_path_factory.mktemp("faults")
+    script = Path(__file__).with_name("broken_origin.py")
+    with FaultBed(folder) as bed:
+        where = [f"{address}={behaviour}" for behaviour, address in BROKEN.items()]
+        child = Child(bed.topology.internet.inside([sys.executable, script, *where]), folder / "broken.log")
+        try:
+            child.wait_for_output("ready")
+            yield bed
+        finally:
+            child.stop()
+
+
+def is_well(bed: FaultBed) -> bool:
+    """Whether another origin's page is served, rewritten, while one is broken."""
+    got = bed.curl.get(made_to_order(WELL, host=LATE))
+    return got.status == 200 and f"/{LATE}/".encode() in got.body
+
+
+# ------------------------------------------------------------------------------------------------------- the origin
+
+
+def test_a_dead_origin_is_answered_at_once_with_the_reason(faults: FaultBed) -> None:
+    got = faults.curl.get(f"http://{DEAD}/")
+    assert got.status == 502
+    assert b"no connection to dead.example.org" in got.body
+    assert got.seconds < 2
+    assert is_well(faults)
+
+
+def test_an_origin_out_of_reach_is_given_up(faults: FaultBed) -> None:
+    with faults.dropping(f"ip daddr {UNREACHABLE}"):
+        got = faults.curl.get(f"http://{GONE}/", timeout_s=20)
+    assert got.status in (502, 503, 504)
+    assert got.seconds < 12
+    assert is_well(faults)
+
+
+def test_an_origin_that_says_nothing_is_given_up_after_the_idle_timeout(faults: FaultBed) -> None:
+    got = faults.curl.get(f"http://{host('silent')}/")
+    assert got.status == 504
+    assert b"stream_idle_timeout" in got.body
+    assert IDLE_S <= got.seconds < IDLE_S + 5
+
+
+def test_a_slow_origin_is_waited_for_as_long_as_it_makes_progress(faults: FaultBed) -> None:
+    got = faults.curl.get(made_to_order(WELL, host=LATE, size=2000, chunk=500, pause=1000))
+    assert (got.status, got.problem) == (200, "")
+    assert got.seconds > IDLE_S, "it took longer than a silence may"
+    assert len(put_back(got.body, OWN)) == 2000
+
+
+@pytest.mark.parametrize("behaviour", ["shorter", "stuck"])
+def test_a_body_that_stops_is_a_prefix_and_the_client_can_tell(faults: FaultBed, behaviour: str) -> None:
+    got = faults.curl.get(f"http://{host(behaviour)}/")
+    assert got.status == 200
+    assert got.problem, "a page cut short must not look whole"
+    assert got.body.startswith(b"<p>")
+    assert is_well(faults)
+
+
+def test_bytes_beyond_the_declared_length_reach_nobody(faults: FaultBed) -> None:
+    for _ in range(3):
+        got = faults.curl.get(f"http://{host('longer')}/")
+        assert (got.status, got.body, got.problem) == (200, b"0123456789", "")
+    assert is_well(faults)
+
+
+def test_an_origin_that_speaks_no_http_is_answered_for_with_the_reason(faults: FaultBed) -> None:
+    got = faults.curl.get(f"http://{host('no_http')}/")
+    assert got.status == 502
+    assert b"not HTTP" in got.body
+    assert is_well(faults)
+
+
+# ----------------------------------------------------------------------------------------------------- the resolver
+
+
+def test_without_a_resolver_known_names_work_and_others_are_refused_until_it_is_back(faults: FaultBed) -> None:
+    assert is_well(faults)
+    known = faults.dig(WELL, "A").addresses()
+    with faults.dropping("udp dport 53", "tcp dport 53"):
+        assert is_well(faults), "the proxy knows its origins' addresses"
+        assert faults.dig(WELL, "A").addresses() == known, "and clients get answers it knows"
+        assert faults.dig(LATE, "A").status == "SERVFAIL"
+        moved = faults.curl.get(f"http://{PROXY}/{LATE}/picture.png")
+        assert moved.status in (502, 503, 504)
+    wait_for("the name, now that the resolver is back", lambda: faults.dig(LATE, "A").addresses(), timeout_s=30)
+    wait_for("the object", lambda: faults.curl.get(f"http://{PROXY}/{LATE}/picture.png").status == 200, timeout_s=30)
+
+
+# ---------------------------------------------------------------------------------------------------------- the disk
+
+
+class SmallDisk:
+    """Stands in for a namespace: commands see a tmpfs of `size` at `folder`, in a mount namespace of their own."""
+
+    def __init__(self, folder: Path, size: str) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self._mount = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
+
+    def inside(self, command: Sequence[str | Path]) -> list[str]:
+        """The command line that runs `command` there."""
+        return ["unshare", "--mount", "sh", "-c", self._mount, str(self.folder), *map(str, command)]
+
+
+def on(pep: Pep, *command: str) -> None:
+    """Runs a command where the running Longhaul sees its disk."""
+    pid = str(pep.child.process.pid)
+    subprocess.run(["nsenter", "--target", pid, "--mount", "--", *command], check=True, capture_output=True)
+
+
+def test_a_disk_too_small_for_the_cache_is_refused_at_the_start(root_bed: None, desk: Desk) -> None:  # noqa: ARG001, F811
+    disk = SmallDisk(desk.folder / "cache", "1m")
+    line = [built("longhaul"), "run", desk.write(), "--state", desk.folder / "state"]
+    done = subprocess.run(disk.inside(line), capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert "`cache.size` is 64mib" in done.stderr
+    assert "`cache.dir`" in done.stderr
+
+
+def test_with_a_full_cache_disk_what_is_kept_or_not_to_be_kept_is_served_and_the_rest_is_seen_to_break(
+    root_bed: None,  # noqa: ARG001
+    desk: Desk,  # noqa: F811
+) -> None:
+    disk = SmallDisk(desk.folder / "cache", "66m")
+    with Pep(desk.write(), desk.folder, disk) as pep:
+        kept = desk.get("/kept.bin?size=3000")
+        filler = disk.folder / "filler"
+        on(pep, "sh", "-c", f"cat /dev/zero > {filler} 2>/dev/null || true")
+        assert desk.get("/kept.bin?size=3000") == kept
+        assert desk.moved in desk.get()
+        broken = Curl(desk.folder).get(f"http://127.0.0.1:{desk.http}/new.bin?size=60000", "-H", f"Host: {WWW}")
+        assert broken.problem, "an object cut short must not look whole"
+        on(pep, "rm", str(filler))
+        assert len(desk.get("/newer.bin?size=60000")) > 0
+        assert "starting it again" not in pep.output()
+
+
+def test_a_change_on_a_full_disk_is_refused_and_applied_when_there_is_room(root_bed: None, desk: Desk) -> None:  # noqa: ARG001, F811
+    disk = SmallDisk(desk.folder / "state", "8m")
+    with Pep(desk.write(), desk.folder, disk) as pep:
+        filler = disk.folder / "filler"
+        on(pep, "sh", "-c", f"cat /dev/zero > {filler} 2>/dev/null || true")
+        desk.write(rewrite={"level": "off", "target": "http"})
+        wait_for("the complaint", lambda: "No space left on device" in pep.output(), timeout_s=20)
+        assert desk.moved in desk.get(), "what ran before runs on"
+        on(pep, "rm", str(filler))
+        pep.child.process.send_signal(1)  # SIGHUP: look now, not within half a minute
+        wait_for("the change", lambda: desk.moved not in desk.get(), timeout_s=20)
+
+
+# ---------------------------------------------------------------------------------------------------------- the page
+
+
+def test_every_fault_names_a_test_that_exists() -> None:
+    document = (REPOSITORY / "envoy-config" / "FAULTS.md").read_text()
+    named = re.findall(r"`([\w/.-]+\.(?:py|rs))::(\w+)`", document)
+    assert len(named) > 12
+    for path, test in named:
+        source = (REPOSITORY / path).read_text()
+        assert re.search(rf"\b(?:fn|def) {test}\(", source), f"{path} has no {test}"
