@@ -23,6 +23,8 @@ from .pages import Page, add_to
 CONGESTION_CONTROL = "bbr"
 """Of the origins, on every link: what direct is best off with, so that no gain is owed to a server's old TCP."""
 
+WAKES = 3
+
 
 @dataclass
 class Bed:
@@ -77,6 +79,11 @@ def _wake(ground: Ground, one: Contender, page: Page) -> None:
     curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
     with one.engaged(ground):
         for scheme in one.schemes:
-            answer = curl.get(f"{scheme}://{page.table.host}/{scheme}.html", "--range", "0-99", timeout_s=60.0)
-            if answer.status not in (200, 206):
+            url = f"{scheme}://{page.table.host}/{scheme}.html"
+            # On the slowest links a resolver's patience may end before the answer comes.
+            for _ in range(WAKES):
+                answer = curl.get(url, "--range", "0-99", timeout_s=60.0)
+                if answer.status in (200, 206):
+                    break
+            else:
                 raise RuntimeError(f"{one.name} does not pass on {scheme}: {answer.status} {answer.problem}")

@@ -61,8 +61,6 @@ def main(arguments: list[str]) -> int:
         _write(out / f"{name}.json", name, outcome, repeats, options.seed)
     for name, reason in outcome.absent.items():
         print(f"{name} took no part: {reason}")
-    for error in outcome.errors:
-        print(f"NOT RUN: {error}", file=sys.stderr)
     _print_failures(outcome.runs)
     _report(out)
     return 1 if outcome.errors else 0

@@ -41,7 +41,7 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
     signal.signal(signal.SIGTERM, _stop)
     end_with_parent()
     try:
-        with tempfile.TemporaryDirectory(prefix="longhaul-experiments-") as folder:
+        with tempfile.TemporaryDirectory(prefix="lh-exp-") as folder:
             if group.special:
                 messages.put(Message(number, details=SPECIALS[group.special](Path(folder), group, seed)))
             else:

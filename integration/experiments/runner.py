@@ -138,6 +138,11 @@ class Progress:
         time_taken = f"{last.load_ms / 1000:.1f} s" if last.complete else "FAILED"
         self._last = f"{last.link} {last.page} {last.scheme} {last.contender} {time_taken}"
 
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        self._out.write(f"\r\033[K{text}\n" if self._out.isatty() else f"{text}\n")
+        self._out.flush()
+
     def finish(self, number: int) -> None:
         """A group is over."""
         self._left_ms[number] = 0.0

@@ -19,13 +19,16 @@ def mobility(folder: Path, group: Group, seed: int) -> dict[str, Any]:  # noqa: 
     for scenario in SCENARIOS.values():
         for target, words in TARGETS.items():
             with (
-                tempfile.TemporaryDirectory(dir=folder) as name,
+                tempfile.TemporaryDirectory(dir=folder, prefix="m") as name,
                 Roaming(Path(name), scenario, target=target) as roaming,
             ):
                 journeys = [roaming.journey() for _ in range(group.repeats)]
             broken = [one for one in journeys if not one.complete]
             figures[f"mobility_{scenario.name}_{target}_journeys"] = len(journeys)
             figures[f"mobility_{scenario.name}_{target}_broken"] = len(broken)
+            figures[f"mobility_{scenario.name}_{target}_broken_after_reload"] = sum(
+                not one.whole_when_reloaded for one in journeys
+            )
             rows.append({
                 "case": scenario.name.upper(), "title": scenario.title, "how": words, "journeys": len(journeys),
                 "broken": len(broken), "load_ms": sorted(one.load_ms for one in journeys),
