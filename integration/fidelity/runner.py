@@ -74,10 +74,6 @@ class Comparison:
     without: list[Observation]
     ours: list[Observation]
 
-    def differ(self) -> bool:
-        """Whether the loads differ in anything at all."""
-        return bool(compare(self.without, self.ours).differences)
-
     def judge(self, known: Exceptions) -> Result:
         """Compares the loads and looks the differences up."""
         result = Result(self.subject, self.level, self.without[0], self.ours[0], compare(self.without, self.ours))
@@ -145,7 +141,8 @@ class Runner:
     def run(self, known: Exceptions, report: Callable[[Result, float], None]) -> list[Result]:
         """Compares everything; `report` gets each result and the share that is done.
 
-        A difference has to be there again at the end, and must not be one between two loads without Longhaul.
+        A difference that nobody explained has to be there again at the end, and must not be one between two loads
+        without Longhaul.
         """
         results: list[Result] = []
         suspects: list[Comparison] = []
@@ -153,11 +150,12 @@ class Runner:
         for (subject, loads), share in compared:
             for level in subject.levels:
                 comparison = Comparison(subject, level, loads["direct"], loads[level])
-                if comparison.differ():
+                result = comparison.judge(known)
+                if result.unexplained:
                     suspects.append(comparison)
                 else:
-                    results.append(comparison.judge(known))
-                    report(results[-1], share)
+                    results.append(result)
+                    report(result, share)
         again = self._compare({one: ("direct", "direct", one.level) for one in suspects})
         for (comparison, loads), share in again:
             comparison.without += loads["direct"]

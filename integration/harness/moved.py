@@ -21,7 +21,9 @@ def true_url(url: str, own: Collection[str]) -> str:
     host, port, path = match.groups()
     scheme = "https" if port == "443" else "http"
     authority = host if port in (None, "443") else f"{host}:{port}"
-    return f"{scheme}://{authority}{path or '/'}" + (f"?{split.query}" if split.query else "")
+    # An empty query is one all the same.
+    query = f"?{split.query}" if "?" in url.split("#")[0] else ""
+    return f"{scheme}://{authority}{path or '/'}{query}"
 
 
 def is_moved(url: str, own: Collection[str]) -> bool:

@@ -39,6 +39,7 @@ OWN = ("pep.example.net", "198.51.100.12:8080")
         ("http://198.51.100.12:8080/img.example.org/", "http://img.example.org/"),
         ("http://198.51.100.12/img.example.org/", "http://198.51.100.12/img.example.org/"),
         ("http://www.example.org/img.example.org/", "http://www.example.org/img.example.org/"),
+        ("https://pep.example.net/a.test/x?", "http://a.test/x?"),
     ],
 )
 def test_a_moved_url_is_read_back_and_any_other_stays(url: str, true: str) -> None:
