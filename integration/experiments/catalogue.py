@@ -119,7 +119,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "images", "One to thirty images through a split pair",
             "Davern et al., figures 3 to 5: pages of 1 to 30 JPEGs on three satellite links.",
             _each_page("images", ("satellite-256k", "satellite-500k", "satellite-2m"),
-                       ("images-1", "images-10", "images-20", "images-30"), OURS),
+                       ("images-1", "images-10", "images-30"), OURS),
         ),
         Experiment(
             "connections", "Connections and name lookups for a hundred pages",

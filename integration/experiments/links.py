@@ -38,13 +38,13 @@ class Link:
     @property
     def weight(self) -> int:
         """What one bed on this link takes of the machine, of CAPACITY: a slow link leaves a browser idle."""
-        for below_bps, weight in ((100_000, 1), (1_000_000, 2), (50_000_000, 3)):
+        for below_bps, weight in ((100_000, 1), (1_000_000, 2), (50_000_000, 4)):
             if self.down_bps < below_bps:
                 return weight
         return CAPACITY
 
 
-CAPACITY = 6
+CAPACITY = 8
 """Beds' weights that run side by side."""
 
 

@@ -11,6 +11,7 @@ from harness.artifacts import built
 from harness.namespaces import Namespace
 from harness.processes import Child
 from harness.topology import CLIENT_DEVICE
+from harness.waiting import Timeout, wait_for
 
 from ..line import FAR, NEAR_DEVICE
 from .base import Contender, Ground, intercept, rules, sysctls
@@ -126,8 +127,6 @@ def _envoy(ground: Ground, name: str, namespace: Namespace, configuration: dict[
 
 
 def _wait_for_port(namespace: Namespace, port: int, child: Child) -> None:
-    from harness.waiting import Timeout, wait_for
-
     def listens() -> bool:
         if child.process.poll() is not None:
             raise Timeout(f"envoy ended: {child.output()[-2000:]}")
