@@ -144,6 +144,20 @@ def test_requests_in_a_row_open_nothing_over_the_link(warm: PairBed) -> None:
     assert warm.pair.connections("pipe")["total"] == pipe
 
 
+def test_headers_cross_the_link_in_a_fraction_of_their_bytes_once_they_repeat(warm: PairBed) -> None:
+    for number in range(5):
+        warm.curl.get(f"http://{LAB}/first-{number}.bin")
+    before = warm.pair.packed()
+    for number in range(10):
+        answer = warm.curl.get(f"http://{LAB}/again-{number}.bin")
+        assert answer.status == 200, answer
+        assert not [name for name, _ in answer.headers if name.startswith("x-longhaul")]
+    after = warm.pair.packed()
+    plain, packed = (after[key] - before[key] for key in ("plain", "packed"))
+    assert plain > 10 * 100, "requests of some hundred bytes were packed"
+    assert packed < plain / 5, f"{plain:.0f} bytes became {packed:.0f}"
+
+
 def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: PairBed) -> None:
     assert warm.dig(TODAY, "A").addresses() == [warm.site.hosts[TODAY]["address"]]
     assert warm.dig(TODAY, "AAAA").addresses() == ["2001:db8::5"]

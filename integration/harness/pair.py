@@ -55,6 +55,15 @@ class Pair:
             kind: metrics[f"envoy_cluster_upstream_cx_{kind}{label}"] for kind in ("active", "total", "connect_fail")
         }
 
+    def packed(self) -> dict[str, float]:
+        """Bytes of request headers that the remote packed so far, before and after."""
+        metrics = self.remote.metrics(REMOTE_ADMIN)
+        total = {
+            key: sum(value for name, value in metrics.items() if f"header_compression_{key}_bytes_total" in name)
+            for key in ("plain", "packed")
+        }
+        return total
+
 
 def identities(folder: Path, ends: Ends) -> tuple[dict[str, str], dict[str, str]]:
     """The pair's own authority signs for both ends: cert, key and ca of the remote and of the ground, whose certificate

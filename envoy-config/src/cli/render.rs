@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::render::{AccessLog, NearSockets};
-use crate::run::{Generation, Machine, Overridden, url_rewrite, write_tree};
+use crate::run::{Generation, Machine, Overridden, header_compression, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -25,13 +25,24 @@ pub(super) struct Arguments {
     /// The url-rewrite filter, if not beside this program
     #[arg(long, value_name = "FILE")]
     url_rewrite: Option<PathBuf>,
+    /// The header-compression filter of a pair, if not beside this program
+    #[arg(long, value_name = "FILE")]
+    header_compression: Option<PathBuf>,
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let out = absolute(&arguments.out);
-    let overridden = Overridden { url_rewrite: arguments.url_rewrite.clone(), ..Overridden::default() };
+    let overridden = Overridden {
+        url_rewrite: arguments.url_rewrite.clone(),
+        header_compression: arguments.header_compression.clone(),
+        ..Overridden::default()
+    };
     let filter = match url_rewrite(&overridden) {
+        Ok(path) => path,
+        Err(error) => return fail(&error.to_string()),
+    };
+    let header_compression = match header_compression(&loaded.settings.role, &overridden) {
         Ok(path) => path,
         Err(error) => return fail(&error.to_string()),
     };
@@ -40,6 +51,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         kept: root.join("kept"),
         root,
         url_rewrite: Some(filter),
+        header_compression,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,

@@ -34,6 +34,12 @@ pub(super) struct Arguments {
         help = "The url-rewrite filter [default: $LONGHAUL_URL_REWRITE, or url_rewrite.wasm beside this program]"
     )]
     url_rewrite: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "The filter that packs headers between the two boxes of a pair [default: $LONGHAUL_HEADER_COMPRESSION, or header_compression.wasm beside this program]"
+    )]
+    header_compression: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
     access_log: Option<PathBuf>,
 }
@@ -47,6 +53,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             envoy: arguments.envoy.clone(),
             coredns: arguments.coredns.clone(),
             url_rewrite: arguments.url_rewrite.clone(),
+            header_compression: arguments.header_compression.clone(),
         },
         access_log: match &arguments.access_log {
             None => AccessLog::Off,

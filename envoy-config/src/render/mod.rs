@@ -12,6 +12,7 @@
 //! | `rds/*.yaml` | routes | `upstream.map` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
+//! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //!
 //! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other.
@@ -54,9 +55,12 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);
     }
-    if let (Some(filter), Some(module)) = (&view.url_rewrite, &artifacts.url_rewrite) {
-        tree.put("ecds/url-rewrite.yaml", engine.render("ecds_url_rewrite.yaml", &view)?);
-        tree.copy(ModuleCopy { from: module.path.clone(), to: filter.module_file.clone() });
+    for (file, filter) in
+        [("ecds/url-rewrite.yaml", &view.url_rewrite), ("ecds/header-compression.yaml", &view.header_compression)]
+    {
+        let Some(filter) = filter else { continue };
+        tree.put(file, engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
+        tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
     }
     tree.put("lds.yaml", engine.render("lds.yaml", &view)?);
     tree.put("bootstrap.yaml", engine.render("bootstrap.yaml", &view)?);

@@ -72,8 +72,8 @@ impl Content {
 
 impl Inputs {
     /// Reads all of them; a file that cannot be read is an input too.
-    pub(super) fn of(settings: &Settings, filter: &Path) -> Self {
-        let files = files(settings, filter).into_iter().map(|path| (path, None)).collect();
+    pub(super) fn of<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Self {
+        let files = files(settings, filters).into_iter().map(|path| (path, None)).collect();
         Self { files, addresses: Vec::new() }.again()
     }
 
@@ -114,13 +114,19 @@ impl Inputs {
     }
 }
 
-fn files(settings: &Settings, filter: &Path) -> Vec<PathBuf> {
+fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     let dns = &settings.dns;
     let lists = dns.domains.iter().chain(&dns.except_files).cloned();
     let keys = settings.terminate.iter().flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
     let pair = settings.role.identity().map(|own| [own.cert.clone(), own.key.clone(), own.ca.clone()]);
-    let own = [settings.file.clone(), filter.to_owned()];
-    own.into_iter().chain(lists).chain(keys).chain(pair.into_iter().flatten()).collect()
+    let filters = filters.map(Path::to_owned);
+    [settings.file.clone()]
+        .into_iter()
+        .chain(filters)
+        .chain(lists)
+        .chain(keys)
+        .chain(pair.into_iter().flatten())
+        .collect()
 }
 
 /// Watches folders, not files: editors and deployments replace files, and a watch on the old one would see nothing.

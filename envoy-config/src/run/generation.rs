@@ -1,7 +1,7 @@
 //! One configuration as it runs or might run: settings, what was derived, every file.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::events::Inputs;
 use super::locate::{self, LocateError};
@@ -21,6 +21,8 @@ pub(crate) struct Machine {
     pub(crate) kept: PathBuf,
     /// The filter; None leaves it out.
     pub(crate) url_rewrite: Option<PathBuf>,
+    /// The filter of a pair; None leaves it out.
+    pub(crate) header_compression: Option<PathBuf>,
     /// Where CoreDNS says that it is ready.
     pub(crate) dns_ready: SocketAddr,
     /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
@@ -60,12 +62,17 @@ impl Generation {
     pub(crate) fn of(settings: Settings, machine: &Machine) -> Result<Self, GenerateError> {
         let filter = machine.url_rewrite.as_deref();
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
-        let inputs = Inputs::of(&settings, filter.unwrap_or(Path::new("/dev/null")));
+        let filters = [filter, machine.header_compression.as_deref()];
+        let inputs = Inputs::of(&settings, filters.into_iter().flatten());
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
             url_rewrite: match filter {
+                Some(path) => Some(locate::wasm_module(path)?),
+                None => None,
+            },
+            header_compression: match machine.header_compression.as_deref() {
                 Some(path) => Some(locate::wasm_module(path)?),
                 None => None,
             },

@@ -7,6 +7,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
+use crate::config::Role;
 use crate::render::WasmModule;
 
 /// Paths given on the command line, before any other place is looked at.
@@ -18,6 +19,8 @@ pub struct Overridden {
     pub coredns: Option<PathBuf>,
     /// The url-rewrite filter.
     pub url_rewrite: Option<PathBuf>,
+    /// The header-compression filter.
+    pub header_compression: Option<PathBuf>,
 }
 
 /// Everything a run needs, found.
@@ -82,6 +85,13 @@ const URL_REWRITE: Wanted = Wanted {
     variable: "LONGHAUL_URL_REWRITE",
 };
 
+const HEADER_COMPRESSION: Wanted = Wanted {
+    what: "the header-compression filter",
+    file: "header_compression.wasm",
+    flag: "header-compression",
+    variable: "LONGHAUL_HEADER_COMPRESSION",
+};
+
 /// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
     crate::render::Artifacts::DEBIAN_CA_BUNDLE,
@@ -102,6 +112,16 @@ pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
 /// Finds the filter alone.
 pub(crate) fn url_rewrite(overridden: &Overridden) -> Result<PathBuf, LocateError> {
     find(&URL_REWRITE, overridden.url_rewrite.as_deref())
+}
+
+/// Finds the filter that a pair packs headers with; a box alone needs none.
+pub(crate) fn header_compression(role: &Role, overridden: &Overridden) -> Result<Option<PathBuf>, LocateError> {
+    match role {
+        Role::Edge => Ok(None),
+        Role::Remote(_) | Role::Ground(_) => {
+            find(&HEADER_COMPRESSION, overridden.header_compression.as_deref()).map(Some)
+        }
+    }
 }
 
 fn find(wanted: &Wanted, flag: Option<&Path>) -> Result<PathBuf, LocateError> {

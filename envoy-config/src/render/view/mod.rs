@@ -5,6 +5,7 @@ mod rewrite;
 mod tls;
 mod transport;
 mod upstream;
+mod wasm;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -18,11 +19,11 @@ use super::guard::Guard;
 use crate::config::{Cache, Intercept, Role, Settings};
 use crate::derive::{Derived, offers_http3};
 use pair::Pair;
-use rewrite::UrlRewrite;
 pub use rewrite::filter_config;
 use tls::{Certificate, TlsListener};
 use transport::Transport;
 use upstream::Mapped;
+use wasm::WasmFilter;
 
 /// Everything a template may name, as `v`.
 #[derive(Debug, Serialize)]
@@ -62,7 +63,8 @@ pub(super) struct View {
     /// `Content-Type` of what is unpacked before it goes on, by the coding it came in.
     unpack_gzip: String,
     unpack_br: String,
-    pub(super) url_rewrite: Option<UrlRewrite>,
+    pub(super) url_rewrite: Option<WasmFilter>,
+    pub(super) header_compression: Option<WasmFilter>,
 }
 
 /// An address and port in the two fields Envoy wants.
@@ -196,8 +198,9 @@ impl View {
                 .as_ref()
                 // The ground does it.
                 .filter(|_| !matches!(settings.role, Role::Remote(_)))
-                .map(|module| UrlRewrite::new(settings, derived, &artifacts.root, module))
+                .map(|module| rewrite::filter(settings, derived, &artifacts.root, module))
                 .transpose()?,
+            header_compression: pair::header_compression(settings, artifacts),
         })
     }
 }

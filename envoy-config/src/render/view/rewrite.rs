@@ -2,26 +2,15 @@
 
 use std::path::Path;
 
-use serde::Serialize;
 use url_mapping::Level as FilterLevel;
 use url_rewriting::config::Targets;
 use url_rewriting::{Config, Limits};
 
 use super::super::artifacts::WasmModule;
 use super::super::engine::RenderError;
+use super::wasm::WasmFilter;
 use crate::config::{Level, Settings};
 use crate::derive::{Derived, TargetKind};
-
-/// The filter as delivered.
-#[derive(Debug, Serialize)]
-pub(in super::super) struct UrlRewrite {
-    /// Below the root; bears the hash of the module, because Envoy re-reads a module only under another name.
-    pub(in super::super) module_file: String,
-    module: String,
-    /// JSON, as the filter reads it.
-    configuration: String,
-    capabilities: &'static [&'static str],
-}
 
 /// Callbacks, host calls and WASI calls the filter is allowed; Envoy answers any other with an error.
 const CAPABILITIES: &[&str] = &[
@@ -54,22 +43,14 @@ const CAPABILITIES: &[&str] = &[
     "random_get",
 ];
 
-impl UrlRewrite {
-    pub(super) fn new(
-        settings: &Settings,
-        derived: &Derived,
-        root: &Path,
-        module: &WasmModule,
-    ) -> Result<Self, RenderError> {
-        let hash: String = module.sha256.chars().take(16).collect();
-        let module_file = format!("filters/url-rewrite-{hash}.wasm");
-        Ok(Self {
-            module: root.join(&module_file).display().to_string(),
-            module_file,
-            configuration: serde_json::to_string(&filter_config(settings, derived))?,
-            capabilities: CAPABILITIES,
-        })
-    }
+pub(super) fn filter(
+    settings: &Settings,
+    derived: &Derived,
+    root: &Path,
+    module: &WasmModule,
+) -> Result<WasmFilter, RenderError> {
+    let configuration = serde_json::to_string(&filter_config(settings, derived))?;
+    Ok(WasmFilter::new("url-rewrite", root, module, configuration, CAPABILITIES))
 }
 
 /// What the filter is told: rendered for Envoy, and asked by `longhaul explain`, so that both decide alike.

@@ -92,6 +92,7 @@ impl Config {
             root: self.path("rendered"),
             state: self.path("state"),
             url_rewrite: self.url_rewrite.clone(),
+            header_compression: None,
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,
