@@ -1,0 +1,83 @@
+"""What an operator installs: units, image, packet rules."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.artifacts import REPOSITORY, built, dist, need_commands
+from harness.authority import Authority
+from harness.gateway import RULES
+from harness.namespaces import Namespace
+from harness.pep import PROXY_NAME, command, gateway_config, write_config
+from harness.topology import CLIENT_DEVICE
+
+CONFIG = REPOSITORY / "envoy-config"
+EXPOSURE = {"longhaul.service": 2.0, "longhaul-host@.service": 3.0}
+"""How much each unit may do at most, from 0 to 10, as systemd counts."""
+
+
+@pytest.mark.parametrize("unit", EXPOSURE)
+def test_a_unit_is_right_and_may_do_little(unit: str, folder: Path) -> None:
+    need_commands("systemd-analyze")
+    text = (CONFIG / "systemd" / unit).read_text()
+    for name in EXPOSURE:
+        # verify wants to see the programs and the units a unit depends on.
+        there = (CONFIG / "systemd" / name).read_text().replace("/usr/lib/longhaul/longhaul", str(built("longhaul")))
+        (folder / name).write_text(re.sub(r"^Documentation=.*\n", "", there, flags=re.MULTILINE))
+    instance = folder / unit.replace("@.", "@lan0.")
+    if instance.name != unit:
+        instance.write_text((folder / unit).read_text())
+    verified = analyze("verify", "--man=no", "--recursive-errors=no", instance)
+    assert verified.returncode == 0, verified.stderr
+    assert not [line for line in verified.stderr.splitlines() if "longhaul" in line], verified.stderr
+    bound = f"--threshold={int(EXPOSURE[unit] * 10)}"
+    judged = analyze("security", "--offline=yes", "--no-pager", bound, instance)
+    assert judged.returncode == 0, "\n".join(judged.stdout.splitlines()[-3:])
+    capabilities = re.search(r"^CapabilityBoundingSet=(.*)$", text, re.MULTILINE)
+    assert capabilities
+    assert len(capabilities[1].split()) == 1
+
+
+def test_a_unit_with_a_slip_is_found(folder: Path) -> None:
+    need_commands("systemd-analyze")
+    slip = (CONFIG / "systemd" / "longhaul.service").read_text().replace("NoNewPrivileges=yes", "NoNewPrivleges=yes")
+    path = folder / "longhaul.service"
+    path.write_text(slip)
+    assert "NoNewPrivleges" in analyze("verify", "--man=no", path).stderr
+
+
+def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["systemd-analyze", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_the_image_takes_what_make_build_leaves() -> None:
+    copied = re.findall(r"target/dist/(\S+)", (CONFIG / "Containerfile").read_text())
+    assert len(copied) == 5
+    for name in copied:
+        assert (dist() / name).exists(), name
+
+
+def test_the_rules_that_are_printed_are_those_the_tests_load(root_bed: None, folder: Path) -> None:  # noqa: ARG001
+    certificate = Authority(folder).issue(PROXY_NAME).as_dict()
+    config = write_config(folder, gateway_config(folder, certificate), ["example.org"])
+    script = command("host", config, "--clients", CLIENT_DEVICE, "--print")
+    printed = re.search(r"<<'RULES'\n(.*?)\nRULES", script.stdout, re.DOTALL)
+    assert printed, script.stderr
+    (folder / "printed.nft").write_text(printed[1])
+    assert loaded(folder / "printed.nft") == loaded(RULES)
+
+
+def loaded(rules: Path) -> dict[str, list[str]]:
+    """What the kernel has after loading a file: the rules of each chain, whose order says nothing between protocols."""
+    with Namespace("rules") as namespace:
+        namespace.run("nft", "-f", rules)
+        listing = namespace.run("nft", "list", "table", "inet", "longhaul").stdout
+    chains = re.findall(r"chain (\w+) \{\n(.*?)\n\t\}", listing, re.DOTALL)
+    assert len(chains) == 2, listing
+    return {name: sorted(line.strip() for line in body.splitlines()) for name, body in chains}
