@@ -247,6 +247,7 @@ def rendered_edge(ground: Ground, admin: int | None = None) -> Contender:
     http, tls, dns, free, metrics = free_ports(5)
     admin = admin or free
     folder = ground.subfolder("edge")
+    (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and keeps nothing
     certificate = Authority(folder).issue(TARGET).as_dict()
     config = write_config(folder, gateway_config(
         folder, certificate,

@@ -59,6 +59,7 @@ def squid(ground: Ground) -> Contender:
     """Debian's Squid in front of the origin: one process, objects in memory, nothing logged."""
     program = command_of("squid", "squid")
     port, folder = free_ports(1)[0], ground.subfolder("squid")
+    folder.chmod(0o777)  # Squid will not be root; it takes Debian's user for it
     configuration = folder / "squid.conf"
     configuration.write_text(f"""http_port 127.0.0.1:{port} accel vhost defaultsite={HOST}
 cache_peer {ground.origin[0]} parent {ground.origin[1]} 0 no-query originserver no-digest name=origin
@@ -70,10 +71,9 @@ cache_log {folder}/cache.log
 cache_store_log none
 pid_filename none
 coredump_dir {folder}
-cache_effective_user root
-cache_effective_group root
+cache_effective_user proxy
 pinger_enable off
 shutdown_lifetime 0 seconds
 visible_hostname squid.test
 """)
-    return ground.start("squid", [program, "-N", "-f", configuration], port)
+    return ground.start("squid", [program, "-N", "-n", f"bench{port}", "-f", configuration], port)
