@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use crate::config::{Intercept, Settings};
+use crate::config::{Intercept, Remote, Role, Settings, Udp443};
 use crate::derive::offers_http3;
 
 /// The table all our rules are in; removing it removes them.
@@ -35,6 +35,9 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
                 );
             }
         }
+    }
+    if let Role::Remote(Remote { udp443: Udp443::Refuse, .. }) = settings.role {
+        chain(refuse_quic(interface));
     }
     chain(guard(settings, interface));
     out.push_str("}\n");
@@ -69,6 +72,17 @@ fn tproxies(ports: &[(u16, SocketAddr)]) -> String {
         format!("\t\ttcp dport {port} tproxy ip to :{} meta mark set {MARK:#x} accept\n", socket.port())
     };
     std::iter::once(established).chain(ports.iter().map(rule)).collect()
+}
+
+/// QUIC would cross the link past the pair, handshakes and all. Told so at once, browsers use TCP; dropped packets they
+/// would send again for seconds.
+fn refuse_quic(interface: &str) -> String {
+    format!(
+        "\tchain quic {{\n\
+         \t\ttype filter hook forward priority filter; policy accept;\n\n\
+         \t\tiifname \"{interface}\" udp dport 443 reject\n\
+         \t}}\n"
+    )
 }
 
 /// Our listeners are for our clients: to anybody else they would be a proxy and a resolver to abuse. Refused at once, so

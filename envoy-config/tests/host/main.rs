@@ -125,3 +125,21 @@ fn a_step_that_fails_takes_back_the_ones_before_it() {
     assert_eq!(before.lines().collect::<Vec<_>>(), after.lines().collect::<Vec<_>>());
     assert!(rest.contains("broken; nothing is changed"), "{rest}");
 }
+
+#[test]
+fn a_remote_refuses_quic_only_where_it_is_told_to() {
+    let config = |udp443: &str| {
+        let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
+        format!(
+            "role: remote\n\
+             link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
+             proxy: {{ addresses: [198.51.100.12] }}\n\
+             split: {{ peer: \"198.51.100.40:8443\", cert: {files}/pep.pem, key: {files}/pep.key, ca: {files}/pep.pem, udp443: {udp443} }}\n"
+        )
+    };
+    let rule = "iifname \"lan0\" udp dport 443 reject";
+    let Some(refused) = on_a_host(&config("refuse"), "longhaul --apply > /dev/null; state") else { return };
+    assert!(refused.contains(rule), "{refused}");
+    let Some(passed) = on_a_host(&config("pass"), "longhaul --apply > /dev/null; state") else { return };
+    assert!(!passed.contains("udp dport 443"), "{passed}");
+}
