@@ -142,6 +142,11 @@ bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one o
 experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
 
+.PHONY: soak
+soak: TIME := 3600
+soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and what memory did meanwhile
+	@exec $(VENV_TEST)/bin/python integration/soak/soak.py --seconds $(TIME)
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for TIME seconds
 	$(FUZZ) --seconds $(TIME)

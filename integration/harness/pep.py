@@ -72,6 +72,7 @@ class Pep:
         *,
         trusted: Path | None = None,
         options: Sequence[str | Path] = (),
+        log_requests: bool = True,
         ready_timeout_s: float = 60.0,
     ) -> None:
         """`trusted` is the bundle of authorities that origins' certificates are checked against."""
@@ -83,7 +84,8 @@ class Pep:
         self._ready_timeout_s = ready_timeout_s
         self._environment = {"SSL_CERT_FILE": str(trusted)} if trusted else {}
         line: list[str | Path] = [
-            built("longhaul"), "run", config, "--state", self.state, "--access-log", self._access_log, *options,
+            built("longhaul"), "run", config, "--state", self.state, *options,
+            *(["--access-log", self._access_log] if log_requests else []),
         ]  # fmt: skip
         self._command = namespace.inside(line) if namespace else line
         self._child: Child | None = None

@@ -1,0 +1,25 @@
+"""A minute of constant load; `make soak` is an hour of the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.artifacts import built
+from soak.soak import soak
+
+SECONDS = 60.0
+MOST_MIB = {"envoy": 16.0, "coredns": 16.0, "longhaul": 2.0}
+"""What a minute may add once all is warm. A leak of one page's rewriter a page would be hundreds."""
+
+
+def test_a_minute_of_load_loses_no_request_and_memory_stays(folder: Path) -> None:
+    for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
+        built(name)
+    result = soak(SECONDS, folder)
+    assert result.failures == []
+    assert not result.restarts
+    assert result.answers > 1000
+    assert result.names > 50
+    assert set(result.growth_mib) == set(MOST_MIB)
+    for name, most in MOST_MIB.items():
+        assert result.growth_mib[name] < most, result

@@ -1,0 +1,87 @@
+"""Clients that never rest: pages, kept objects, moved URLs and names, over connections that are kept for a while."""
+
+from __future__ import annotations
+
+import http.client
+import random
+import socket
+import struct
+import threading
+from dataclasses import dataclass, field
+
+OBJECTS = 200
+"""Different objects asked for: few enough that the cache is full early and stays so."""
+
+
+@dataclass
+class Target:
+    """Where the proxy is, and what is behind it."""
+
+    http: int
+    dns: int
+    page_host: str
+    object_host: str
+
+
+@dataclass
+class Count:
+    """What one client did."""
+
+    answers: int = 0
+    names: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+class Client(threading.Thread):
+    """One client, until `stop` is set. Seeded, so that a run can be repeated."""
+
+    def __init__(self, seed: int, target: Target, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.count = Count()
+        self._random = random.Random(seed)
+        self._target = target
+        self._stop_asked = stop
+
+    def run(self) -> None:
+        """Works until told to stop; a failure is noted and the work goes on."""
+        while not self._stop_asked.is_set():
+            connection = http.client.HTTPConnection("127.0.0.1", self._target.http, timeout=20)
+            try:
+                for _ in range(self._random.randint(1, 40)):
+                    self._ask(connection)
+                self._look_up()
+            except (OSError, http.client.HTTPException) as problem:
+                self.count.failures.append(repr(problem))
+            finally:
+                connection.close()
+
+    def _ask(self, connection: http.client.HTTPConnection) -> None:
+        path, host, expected = self._request()
+        connection.request("GET", path, headers={"Host": host, "Accept-Encoding": "br, gzip"})
+        answer = connection.getresponse()
+        answer.read()
+        self.count.answers += 1
+        if answer.status != expected:
+            self.count.failures.append(f"{answer.status} for {host}{path}")
+
+    def _request(self) -> tuple[str, str, int]:
+        target, number = self._target, self._random.randrange(OBJECTS)
+        kind = self._random.randrange(10)
+        if kind < 5:
+            hosts = f"host={target.object_host}"
+            return f"/_/answer?{hosts}&size={self._random.randrange(2000, 40000)}", target.page_host, 200
+        if kind < 7:
+            return f"/object-{number}.png?size=4000", target.object_host, 200
+        if kind < 9:
+            return f"/{target.object_host}/object-{number}.png?size=4000", f"127.0.0.1:{target.http}", 200
+        return "/_/answer?status=404", target.page_host, 404
+
+    def _look_up(self) -> None:
+        name = f"n{self._random.randrange(500)}.{self._target.page_host}"
+        labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+        query = struct.pack(">6H", self._random.randrange(65536), 0x0100, 1, 0, 0, 0) + labels + b"\0" + b"\0\1\0\1"
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.settimeout(10)
+            sock.sendto(query, ("127.0.0.1", self._target.dns))
+            sock.recv(512)
+        self.count.names += 1

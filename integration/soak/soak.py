@@ -1,0 +1,155 @@
+"""Longhaul under load for a while, and what its memory did: everything on loopback, no root.
+
+    python integration/soak/soak.py --seconds 3600
+
+Prints one line a minute and the result, and leaves target/bench/soak.json. Growth is what the resident set gained
+between the second fifth of the time (caches and pools are full by then) and the last, medians of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.artifacts import scratch
+from harness.origins import Origins, Site
+from harness.pep import Pep, write_config
+from harness.ports import free_ports
+from soak.load import Client, Target
+
+PAGE_HOST, OBJECT_HOST = "www.example.org", "img.example.org"
+CLIENTS = 4
+MIB = 1 << 20
+
+
+@dataclass
+class Result:
+    """What came of it. Sizes in MiB, by program."""
+
+    growth_mib: dict[str, float]
+    rss_mib: dict[str, float]
+    answers: int
+    names: int
+    failures: list[str]
+    restarts: bool
+
+
+def resident_bytes(pid: int) -> int:
+    """The resident set of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
+def children(parent: int) -> dict[str, int]:
+    """Processes of a run, by the name of their program."""
+    found = {"longhaul": parent}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition(" (")[2].rpartition(") ")
+        except OSError:
+            continue
+        if int(rest.split()[1]) == parent:
+            found[name] = int(stat.parent.name)
+    return found
+
+
+def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: None) -> Result:
+    """Runs the load for so long."""
+    http, dns, admin, metrics, origin_http, origin_dns = free_ports(6)
+    host = {"address": "127.78.1.1", "special": True, "generate": True}
+    site = Site(
+        dns=[f"127.0.0.1:{origin_dns}"],
+        http_port=origin_http,
+        hosts={PAGE_HOST: host, OBJECT_HOST: {**host, "address": "127.78.1.2"}},
+    )
+    config = {
+        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
+        "proxy": {"addresses": ["127.0.0.1"]},
+        "listen": {
+            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
+            "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
+        },
+        "upstream": {
+            "resolvers": [f"127.0.0.1:{origin_dns}"],
+            "allow_private": ["127.78.1.0/24"],
+            "map": {PAGE_HOST: f"127.78.1.1:{origin_http}", OBJECT_HOST: f"127.78.1.2:{origin_http}"},
+        },
+        "rewrite": {"target": "http"},
+        "dns": {"domains": ["steered.txt"]},
+        "cache": {"dir": str(folder / "cache"), "size": "16mib"},
+    }  # fmt: skip
+    stop = threading.Event()
+    samples: list[dict[str, int]] = []
+    with (
+        Origins(site.write(folder / "site.json"), folder),
+        Pep(write_config(folder, config, ["example.org"]), folder, log_requests=False) as pep,
+    ):
+        clients = [Client(seed, Target(http, dns, PAGE_HOST, OBJECT_HOST), stop) for seed in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        begun = time.monotonic()
+        told = begun
+        try:
+            while (now := time.monotonic()) - begun < seconds:
+                pids = children(pep.child.process.pid)
+                samples.append({name: resident_bytes(pid) for name, pid in pids.items()})
+                if now - told >= 60:
+                    told = now
+                    sizes = ", ".join(f"{name} {size / MIB:.1f} MiB" for name, size in samples[-1].items())
+                    say(f"{now - begun:.0f} s: {sum(one.count.answers for one in clients)} answers, {sizes}")
+                stop.wait(min(1.0, seconds / 50))
+        finally:
+            stop.set()
+            for client in clients:
+                client.join(30)
+        restarts = "starting it again" in pep.output()
+    return Result(
+        growth_mib={name: growth([sample[name] for sample in samples]) for name in samples[-1]},
+        rss_mib={name: round(size / MIB, 1) for name, size in samples[-1].items()},
+        answers=sum(client.count.answers for client in clients),
+        names=sum(client.count.names for client in clients),
+        failures=[failure for client in clients for failure in client.count.failures],
+        restarts=restarts,
+    )
+
+
+def growth(sizes: list[int]) -> float:
+    """Between the second fifth and the last, in MiB."""
+    fifth = max(len(sizes) // 5, 1)
+    return round((statistics.median(sizes[-fifth:]) - statistics.median(sizes[fifth : 2 * fifth])) / MIB, 2)
+
+
+def main() -> int:
+    """Soaks and prints; 1 if anything failed on the way."""
+    parser = argparse.ArgumentParser(description="Longhaul under load for a while, and what its memory did")
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    seconds = parser.parse_args().seconds
+    with tempfile.TemporaryDirectory(prefix="longhaul-soak-") as folder:
+        result = soak(seconds, Path(folder), lambda line: print(line, flush=True))
+    total = round(sum(result.growth_mib.values()), 2)
+    print(f"{result.answers} answers, {result.names} names, {len(result.failures)} failures in {seconds:.0f} s")
+    for name, size in result.rss_mib.items():
+        print(f"  {name:<10} {size:8.1f} MiB resident, grown by {result.growth_mib[name]:+.2f} MiB")
+    print(f"  together grown by {total:+.2f} MiB")
+    for failure in result.failures[:10]:
+        print(f"  failed: {failure}")
+    figures = {"rss_mib_growth": total, "seconds": seconds, "answers": result.answers, "failures": len(result.failures)}
+    if seconds >= 3600:
+        figures["rss_mib_after_1h_soak_growth"] = total
+    figures |= {f"{name}_rss_mib_growth": value for name, value in result.growth_mib.items()}
+    (scratch("bench") / "soak.json").write_text(json.dumps({"figures": figures}, indent=1) + "\n")
+    return 1 if result.failures or result.restarts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
