@@ -44,13 +44,8 @@ impl<'t> Piece<'t> {
 
     /// The next byte that can begin or end something, and where it is.
     pub(super) fn special(&self, from: usize) -> Option<(usize, u8)> {
-        let bytes = self.bytes_from(from);
-        let (words, _) = bytes.as_chunks::<8>();
-        let skipped =
-            8 * words.iter().take_while(|word| !word.iter().fold(false, |any, &byte| any | special(byte))).count();
-        let rest = bytes.get(skipped..).unwrap_or_default();
-        let distance = skipped + rest.iter().position(|&byte| special(byte))?;
-        bytes.get(distance).map(|&byte| (from + distance, byte))
+        let mut bytes = self.bytes_from(from).iter().enumerate();
+        bytes.find(|(_, byte)| is_special(**byte)).map(|(distance, &byte)| (from + distance, byte))
     }
 
     /// Where the name before `at` begins, but not before `floor`; `at` if there is none.
@@ -128,7 +123,7 @@ static SPECIAL: [bool; 256] = {
     special
 };
 
-fn special(byte: u8) -> bool {
+fn is_special(byte: u8) -> bool {
     SPECIAL.get(usize::from(byte)).is_some_and(|&is| is)
 }
 

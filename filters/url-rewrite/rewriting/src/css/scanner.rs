@@ -69,6 +69,16 @@ enum Inside {
     },
 }
 
+/// The property of a declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Property {
+    /// Its colon has not come yet.
+    None,
+    /// Its name is in front of this colon, not looked at: few declarations hold a URL.
+    Before(usize),
+    Fetches(Fetch),
+}
+
 /// The context between two tokens; carries over from one piece of a sheet to the next.
 #[derive(Debug)]
 pub(crate) struct Scanner {
@@ -80,9 +90,9 @@ pub(crate) struct Scanner {
     prelude: Prelude,
     /// Depth of brackets at which the prelude began; its semicolon or block stands at the same depth.
     prelude_depth: usize,
-    /// Where the declaration or rule began, and what its property fetches, once its colon is behind.
+    /// Where the declaration or rule began.
     statement: usize,
-    property: Option<Fetch>,
+    property: Property,
     /// Behind the bracket of the function opened last.
     function: usize,
     /// Behind the name read last for its at-sign or backslash: no part of it is another name.
@@ -103,7 +113,7 @@ impl Scanner {
             prelude: Prelude::None,
             prelude_depth: 0,
             statement: 0,
-            property: None,
+            property: Property::None,
             function: 0,
             read_to: 0,
         }
@@ -122,23 +132,31 @@ impl Scanner {
         found: &mut dyn FnMut(Found),
     ) -> usize {
         let piece = Piece { text, start, last };
-        let mut at = from;
+        let at = self.scan_piece(&piece, from, found);
+        if let Property::Before(colon) = self.property {
+            // The next piece may begin behind it.
+            self.property = Property::Fetches(piece.property(self.statement..colon));
+        }
+        at
+    }
+
+    fn scan_piece(&mut self, piece: &Piece<'_>, mut at: usize, found: &mut dyn FnMut(Found)) -> usize {
         loop {
             let next = match self.inside {
                 Inside::Tokens => match piece.special(at) {
                     None => return piece.end(),
                     Some((special, byte)) => {
                         at = special;
-                        self.token(&piece, at, byte, found)
+                        self.token(piece, at, byte, found)
                     }
                 },
-                Inside::Comment { after_star } => self.comment(&piece, at, after_star),
-                Inside::Long { closing, escape } => self.long(&piece, at, closing, escape),
+                Inside::Comment { after_star } => self.comment(piece, at, after_star),
+                Inside::Long { closing, escape } => self.long(piece, at, closing, escape),
             };
             match next {
                 Some(next) => at = next,
-                None if last => return piece.end(),
-                None => return self.wait(&piece, at),
+                None if piece.last => return piece.end(),
+                None => return self.wait(piece, at),
             }
         }
     }
@@ -168,8 +186,8 @@ impl Scanner {
                 _ => {}
             },
             b':' => {
-                if self.property.is_none() {
-                    self.property = Some(piece.property(self.statement..at));
+                if self.property == Property::None {
+                    self.property = Property::Before(at);
                 }
             }
             b';' => self.end_of_statement(at),
@@ -226,7 +244,7 @@ impl Scanner {
         match token {
             Some(Token::UnquotedUrl(_)) => self.url(piece, range.clone(), found),
             Some(_) => {}
-            None => return Some(self.too_long(piece, content, b')', self.fetch(), found)),
+            None => return Some(self.too_long(piece, content, b')', self.fetch(piece), found)),
         }
         self.end_import();
         Some(range.end)
@@ -243,7 +261,7 @@ impl Scanner {
             Some(Token::QuotedString(_)) if is_url => self.url(piece, range.clone(), found),
             Some(_) => {}
             None => {
-                let fetch = if is_url { self.fetch() } else { None };
+                let fetch = if is_url { self.fetch(piece) } else { None };
                 let closing = piece.byte(at).unwrap_or(b'"');
                 return Some(self.too_long(piece, at + 1, closing, fetch, found));
             }
@@ -325,7 +343,7 @@ impl Scanner {
             Prelude::NotFetched
         };
         self.prelude_depth = self.depth();
-        self.property = None;
+        self.property = Property::None;
         Some(end)
     }
 
@@ -350,17 +368,21 @@ impl Scanner {
     }
 
     /// What a URL here would be fetched for; none if it would not be.
-    fn fetch(&self) -> Option<Fetch> {
+    fn fetch(&self, piece: &Piece<'_>) -> Option<Fetch> {
         match self.prelude {
             Prelude::Import { .. } => Some(Fetch::Import),
             Prelude::NotFetched | Prelude::FontFace => None,
             Prelude::None if self.blocks.contains(&Block::FontFace) => Some(Fetch::Font),
-            Prelude::None => Some(self.property.unwrap_or(Fetch::Image)),
+            Prelude::None => Some(match self.property {
+                Property::None => Fetch::Image,
+                Property::Before(colon) => piece.property(self.statement..colon),
+                Property::Fetches(fetch) => fetch,
+            }),
         }
     }
 
     fn url(&self, piece: &Piece<'_>, token: Range<usize>, found: &mut dyn FnMut(Found)) {
-        let Some(fetch) = self.fetch() else { return };
+        let Some(fetch) = self.fetch(piece) else { return };
         let inner = inside(piece.get(token.clone()));
         let range = token.start + inner.start..token.start + inner.end;
         found(Found { range, token, fetch, unread: None });
@@ -401,7 +423,7 @@ impl Scanner {
     }
 
     fn end_of_statement(&mut self, at: usize) {
-        self.property = None;
+        self.property = Property::None;
         self.statement = at + 1;
         if self.depth() <= self.prelude_depth {
             self.prelude = Prelude::None;
