@@ -20,7 +20,7 @@ from harness.authority import Authority
 from harness.browser import browser
 from harness.clients import Curl, DnsAnswer, dig
 from harness.origins import Origins, Site
-from harness.pair import GROUND_ADMIN, PIPE_PORT, Ends, Pair, Ports, pair
+from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN, Ends, Pair, Ports, pair
 from harness.topology import RESOLVER, SITES
 from harness.waiting import wait_for
 
@@ -175,6 +175,18 @@ def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
     answer = warm.curl.get(f"http://{name}/", "--resolve", f"{name}:80:203.0.113.77")
     assert answer.status in (403, 502), answer
     assert len(warm.origins.events("connect")) == connects
+
+
+def test_what_names_nobody_and_is_meant_for_the_remote_itself_ends_there(warm: PairBed) -> None:
+    before = warm.pair.remote.metrics(REMOTE_ADMIN)
+    tls = Curl(warm.folder, warm.line.clients, "--insecure").get(f"https://{NEAR_HOME}:{warm.pair.ports.tls}/")
+    assert (tls.status, bool(tls.problem)) == (0, True), tls
+    raw = Curl(warm.folder, warm.line.clients).get(f"https://{NEAR_HOME}:{warm.pair.ports.http}/", timeout_s=10)
+    assert (raw.status, raw.body) == (0, b""), raw
+    after = warm.pair.remote.metrics(REMOTE_ADMIN)
+    for chain in ("nameless", "other"):
+        key = f'envoy_tcp_downstream_cx_total{{envoy_tcp_prefix="{chain}"}}'
+        assert after.get(key, 0) == before.get(key, 0), f"{chain}: it went over the link"
 
 
 def test_a_large_download_and_an_upload_come_through_whole(warm: PairBed) -> None:

@@ -1,5 +1,7 @@
 //! The pair: what one end of the link shows the other.
 
+use std::net::IpAddr;
+
 use serde::Serialize;
 
 use super::Socket;
@@ -35,6 +37,8 @@ struct RemoteEnd {
     server_name: Option<String>,
     /// Kind and value of the name its certificate must bear.
     pinned: Pinned,
+    /// Where clients meet us: what is sent there and names nobody else has come to its end.
+    own_addresses: Vec<Own>,
     /// Where connections are held open that keep others warm.
     hold: Socket,
     /// The same for the pipe.
@@ -43,6 +47,13 @@ struct RemoteEnd {
     dns: Socket,
     /// Most connections of clients' bytes at one time, warm ones included.
     max_connections: u64,
+}
+
+/// One of our addresses, and the length of the prefix that is it alone.
+#[derive(Debug, Serialize)]
+struct Own {
+    text: String,
+    bits: u8,
 }
 
 /// What the end on the wired side needs.
@@ -76,6 +87,7 @@ impl Pair {
                         Host::Address(_) => None,
                     },
                     pinned: Pinned::of(&remote.ground.host),
+                    own_addresses: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
                     hold: artifacts.near.hold.into(),
                     hold_pipe: artifacts.near.hold_pipe.into(),
                     dns: artifacts.near.dns.into(),
@@ -141,6 +153,12 @@ pub(super) fn header_compression(settings: &Settings, artifacts: &Artifacts) -> 
     };
     let configuration = format!("{{\"role\":\"{role}\"}}");
     Some(WasmFilter::new("header-compression", &artifacts.root, module, configuration, CAPABILITIES))
+}
+
+impl From<IpAddr> for Own {
+    fn from(address: IpAddr) -> Self {
+        Self { text: address.to_string(), bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
 }
 
 impl Pinned {
