@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 from harness.browser import Browser, Request, Tab, console_of, requests_of
+from harness.devtools import DevToolsError
 from harness.moved import is_moved, put_back, true_url
-from harness.waiting import Timeout
+from harness.waiting import Timeout, wait_for
 
 from .bed import OWN
 
@@ -87,8 +88,8 @@ class Observation:
     screenshot: bytes = b""
 
 
-def observe(browser: Browser, url: str) -> Observation:
-    """Loads a page cold and looks at it."""
+def observe(browser: Browser, url: str, done: str = "") -> Observation:
+    """Loads a page cold, waits for `done` (a script's expression) to become true if there is one, and looks at it."""
     with browser.tab(viewport=VIEWPORT, isolated=True) as tab:
         for domain in ("DOM", "CSS", "Audits"):
             tab.call(f"{domain}.enable")
@@ -97,8 +98,11 @@ def observe(browser: Browser, url: str) -> Observation:
         state = []
         try:
             tab.navigate(url, timeout_s=LOAD_TIMEOUT_S, settle_s=SETTLE_S)
-        except Timeout:
-            state.append("the load event did not come")
+            if done:
+                wait_for(done, lambda: _is_true(tab, done), LOAD_TIMEOUT_S)
+                tab.settle(SETTLE_S)
+        except Timeout as late:
+            state.append(f"what was waited for did not come: {str(late).partition(';')[0]}")
         events = tab.events()
         seen = json.loads(tab.evaluate(LOOK) or '{"faces": [], "timing": [], "text": [], "state": ["no document"]}')
         tab.evaluate(STAND_STILL)
@@ -125,6 +129,14 @@ def observe(browser: Browser, url: str) -> Observation:
         upgraded={one.url.split("/")[2] for one in by_browser},
         screenshot=base64.b64decode(shot),
     )
+
+
+def _is_true(tab: Tab, expression: str) -> bool:
+    try:
+        return tab.evaluate(f"Boolean({expression})") is True
+    except DevToolsError:
+        # The page was just leaving for another.
+        return False
 
 
 def _has(text: str, parts: tuple[str, ...]) -> bool:

@@ -43,6 +43,8 @@ class Subject:
     url: str
     levels: tuple[str, ...]
     about: str = ""
+    done: str = ""
+    """A script's expression that has to become true before the page is looked at."""
     least_moved: tuple[int, ...] = (0,)
     """For each level, how many requests go to the proxy at least."""
 
@@ -96,7 +98,7 @@ Loads = dict[str, list[Observation]]
 
 def subjects(saved: Iterable[Page], ours: Iterable[SiteFile]) -> list[Subject]:
     """Pages of our own at both levels, saved ones at the level that is the default."""
-    own = [Subject(one.name, one.url, tuple(one.moves), one.about, tuple(one.moves.values())) for one in ours]
+    own = [Subject(one.name, one.url, tuple(one.moves), one.about, one.done, tuple(one.moves.values())) for one in ours]
     return own + [Subject(page.host, page.url, ("safe",)) for page in saved]
 
 
@@ -180,7 +182,7 @@ class Runner:
                 yield (key, found), done / len(waiting)
 
     def _submit(self, way: str, subject: Subject) -> Future[Observation]:
-        return self._threads[way].submit(observe, self._browsers[way], subject.url)
+        return self._threads[way].submit(observe, self._browsers[way], subject.url, subject.done)
 
 
 def need() -> None:

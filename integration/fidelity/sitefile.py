@@ -2,6 +2,7 @@
 
     # Lines like this one say what the page is about.
     moves: 1 2
+    done: document.title == "ran"
     === http://www.integrity.test/
     type: text/html
 
@@ -12,7 +13,8 @@
     document.title = "ran";
 
 `moves` is how many requests at least go to the proxy at levels safe and full, 1 and 1 when absent: a page of which
-nothing moves shows nothing. The first answer is the page. A line `=== METHOD URL` is for another method than GET and
+nothing moves shows nothing. `done` is what has to become true in the page before it is looked at, for pages that do
+something after the load event. The first answer is the page. A line `=== METHOD URL` is for another method than GET and
 HEAD. Between it and the empty line stand:
 
     type: CONTENT-TYPE        none when absent
@@ -69,6 +71,7 @@ class SiteFile:
     name: str
     about: str
     answers: list[Answer]
+    done: str = ""
     moves: dict[str, int] = field(default_factory=lambda: {"safe": 1, "full": 1})
 
     @property
@@ -87,13 +90,17 @@ def read(path: Path) -> SiteFile:
     answers: list[Answer] = []
     lines = path.read_text(encoding="utf-8").split("\n")
     at = 0
-    moves = (1, 1)
+    moves, done = (1, 1), ""
     while at < len(lines) and not lines[at].startswith("==="):
         if found := re.fullmatch(r"moves: (\d+) (\d+)", lines[at]):
             moves = (int(found[1]), int(found[2]))
             lines[at] = ""
+        elif lines[at].startswith("done: "):
+            done, lines[at] = lines[at].removeprefix("done: "), ""
         if lines[at] and not lines[at].startswith("#"):
-            raise SiteFileError(f"{path}:{at + 1}: expected `#`, `moves: N N` or `===`, found {lines[at]!r}")
+            raise SiteFileError(
+                f"{path}:{at + 1}: expected `#`, `moves: N N`, `done: SCRIPT` or `===`, found {lines[at]!r}"
+            )
         about.append(lines[at].removeprefix("#").strip())
         at += 1
     while at < len(lines):
@@ -106,7 +113,7 @@ def read(path: Path) -> SiteFile:
     if not answers or not any(about):
         raise SiteFileError(f"{path}: expected a `#` line that says what the page is about, and one `===` at least")
     _fill_in_digests(path, answers)
-    return SiteFile(path.stem, " ".join(about).strip(), answers, dict(zip(("safe", "full"), moves, strict=True)))
+    return SiteFile(path.stem, " ".join(about).strip(), answers, done, dict(zip(("safe", "full"), moves, strict=True)))
 
 
 def read_all(folder: Path) -> list[SiteFile]:

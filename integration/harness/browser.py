@@ -147,6 +147,10 @@ class Tab:
         if not self._devtools.wait_until(loaded, timeout_s):
             unfinished = [one.url for one in requests_of(self.events()) if not one.ended_s]
             raise Timeout(f"{url} did not load within {timeout_s:g} s; still waiting for {unfinished[:10]}")
+        self.settle(settle_s)
+
+    def settle(self, settle_s: float) -> None:
+        """Waits until nothing came from the network for `settle_s`."""
         quiet_since, seen = time.monotonic(), -1
         while time.monotonic() - quiet_since < settle_s:
             time.sleep(0.02)
