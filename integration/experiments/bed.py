@@ -19,6 +19,7 @@ from .ideal import Weight, weigh
 from .line import Line
 from .links import Link
 from .pages import Page, add_to
+from .quiet import wait_until_quiet
 
 CONGESTION_CONTROL = "bbr"
 """Of the origins, on every link: what direct is best off with, so that no gain is owed to a server's old TCP."""
@@ -60,6 +61,8 @@ def standing(
         ground = Ground(folder, line, link, authority, sorted(site.hosts))
         for one in present.values():
             stack.enter_context(one.started(ground))
+        assert line.link
+        wait_until_quiet(line.link, link.rtt_ms)
         for one in present.values():
             _wake(ground, one, pages[0])
         yield Bed(ground, weights, present, absent)

@@ -48,7 +48,7 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
                 _run(number, group, seed, messages, Path(folder))
     except Missing as reason:
         messages.put(Message(number, error=str(reason)))
-    except Exception:
+    except (Exception, SystemExit):
         messages.put(Message(number, error=traceback.format_exc()))
     finally:
         messages.put(Message(number, done=True))

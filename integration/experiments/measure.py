@@ -16,6 +16,7 @@ from .contenders import Contender
 from .contenders.base import Ground
 from .line import FURTHER_PROXY_ADDRESSES
 from .pages import Page
+from .quiet import wait_until_quiet
 
 SETTLE_MS = 200
 """Beyond a round trip: what the load event sets off has begun by then."""
@@ -109,6 +110,7 @@ def _load(ground: Ground, fresh: Browser, url: str, page: Page, template: Run, c
     run = Run(**{**template.as_dict(), "cache": cache})
     link = ground.line.link
     assert link
+    quiet = cache != "cold" or wait_until_quiet(link, ground.link.rtt_ms)
     link.reset()
     try:
         load = fresh.load(url, timeout_s=timeout_s, settle_s=(ground.link.rtt_ms + SETTLE_MS) / 1000)
@@ -117,6 +119,8 @@ def _load(ground: Ground, fresh: Browser, url: str, page: Page, template: Run, c
         _count(run, link.statistics())
         return run
     _count(run, link.statistics())
+    if not quiet:
+        run.doubts.append("the link was not quiet before the load")
     _take(run, load, page)
     return run
 

@@ -91,9 +91,7 @@ class Runner:
         if message.details:
             _merge(outcome.details.setdefault(group.experiment, {}), message.details)
         if message.error:
-            outcome.errors.append(
-                f"{group.experiment} on {group.link_name} ({', '.join(group.pages)}): {message.error}"
-            )
+            self._fail(group, message.error)
         if message.runs:
             self._progress.count(group, message.runs)
         if message.done:
@@ -108,9 +106,12 @@ class Runner:
                 del self._lanes[number]
                 self._progress.finish(number)
                 group = self._groups[number]
-                self.outcome.errors.append(
-                    f"{group.experiment} on {group.link_name}: its lane ended with {lane.exitcode}"
-                )
+                self._fail(group, f"its lane ended with {lane.exitcode}")
+
+    def _fail(self, group: Group, why: str) -> None:
+        """Loads that were not made are said at once, and again in the results."""
+        self.outcome.errors.append(f"{group.experiment} on {group.link_name} ({', '.join(group.pages[:3])}): {why}")
+        self._progress.say(f"NOT RUN: {self.outcome.errors[-1]}")
 
 
 class Progress:
