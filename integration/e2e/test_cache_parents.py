@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.test_command import Desk, desk  # noqa: F401 - a fixture
+from e2e.desk import Desk
 from harness.artifacts import need_commands
 from harness.clients import Curl
 from harness.pep import Pep, command
@@ -100,7 +100,7 @@ class Family:
 
 
 @pytest.fixture(params=PARENTS)
-def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:  # noqa: F811
+def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:
     parent = PARENTS[request.param]
     need_commands(parent.program)
     folder = desk.folder / "parent"
@@ -162,7 +162,7 @@ def test_a_dead_parent_is_answered_for_with_the_reason(family: Family) -> None:
     assert "starting it again" not in family.pep.output()
 
 
-def test_a_parent_given_by_name_is_refused_with_what_to_write(desk: Desk) -> None:  # noqa: F811
+def test_a_parent_given_by_name_is_refused_with_what_to_write(desk: Desk) -> None:
     done = command("check", desk.write(cache={"parent": "squid.example.net:3128"}))
     assert done.returncode == 2
     for part in ("cache.parent", "`squid.example.net` is a name", "write its address"):

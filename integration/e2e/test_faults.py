@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import made_to_order
-from e2e.test_command import WWW, Desk, desk  # noqa: F401 - a fixture
+from e2e.desk import WWW, Desk
 from harness.artifacts import REPOSITORY, built
 from harness.authority import Authority
 from harness.bed import OWN, Bed
@@ -180,7 +180,7 @@ def on(pep: Pep, *command: str) -> None:
     subprocess.run(["nsenter", "--target", pid, "--mount", "--", *command], check=True, capture_output=True)
 
 
-def test_a_disk_too_small_for_the_cache_is_refused_at_the_start(root_bed: None, desk: Desk) -> None:  # noqa: ARG001, F811
+def test_a_disk_too_small_for_the_cache_is_refused_at_the_start(root_bed: None, desk: Desk) -> None:  # noqa: ARG001
     disk = SmallDisk(desk.folder / "cache", "1m")
     line = [built("longhaul"), "run", desk.write(), "--state", desk.folder / "state"]
     done = subprocess.run(disk.inside(line), capture_output=True, text=True, timeout=30, check=False)
@@ -191,7 +191,7 @@ def test_a_disk_too_small_for_the_cache_is_refused_at_the_start(root_bed: None, 
 
 def test_with_a_full_cache_disk_what_is_kept_or_not_to_be_kept_is_served_and_the_rest_is_seen_to_break(
     root_bed: None,  # noqa: ARG001
-    desk: Desk,  # noqa: F811
+    desk: Desk,
 ) -> None:
     disk = SmallDisk(desk.folder / "cache", "66m")
     with Pep(desk.write(), desk.folder, disk) as pep:
@@ -207,7 +207,7 @@ def test_with_a_full_cache_disk_what_is_kept_or_not_to_be_kept_is_served_and_the
         assert "starting it again" not in pep.output()
 
 
-def test_a_change_on_a_full_disk_is_refused_and_applied_when_there_is_room(root_bed: None, desk: Desk) -> None:  # noqa: ARG001, F811
+def test_a_change_on_a_full_disk_is_refused_and_applied_when_there_is_room(root_bed: None, desk: Desk) -> None:  # noqa: ARG001
     disk = SmallDisk(desk.folder / "state", "8m")
     with Pep(desk.write(), desk.folder, disk) as pep:
         filler = disk.folder / "filler"
