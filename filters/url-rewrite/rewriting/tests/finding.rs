@@ -104,6 +104,9 @@ const HTML: &str = "<img src=a>~<img src='a'>~<p>~</p>~<p title='~<p title=\"~'~
 const FOREIGN: &str = "<svg>~</svg>~<svg/>~<math>~</math>~<mi>~</mi>~<desc>~</desc>~<foreignObject>~</foreignObject>~\
     <image href=a />~<font color=a>~<annotation-xml encoding=text/html>~</annotation-xml>";
 
+/// What a script ends at, and what puts that off.
+const SCRIPTS: &str = "<script>~<script ~</script>~</script/~<!--~-->~--~->~>~<img src=a>~ ~<!-~<";
+
 fn markup(words: &[&'static str]) -> impl Strategy<Value = String> {
     let words = words.iter().flat_map(|words| words.split('~')).collect::<Vec<_>>();
     prop::collection::vec(prop::sample::select(words), 0..16).prop_map(|words| words.concat())
@@ -114,6 +117,12 @@ proptest! {
 
     #[test]
     fn any_html_is_read_as_the_parser_reads_it(html in markup(&[HTML])) {
+        prop_assert_eq!(differences(html.as_bytes()), Default::default(), "{}", html);
+    }
+
+    #[test]
+    fn any_script_ends_where_it_ends_for_the_parser(scripts in markup(&[SCRIPTS])) {
+        let html = format!("<script>{scripts}<img src=b></script><img src=c>");
         prop_assert_eq!(differences(html.as_bytes()), Default::default(), "{}", html);
     }
 
