@@ -33,6 +33,8 @@ type Longhaul struct {
 	bypass *bypass
 	proxy  *proxy
 	counts counters
+	// instant is nil where answers wait for the truth.
+	instant *instant
 }
 
 // Name implements the plugin.Handler interface.
@@ -83,6 +85,13 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 
+	if l.instant != nil && left == 0 && asked == nil {
+		if answer, what := l.answerAtOnce(w, q, r, proxies); answer != nil {
+			counts.count(q.Qtype, what)
+			return dns.RcodeSuccess, w.WriteMsg(answer)
+		}
+	}
+
 	truth := nonwriter.New(w)
 	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, truth, r)
 	if truth.Msg == nil {
@@ -92,6 +101,9 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	answer, what := truth.Msg, left
 	if left == 0 {
 		answer, what = l.steer(ctx, w, q, r, truth.Msg, proxies)
+		if l.instant != nil && len(proxies.of(q.Qtype)) > 0 && !l.policy.dnssec.leaves(r, true) {
+			l.noteTruth(q, r, truth.Msg, proxies)
+		}
 	}
 	counts.count(q.Qtype, what)
 	if asked != nil {

@@ -46,6 +46,7 @@ var properties = map[string]func(*config, *caddy.Controller, []string) error{
 	"https":         (*config).parseHTTPS,
 	"dnssec":        (*config).parseDNSSEC,
 	"canary":        flag(func(cfg *config) *bool { return &cfg.canary }),
+	"instant":       flag(func(cfg *config) *bool { return &cfg.instant }),
 	"health":        (*config).parseHealth,
 	"pause":         (*config).parsePause,
 	"reload":        (*config).parseReload,
@@ -68,6 +69,7 @@ type config struct {
 	proxies []netip.Addr
 	www     bool
 	canary  bool
+	instant bool
 
 	healthAt netip.AddrPort // without an address: this port of each proxy address
 	interval time.Duration
@@ -127,6 +129,9 @@ func (cfg *config) check() error {
 	case cfg.policy.replace && cfg.policy.ttl.split != 0:
 		return errors.New("'ttl split' has no meaning with 'mode replace'")
 	}
+	if cfg.instant && cfg.policy.ttl.split != 0 {
+		return errors.New("'ttl split' has no meaning with 'instant', which knows no address of the origin")
+	}
 	for _, f := range cfg.files {
 		if slices.ContainsFunc(cfg.files, func(other *listFile) bool { return other != f && other.path == f.path }) {
 			return fmt.Errorf("list file '%s' given twice", f.path)
@@ -152,7 +157,7 @@ func (cfg *config) build() *Longhaul {
 			p.listeners = append(p.listeners, &listener{at: netip.AddrPortFrom(addr, cfg.healthAt.Port()), addrs: []netip.Addr{addr}})
 		}
 	}
-	return &Longhaul{
+	l := &Longhaul{
 		policy: cfg.policy,
 		own:    ownNames{cfg.own.Set(), cfg.alpn},
 		canary: cfg.canary,
@@ -161,6 +166,10 @@ func (cfg *config) build() *Longhaul {
 		bypass: newBypass(cfg.bypass, &p.all),
 		proxy:  p,
 	}
+	if cfg.instant {
+		l.instant = newInstant()
+	}
+	return l
 }
 
 func (cfg *config) path(name string) string {

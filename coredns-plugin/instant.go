@@ -1,0 +1,160 @@
+package longhaul
+
+import (
+	"context"
+	"hash/maphash"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/pkg/cache"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	instantNames   = 16384            // names of which is remembered whether the proxy can reach them
+	instantAtOnce  = 64               // questions about names on their way at one time; further names are answered all the same
+	instantPending = 10 * time.Second // a question on its way is not asked again
+	instantUnfit   = time.Hour        // a name that did not fit is looked at by every query; this only bounds what is remembered
+	instantTimeout = 10 * time.Second
+)
+
+// instant answers for listed names without waiting for the truth. It is for a proxy that finds the origin by itself: the name
+// travels in the Host header or in TLS's server name, so the client needs no other address than the proxy's, and the round
+// trip of asking for one is saved. The truth is asked for all the same, aside; a name that turns out not to exist, or not to
+// be steered, is answered by the truth from then on.
+type instant struct {
+	seed    maphash.Seed
+	names   *cache.Cache[note] // by the hash of a name
+	asking  chan struct{}
+	stopped context.Context
+}
+
+// note is what is known of a name, until then.
+type note struct {
+	fit   bool
+	until time.Time
+}
+
+func newInstant() *instant {
+	return &instant{
+		seed: maphash.MakeSeed(), names: cache.New[note](instantNames), asking: make(chan struct{}, instantAtOnce),
+		stopped: context.Background(),
+	}
+}
+
+// start ties questions under way to the server's life: it ends when the last of them has.
+func (i *instant) start(ctx context.Context, running *sync.WaitGroup) {
+	i.stopped = ctx
+	running.Add(1)
+	go func() {
+		defer running.Done()
+		<-ctx.Done()
+		for range instantAtOnce {
+			i.asking <- struct{}{}
+		}
+	}()
+}
+
+func (i *instant) key(name string) uint64 { return maphash.String(i.seed, strings.ToLower(name)) }
+
+// known returns what is noted of name and still holds.
+func (i *instant) known(name string) (note, bool) {
+	n, ok := i.names.Get(i.key(name))
+	return n, ok && time.Now().Before(n.until)
+}
+
+func (i *instant) remember(name string, fit bool, hold time.Duration) {
+	i.names.Add(i.key(name), note{fit, time.Now().Add(hold)})
+}
+
+// answerAtOnce answers q, a question for a listed name that is to be steered to proxies, or returns nil where only the truth
+// will do: for a name known not to fit, for a client that may check signatures, and for what the policy passes on.
+func (l *Longhaul) answerAtOnce(w dns.ResponseWriter, q dns.Question, r *dns.Msg, proxies *addresses) (*dns.Msg, verdict) {
+	if l.policy.dnssec.leaves(r, true) {
+		return nil, 0
+	}
+	known, ok := l.instant.known(q.Name)
+	if ok && !known.fit {
+		return nil, 0
+	}
+	m, what := l.instantAnswer(q, r, proxies)
+	if m != nil && !ok {
+		l.askAside(w, q.Name, proxies)
+	}
+	return m, what
+}
+
+func (l *Longhaul) instantAnswer(q dns.Question, r *dns.Msg, proxies *addresses) (*dns.Msg, verdict) {
+	ttl := l.policy.ttl.hold(0) // the least there is: a name that does not exist is believed in this long
+	m := answerTo(r)
+	if family := proxies.of(q.Qtype); len(family) > 0 {
+		leases := make([]lease, 0, len(family))
+		for _, addr := range family {
+			leases = append(leases, lease{addr, ttl})
+		}
+		m.Answer = appendRecords(m.Answer, q.Name, leases)
+		return m, steered
+	}
+	if q.Qtype == dns.TypeAAAA && l.policy.passAAAA || q.Qtype == dns.TypeHTTPS && l.policy.https != httpsNoData || q.Qtype == dns.TypeA {
+		return nil, 0
+	}
+	m.Ns = []dns.RR{soaFor(q.Name, ttl)}
+	return m, suppressed
+}
+
+// askAside asks the rest of the chain for the addresses of name and notes whether they are steered. Nobody waits for it.
+func (l *Longhaul) askAside(w dns.ResponseWriter, name string, proxies *addresses) {
+	i := l.instant
+	select {
+	case i.asking <- struct{}{}:
+	default:
+		return // the next query for the name tries again
+	}
+	i.remember(name, true, instantPending)
+	asker := aside{local: w.LocalAddr(), remote: w.RemoteAddr()}
+	go func() {
+		defer func() { <-i.asking }()
+		ctx, cancel := context.WithTimeout(i.stopped, instantTimeout)
+		defer cancel()
+		q := dns.Question{Name: name, Qtype: dns.TypeA, Qclass: dns.ClassINET}
+		if len(proxies.v4) == 0 {
+			q.Qtype = dns.TypeAAAA
+		}
+		ask := new(dns.Msg)
+		ask.SetQuestion(name, q.Qtype)
+		if _, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &asker, ask); err != nil || asker.answer == nil {
+			return // whoever was to be asked did not answer: that says nothing about the name
+		}
+		l.noteTruth(q, ask, asker.answer, proxies)
+	}()
+}
+
+// noteTruth remembers whether the name of q fits, by res, the true answer to its addresses.
+func (l *Longhaul) noteTruth(q dns.Question, ask, res *dns.Msg, proxies *addresses) {
+	answer, what := l.policy.addresses(q, ask, res, proxies.of(q.Qtype))
+	if what != steered {
+		l.instant.remember(q.Name, false, instantUnfit)
+		return
+	}
+	ttl := answer.Answer[len(answer.Answer)-1].Header().Ttl
+	l.instant.remember(q.Name, true, time.Duration(max(ttl, l.policy.ttl.min, 1))*time.Second)
+}
+
+// aside takes the answer to a question that no client waits for.
+type aside struct {
+	local, remote net.Addr
+	answer        *dns.Msg
+}
+
+func (a *aside) LocalAddr() net.Addr         { return a.local }
+func (a *aside) RemoteAddr() net.Addr        { return a.remote }
+func (a *aside) WriteMsg(m *dns.Msg) error   { a.answer = m; return nil }
+func (a *aside) Write(b []byte) (int, error) { return len(b), nil }
+func (a *aside) Close() error                { return nil }
+func (a *aside) TsigStatus() error           { return nil }
+func (a *aside) TsigTimersOnly(bool)         {}
+func (a *aside) Hijack()                     {}
