@@ -33,7 +33,7 @@ class Known:
         """Whether this entry explains the difference."""
         return (
             self.is_about(page, level)
-            and _matches(self.dimension, difference.dimension)
+            and difference.dimension in self.dimension.split()
             and _matches(self.what, difference.what)
         )
 
