@@ -49,7 +49,8 @@ def squid(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str
         "visible_hostname parent.example.org", "pinger_enable off", *peers,
     ]  # fmt: skip
     (folder / "squid.conf").write_text("\n".join(lines) + "\n")
-    return ["squid", "-N", "-f", f"{folder}/squid.conf"], {}
+    # Named, because two of one name would share their memory.
+    return ["squid", "-N", "-n", f"parent{port}", "-f", f"{folder}/squid.conf"], {}
 
 
 def traffic_server(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
