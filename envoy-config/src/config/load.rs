@@ -81,5 +81,6 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         terminate: draft.terminate?,
         transport: draft.transport?,
         limits: draft.limits?,
+        tracing: draft.tracing?,
     })
 }

@@ -44,6 +44,17 @@ pub struct Settings {
     pub transport: Overrides,
     /// Bounds.
     pub limits: Limits,
+    /// Where spans of requests go. None: nowhere.
+    pub tracing: Option<Tracing>,
+}
+
+/// Spans for an OpenTelemetry collector (OTLP over HTTP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tracing {
+    /// The collector.
+    pub collector: SocketAddr,
+    /// Of a hundred requests, how many.
+    pub sample_percent: u32,
 }
 
 /// What this box is.

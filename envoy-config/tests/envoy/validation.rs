@@ -74,6 +74,7 @@ const KINDS: &[Kind] = &[
     ),
     kind("large limits", &[], "limits: { page_memory: 4mib, connections: 1000000, header_bytes: 8mib }\n"),
     kind("small limits", &[], "limits: { page_memory: 64kib, connections: 10, header_bytes: 4kib }\n"),
+    kind("traced", &[], "tracing: { collector: '127.0.0.1:4318', sample_percent: 100 }\n"),
     kind("nothing rewritten", &[], "rewrite: { level: off }\n"),
     kind("everything rewritten to http", &[], "rewrite: { level: full, target: http, exclude: [bank.test] }\n"),
 ];

@@ -6,11 +6,14 @@ mod pem;
 mod shape;
 mod split;
 mod tls;
+mod tracing;
 mod transport;
 
 use super::diagnostic::Problem;
 use super::reader::{Reader, Section};
-use super::settings::{Cache, Compress, Dns, Limits, Link, Listen, Proxy, Rewrite, Role, Termination, Upstream};
+use super::settings::{
+    Cache, Compress, Dns, Limits, Link, Listen, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
+};
 use crate::derive::Overrides;
 use split::Kind;
 
@@ -30,6 +33,7 @@ const TOP: &[&str] = &[
     "page",
     "transport",
     "limits",
+    "tracing",
 ];
 
 /// What could be read: None where a group has a problem of its own, so that nothing is concluded from half of it.
@@ -46,6 +50,8 @@ pub(super) struct Draft {
     pub(super) terminate: Option<Vec<Termination>>,
     pub(super) transport: Option<Overrides>,
     pub(super) limits: Option<Limits>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) tracing: Option<Option<Tracing>>,
 }
 
 /// Reads every group; problems are left with `reader`.
@@ -72,6 +78,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         terminate: tls::terminate(reader, &top),
         transport: transport::overrides(reader, &top, lines),
         limits: shape::limits(reader, &top),
+        tracing: tracing::tracing(reader, &top, kind),
     })
 }
 

@@ -58,6 +58,7 @@ pub(super) struct View {
     mapped: Vec<Mapped>,
     trusted_ca: String,
     access_log: Option<LogTarget>,
+    tracing: Option<Spans>,
     /// Media types worth compressing.
     compressible: &'static str,
     /// `Content-Type` of what is unpacked before it goes on, by the coding it came in.
@@ -131,6 +132,14 @@ struct DiskCache {
     max_object_bytes: u64,
 }
 
+/// Spans of requests.
+#[derive(Debug, Serialize)]
+struct Spans {
+    collector: String,
+    socket: Socket,
+    sample_percent: u32,
+}
+
 /// An access log: `file` is empty for stderr.
 #[derive(Debug, Serialize)]
 struct LogTarget {
@@ -190,6 +199,11 @@ impl View {
                 AccessLog::Stderr => Some(LogTarget { file: None }),
                 AccessLog::File(path) => Some(LogTarget { file: Some(path.display().to_string()) }),
             },
+            tracing: settings.tracing.map(|tracing| Spans {
+                collector: tracing.collector.to_string(),
+                socket: tracing.collector.into(),
+                sample_percent: tracing.sample_percent,
+            }),
             compressible: COMPRESSIBLE,
             unpack_gzip: content_type(if settings.compress.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
             unpack_br: content_type(REWRITTEN),

@@ -1,0 +1,26 @@
+//! `tracing`: spans of requests for an OpenTelemetry collector. Off unless written: spans say who asked for what.
+
+use super::split::Kind;
+use crate::config::diagnostic::Problem;
+use crate::config::reader::{Reader, Section};
+use crate::config::settings::Tracing;
+
+/// Of a hundred requests, unless written.
+const SAMPLE_PERCENT: u32 = 1;
+
+/// The outer None is a problem, the inner one says off.
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+pub(super) fn tracing(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Option<Tracing>> {
+    let Some(written) = top.get("tracing").filter(|setting| !setting.is_off()) else { return Some(None) };
+    if kind != Kind::Edge {
+        let problem = Problem::error("`tracing` is for role edge", written.key_place.clone(), "not with this role");
+        reader.problems.push(problem.help("remove it"));
+        return None;
+    }
+    let section = reader.section(top, "tracing", &["collector", "sample_percent"]);
+    let what = "the collector's address for OTLP over HTTP, such as `collector: 127.0.0.1:4318`";
+    let collector = reader.required(&section, "collector", what, Reader::socket);
+    let sample_percent =
+        reader.optional(&section, "sample_percent", SAMPLE_PERCENT, |reader, setting| reader.number(setting, 1, 100));
+    Some(Some(Tracing { collector: collector?, sample_percent: sample_percent? }))
+}

@@ -1,0 +1,67 @@
+"""`tracing`: spans reach the collector, and nothing of them an origin."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from e2e.desk import WWW, Desk
+from harness.pep import Pep
+from harness.waiting import wait_for
+
+OWN_TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@contextmanager
+def collector() -> Iterator[tuple[int, list[bytes]]]:
+    """A port that takes spans, and what came there."""
+    received: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.path.encode() + b" " + self._body())
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def _body(self) -> bytes:
+            if length := self.headers["content-length"]:
+                return self.rfile.read(int(length))
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            return body
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1], received
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_spans_reach_the_collector_and_origins_see_nothing_of_them(desk: Desk) -> None:
+    with collector() as (port, received):
+        config = desk.write(tracing={"collector": f"127.0.0.1:{port}", "sample_percent": 100})
+        with Pep(config, desk.folder):
+            plain = json.loads(desk.get("/_/echo"))
+            assert not {name.lower() for name in plain["header"]} & {"traceparent", "tracestate", "x-request-id"}
+            carried = json.loads(desk.get("/_/echo", WWW, "-H", f"traceparent: {OWN_TRACE}"))
+            headers = {name.lower(): value for name, value in carried["header"].items()}
+            assert headers["traceparent"] == [OWN_TRACE], "a page's own trace is the page's"
+            wait_for("a span", lambda: any(b"/v1/traces " in one and WWW.encode() in one for one in received), 20)
+
+
+def test_without_the_key_nobody_is_told(desk: Desk) -> None:
+    with collector() as (_, received), Pep(desk.write(), desk.folder) as pep:
+        desk.get("/_/echo")
+        assert "cluster.tracing" not in pep.admin("/clusters", f"127.0.0.1:{desk.admin}")
+        assert received == []
