@@ -17,6 +17,7 @@ mod cache;
 mod coding;
 mod filter;
 mod guard;
+mod hardening;
 mod headers;
 mod intercept;
 mod pools;
