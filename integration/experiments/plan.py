@@ -13,6 +13,8 @@ from .tables import page_table
 
 BROWSER_MS = 1800
 """A browser's start, its end, and what lies between: not part of any figure."""
+POOL_BYTES = 1_000_000
+"""What the pair opens again after a page that took its connections: the next load waits until the link is quiet."""
 BED_MS = 9000
 """A bed's setting up and taking down."""
 SLOW_BPS, SLOW_RATIO, FAST_RATIO = 1_000_000, 1.4, 3.0
@@ -70,7 +72,8 @@ class Group:
         ideal = ideal_ms(turn.page, self.link)
         warm = ideal * 0.5 + self.link.rtt_ms if turn.contender in self.warm else 0
         ratio = SLOW_RATIO if self.link.down_bps < SLOW_BPS else FAST_RATIO
-        return BROWSER_MS + ratio * ideal + self.link.rtt_ms + warm
+        refill = POOL_BYTES / self.link.payload_bytes_per_ms if turn.contender == "longhaul-pair" else 0
+        return BROWSER_MS + refill + ratio * ideal + self.link.rtt_ms + warm
 
     def expected_total_ms(self) -> float:
         """How long the group is likely to take."""

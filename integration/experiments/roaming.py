@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.authority import Authority
-from harness.browser import Browser, Request, Tab, browser, requests_of
+from harness.browser import Browser, Request, browser, requests_of
 from harness.gateway import redirected
 from harness.link import Link
 from harness.moved import true_url
@@ -66,8 +66,6 @@ class Journey:
     requests: list[Request]
     moved_after: int
     """Objects that had loaded when the client moved."""
-    under_way: set[str]
-    """Objects that were being received at that moment: an answer that breaks off half-way is not asked for again."""
     load_ms: float
     whole_when_reloaded: bool
 
@@ -191,7 +189,7 @@ class Roaming:
 
     def _journey(self, fresh: Browser, moves: bool, timeout_s: float) -> Journey:
         url = self.page.url("http")
-        moved_after, under_way = 0, set()
+        moved_after = 0
         with fresh.tab() as tab:
             tab.call("Page.navigate", timeout_s=timeout_s, url=url)
 
@@ -204,10 +202,7 @@ class Roaming:
             if moves:
                 wait_for(f"{MOVES_AFTER} objects", lambda: finished() >= MOVES_AFTER or over(), timeout_s, 0.005)
                 moved_after = finished()
-                under_way = _being_received(tab)
                 self._go(self.new)
-                # The move takes a moment, and answers went on beginning until it was made.
-                under_way |= _being_received(tab)
             wait_for(f"the load event of {url}", over, timeout_s)
             load_ms = tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
             requests = list(requests_of(tab.events()))
@@ -215,16 +210,8 @@ class Roaming:
         # What a person does who sees that pictures are missing.
         reloaded = not absent or not self._absent(fresh.load(url, timeout_s=timeout_s, settle_s=0.3).requests)
         expected = len(self.page.urls("http"))
-        return Journey(
-            expected, expected - len(absent), absent, requests, moved_after, under_way, float(load_ms or 0), reloaded
-        )
+        return Journey(expected, expected - len(absent), absent, requests, moved_after, float(load_ms or 0), reloaded)
 
     def _absent(self, requests: list[Request]) -> list[str]:
         loaded = {true_url(one.url, {PROXY}) for one in requests if one.loaded}
         return sorted(set(self.page.urls("http")) - loaded)
-
-
-def _being_received(tab: Tab) -> set[str]:
-    """True URLs of answers that have begun and not ended."""
-    begun = [one for one in requests_of(tab.events()) if one.status and not one.finished]
-    return {true_url(one.url, {PROXY}) for one in begun}
