@@ -79,7 +79,7 @@ def _gprs(repeats: int) -> list[Group]:
                 "gprs",
                 site,
                 ("http",),
-                ("direct", "split-tcp", "longhaul-edge", *PAIRS),
+                ("direct", "split-tcp", "longhaul-edge"),
                 1,
                 first_repeat=repeat,
             )

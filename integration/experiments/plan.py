@@ -13,7 +13,7 @@ from .tables import page_table
 
 BROWSER_MS = 1800
 """A browser's start, its end, and what lies between: not part of any figure."""
-POOL_BYTES = 1_000_000
+POOL_BYTES = 500_000
 """What the pair opens again after a page that took its connections: the next load waits until the link is quiet."""
 BED_MS = 9000
 """A bed's setting up and taking down."""

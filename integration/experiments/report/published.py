@@ -78,12 +78,18 @@ CONNECTIONS_WHY = (
 )
 
 MOBILITY_WHY = (
-    "The paper argues that each case works and measures none. Here the client keeps its address, both regions' PEPs have "
-    "the same proxy address, and that address is reached from everywhere. In case B the new PEP resets connections it does "
-    "not know, and today's browser does not ask again for everything that breaks off: pictures may be missing until the "
-    "page is reloaded. Two settings are needed: packets of connections that began elsewhere must not be taken for new ones "
-    "(net.netfilter.nf_conntrack_tcp_loose=0; with the kernel's default, case A resets connections to origins that would "
-    "have gone on), and the listeners must accept customers who come in from the wired side, which the rules of a plain "
+    "The paper argues that each case works and measures none. Here the client keeps its address, both regions' "
+    "PEPs have "
+    "the same proxy address, and that address is reached from everywhere. In case B the new PEP resets "
+    "connections it does "
+    "not know, and today's browser does not ask again for everything that breaks off: pictures may be missing "
+    "until the "
+    "page is reloaded. Two settings are needed: packets of connections that began elsewhere must not be taken for "
+    "new ones "
+    "(net.netfilter.nf_conntrack_tcp_loose=0; with the kernel's default, case A resets connections to origins "
+    "that would "
+    "have gone on), and the listeners must accept customers who come in from the wired side, which the rules of a "
+    "plain "
     "gateway refuse."
 )
 
