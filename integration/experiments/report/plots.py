@@ -124,8 +124,9 @@ def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[
             axes.text(x, value, f"{value:.0f}", ha="center", va="bottom", fontsize=7)
     axes.set_xticks(range(len(labels)), list(labels))
     axes.set_ylabel(axis)
+    axes.tick_params(axis="x", labelsize=7)
     axes.grid(visible=False, axis="x")
-    axes.legend(frameon=False, fontsize=7)
+    axes.legend(frameon=False, fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=max(len(series), 1))
     return _svg(figure)
 
 
