@@ -27,6 +27,8 @@ from harness.waiting import wait_for
 LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
 RTT_S = 0.6
 LAB, TODAY = "lab.example.org", "today.example.org"
+LISTED, GONE = "listed.example.org", "gone.example.org"
+"""Names the remote answers for at once; the second does not exist."""
 WARM = 32
 
 
@@ -69,7 +71,9 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         line = stack.enter_context(Line(folder, "geo", seed=1))
         origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-        both = stack.enter_context(pair(folder, ends, LINK, trusted=authority.files.cert, warm=WARM))
+        both = stack.enter_context(
+            pair(folder, ends, LINK, trusted=authority.files.cert, steered=[LISTED, GONE], warm=WARM)
+        )
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
         yield PairBed(folder, line, site, origins, authority, both)
 
@@ -87,6 +91,7 @@ def _site(authority: Authority) -> Site:
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
     site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
     site.hosts[TODAY] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True}
+    site.hosts[LISTED] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::7"}
     for number in range(28):
         site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
     site.records = {name: [address] for name, address in FORBIDDEN.items()}
@@ -168,12 +173,31 @@ def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: Pa
     assert time.monotonic() - began < RTT_S, "the second answer comes from the near end"
 
 
+def test_listed_names_are_answered_at_once_and_their_pages_come(warm: PairBed) -> None:
+    began = time.monotonic()
+    assert warm.dig(LISTED, "A").addresses() == [NEAR_HOME]
+    assert warm.dig(LISTED, "AAAA").addresses() == []
+    assert time.monotonic() - began < RTT_S, "nothing was waited for"
+    # By the client's own look-up: the address is the remote's, the name says where it goes.
+    for scheme in ("http", "https"):
+        answer = warm.curl.get(f"{scheme}://{LISTED}/page.html")
+        assert (answer.status, answer.remote.split(":")[0]) == (200, NEAR_HOME), answer
+
+
+def test_a_listed_name_that_does_not_exist_is_said_so_once_that_is_known(warm: PairBed) -> None:
+    first = warm.dig(GONE, "A")
+    assert (first.status, first.addresses()) == ("NOERROR", [NEAR_HOME])
+    assert b"could not be resolved" in warm.curl.get(f"http://{GONE}/", "--resolve", f"{GONE}:80:{NEAR_HOME}").body
+    wait_for("the truth", lambda: warm.dig(GONE, "A").status == "NXDOMAIN", timeout_s=15, interval_s=0.2)
+
+
 @pytest.mark.parametrize("name", sorted(FORBIDDEN))
 def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
     connects = len(warm.origins.events("connect"))
     # The client says where it goes; the ground looks for itself.
     answer = warm.curl.get(f"http://{name}/", "--resolve", f"{name}:80:203.0.113.77")
-    assert answer.status in (403, 502), answer
+    # The remote's own address is public, and leads back to the remote: a circle.
+    assert answer.status in ({508} if name == "self-lan.example.org" else {403, 502}), answer
     assert len(warm.origins.events("connect")) == connects
 
 

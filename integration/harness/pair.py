@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from .authority import Authority
 from .namespaces import Namespace
-from .pep import Pep, write_config
+from .pep import STEERED, Pep, write_config
 from .topology import RESOLVER
 
 REMOTE_NAME = "ship.example"
@@ -34,9 +34,9 @@ class Ends:
 class Ports:
     """The remote's listeners, to which its host redirects clients."""
 
-    http: int = 16080
-    tls: int = 16443
-    dns: int = 16053
+    http: int = 80
+    tls: int = 443
+    dns: int = 53
 
 
 @dataclass
@@ -85,6 +85,7 @@ def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict
             "http": f"0.0.0.0:{ports.http}", "tls": f"0.0.0.0:{ports.tls}", "dns": f"0.0.0.0:{ports.dns}",
             "admin": REMOTE_ADMIN, "metrics": "off", "intercept": "redirect",
         },
+        "dns": {"domains": [STEERED]},
         "split": {"peer": f"{ends.far_address}:{PIPE_PORT}", **identity, **split},
     }  # fmt: skip
 
@@ -109,16 +110,18 @@ def pair(
     *,
     trusted: Path | None = None,
     ports: Ports | None = None,
+    steered: Sequence[str] = (),
     **split: Any,
 ) -> Iterator[Pair]:
-    """Both ends run. `split` changes keys of the remote's; origins' certificates are checked against `trusted`."""
+    """Both ends run. `steered` are names the remote answers at once; `split` changes keys of the remote's; origins'
+    certificates are checked against `trusted`."""
     ports = ports or Ports()
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ends)
     ground = write_config(homes["ground"], ground_config(homes["ground"], ends, ground_identity, link))
-    remote = write_config(homes["remote"], remote_config(ends, ports, remote_identity, link, **split))
+    remote = write_config(homes["remote"], remote_config(ends, ports, remote_identity, link, **split), steered)
     with (
         Pep(ground, homes["ground"], ends.far, trusted=trusted) as far,
         Pep(remote, homes["remote"], ends.near) as near,

@@ -2,8 +2,8 @@
 
 use super::table::table;
 use super::{ConfigFile, Outcome, load_or_refuse, print};
-use crate::config::Settings;
 use crate::config::units::show_duration;
+use crate::config::{HostName, Role, Settings};
 use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
 
 /// Columns of the printed table, for terminals and for files under review.
@@ -35,10 +35,26 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
             derived.model.sentence()
         ),
         target(derived),
+        pair(settings),
         "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
         table(&["name", "value", "what for, and why"], &rows, WIDTH),
     ]
     .concat()
+}
+
+/// What an end of a pair says of the other.
+fn pair(settings: &Settings) -> String {
+    match &settings.role {
+        Role::Edge => String::new(),
+        Role::Remote(remote) => format!(
+            "pair: the ground is at {}, {} connections are kept open ahead of need\n",
+            remote.ground, remote.warm
+        ),
+        Role::Ground(ground) => {
+            let names: Vec<&str> = ground.remotes.iter().map(HostName::as_str).collect();
+            format!("pair: remotes come to {}, as {}\n", ground.listen, names.join(" or "))
+        }
+    }
 }
 
 fn target(derived: &Derived) -> String {

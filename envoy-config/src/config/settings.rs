@@ -99,6 +99,8 @@ pub struct Remote {
     pub warm: u32,
     /// What is done with QUIC, which no proxy of TCP can carry.
     pub udp443: Udp443,
+    /// Listed names are answered with our own address before the ground has been asked: it finds the origin by the name.
+    pub instant_answers: bool,
 }
 
 /// What the end on the wired side knows of those beside clients.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::guard;
-use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Role, Settings, Ttl};
+use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Ttl};
 use crate::derive::offers_http3;
 
 /// What the Corefile is told of this run.
@@ -168,6 +168,9 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push(format!("allow_private {}", joined(&settings.upstream.allow_private)));
     }
     lines.extend(policy(dns));
+    if matches!(settings.role, Role::Remote(Remote { instant_answers: true, .. })) {
+        lines.push("instant".to_owned());
+    }
     if dns.health {
         lines.push(format!("health {}", health(settings.listen.http)));
     }

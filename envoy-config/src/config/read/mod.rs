@@ -62,12 +62,13 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     let kind = written.unwrap_or(Kind::Edge);
     split::refuse_what_is_not_here(reader, &top, kind);
     warn_of_page(reader, &top);
-    let role = written.and_then(|kind| split::role(reader, &top, kind));
+    let link = edge::link(reader, &top);
+    let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
     let listen = edge::listen(reader, &top);
     let listen = listen.map(|listen| role.as_ref().map_or(listen, |role| split::listen_of(role, listen)));
     Some(Draft {
         role,
-        link: edge::link(reader, &top),
+        link,
         proxy: edge::proxy(reader, &top, kind),
         listen,
         upstream: edge::upstream(reader, &top, kind),

@@ -1,10 +1,11 @@
 //! `role` and `split`: which end of the link this box is, and how it knows the other.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Ground, Identity, Intercept, Listen, Remote, Role, Udp443};
+use crate::config::settings::{Ground, Identity, Intercept, Link, Listen, Remote, Role, Udp443};
 use crate::config::yaml::Place;
 
 use super::pem;
@@ -23,7 +24,11 @@ const KEYS: &[&str] =
 /// Where a ground listens unless told otherwise.
 const GROUND_SOCKET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
 /// Enough for one page of a browser (28 connections) at any time.
-const WARM: u32 = 32;
+const WARM: u64 = 32;
+/// What opening one costs the way up: two certificates' worth of a handshake, and its acknowledgements.
+const HANDSHAKE_BYTES: u64 = 4 << 10;
+/// Opening all of them may keep the way up busy this long; half as many again are held in use.
+const OPENING: Duration = Duration::from_secs(3);
 /// Each costs both ends a socket and some memory; a ship full of browsers needs hundreds.
 const MAX_WARM: u32 = 4096;
 const STATUS: &str = "see the status table in README.md";
@@ -37,7 +42,7 @@ pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<Kind> {
 }
 
 /// The role with what it needs to know of the other end.
-pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Role> {
+pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Option<&Link>) -> Option<Role> {
     if kind == Kind::Edge {
         refuse_split(reader, top)?;
         return Some(Role::Edge);
@@ -50,11 +55,19 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option
             not_of_this_end(reader, &section, &["listen"], "the ground listens, this end dials");
             let what = "where the ground listens, such as `peer: ground.example:8443`";
             let ground = reader.required(&section, "peer", what, Reader::host_port);
-            let warm = reader.optional(&section, "warm", WARM, |reader, setting| reader.number(setting, 0, MAX_WARM));
+            let warm = reader
+                .optional(&section, "warm", warm_for(link), |reader, setting| reader.number(setting, 0, MAX_WARM));
             let udp443 = reader.optional(&section, "udp443", Udp443::Pass, |reader, setting| {
                 reader.word(setting, &[("pass", Udp443::Pass), ("refuse", Udp443::Refuse)])
             });
-            Some(Role::Remote(Remote { ground: ground?, identity: identity?, warm: warm?, udp443: udp443? }))
+            let instant_answers = reader.optional(&section, "instant_answers", true, Reader::boolean);
+            Some(Role::Remote(Remote {
+                ground: ground?,
+                identity: identity?,
+                warm: warm?,
+                udp443: udp443?,
+                instant_answers: instant_answers?,
+            }))
         }
         Kind::Ground | Kind::Edge => {
             not_of_this_end(reader, &section, &["warm", "udp443", "instant_answers"], "the remote decides it");
@@ -72,6 +85,12 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option
             Some(Role::Ground(Ground { listen: listen?, remotes: remotes?, identity: identity? }))
         }
     }
+}
+
+/// A burst's worth, unless opening them would keep a slow link busy.
+fn warm_for(link: Option<&Link>) -> u32 {
+    let affordable = link.map_or(WARM, |link| link.up.bytes_in(OPENING) / HANDSHAKE_BYTES * 2 / 3);
+    u32::try_from(affordable.clamp(2, WARM)).unwrap_or(0)
 }
 
 /// Groups and keys that belong to the other end of the link: refused, so that nobody believes them to be in force.
@@ -141,17 +160,6 @@ fn not_yet(reader: &mut Reader, section: &Section<'_>) {
         if reader.word(&setting, &[(now, true), (later, false)]) == Some(false) {
             reader.bad(&setting, format!("`{later}` is not available in this version, only `{now}`"), STATUS);
         }
-    }
-    let Some(setting) = section.get("instant_answers") else { return };
-    if reader.boolean(&setting) == Some(true) {
-        reader.problems.push(
-            Problem::warning(
-                format!("`{}` is not available in this version", setting.name),
-                setting.place(),
-                "has no effect",
-            )
-            .help(STATUS),
-        );
     }
 }
 
