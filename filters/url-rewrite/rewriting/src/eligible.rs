@@ -42,6 +42,9 @@ ineligible! {
     Encoded = "encoded";
     /// `Cache-Control: no-transform`.
     NoTransform = "no_transform";
+    /// Enforces `Cross-Origin-Embedder-Policy`, under which browsers block objects that do not say they may be embedded;
+    /// every answer of the proxy's own origin says so, and would make a page less isolated than it asked to be.
+    Isolated = "isolated";
     /// To be saved, not shown.
     Attachment = "attachment";
     /// Asked for by a script.
@@ -83,6 +86,8 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
         Err(Ineligible::Encoded)
     } else if fields.lists("cache-control", "no-transform") && visit.moved.is_none() {
         Err(Ineligible::NoTransform)
+    } else if visit.moved.is_none() && is_isolated(fields) {
+        Err(Ineligible::Isolated)
     } else if fields.lists("content-disposition", "attachment") {
         Err(Ineligible::Attachment)
     } else if visit.is_fetched_by_script {
@@ -94,6 +99,12 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
     } else {
         Ok(kind)
     }
+}
+
+/// Whether a page enforces an embedder policy (HTML, "obtain an embedder policy"). A value that browsers may not be able
+/// to read counts if it names one.
+pub(crate) fn is_isolated(fields: &Fields<'_>) -> bool {
+    ["require-corp", "credentialless"].into_iter().any(|policy| fields.lists("cross-origin-embedder-policy", policy))
 }
 
 /// How a body says that it is packed; None if that is in a way which is not undone here, or in several.

@@ -157,7 +157,7 @@ fn preloads_of_a_page_move_as_far_as_its_policy_lets_them() {
 #[test]
 fn every_reason_not_to_rewrite_is_found_and_leaves_the_length_alone() {
     type Case<'a> = (&'a [(&'a str, &'a str)], Ineligible);
-    let cases: [Case<'_>; 21] = [
+    let cases: [Case<'_>; 23] = [
         (&[("content-type", "application/xhtml+xml")], Ineligible::Type),
         (&[("content-type", "text/htmlx")], Ineligible::Type),
         (&[("content-type", "text/plain")], Ineligible::Type),
@@ -172,6 +172,8 @@ fn every_reason_not_to_rewrite_is_found_and_leaves_the_length_alone() {
         (&[("content-encoding", "gzip"), ("content-encoding", "gzip")], Ineligible::Encoded),
         (&[("content-encoding", "gzip, br")], Ineligible::Encoded),
         (&[("cache-control", "max-age=1, No-Transform")], Ineligible::NoTransform),
+        (&[("cross-origin-embedder-policy", "require-corp; report-to=\"x\"")], Ineligible::Isolated),
+        (&[("cross-origin-embedder-policy", "credentialless")], Ineligible::Isolated),
         (&[("content-disposition", "attachment; filename=x.html")], Ineligible::Attachment),
         (&[("content-type", "text/html; charset=utf-16le")], Ineligible::Charset),
         (&[("content-type", "text/html; charset=iso-2022-jp")], Ineligible::Charset),
@@ -213,10 +215,25 @@ fn pages_and_sheets_of_every_ordinary_kind_are_rewritten() {
         &[("content-encoding", "identity")],
         &[("content-disposition", "inline")],
         &[("cache-control", "private")],
+        &[("cross-origin-embedder-policy", "unsafe-none")],
+        &[("cross-origin-embedder-policy-report-only", "require-corp")],
+        &[("cross-origin-opener-policy", "same-origin")],
     ] {
         assert_eq!(through(&page_visit(), &with(PAGE, more)).1, Some(Kind::Html), "{more:?}");
     }
     assert_eq!(through(&moved_visit(Scheme::Https, Destination::Style), SHEET).1, Some(Kind::Css));
+}
+
+#[test]
+fn a_page_with_an_embedder_policy_keeps_its_preloads_also_where_a_304_repeats_them() {
+    let link = ("link", "<http://i.cnn.net/a.css>; rel=preload; as=style");
+    let isolated = ("cross-origin-embedder-policy", "require-corp");
+    for response in [PAGE, &[(":status", "304")]] {
+        let headers = through(&page_visit(), &with(response, &[link, isolated])).0;
+        assert_eq!(headers, edited(&with(response, &[link, isolated]), &[]));
+        let headers = through(&page_visit(), &with(response, &[link])).0;
+        assert_ne!(get(&headers, "link"), Some(link.1));
+    }
 }
 
 #[test]

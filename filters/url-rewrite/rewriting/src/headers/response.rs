@@ -78,7 +78,7 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
         None => {
             let kind = eligible::kind(plan, visit, status, fields).ok();
             // A 304 makes browsers take its headers for those of the page they have, so it is translated as that was.
-            let base = (kind.is_some() || status == 304)
+            let base = (kind.is_some() || (status == 304 && !eligible::is_isolated(fields)))
                 .then(|| Base::new(visit.scheme, &visit.authority, &visit.path))
                 .flatten();
             let policies = base.as_ref().map(|base| policies(plan, base, fields, &mut edits));
