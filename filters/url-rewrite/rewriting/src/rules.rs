@@ -19,7 +19,9 @@ pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
         Rule::Input => return Err(Reason::NotFetched),
     };
     let cors = with_cors(tag, usage)?;
-    Ok(Ask { usage, cors: cors || usage == Use::Font })
+    // Fonts always are. A text track is with the attribute of the media element around it; without one it must be of the
+    // page's own origin (HTML, "start the track processing model"), and one of that origin must not move either way.
+    Ok(Ask { usage, cors: cors || matches!(usage, Use::Font | Use::Track) })
 }
 
 /// Whether the object is fetched with CORS, by `crossorigin`; an error if that, or `integrity`, forbids a move.
