@@ -172,14 +172,28 @@ fn the_scheme_and_port_of_the_origin_are_those_the_path_says() {
 #[test]
 fn an_http_origin_gets_only_what_browsers_send_to_http() {
     let hints =
-        [("sec-fetch-dest", "image"), ("sec-fetch-site", "cross-site"), ("sec-ch-ua", "x"), ("accept-language", "en")];
+        [("sec-fetch-dest", "image"), ("sec-fetch-mode", "no-cors"), ("sec-ch-ua", "x"), ("accept-language", "en")];
     let (edits, _) = forwarded(&with(MOVED, &hints));
-    for name in ["sec-fetch-dest", "sec-fetch-site", "sec-ch-ua"] {
+    for name in ["sec-fetch-dest", "sec-fetch-mode", "sec-ch-ua"] {
         assert!(edits.contains(&removed(name)), "{name}");
     }
     assert!(!edits.contains(&removed("accept-language")));
     let (edits, _) = forwarded(&with(MOVED, &[&hints[..], &[(":path", "/i.cnn.net:443/x")]].concat()));
     assert!(edits.iter().all(|edit| matches!(edit, Change::Set(..))), "{edits:?}");
+}
+
+#[test]
+fn no_origin_is_told_how_the_proxys_origin_relates_to_the_page() {
+    let relations =
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-user", "?1"), ("sec-fetch-storage-access", "active")];
+    for path in ["/i.cnn.net/x", "/i.cnn.net:443/x"] {
+        let (edits, visit) = forwarded(&with(MOVED, &[&relations[..], &[(":path", path)]].concat()));
+        for (name, _) in relations {
+            assert!(edits.contains(&removed(name)), "{name} to {path}");
+        }
+        assert!(visit.moved.is_some());
+    }
+    assert_eq!(forwarded(&with(TRANSPARENT, &relations)).0, [], "the browser says it of the origin itself there");
 }
 
 #[test]

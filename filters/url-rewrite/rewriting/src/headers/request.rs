@@ -18,8 +18,16 @@ const NEVER_UP: [&str; 5] = ["authorization", "cookie", "cookie2", "proxy-author
 /// Never goes up at all: dictionaries of the browser are for bodies as they were, not as the proxy changes them.
 const DICTIONARIES: [&str; 2] = ["available-dictionary", "dictionary-id"];
 
+/// Fetch Metadata (W3C): how a request relates to the page that caused it. To the browser a moved object is never of the
+/// page's site, so an origin that keeps others out by `Sec-Fetch-Site` would turn its own pages away. Origins let pass
+/// what does not say, as older browsers do not.
+const FETCH_METADATA: &[u8] = b"sec-fetch-";
+
+/// What of it a move does not change: what the object is for, and whether it is fetched with CORS.
+const TRUE_AFTER_A_MOVE: [&[u8]; 2] = [b"sec-fetch-dest", b"sec-fetch-mode"];
+
 /// What browsers send to https origins only. An http origin behind our https name would see it for the first time.
-const SECURE_ONLY: [&[u8]; 2] = [b"sec-fetch-", b"sec-ch-"];
+const SECURE_ONLY: [&[u8]; 2] = [FETCH_METADATA, b"sec-ch-"];
 
 /// Destinations (Fetch, `Sec-Fetch-Dest`) the proxy's own origin serves. Everything else, known or to come, would run
 /// or be shown in that origin, which belongs to nobody, and is sent to its true URL.
@@ -154,9 +162,10 @@ fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin
         Edit::Set(SCHEME_HEADER, origin.scheme.as_str().as_bytes().to_vec()),
     ];
     edits.extend(NEVER_UP.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
-    if origin.scheme == Scheme::Http {
-        edits.extend(remove_where(fields, |name| SECURE_ONLY.iter().any(|start| name.starts_with(start))));
-    }
+    edits.extend(remove_where(fields, |name| {
+        (origin.scheme == Scheme::Http && SECURE_ONLY.iter().any(|start| name.starts_with(start)))
+            || (name.starts_with(FETCH_METADATA) && !TRUE_AFTER_A_MOVE.contains(&name))
+    }));
     let names_our_etag = common(plan, fields, (origin.scheme, origin.authority.as_bytes()), &mut edits);
     let visit = Visit {
         scheme: origin.scheme,
