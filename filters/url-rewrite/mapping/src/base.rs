@@ -1,5 +1,6 @@
 //! What a reference is relative to: the document's true URL, its `<base href>`, and where the browser got it from.
 
+use crate::site::Cookies;
 use std::fmt;
 use url::Url;
 
@@ -62,6 +63,7 @@ pub struct Base {
     /// Where the browser believes the document to be, if that is a moved URL.
     pub(crate) proxied: Option<Url>,
     pub(crate) upgrade_insecure: bool,
+    pub(crate) cookies: Cookies,
 }
 
 impl Base {
@@ -77,6 +79,7 @@ impl Base {
             on_page_host: true,
             proxied: None,
             upgrade_insecure: false,
+            cookies: Cookies::None,
         })
     }
 
@@ -104,6 +107,11 @@ impl Base {
     /// Treats http references as https ones from now on, as browsers do under the policy `upgrade-insecure-requests`.
     pub fn upgrade_insecure_requests(&mut self) {
         self.upgrade_insecure = true;
+    }
+
+    /// Leaves objects where they are from now on if their requests may bear a cookie of the page, which moved they do not.
+    pub fn keep_reach_of(&mut self, cookies: Cookies) {
+        self.cookies = cookies;
     }
 
     /// The absolute URL that `reference` means, as text; nothing is moved. None if it is no URL.

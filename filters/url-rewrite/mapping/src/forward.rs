@@ -212,6 +212,9 @@ impl Mapper {
         if self.is_excluded(host) {
             return Err(Reason::Excluded);
         }
+        if base.cookies.reach(&base.page_host, host) {
+            return Err(Reason::Cookie);
+        }
         if base.page_scheme == Scheme::Https && scheme == Scheme::Http {
             return Err(Reason::MixedContent);
         }

@@ -20,6 +20,7 @@
 //! | `forward` | reference to moved URL, or the reason it is left |
 //! | `reverse` | request on the proxy's own authority to the origin's URL |
 //! | `shard` | which target a host lives on |
+//! | `site` | which hosts are of one site, and how far a page's cookies reach |
 //! | `outcome` | [`Outcome`], [`Reason`]: the vocabulary of metrics and `longhaul explain` |
 //! | `usage` | [`Use`], [`Level`]: which kinds of object move at which level |
 
@@ -32,6 +33,7 @@ mod outcome;
 mod reference;
 mod reverse;
 mod shard;
+mod site;
 mod usage;
 
 pub use base::{Base, Scheme};
@@ -40,4 +42,5 @@ pub use forward::Object;
 pub use mapper::{Mapper, Rules, host_can_exist, port_of};
 pub use outcome::{Outcome, Reason};
 pub use reverse::{Origin, Refusal, Reverse};
+pub use site::{Cookies, may_be_same_site};
 pub use usage::{Level, Use};

@@ -73,6 +73,8 @@ reasons! {
     AlreadyMoved = "already_moved", "It points to the proxy already.";
     /// A relative reference in a moved sheet that resolves to the moved place by itself.
     Relative = "relative", "It is relative to an object that was moved, so it moved with it.";
+    /// The page has cookies that reach it.
+    Cookie = "cookie", "The page has cookies that its host may be sent, and from the proxy none go up.";
     /// Under `rewrite.exclude`.
     Excluded = "excluded", "Its host is under rewrite.exclude.";
     /// A host that cannot stand in a path: no dot, a trailing dot, characters outside letters, digits, `-` and `_`.

@@ -1,7 +1,7 @@
 //! What moves, where to, and what is left for which reason.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
-use url_mapping::{Base, Level, Mapper, Outcome, Reason, Rules, Scheme, Use};
+use url_mapping::{Base, Cookies, Level, Mapper, Outcome, Reason, Rules, Scheme, Use};
 
 fn rules(level: Level) -> Rules {
     let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
@@ -219,4 +219,31 @@ fn in_a_moved_sheet_what_may_not_move_is_pinned_to_what_it_meant() {
         off.forward(&moved_sheet(), "//i.cnn.net/a.png", Use::CssImage),
         pinned("http://i.cnn.net/a.png", Reason::Off)
     );
+}
+
+#[test]
+fn objects_that_a_cookie_of_the_page_may_reach_stay() {
+    let with = |cookies| {
+        let mut base = page();
+        base.keep_reach_of(cookies);
+        base
+    };
+    let full = Mapper::new(&rules(Level::Full)).unwrap();
+    let (own, sites, others) = ("/a.png", "http://img.foo.example/a.png", "http://i.cnn.net/a.png");
+    let moved_own = "https://pep.example.net/www.foo.example/a.png";
+    let moved_sites = "https://pep.example.net/img.foo.example/a.png";
+    let moved_others = "https://pep.example.net/i.cnn.net/a.png";
+
+    expect_moved(&full, &with(Cookies::None), own, moved_own);
+    expect_left(&full, &with(Cookies::Host), own, Reason::Cookie);
+    expect_left(&full, &with(Cookies::Site), own, Reason::Cookie);
+    expect_left(&safe(), &with(Cookies::Site), own, Reason::SameHost);
+    for mapper in [&full, &safe()] {
+        expect_moved(mapper, &with(Cookies::None), sites, moved_sites);
+        expect_moved(mapper, &with(Cookies::Host), sites, moved_sites);
+        expect_left(mapper, &with(Cookies::Site), sites, Reason::Cookie);
+        expect_left(mapper, &with(Cookies::Site), "http://IMG.foo.example:80/a.png", Reason::Cookie);
+        expect_left(mapper, &with(Cookies::Site).with_href("http://i.cnn.net/"), sites, Reason::Cookie);
+        expect_moved(mapper, &with(Cookies::Site), others, moved_others);
+    }
 }

@@ -109,6 +109,8 @@ fn what_is_no_page_is_told_to_the_response() {
     assert!(visit(&[("sec-fetch-dest", "empty")]).is_fetched_by_script);
     assert!(visit(&[("x-requested-with", "XMLHttpRequest")]).is_fetched_by_script);
     assert!(!visit(&[("sec-fetch-dest", "document")]).is_fetched_by_script);
+    assert!(visit(&[("cookie", "a=b")]).bears_cookie);
+    assert!(!visit(&[("accept", "text/html")]).bears_cookie);
     assert_eq!(visit(&[("upgrade", "websocket"), ("connection", "upgrade")]).exchange, Exchange::Tunnel);
     assert_eq!(visit(&[(":method", "CONNECT"), (":protocol", "websocket")]).exchange, Exchange::Tunnel);
 }
@@ -271,6 +273,16 @@ fn a_referer_that_names_the_proxy_is_restored() {
     assert!(forwarded(&with(TRANSPARENT, &[("referer", "https://pep.example.net/")])).0.contains(&removed("referer")));
     let (edits, _) = forwarded(&with(MOVED, &[("referer", "http://www.foo.example/")]));
     assert!(edits.iter().all(|edit| edit.name() != "referer"));
+}
+
+#[test]
+fn the_page_that_asks_is_the_one_its_referer_names_if_that_is_not_the_proxy() {
+    let page = |referer: &str| forwarded(&with(MOVED, &[("referer", referer)])).1.moved.unwrap().page;
+    assert_eq!(page("https://www.foo.example/").as_deref(), Some("https://www.foo.example"));
+    assert_eq!(page("http://www.foo.example:8080/a?b=//c").as_deref(), Some("http://www.foo.example:8080"));
+    assert_eq!(page("https://pep.example.net/i.cnn.net/site.css"), None, "a sheet, which does not say its page");
+    assert_eq!(page("about:blank"), None);
+    assert_eq!(forwarded(MOVED).1.moved.unwrap().page, None);
 }
 
 #[test]

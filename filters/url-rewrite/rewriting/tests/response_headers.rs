@@ -25,6 +25,7 @@ fn page_visit() -> Visit {
         moved: None,
         exchange: Exchange::Ordinary,
         is_fetched_by_script: false,
+        bears_cookie: false,
         names_our_etag: false,
     }
 }
@@ -36,6 +37,7 @@ fn moved_visit(scheme: Scheme, destination: Destination) -> Visit {
         authority: authority.to_owned(),
         path: "/i.cnn.net/css/a.css".to_owned(),
         destination,
+        page: None,
         origin: None,
     };
     Visit { authority: "i.cnn.net".to_owned(), path: "/css/a.css".to_owned(), moved: Some(moved), ..page_visit() }
@@ -237,6 +239,23 @@ fn a_page_with_an_embedder_policy_keeps_its_preloads_also_where_a_304_repeats_th
 }
 
 #[test]
+fn a_page_with_cookies_keeps_what_they_may_reach() {
+    let links =
+        "<http://img.foo.example/a.css>; rel=preload; as=style, <http://i.cnn.net/b.css>; rel=preload; as=style";
+    let moved_others = links.replace("http://i.cnn.net", "https://pep.example.net/i.cnn.net");
+    let moved_all = moved_others.replace("http://img.foo.example", "https://pep.example.net/img.foo.example");
+    let come_down = |bears_cookie: bool, more: &[(&'static str, &'static str)]| {
+        let visit = Visit { bears_cookie, ..page_visit() };
+        let headers = through(&visit, &with(PAGE, &[&[("link", links)], more].concat())).0;
+        get(&headers, "link").unwrap().to_owned()
+    };
+    assert_eq!(come_down(false, &[]), moved_all);
+    assert_eq!(come_down(true, &[]), moved_others);
+    assert_eq!(come_down(false, &[("set-cookie", "domain=x; Path=/; HttpOnly")]), moved_all);
+    assert_eq!(come_down(false, &[("set-cookie", "a=b"), ("set-cookie", "c=d;DOMAIN=foo.example")]), moved_others);
+}
+
+#[test]
 fn after_an_upgrade_nothing_is_touched() {
     let tunnel = Visit { exchange: Exchange::Tunnel, ..page_visit() };
     let response = [(":status", "101"), ("upgrade", "websocket"), ("content-type", "text/html")];
@@ -402,5 +421,42 @@ fn what_was_same_origin_before_is_readable_still_and_nothing_else_is() {
     assert_eq!(allowed(page, &[("access-control-allow-origin", "*")]), (Some("*".to_owned()), None));
     for stranger in ["https://i.cnn.net", "http://www.cnn.com", "http://i.cnn.net:8080", "null", ""] {
         assert_eq!(allowed(stranger, &[]), (None, None), "{stranger}");
+    }
+}
+
+#[test]
+fn an_object_keeps_the_policy_that_keeps_the_asking_page_out_and_no_other() {
+    let shown_to = |page: Option<&str>, policies: &[(&'static str, &'static str)]| {
+        let mut visit = moved_visit(Scheme::Https, Destination::Media);
+        visit.moved.as_mut().unwrap().page = page.map(str::to_owned);
+        let (headers, _) = through(&visit, &with(IMAGE, policies));
+        let varies = get(&headers, "vary").map(str::to_owned);
+        let policy = get(&headers, "cross-origin-resource-policy").unwrap().to_owned();
+        assert_eq!(varies.as_deref(), (policy != "cross-origin").then_some("Referer"), "{page:?} {policies:?}");
+        policy
+    };
+    let (own, sites, others) =
+        (Some("http://i.cnn.net"), Some("https://www.cnn.net:8443"), Some("http://www.foo.example"));
+    let same_origin = [("cross-origin-resource-policy", "same-origin")];
+    let same_site = [("cross-origin-resource-policy", "same-site")];
+    for page in [sites, others, Some("https://i.cnn.net"), Some("http://i.cnn.net:8080")] {
+        assert_eq!(shown_to(page, &same_origin), "same-origin", "{page:?}");
+    }
+    assert_eq!(shown_to(others, &same_site), "same-site");
+    assert_eq!(shown_to(Some("http://[2001:db8::1]:8080"), &same_site), "same-site");
+    for page in [own, None] {
+        assert_eq!(shown_to(page, &same_origin), "cross-origin", "{page:?}");
+    }
+    for page in [own, sites, None] {
+        assert_eq!(shown_to(page, &same_site), "cross-origin", "{page:?}");
+    }
+    for policies in [
+        &[][..],
+        &[("cross-origin-resource-policy", "cross-origin")],
+        // Browsers take neither for a policy.
+        &[("cross-origin-resource-policy", "Same-Origin")],
+        &[same_origin[0], same_origin[0]],
+    ] {
+        assert_eq!(shown_to(others, policies), "cross-origin", "{policies:?}");
     }
 }

@@ -6,6 +6,7 @@
 //! | [`request`] | reverse map, gate of the proxy origin, what goes up |
 //! | [`response`] | what comes down: tables of dispositions, and whether the body is rewritten |
 //! | [`csp`] | policies of the page translated, never widened; what they let move |
+//! | `embedding` | which pages may show a moved object |
 //! | `etag` | entity tags that name the version of the rewriting |
 //! | `referer` | the address a page has without us |
 //! | `link` | preloads and their kin, as the `link` element has them |
@@ -13,6 +14,7 @@
 //! | `mime` | the media types that decide |
 
 pub mod csp;
+mod embedding;
 mod etag;
 mod fields;
 mod link;

@@ -1,5 +1,6 @@
 //! What a request means, what of it goes up, and which requests the proxy's own origin does not serve.
 
+use super::embedding;
 use super::etag::{self, Unwrapped};
 use super::fields::{Edit, Fields, Reply, ReplyReason};
 use super::referer::{self, Restored};
@@ -48,6 +49,8 @@ pub struct Visit {
     pub exchange: Exchange,
     /// Whether a script asked for it, to do with it what nobody knows.
     pub is_fetched_by_script: bool,
+    /// Whether it bore a cookie, if it is not for the proxy's own origin.
+    pub bears_cookie: bool,
     /// Whether `If-None-Match` named a body that we had rewritten.
     pub names_our_etag: bool,
 }
@@ -74,6 +77,8 @@ pub struct Moved {
     pub path: String,
     /// What the browser will use it as, as far as it says.
     pub destination: Destination,
+    /// The origin of the page that asks, as `scheme://authority`, if it is certain.
+    pub page: Option<String>,
     /// The page's origin, if the object is fetched with CORS.
     pub origin: Option<Vec<u8>>,
 }
@@ -141,6 +146,7 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
         exchange: exchange(fields),
         is_fetched_by_script: fields.get("sec-fetch-dest").is_some_and(|dest| dest == b"empty")
             || fields.get("x-requested-with").is_some(),
+        bears_cookie: fields.get("cookie").is_some(),
         names_our_etag,
     };
     Decision::Forward { edits, visit }
@@ -176,10 +182,12 @@ fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin
             authority: text(authority),
             path: text(path),
             destination: destination(fields),
+            page: embedding::page_of(plan.mapper(), fields),
             origin: fields.get("origin").map(<[u8]>::to_vec),
         }),
         exchange: exchange(fields),
         is_fetched_by_script: false,
+        bears_cookie: false,
         names_our_etag,
     };
     Decision::Forward { edits, visit }

@@ -3,12 +3,12 @@
 use super::csp::{self, Policies};
 use super::fields::{Edit, Fields, Reply};
 use super::request::{Destination, Exchange, Moved, Visit, to_true_url};
-use super::{etag, link, location, mime};
+use super::{embedding, etag, link, location, mime};
 use crate::eligible;
 use crate::plan::Plan;
 use crate::rewriter::{Body, Kind};
 use crate::unpack::Packing;
-use url_mapping::{Base, Scheme};
+use url_mapping::{Base, Cookies, Scheme};
 
 /// Never comes down from any host: it would send the browser around the proxy, or have bodies encoded with
 /// dictionaries that only the origin's own bytes fit, or report our faults to the origin.
@@ -80,7 +80,11 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
             // A 304 makes browsers take its headers for those of the page they have, so it is translated as that was.
             let base = (kind.is_some() || (status == 304 && !eligible::is_isolated(fields)))
                 .then(|| Base::new(visit.scheme, &visit.authority, &visit.path))
-                .flatten();
+                .flatten()
+                .map(|mut base| {
+                    base.keep_reach_of(cookies(visit, fields));
+                    base
+                });
             let policies = base.as_ref().map(|base| policies(plan, base, fields, &mut edits));
             if let (Some(base), Some(policies)) = (&base, &policies) {
                 edits.extend(links(plan, base, policies, fields));
@@ -123,6 +127,22 @@ fn body(kind: Kind, mut base: Base, policies: Policies, fields: &Fields<'_>) -> 
     let label = fields.get("content-type").and_then(mime::charset);
     let encoding = label.and_then(encoding_rs::Encoding::for_label);
     Body { kind, packing: eligible::packing(fields).unwrap_or(Packing::Plain), base, encoding, policies }
+}
+
+/// How far the cookies reach that the browser has with the page. A request does not say which hosts else its cookies are
+/// for; those that scripts set on a first visit are not seen.
+fn cookies(visit: &Visit, fields: &Fields<'_>) -> Cookies {
+    let has_domain = |cookie: &[u8]| {
+        let mut attributes = cookie.split(|&byte| byte == b';').skip(1).map(<[u8]>::trim_ascii_start);
+        attributes.any(|attribute| attribute.get(..6).is_some_and(|name| name.eq_ignore_ascii_case(b"domain")))
+    };
+    if visit.bears_cookie || fields.all("set-cookie").any(has_domain) {
+        Cookies::Site
+    } else if fields.get("set-cookie").is_some() {
+        Cookies::Host
+    } else {
+        Cookies::None
+    }
 }
 
 /// Reads and translates the page's policies, report-only ones too.
@@ -168,7 +188,12 @@ fn rewrap_etag(plan: &Plan, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
 fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
     edits.extend(NEVER_DOWN_MOVED.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
     edits.push(Edit::Set("content-security-policy", b"sandbox".to_vec()));
-    edits.push(Edit::Set("cross-origin-resource-policy", b"cross-origin".to_vec()));
+    let embeddable = embedding::resource_policy(moved.page.as_deref(), (visit.scheme, &visit.authority), fields);
+    edits.push(Edit::Set("cross-origin-resource-policy", embeddable.as_bytes().to_vec()));
+    if embeddable != "cross-origin" {
+        // A page of the object's own origin must not find this answer in the browser's cache.
+        edits.push(Edit::Add("vary", b"Referer".to_vec()));
+    }
     let origins_own = fields.get("x-content-type-options").is_some_and(|value| value.eq_ignore_ascii_case(b"nosniff"));
     if origins_own || nosniff_harms_nothing(moved.destination, status_of(fields), fields) {
         edits.push(Edit::Set("x-content-type-options", b"nosniff".to_vec()));
