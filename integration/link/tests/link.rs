@@ -144,9 +144,9 @@ fn a_burst_beyond_the_queue_is_cut_at_its_tail() {
     if !can_run("a burst beyond the queue is cut") {
         return;
     }
-    // 1,028 bytes a packet with its headers: nineteen fit into 20,000 bytes. At 1 Mbit/s one leaves every 8 ms, so that
-    // none or few leave while the burst comes in.
-    let bed = Bed::start(&clear_with(&["--set", "down = { rate_bps = 1_000_000, queue_bytes = 20_000 }"]));
+    // 1,028 bytes a packet with its headers: nineteen fit into 20,000 bytes. At 100 kbit/s one leaves every 82 ms, so that
+    // none or few leave while the burst comes in, also where the sender has to wait for a processor.
+    let bed = Bed::start(&clear_with(&["--set", "down = { rate_bps = 100_000, queue_bytes = 20_000 }"]));
     let arrived = datagrams_that_arrive(&bed, 100, 1000);
     let statistics = bed.stop();
     let highest = statistics["down"]["queue"]["highest_bytes"].as_u64().unwrap();
