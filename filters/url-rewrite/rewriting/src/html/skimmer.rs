@@ -156,7 +156,7 @@ impl Skimmer {
             };
             let bytes = input.from(name_at);
             let Some(whole) = Whole::read(bytes) else {
-                self.enter(State::Tag { start: open, end: TagEnd::default(), closing }, open + 1);
+                self.enter(State::Tag { start: open, end: TagEnd::default(), closing }, name_at);
                 return None;
             };
             at = name_at + whole.length;
@@ -382,6 +382,7 @@ mod tests {
             ("<style>a<tr></styl</style></td><th>", &["<style>", "text \"a<tr></styl\"", "<th>"]),
             ("<style></style><plaintext><td></plaintext>", &["<style>", "text \"\"", "<plaintext>"]),
             ("<td title=a\"b><th title=\"<tr>\"><use title='", &["<td title=a\"b>", "<th title=\"<tr>\">"]),
+            ("</p='a><th>'></p x='><td>'><tr>", &["<th>", "<tr>"]),
             ("<td", &[]),
         ] {
             for piece in 1..=html.len() {
