@@ -29,11 +29,15 @@ const fn kind(name: &'static str, edits: &'static [(&'static str, &'static str)]
 
 const TLS: &str = "tls: { terminate: [ { names: [pep.test, other.test], cert: pep.pem, key: pep.key }, { names: [portal.test], cert: portal.pem, key: portal.key } ] }\n";
 
+const ADDRESS_TLS: &str = "tls: { terminate: [ { names: [198.51.100.12], cert: address.pem, key: address.key } ] }\n";
+
 const KINDS: &[Kind] = &[
     kind("as usual", &[], ""),
     kind("no TLS listener", &[("tls: 'PROXY:8443'", "tls: off")], ""),
     kind("names of its own and of others", &[("proxy: {", "proxy: { secure_names: [pep.test],")], TLS),
     kind("only names of others", &[], TLS),
+    kind("an address of its own and no name", &[("proxy: {", "proxy: { secure_names: [198.51.100.12],")], ADDRESS_TLS),
+    kind("an address of others", &[], ADDRESS_TLS),
     kind("redirected", &[("intercept: none", "intercept: redirect")], ""),
     kind(
         "redirected, with names",
@@ -90,6 +94,7 @@ impl Kind {
         let trust = Authority::new();
         trust.issue(&["pep.test", "other.test"]).write(config.folder.path(), "pep");
         trust.issue(&["portal.test"]).write(config.folder.path(), "portal");
+        trust.issue(&["198.51.100.12"]).write(config.folder.path(), "address");
         config
     }
 }
