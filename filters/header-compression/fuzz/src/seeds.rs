@@ -64,3 +64,33 @@ pub(crate) fn configurations() -> Vec<Vec<u8>> {
         .map(<[u8]>::to_vec)
         .to_vec()
 }
+
+/// Pieces that matter to some target, to put where chance would not.
+pub(crate) const TOKENS: &[&[u8]] = &[
+    b"\n",
+    b"\n:authority: ",
+    b"\n:path: /",
+    b"\n:status: 200",
+    b"\ncookie: ",
+    b"\nset-cookie: ",
+    b"\ndate: ",
+    b"\ncontent-length: ",
+    b"\nreferer: http://www.example.org/",
+    b"\n!",
+    b"\n?",
+    b"; ",
+    b"; ; ",
+    b"=",
+    b"/",
+    b"&",
+    b"Sun, 06 Nov 1994 08:49:37 GMT",
+    b"max-age=",
+    b"99999999999999999999",
+    b"example.org",
+    b"bank.example",
+    b"\x80\xff",
+    b"\t",
+    b"!!!!!!!!",
+    b"~~~~~~~~",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+];

@@ -5,10 +5,9 @@ use std::rc::Rc;
 use header_codec::config::Config;
 use header_codec::{Answering, Block, Dictionary, Fields, Ground, Pending, Remote, limits};
 
-use crate::seeds;
+use fuzz_driver::Target;
 
-/// A target: its name, its function, and what makes inputs to begin with.
-pub(crate) type Target = (&'static str, fn(&[u8]), fn() -> Vec<Vec<u8>>);
+use crate::seeds;
 
 /// Every target.
 pub(crate) const TARGETS: &[Target] = &[
@@ -162,24 +161,5 @@ fn dictionary_file(data: &[u8]) {
 fn configuration(data: &[u8]) {
     if let Ok(config) = Config::from_json(data) {
         assert!(config.clients > 0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::driver;
-    use std::path::Path;
-
-    #[test]
-    fn what_was_found_before_is_not_found_again() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
-        for (name, check, seeds) in TARGETS {
-            seeds().iter().for_each(|seed| check(seed));
-            for file in driver::files(&folder.join(name)) {
-                println!("{}", file.display());
-                check(&std::fs::read(file).unwrap());
-            }
-        }
     }
 }

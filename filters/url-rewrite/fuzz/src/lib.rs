@@ -3,28 +3,31 @@
 //! `fuzz_targets/` hands them to cargo-fuzz; `main.rs` drives them with seeded inputs of its own, on stable Rust.
 //! Inputs that once broke a law are kept in `regressions/TARGET/`, named for what they were.
 
-pub mod driver;
-
+use fuzz_driver::{Fuzz, Target};
 use std::rc::Rc;
 use url::{Position, Url};
 use url_mapping::{Base, Level, Mapper, Outcome, Reason, Reverse, Rules, Scheme, Use};
 use url_rewriting::headers::{Fields, request, response};
 use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
 
-/// A target: its name, its function, and inputs to begin with.
-pub type Target = (&'static str, fn(&[u8]), &'static [&'static [u8]]);
-
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    ("html", html, seeds::HTML),
-    ("css", css, seeds::CSS),
-    ("srcset", srcset, seeds::SRCSET),
-    ("mapping", mapping, seeds::URLS),
-    ("reverse", reverse, seeds::PATHS),
-    ("headers", headers, seeds::HEADERS),
+    ("html", html, || owned(seeds::HTML)),
+    ("css", css, || owned(seeds::CSS)),
+    ("srcset", srcset, || owned(seeds::SRCSET)),
+    ("mapping", mapping, || owned(seeds::URLS)),
+    ("reverse", reverse, || owned(seeds::PATHS)),
+    ("headers", headers, || owned(seeds::HEADERS)),
 ];
 
 mod seeds;
+
+/// All there is to drive.
+pub const FUZZ: Fuzz = Fuzz { targets: TARGETS, tokens: seeds::TOKENS, folder: env!("CARGO_MANIFEST_DIR") };
+
+fn owned(seeds: &[&[u8]]) -> Vec<Vec<u8>> {
+    seeds.iter().map(|seed| seed.to_vec()).collect()
+}
 
 fn plan(level: &str) -> Rc<Plan> {
     let json = format!(
@@ -55,7 +58,8 @@ struct Rewritten {
 }
 
 fn rewrite(plan: &Rc<Plan>, kind: Kind, base: Base, input: &[u8], piece: usize) -> Rewritten {
-    let body = Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default() };
+    let body =
+        Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default() };
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut bytes = Vec::new();
     for piece in input.chunks(piece) {
