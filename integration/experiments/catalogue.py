@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from . import watches
 from .plan import Group
 
 EDGES = ("longhaul-url", "longhaul-dns", "longhaul-edge")
@@ -91,7 +92,15 @@ def _gprs(repeats: int) -> list[Group]:
 def _mobility(repeats: int) -> list[Group]:
     return [
         Group(
-            "mobility", "rural-lte", (), (), (), repeats, special="mobility", special_ms=6 * (9_000 + 4_000 * repeats)
+            "mobility",
+            "rural-lte",
+            (),
+            (),
+            (),
+            repeats,
+            special="mobility",
+            special_ms=6 * (9_000 + 4_000 * repeats),
+            special_watches=2 * watches.EDGE,
         )
     ]
 

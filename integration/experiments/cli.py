@@ -13,12 +13,13 @@ from typing import Any
 from harness import namespaces
 from harness.artifacts import Missing, built, need_commands, need_root, scratch
 
+from . import watches
 from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
 from .goals import goals
 from .ideal import Weight
 from .measure import Run, run_from
 from .results import Results
-from .runner import Outcome, Runner, clock, expected_total_ms
+from .runner import Outcome, Runner, clock, expected_total_ms, watches_of
 
 REPEATS = 3
 QUICK = Experiment(
@@ -52,11 +53,15 @@ def main(arguments: list[str]) -> int:
         print(f"make experiments: {reason}", file=sys.stderr)
         return 1
     namespaces.sweep()
+    spare = watches.free()
     groups = [group for one in wanted.values() for group in one.groups(repeats)]
     print(_announcement(wanted, groups, repeats, options.seed), flush=True)
     if options.estimate:
         return 0
-    outcome = Runner(groups, options.seed).run()
+    if (needed := max(map(watches_of, groups))) > spare:
+        print(f"make experiments: {watches.too_few(needed, spare)}", file=sys.stderr)
+        return 1
+    outcome = Runner(groups, options.seed, spare).run()
     for name in wanted:
         _write(out / f"{name}.json", name, outcome, repeats, options.seed)
     for name, reason in outcome.absent.items():

@@ -40,6 +40,8 @@ class Group:
     """Something else than page loads: what of `specials` to run."""
     special_ms: float = 0.0
     """How long that is likely to take."""
+    special_watches: int = 0
+    """Inotify instances of what stands there beside the contenders."""
 
     @property
     def link(self) -> Link:

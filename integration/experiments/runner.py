@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from .contenders import CONTENDERS
 from .ideal import Weight
 from .lane import Message, run_group
 from .links import CAPACITY
@@ -39,8 +40,10 @@ class Outcome:
 class Runner:
     """Takes groups one after the other while there is room."""
 
-    def __init__(self, groups: list[Group], seed: int) -> None:
+    def __init__(self, groups: list[Group], seed: int, watches: int) -> None:
+        """`watches`: inotify instances that beds may take together."""
         self._groups = groups
+        self._watches = watches
         self._seed = seed
         self._context = multiprocessing.get_context("spawn")
         self._messages: Any = self._context.Queue()
@@ -68,8 +71,9 @@ class Runner:
         return self.outcome
 
     def _fits(self, number: int) -> bool:
-        taken = sum(self._groups[lane].link.weight for lane in self._lanes)
-        return taken + self._groups[number].link.weight <= CAPACITY
+        together = [self._groups[lane] for lane in self._lanes] + [self._groups[number]]
+        weight = sum(group.link.weight for group in together)
+        return weight <= CAPACITY and sum(map(watches_of, together)) <= self._watches
 
     def _start(self, number: int) -> None:
         group = self._groups[number]
@@ -182,6 +186,11 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
             into[key] = into.get(key, []) + value
         else:
             into[key] = value
+
+
+def watches_of(group: Group) -> int:
+    """Inotify instances of a bed for this group."""
+    return group.special_watches + sum(CONTENDERS[name].watches for name in group.everybody() or group.contenders)
 
 
 def expected_total_ms(groups: list[Group]) -> float:

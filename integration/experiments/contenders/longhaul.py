@@ -12,6 +12,7 @@ from typing import Any
 from harness.pep import Pep, command, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 
+from .. import watches
 from .base import Contender, Ground, intercept, rules, sysctls
 
 
@@ -31,6 +32,7 @@ class Edge(Contender):
     addresses: int = 1
     secure: bool = True
     """Each of its addresses has a certificate: https and HTTP/2 to the proxy."""
+    watches: int = watches.EDGE
 
     @contextmanager
     def started(self, ground: Ground) -> Iterator[None]:

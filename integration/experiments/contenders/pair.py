@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.pair import Ends, pair
 
+from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
 from .base import Contender, Ground, intercept, rules, sysctls
 from .longhaul import route_options
@@ -17,6 +18,7 @@ class LonghaulPair(Contender):
     """Role `remote` on the near box, role `ground` on the gateway, both with their defaults."""
 
     name = "longhaul-pair"
+    watches = watches.PAIR
     title = "Longhaul, pair"
     about = (
         "Longhaul with a box at each end of the link, both with their defaults: names are steered to the near box, "
