@@ -78,6 +78,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         dns: draft.dns?,
         cache: draft.cache?,
         compress: draft.compress?,
+        page: draft.page?,
         terminate: draft.terminate?,
         transport: draft.transport?,
         limits: draft.limits?,

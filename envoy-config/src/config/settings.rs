@@ -38,6 +38,8 @@ pub struct Settings {
     pub cache: Cache,
     /// How answers are compressed.
     pub compress: Compress,
+    /// What is done for a page's objects before they are asked for.
+    pub page: Page,
     /// Certificates the operator holds, in the order written.
     pub terminate: Vec<Termination>,
     /// Values the operator set in place of derived ones.
@@ -350,6 +352,28 @@ pub struct Compress {
     pub gzip: Option<u8>,
 }
 
+/// What is done for a page's objects before a browser asks for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Its moved objects are fetched into the cache while it streams by.
+    pub prefetch: bool,
+    /// Its objects are sent to the near end of a pair behind it.
+    pub bundle: bool,
+    /// Small objects are put into it.
+    pub inline: Inline,
+}
+
+/// Whether small objects are put into pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inline {
+    /// Where the link model expects it to pay.
+    Auto,
+    /// Within the link's budget, always.
+    On,
+    /// Never.
+    Off,
+}
+
 /// A certificate the operator gave and the names it is used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Termination {
@@ -382,6 +406,15 @@ impl Settings {
     pub fn https_authorities(&self) -> Vec<String> {
         let Some(tls) = self.listen.tls else { return Vec::new() };
         self.proxy.secure_names.iter().map(|name| name.authority(tls.port(), 443)).collect()
+    }
+
+    /// Whether a filter asks for objects of its own accord, through the hop `fetch`.
+    pub fn fetches(&self) -> bool {
+        let sees_pages = match self.role {
+            Role::Edge | Role::Ground(_) => true,
+            Role::Remote(_) => false,
+        };
+        sees_pages && (self.page.prefetch || self.page.bundle)
     }
 
     /// Every authority that is the proxy itself, secure names first.

@@ -22,6 +22,8 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("cds_remote.yaml", include_str!("../../templates/cds_remote.yaml.j2")),
     ("rds_pipe.yaml", include_str!("../../templates/rds_pipe.yaml.j2")),
     ("rds_remote.yaml", include_str!("../../templates/rds_remote.yaml.j2")),
+    ("part/cache.yaml", include_str!("../../templates/part/cache.yaml.j2")),
+    ("part/fetch_listener.yaml", include_str!("../../templates/part/fetch_listener.yaml.j2")),
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
     ("part/pair_tls.yaml", include_str!("../../templates/part/pair_tls.yaml.j2")),
     ("part/remote_filters.yaml", include_str!("../../templates/part/remote_filters.yaml.j2")),

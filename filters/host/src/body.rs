@@ -11,6 +11,8 @@ pub enum Buffer {
     RequestBody = 0,
     /// Body of the response, in its body callback.
     ResponseBody = 1,
+    /// Body of the answer to a request of ours, in its callback.
+    CalloutResponseBody = 4,
     /// The plugin's configuration, in the configure callback.
     PluginConfiguration = 7,
 }

@@ -55,6 +55,7 @@ mod host {
             grpc_status: i32,
         ) -> u32;
         pub(super) fn proxy_close_stream(kind: u32) -> u32;
+        pub(super) fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
         pub(super) fn proxy_define_metric(kind: u32, name: *const u8, size: usize, id: *mut u32) -> u32;
         pub(super) fn proxy_increment_metric(id: u32, offset: i64) -> u32;
         pub(super) fn proxy_get_property(
@@ -89,6 +90,7 @@ mod host {
         proxy_remove_header_map_value(map: u32, key: *const u8, key_size: usize);
         proxy_send_local_response(status: u32, details: *const u8, details_size: usize, body: *const u8, body_size: usize, headers: *const u8, headers_size: usize, grpc_status: i32);
         proxy_close_stream(kind: u32);
+        proxy_set_tick_period_milliseconds(period: u32);
         proxy_define_metric(kind: u32, name: *const u8, size: usize, id: *mut u32);
         proxy_increment_metric(id: u32, offset: i64);
         proxy_get_property(path: *const u8, size: usize, data: *mut *mut u8, data_size: *mut usize);
@@ -178,6 +180,11 @@ pub(crate) fn send_local_response(status: u32, details: &str, headers: &[u8], bo
 pub(crate) fn close_stream(kind: u32) -> Result<(), HostError> {
     // SAFETY: no pointers.
     HostError::check(unsafe { host::proxy_close_stream(kind) })
+}
+
+pub(crate) fn set_tick_period(millis: u32) -> Result<(), HostError> {
+    // SAFETY: no pointers.
+    HostError::check(unsafe { host::proxy_set_tick_period_milliseconds(millis) })
 }
 
 pub(crate) fn define_metric(kind: u32, name: &str) -> Result<u32, HostError> {

@@ -1,4 +1,4 @@
-//! The four header maps. Values are bytes: HTTP allows nearly any octet, and UTF-8 is a guess that has cost outages.
+//! The header maps. Values are bytes: HTTP allows nearly any octet, and UTF-8 is a guess that has cost outages.
 
 use crate::error::HostError;
 use crate::ffi;
@@ -15,6 +15,8 @@ pub enum Map {
     Response = 2,
     /// Trailers of the response.
     ResponseTrailers = 3,
+    /// Headers of the answer to a request of ours, in its callback.
+    CalloutResponse = 6,
 }
 
 /// The first value of `name` (lower case). None where there is none.
@@ -59,7 +61,7 @@ pub fn replace_all(map: Map, headers: &[(&[u8], &[u8])]) -> Result<(), HostError
 }
 
 /// Bytes that make Envoy's codecs close the whole connection when a filter emits them.
-fn check_value(value: &[u8]) -> Result<(), HostError> {
+pub(crate) fn check_value(value: &[u8]) -> Result<(), HostError> {
     let forbidden = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
     if value.iter().any(forbidden) { Err(HostError::ForbiddenByte) } else { Ok(()) }
 }

@@ -6,14 +6,17 @@
 //!
 //! | module | host calls |
 //! |---|---|
-//! | [`headers`] | read and edit the four header maps |
+//! | [`headers`] | read and edit the header maps |
 //! | [`body`] | read and replace what the proxy shows of a body |
+//! | [`callout`] | requests of our own |
+//! | [`timer`] | the root context's ticks |
 //! | [`reply`] | answer instead of the origin |
 //! | [`metrics`] | counters |
 //! | [`property`] | what the proxy knows of the stream |
 //! | [`log`] | log lines, and panics as critical ones |
 
 pub mod body;
+pub mod callout;
 mod error;
 mod ffi;
 pub mod headers;
@@ -21,5 +24,6 @@ pub mod log;
 pub mod metrics;
 pub mod property;
 pub mod reply;
+pub mod timer;
 
 pub use error::HostError;

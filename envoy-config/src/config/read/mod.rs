@@ -2,6 +2,7 @@
 
 mod dns;
 mod edge;
+mod page;
 mod pem;
 mod shape;
 mod split;
@@ -9,10 +10,9 @@ mod tls;
 mod tracing;
 mod transport;
 
-use super::diagnostic::Problem;
-use super::reader::{Reader, Section};
+use super::reader::Reader;
 use super::settings::{
-    Cache, Compress, Dns, Limits, Link, Listen, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
+    Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
 };
 use crate::derive::Overrides;
 use split::Kind;
@@ -47,6 +47,7 @@ pub(super) struct Draft {
     pub(super) dns: Option<Dns>,
     pub(super) cache: Option<Cache>,
     pub(super) compress: Option<Compress>,
+    pub(super) page: Option<Page>,
     pub(super) terminate: Option<Vec<Termination>>,
     pub(super) transport: Option<Overrides>,
     pub(super) limits: Option<Limits>,
@@ -61,7 +62,6 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     // What a role lets out is asked for as of an edge where the role itself cannot be read.
     let kind = written.unwrap_or(Kind::Edge);
     split::refuse_what_is_not_here(reader, &top, kind);
-    warn_of_page(reader, &top);
     let link = edge::link(reader, &top);
     let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
     let listen = edge::listen(reader, &top);
@@ -76,28 +76,10 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         dns: dns::dns(reader, &top),
         cache: shape::cache(reader, &top, kind),
         compress: shape::compress(reader, &top),
+        page: page::page(reader, &top),
         terminate: tls::terminate(reader, &top),
         transport: transport::overrides(reader, &top, lines),
         limits: shape::limits(reader, &top),
         tracing: tracing::tracing(reader, &top, kind),
     })
-}
-
-/// `page` only speeds pages up, so a file that asks for it is not refused, but told.
-fn warn_of_page(reader: &mut Reader, top: &Section<'_>) {
-    let page = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
-    let words = [("off", false), ("false", false), ("on", true), ("true", true), ("auto", true)];
-    for key in ["prefetch", "bundle", "inline"] {
-        let Some(setting) = page.get(key) else { continue };
-        if reader.word(&setting, &words) == Some(true) {
-            reader.problems.push(
-                Problem::warning(
-                    format!("`{}` is not available in this version", setting.name),
-                    setting.place(),
-                    "has no effect",
-                )
-                .help("see the status table in README.md"),
-            );
-        }
-    }
 }

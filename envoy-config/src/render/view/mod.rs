@@ -58,6 +58,8 @@ pub(super) struct View {
     mapped: Vec<Mapped>,
     trusted_ca: String,
     access_log: Option<LogTarget>,
+    /// A filter asks for objects of its own accord.
+    fetches: bool,
     tracing: Option<Spans>,
     /// Media types worth compressing.
     compressible: &'static str,
@@ -199,6 +201,7 @@ impl View {
                 AccessLog::Stderr => Some(LogTarget { file: None }),
                 AccessLog::File(path) => Some(LogTarget { file: Some(path.display().to_string()) }),
             },
+            fetches: settings.fetches(),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),
                 socket: tracing.collector.into(),

@@ -1,0 +1,37 @@
+//! `page`: what is done for a page's objects before a browser asks for them.
+
+use crate::config::diagnostic::Problem;
+use crate::config::reader::{Reader, Section};
+use crate::config::settings::{Inline, Page};
+
+/// Keys a file may hold for a later version. They only speed pages up, so a file that asks for one is not refused, but
+/// told.
+const LATER: &[&str] = &["prefetch", "bundle", "inline"];
+
+pub(super) fn page(reader: &mut Reader, top: &Section<'_>) -> Option<Page> {
+    let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
+    let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
+    let prefetch = reader.optional(&section, "prefetch", false, |reader, setting| reader.word(setting, &switch));
+    let bundle = reader.optional(&section, "bundle", false, |reader, setting| reader.word(setting, &switch));
+    let inline = reader.optional(&section, "inline", Inline::Off, |reader, setting| {
+        let words = [
+            ("auto", Inline::Auto),
+            ("on", Inline::On),
+            ("true", Inline::On),
+            ("off", Inline::Off),
+            ("false", Inline::Off),
+        ];
+        reader.word(setting, &words)
+    });
+    for setting in LATER.iter().filter_map(|key| section.get(key)).filter(|setting| !setting.is_off()) {
+        reader.problems.push(
+            Problem::warning(
+                format!("`{}` is not available in this version", setting.name),
+                setting.place(),
+                "has no effect",
+            )
+            .help("see the status table in README.md"),
+        );
+    }
+    Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
+}
