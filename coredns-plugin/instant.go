@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	instantNames   = 16384            // names of which is remembered whether the proxy can reach them
-	instantAtOnce  = 64               // questions about names on their way at one time; further names are answered all the same
-	instantPending = 10 * time.Second // a question on its way is not asked again
-	instantUnfit   = time.Hour        // a name that did not fit is looked at by every query; this only bounds what is remembered
+	instantNames   = 16384       // names of which is remembered whether the proxy can reach them
+	instantAtOnce  = 64          // questions about names waiting or on their way; further names are answered all the same
+	instantTurns   = 2           // of them on their way: nobody waits for them, and each takes a connection over the link
+	instantPending = time.Minute // a question waiting or on its way is not asked again
+	instantUnfit   = time.Hour   // a name that did not fit is looked at by every query; this only bounds what is remembered
 	instantTimeout = 10 * time.Second
 )
 
@@ -30,6 +31,7 @@ type instant struct {
 	seed    maphash.Seed
 	names   *cache.Cache[note] // by the hash of a name
 	asking  chan struct{}
+	turns   chan struct{}
 	stopped context.Context
 }
 
@@ -42,7 +44,7 @@ type note struct {
 func newInstant() *instant {
 	return &instant{
 		seed: maphash.MakeSeed(), names: cache.New[note](instantNames), asking: make(chan struct{}, instantAtOnce),
-		stopped: context.Background(),
+		turns: make(chan struct{}, instantTurns), stopped: context.Background(),
 	}
 }
 
@@ -118,6 +120,12 @@ func (l *Longhaul) askAside(w dns.ResponseWriter, name string, proxies *addresse
 	asker := aside{local: w.LocalAddr(), remote: w.RemoteAddr()}
 	go func() {
 		defer func() { <-i.asking }()
+		select {
+		case i.turns <- struct{}{}:
+			defer func() { <-i.turns }()
+		case <-i.stopped.Done():
+			return
+		}
 		ctx, cancel := context.WithTimeout(i.stopped, instantTimeout)
 		defer cancel()
 		q := dns.Question{Name: name, Qtype: dns.TypeA, Qclass: dns.ClassINET}
@@ -133,8 +141,12 @@ func (l *Longhaul) askAside(w dns.ResponseWriter, name string, proxies *addresse
 	}()
 }
 
-// noteTruth remembers whether the name of q fits, by res, the true answer to its addresses.
+// noteTruth remembers whether the name of q fits, by res, the true answer to its addresses. A resolver that failed says
+// nothing about the name: on a crowded link that is its usual answer, and what was steered must stay so.
 func (l *Longhaul) noteTruth(q dns.Question, ask, res *dns.Msg, proxies *addresses) {
+	if res.Rcode != dns.RcodeSuccess && res.Rcode != dns.RcodeNameError {
+		return
+	}
 	answer, what := l.policy.addresses(q, ask, res, proxies.of(q.Qtype))
 	if what != steered {
 		l.instant.remember(q.Name, false, instantUnfit)

@@ -124,3 +124,34 @@ func TestOnlyTheTruthWillDo(t *testing.T) {
 		}
 	}
 }
+
+func TestAResolverThatFailedSaysNothingAboutAName(t *testing.T) {
+	asked := make(chan struct{}, 8)
+	l := newPlugin(t, atOnce, plugin.HandlerFunc(func(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+		defer func() { asked <- struct{}{} }()
+		return truth{rcode: dns.RcodeServerFailure}.ServeDNS(ctx, w, r)
+	}))
+	ask(t, l, question("www.example.org.", dns.TypeA), &test.ResponseWriter{})
+	<-asked
+	eventually(t, "the end of the question aside", func() bool { return len(l.instant.asking) == 0 })
+	m := ask(t, l, question("www.example.org.", dns.TypeA), &test.ResponseWriter{})
+	if got := words(m.Answer); got != "www.example.org. 60 IN A 198.51.100.12" {
+		t.Errorf("Answer is %q", got)
+	}
+}
+
+func TestQuestionsAsideTakeTurns(t *testing.T) {
+	far := &farAway{truth: answering("www.example.org. 300 IN A 203.0.113.1"), let: make(chan struct{})}
+	l := newPlugin(t, atOnce, plugin.HandlerFunc(far.ServeDNS))
+	const names = 12
+	for number := range names {
+		ask(t, l, question(string(rune('a'+number))+".example.org.", dns.TypeA), &test.ResponseWriter{})
+	}
+	eventually(t, "all turns taken", func() bool { return len(l.instant.turns) == instantTurns })
+	eventually(t, "as many questions as turns", func() bool { return len(strings.Fields(far.questions())) == instantTurns })
+	if waiting := len(l.instant.asking); waiting != names {
+		t.Errorf("%d questions wait or are on their way, of %d", waiting, names)
+	}
+	close(far.let)
+	eventually(t, "every question", func() bool { return len(strings.Fields(far.questions())) == names })
+}
