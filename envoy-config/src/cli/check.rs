@@ -3,7 +3,7 @@
 use super::table::table;
 use super::{ConfigFile, Outcome, load_or_refuse, print};
 use crate::config::units::show_duration;
-use crate::config::{HostName, Role, Settings};
+use crate::config::{HostName, Remote, Role, Settings};
 use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
 
 /// Columns of the printed table, for terminals and for files under review.
@@ -46,10 +46,12 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
 fn pair(settings: &Settings) -> String {
     match &settings.role {
         Role::Edge => String::new(),
-        Role::Remote(remote) => format!(
-            "pair: the ground is at {}, {} connections are kept open ahead of need\n",
-            remote.ground, remote.warm
+        Role::Remote(Remote { ground, warm: 0, .. }) => format!(
+            "pair: the ground is at {ground}, all goes over one connection a worker: opening one ahead of need costs more than it saves\n"
         ),
+        Role::Remote(Remote { ground, warm, .. }) => {
+            format!("pair: the ground is at {ground}, {warm} connections are kept open ahead of need\n")
+        }
         Role::Ground(ground) => {
             let names: Vec<&str> = ground.remotes.iter().map(HostName::as_str).collect();
             format!("pair: remotes come to {}, as {}\n", ground.listen, names.join(" or "))

@@ -87,9 +87,13 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
     }
 }
 
-/// A burst's worth, unless opening them would keep a slow link busy.
+/// A burst's worth, or as many as the way up bears; none where opening one takes longer than the round trip it saves.
 fn warm_for(link: Option<&Link>) -> u32 {
-    let affordable = link.map_or(WARM, |link| link.up.bytes_in(OPENING) / HANDSHAKE_BYTES * 2 / 3);
+    let Some(link) = link else { return 0 };
+    if link.up.time_for(HANDSHAKE_BYTES) > link.rtt {
+        return 0;
+    }
+    let affordable = link.up.bytes_in(OPENING) / HANDSHAKE_BYTES * 2 / 3;
     u32::try_from(affordable.clamp(2, WARM)).unwrap_or(0)
 }
 

@@ -45,6 +45,8 @@ struct RemoteEnd {
     hold_pipe: Socket,
     /// Where CoreDNS asks for the ground's resolver.
     dns: Socket,
+    /// Connections are opened ahead of need, each for one client's bytes; without, those are streams of the pipe.
+    pool: bool,
     /// Most connections of clients' bytes at one time, warm ones included.
     max_connections: u64,
 }
@@ -91,6 +93,7 @@ impl Pair {
                     hold: artifacts.near.hold.into(),
                     hold_pipe: artifacts.near.hold_pipe.into(),
                     dns: artifacts.near.dns.into(),
+                    pool: remote.warm > 0,
                     max_connections: u64::from(settings.limits.connections) + 4 * u64::from(remote.warm),
                 };
                 Some(Self::of(&remote.identity, Some(end), None))
