@@ -122,3 +122,17 @@ fn explain_tells_programs_what_it_tells_people() {
     let refused = ask(&["-H", "Content-Security-Policy: img-src 'self'"]);
     assert!(refused.contains("1 left (csp)"), "{refused}");
 }
+
+#[test]
+fn render_says_that_the_cache_has_no_folder_and_is_quiet_where_it_has_one() {
+    let folder = folder(&format!("{CONFIG}cache: {{ dir: cache, size: 16mib }}\n"));
+    let render = || text(&longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]).stderr);
+    let said = render();
+    assert!(
+        said.contains("/cache, set by `cache.dir`, is not on this machine: make it where Envoy will run"),
+        "{said}"
+    );
+    assert!(!folder.path().join("cache").exists(), "rendering writes nothing but the tree");
+    fs::create_dir(folder.path().join("cache")).unwrap();
+    assert_eq!(render(), "");
+}

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from e2e.bed import TestBed, made_to_order
 from harness.artifacts import REPOSITORY, built, dist, need_commands
 from harness.authority import Authority
 from harness.gateway import RULES
 from harness.namespaces import Namespace
 from harness.pep import PROXY_NAME, command, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
+from harness.waiting import wait_for
 
 CONFIG = REPOSITORY / "envoy-config"
+REQUESTS = 'envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix="edge_http"}'
 EXPOSURE = {"longhaul.service": 2.0, "longhaul-host@.service": 3.0}
 """How much each unit may do at most, from 0 to 10, as systemd counts."""
 
@@ -71,6 +75,24 @@ def test_the_rules_that_are_printed_are_those_the_tests_load(root_bed: None, fol
     assert printed, script.stderr
     (folder / "printed.nft").write_text(printed[1])
     assert loaded(folder / "printed.nft") == loaded(RULES)
+
+
+def test_a_connection_from_before_the_rules_goes_on_and_the_next_one_comes_to_us(bed: TestBed, folder: Path) -> None:
+    """As one does whose client came in from another region. The listeners know nothing of it and would reset it."""
+    body = folder / "body"
+    body.write_bytes(b"x" * 24_000)
+    connects = len(bed.origins.events("connect"))
+    with ThreadPoolExecutor() as pool:
+        with bed.without_longhaul():
+            slowly = ("--limit-rate", "6k", "--header", "Expect:", "--data-binary", f"@{body}")
+            under_way = pool.submit(bed.curl.get, made_to_order(size=10), *slowly)
+            wait_for("a connection at the origin", lambda: len(bed.origins.events("connect")) > connects)
+        assert not under_way.done(), "it was to be under way when the rules came"
+        answer = under_way.result()
+    assert (answer.status, len(answer.body), answer.problem) == (200, 10, "")
+    before = bed.pep.metrics().get(REQUESTS, 0)
+    assert bed.curl.get(made_to_order(size=10)).status == 200
+    assert bed.pep.metrics()[REQUESTS] == before + 1
 
 
 def loaded(rules: Path) -> dict[str, list[str]]:

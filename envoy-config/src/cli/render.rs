@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
+use crate::config::Cache;
 use crate::render::{AccessLog, NearSockets};
-use crate::run::{Generation, Machine, Overridden, header_compression, url_rewrite, write_tree};
+use crate::run::{Generation, Machine, Overridden, header_compression, say, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -61,6 +62,14 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         Ok(generation) => generation,
         Err(error) => return fail(&error.to_string()),
     };
+    if let Cache::Disk { dir, .. } = &generation.settings.cache
+        && !dir.is_dir()
+    {
+        say(&format!(
+            "{}, set by `cache.dir`, is not on this machine: make it where Envoy will run, writable for it; without it Envoy starts and keeps nothing (`longhaul run` makes it)",
+            dir.display()
+        ));
+    }
     match write_tree(&out, &generation.tree, None) {
         Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),
         Ok(written) => print(&format!("{}: wrote {}\n", out.display(), written.changed.join(", "))),

@@ -57,13 +57,18 @@ fn intercept(interface: &str, kind: &str, priority: &str, rules: &str) -> String
     )
 }
 
+/// The first rule leaves alone what is under way: clients who come in from another region, or were here before the rules,
+/// keep the connections they have. Sent to a listener that does not know them, they would be reset. (The same as
+/// `net.netfilter.nf_conntrack_tcp_loose=0`, without a setting that concerns all of the host's traffic.)
 fn redirects(ports: &[(u16, SocketAddr)]) -> String {
+    const UNDER_WAY: &str = "\t\t# a connection that began elsewhere ends where it began\n\
+                             \t\ttcp flags & (fin | syn | rst | ack) != syn accept\n";
     let rule = |(port, socket): &(u16, SocketAddr)| {
         let to = socket.port();
         let udp = if *port == 53 { format!("\t\tudp dport {port} redirect to :{to}\n") } else { String::new() };
         format!("\t\ttcp dport {port} redirect to :{to}\n{udp}")
     };
-    ports.iter().map(rule).collect()
+    std::iter::once(UNDER_WAY.to_owned()).chain(ports.iter().map(rule)).collect()
 }
 
 fn tproxies(ports: &[(u16, SocketAddr)]) -> String {

@@ -87,7 +87,7 @@ impl Run {
         self.machine.dns_ready = next.dns_ready;
         self.generation = next;
         if restart {
-            self.envoy.replace(&self.generation.derived);
+            self.envoy.replace(&self.generation);
         }
         let files = written.changed.join(", ");
         Ok(match (files.is_empty(), restart) {

@@ -20,7 +20,9 @@ use super::probe::is_ready;
 use super::report::ChildReport;
 use super::say;
 use super::service::BackOff;
+use super::watches;
 use crate::derive::Derived;
+use crate::render::RenderedTree;
 
 /// The old process gets this much longer than its connections to end.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);
@@ -57,6 +59,11 @@ pub(super) fn is_watched(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "yaml") && path != BOOTSTRAP
 }
 
+/// How many files of the tree Envoy watches.
+fn watched(tree: &RenderedTree) -> usize {
+    tree.files().keys().filter(|path| is_watched(path)).count()
+}
+
 impl Envoy {
     pub(super) fn new(path: PathBuf, root: &Path, derived: &Derived) -> Self {
         Self {
@@ -76,10 +83,11 @@ impl Envoy {
     }
 
     /// Starts the first generation, or a new first one after a death.
-    pub(super) fn start(&mut self, admin: SocketAddr) -> io::Result<()> {
+    pub(super) fn start(&mut self, present: &Generation) -> io::Result<()> {
+        watches::are_to_be_had(watched(&present.tree))?;
         self.forget_base_id();
         self.epoch = 0;
-        self.admin = Some(admin);
+        self.admin = Some(present.settings.listen.admin);
         self.restart_at = None;
         let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
         self.running = Some(Running::start(&self.program(arguments))?);
@@ -105,14 +113,17 @@ impl Envoy {
     }
 
     /// Starts a generation that takes over from the present one; without one, the next start is the new generation.
-    pub(super) fn replace(&mut self, derived: &Derived) {
-        self.drain_time = derived.drain_time.value;
+    pub(super) fn replace(&mut self, next: &Generation) {
+        self.drain_time = next.derived.drain_time.value;
         let Some(base_id) = self.read_base_id() else { return };
         let Some(old) = self.running.take() else { return };
         let epoch = self.epoch + 1;
         let arguments =
             ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
-        match Running::start(&self.program(arguments)) {
+        // The old one keeps its own.
+        let started =
+            watches::are_to_be_had(watched(&next.tree)).and_then(|()| Running::start(&self.program(arguments)));
+        match started {
             Ok(new) => {
                 self.epoch = epoch;
                 self.running = Some(new);
@@ -155,14 +166,14 @@ impl Envoy {
     }
 
     /// To be called often: buries old generations, starts again after a death, says when it answers.
-    pub(super) fn tend(&mut self, admin: SocketAddr) {
-        self.admin = Some(admin);
+    pub(super) fn tend(&mut self, present: &Generation) {
+        self.admin = Some(present.settings.listen.admin);
         self.draining.retain_mut(|old| old.ended().is_none());
         if let Some(status) = self.ended() {
             self.died(status);
         }
         if self.restart_at.is_some_and(|at| Instant::now() >= at)
-            && let Err(error) = self.start(admin)
+            && let Err(error) = self.start(present)
         {
             let wait = self.back_off.after(Duration::ZERO);
             say(&format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));

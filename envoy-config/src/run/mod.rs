@@ -19,6 +19,7 @@ mod settle;
 mod state;
 mod supervisor;
 mod tree;
+mod watches;
 
 pub use child::exec_bound_to_parent;
 pub use generation::GenerateError;

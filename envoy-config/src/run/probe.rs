@@ -19,7 +19,8 @@ pub(super) fn link_is_up(admin: SocketAddr) -> Option<bool> {
     Some(active.trim().parse::<u64>().ok()? > 0)
 }
 
-/// What Envoy counted about the files it reads its configuration from.
+/// What Envoy counted about the files it reads its configuration from, and nothing of what clusters count under the same
+/// names: look-ups of the ground's address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct XdsCounters(BTreeMap<String, u64>);
 
@@ -35,6 +36,7 @@ impl XdsCounters {
         Some(Self(
             text.lines()
                 .filter_map(|line| line.rsplit_once(": "))
+                .filter(|(name, _)| !name.starts_with("cluster."))
                 .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)))
                 .collect(),
         ))
@@ -42,7 +44,8 @@ impl XdsCounters {
 
     /// Counters of refusal that are higher here than in `before`.
     pub(super) fn refused_since(&self, before: &Self) -> Vec<String> {
-        const REFUSALS: &[&str] = &["update_rejected", "config_fail", "listener_create_failure"];
+        // A file that is no YAML, or none of Envoy's, is a failure; one whose content it does not take is rejected.
+        const REFUSALS: &[&str] = &["update_rejected", "update_failure", "config_fail", "listener_create_failure"];
         self.0
             .iter()
             .filter(|(name, value)| {

@@ -21,6 +21,7 @@ use super::service::Service;
 use super::settle::Settling;
 use super::state::{StateError, StateFolder};
 use super::tree::{WriteError, write_tree};
+use super::watches;
 use crate::config::units::Bytes;
 use crate::config::{Cache, Loaded, Settings};
 use crate::render::{AccessLog, NearSockets};
@@ -103,7 +104,10 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let state = StateFolder::open(options.state.as_deref(), &options.file)?;
     let (sender, events) = mpsc::channel();
     forward_signals(sender.clone()).map_err(|error| RunError::System(error.to_string()))?;
-    let watch = FileWatch::new(sender).map_err(|error| RunError::System(error.to_string()))?;
+    let watch = watches::are_to_be_had(1)
+        .map_err(|error| error.to_string())
+        .and_then(|()| FileWatch::new(sender).map_err(|error| error.to_string()))
+        .map_err(RunError::System)?;
     refuse_occupied(&ports::wanted(&loaded.settings))?;
     let system = |error: io::Error| RunError::System(error.to_string());
     let machine = Machine {
@@ -182,7 +186,7 @@ impl Run {
     fn start(&mut self) -> Result<bool, RunError> {
         self.watch.follow(&self.generation.inputs);
         let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
-        self.envoy.start(self.generation.settings.listen.admin).map_err(|error| failed("Envoy", error))?;
+        self.envoy.start(&self.generation).map_err(|error| failed("Envoy", error))?;
         if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
             return Ok(false);
         }
@@ -270,7 +274,7 @@ impl Run {
                 settling.looked();
                 looked_at = Instant::now();
             }
-            self.envoy.tend(self.generation.settings.listen.admin);
+            self.envoy.tend(&self.generation);
             self.dns.tend();
             self.holders.tend(&self.generation.settings, self.machine.near, || {
                 link_is_up(self.generation.settings.listen.admin)

@@ -1,8 +1,11 @@
 //! Starting, and the many ways of not starting.
 
+use std::fs;
 use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
 
-use crate::support::{Host, listing};
+use crate::support::{Host, listing, skip};
 
 #[test]
 fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on() {
@@ -120,4 +123,54 @@ fn a_program_that_ends_at_once_ends_the_start_and_the_other_one_with_it() {
     assert!(stderr.contains("CoreDNS ended with status 1 before it served"), "{stderr}");
     assert!(TcpListener::bind(host.socket(8080)).is_ok(), "Envoy still has its port");
     assert!(listing(&host.path("state")).contains(&"rendered".to_owned()));
+}
+
+/// Runs `longhaul`, to its end, in a user namespace whose programs may have so many inotify instances together.
+fn run_with_inotify_instances(host: &Host, most: u32) -> Option<Output> {
+    let command = host.command();
+    let mut limited = Command::new("unshare");
+    limited.args(["--user", "--map-root-user", "sh", "-c"]);
+    limited.arg(format!("echo {most} > /proc/sys/user/max_inotify_instances || exit 99; exec \"$@\"")).arg("sh");
+    limited.arg(command.get_program()).args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().ok()?;
+    if output.status.code() == Some(99) || String::from_utf8_lossy(&output.stderr).starts_with("unshare:") {
+        skip("needs user namespaces");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn too_few_inotify_instances_are_named_with_the_setting_that_gives_more() {
+    // One for longhaul itself; three is less than the files that Envoy watches.
+    for (most, needed) in [(0, "1 inotify instances are needed"), (4, "and the kernel gives this user 3 more")] {
+        let Some(host) = Host::new() else { return };
+        let Some(output) = run_with_inotify_instances(&host, most) else { return };
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(needed), "{most}: {stderr}");
+        assert!(stderr.contains("raise fs.inotify.max_user_instances"), "{stderr}");
+        assert!(!stderr.contains("assert"), "Envoy was started all the same: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_envoy_cannot_read_at_the_start_ends_it_with_the_name_of_what_failed() {
+    let Some(host) = Host::new() else { return };
+    // Cut off on the disk, just before Envoy reads it.
+    let broken = host.path("envoy");
+    let routes = host.path("state/rendered/rds/edge.yaml");
+    fs::write(&broken, format!("#!/bin/sh\necho 'resources: [' > {}\nexec $REAL_ENVOY \"$@\"\n", routes.display()))
+        .unwrap();
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = host.command();
+    let real =
+        command.get_envs().find(|(name, _)| *name == "LONGHAUL_ENVOY").and_then(|(_, value)| value).unwrap().to_owned();
+    let output = command.env("REAL_ENVOY", real).env("LONGHAUL_ENVOY", &broken).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let expected = "Envoy refused part of its configuration (http.edge_http.rds.edge.update_failure)";
+    assert!(stderr.contains(expected), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }

@@ -53,7 +53,7 @@ fn find(variable: &str, file: &str) -> Option<PathBuf> {
     found
 }
 
-fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     assert!(env::var_os("LONGHAUL_REQUIRE_ALL").is_none_or(|value| value != "1"), "skipped: {reason}");
     eprintln!("skipped: {test}: {reason}");

@@ -1,0 +1,29 @@
+//! Whether Envoy will be able to watch its files. Each takes one of the kernel's inotify instances, of which a user has
+//! so many for all programs together; where none is left Envoy aborts, with a message that names another setting.
+
+use std::io;
+
+use rustix::fs::inotify;
+use rustix::io::Errno;
+
+/// Ok where `wanted` instances are to be had now; Err says how many are, and what to do. Others may take them meanwhile.
+pub(super) fn are_to_be_had(wanted: usize) -> io::Result<()> {
+    let mut held = Vec::with_capacity(wanted);
+    while held.len() < wanted {
+        match inotify::init(inotify::CreateFlags::CLOEXEC) {
+            Ok(instance) => held.push(instance),
+            Err(Errno::MFILE) => return Err(exhausted(wanted, held.len())),
+            // Whoever needs them will say it better.
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+fn exhausted(wanted: usize, left: usize) -> io::Error {
+    io::Error::other(format!(
+        "{wanted} inotify instances are needed, one for each file that is watched, and the kernel gives this user {left} \
+         more: raise fs.inotify.max_user_instances (sysctl -w fs.inotify.max_user_instances=1024, and the same in \
+         /etc/sysctl.d), or stop other programs of this user that watch files"
+    ))
+}
