@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,9 @@ from .contenders.base import Ground
 from .ideal import Weight, weigh
 from .line import Line
 from .links import Link
-from .pages import Page, add_to
+from .pages import Page
 from .quiet import wait_until_quiet
+from .saved import SavedPage
 
 CONGESTION_CONTROL = "bbr"
 """Of the origins, on every link: what direct is best off with, so that no gain is owed to a server's old TCP."""
@@ -40,7 +41,13 @@ class Bed:
 
 @contextmanager
 def standing(
-    folder: Path, link: Link, pages: list[Page], contenders: list[Contender], *, seed: int, weighed: bool = True
+    folder: Path,
+    link: Link,
+    pages: Sequence[Page | SavedPage],
+    contenders: list[Contender],
+    *,
+    seed: int,
+    weighed: bool = True,
 ) -> Iterator[Bed]:
     """Sets everything up; takes it down in any case. `weighed` asks for the pages' weights."""
     authority = Authority(folder)
@@ -49,7 +56,7 @@ def standing(
     # never meet.
     addresses = itertools.cycle(site_addresses())
     for page in pages:
-        add_to(site, page, folder, addresses)
+        page.add_to(site, folder, addresses)
     line = Line(folder, link.name, seed=seed)
     absent = {one.name: reason for one in contenders if (reason := one.missing())}
     present = {one.name: one for one in contenders if one.name not in absent}
@@ -57,7 +64,9 @@ def standing(
         stack.enter_context(line)
         use_congestion_control(line, CONGESTION_CONTROL)
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
-        weights = {page.name: weigh(page, site, line.internet, folder) for page in pages if weighed}
+        weights = {
+            page.name: weigh(page, site, line.internet, folder) for page in pages if weighed and isinstance(page, Page)
+        }
         ground = Ground(folder, line, link, authority, sorted(site.hosts))
         for one in present.values():
             stack.enter_context(one.started(ground))
@@ -77,12 +86,12 @@ def use_congestion_control(line: Line, *names: str) -> str:
     return name
 
 
-def _wake(ground: Ground, one: Contender, page: Page) -> None:
+def _wake(ground: Ground, one: Contender, page: Page | SavedPage) -> None:
     """One small request through the contender: what it opens once, at its start, is open before any load."""
     curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
     with one.engaged(ground):
         for scheme in one.schemes:
-            url = f"{scheme}://{page.table.host}/{scheme}.html"
+            url = page.url(scheme)
             # On the slowest links a resolver's patience may end before the answer comes.
             for _ in range(WAKES):
                 answer = curl.get(url, "--range", "0-99", timeout_s=60.0)

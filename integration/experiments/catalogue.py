@@ -51,6 +51,18 @@ def _today(repeats: int) -> list[Group]:
         # Over http the cells are the experiment `cells`.
         group("cdma-average", ("cnn",), ("https",)),
         group("cdma-congested", ("cnn",), ("https",)),
+        group("maritime", ("cnn",), ("http", "https")),
+    ]
+
+
+def _saved(repeats: int) -> list[Group]:
+    def group(pages: tuple[str, ...], scheme: str) -> Group:
+        return Group("saved", "geo", pages, (scheme,), OURS, repeats)
+
+    return [
+        group(("saved-cbslocal", "saved-foxnews", "saved-time"), "http"),
+        group(("saved-engadget", "saved-businessweek"), "http"),
+        group(("saved-boingboing", "saved-creativecommons"), "https"),
     ]
 
 
@@ -144,7 +156,13 @@ EXPERIMENTS: dict[str, Experiment] = {
             "shards", "The number of proxy addresses",
             "Gomez et al., section 4.2.1, and Chakravorty et al., MobiCom 2004: addresses act as connections do.",
             _each_page("shards", ("geo",), ("cnn", "median-2025"),
-                       ("direct", *(f"longhaul-http-{count}" for count in (1, 2, 4, 6)), "longhaul-edge")),
+                       ("direct", *(f"longhaul-http-{count}" for count in (1, 2, 4, 6)),
+                        *(f"longhaul-https-{count}" for count in (2, 4)), "longhaul-edge")),
+        ),
+        Experiment(
+            "saved", "Saved pages of the web",
+            "Real markup over a satellite, five pages over http and two over https.",
+            _saved,
         ),
         Experiment(
             "mobility", "A client that moves in the middle of a page",

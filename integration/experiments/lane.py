@@ -16,8 +16,9 @@ from harness.processes import end_with_parent
 from .bed import standing
 from .contenders import contender
 from .measure import Run, measure
-from .pages import make_page
+from .pages import Page, make_page
 from .plan import Group, timeout_s
+from .saved import SavedPage
 from .specials import SPECIALS
 from .tables import page_table
 
@@ -57,9 +58,12 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
 
 
 def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder: Path) -> None:
-    pages = {name: make_page(page_table(name)) for name in group.pages}
+    pages = {name: _page(name) for name in group.pages}
     contenders = [contender(name) for name in group.everybody()]
     with standing(folder, group.link, list(pages.values()), contenders, seed=seed) as bed:
+        for page in pages.values():
+            if isinstance(page, SavedPage):
+                bed.weights[page.name] = page.learn(bed.ground, group.schemes, timeout_s(page.name, group.link))
         weights = {name: asdict(weight) for name, weight in bed.weights.items()}
         messages.put(Message(number, weights=weights, absent=bed.absent))
         for turn in group.turns(seed):
@@ -70,6 +74,11 @@ def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder:
                 warm=turn.contender in group.warm, timeout_s=timeout_s(turn.page, group.link),
             )  # fmt: skip
             messages.put(Message(number, runs=runs))
+
+
+def _page(name: str) -> Page | SavedPage:
+    table = page_table(name)
+    return SavedPage(table) if table.saved else make_page(table)
 
 
 def _stop(*_: Any) -> None:

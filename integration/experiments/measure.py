@@ -17,6 +17,7 @@ from .contenders.base import Ground
 from .line import FURTHER_PROXY_ADDRESSES
 from .pages import Page
 from .quiet import wait_until_quiet
+from .saved import SavedPage
 
 SETTLE_MS = 200
 """Beyond a round trip: what the load event sets off has begun by then."""
@@ -91,22 +92,22 @@ def run_from(value: dict[str, Any]) -> Run:
 
 
 def measure(
-    ground: Ground, page: Page, contender: Contender, template: Run, *, warm: bool, timeout_s: float
+    ground: Ground, page: Page | SavedPage, contender: Contender, template: Run, *, warm: bool, timeout_s: float
 ) -> list[Run]:
     """Loads the page with a fresh browser and, if `warm`, once more with the same."""
-    url = page.url(template.scheme)
     with ExitStack() as stack:
         stack.enter_context(contender.engaged(ground))
         fresh = stack.enter_context(
             browser(ground.folder, ground.line.clients, ground.authority, flags=contender.flags(ground))
         )
-        runs = [_load(ground, fresh, url, page, template, "cold", timeout_s)]
+        runs = [_load(ground, fresh, page, template, "cold", timeout_s)]
         if warm and runs[0].complete:
-            runs.append(_load(ground, fresh, url, page, template, "warm", timeout_s))
+            runs.append(_load(ground, fresh, page, template, "warm", timeout_s))
     return runs
 
 
-def _load(ground: Ground, fresh: Browser, url: str, page: Page, template: Run, cache: str, timeout_s: float) -> Run:
+def _load(ground: Ground, fresh: Browser, page: Page | SavedPage, template: Run, cache: str, timeout_s: float) -> Run:
+    url = page.url(template.scheme)
     run = Run(**{**template.as_dict(), "cache": cache})
     link = ground.line.link
     assert link
@@ -125,7 +126,7 @@ def _load(ground: Ground, fresh: Browser, url: str, page: Page, template: Run, c
     return run
 
 
-def _take(run: Run, load: Load, page: Page) -> None:
+def _take(run: Run, load: Load, page: Page | SavedPage) -> None:
     """Judges a load by the page's own list of objects, whatever URL each came under."""
     own = set(FURTHER_PROXY_ADDRESSES)
     loaded = {true_url(one.url, own) for one in load.loaded()}

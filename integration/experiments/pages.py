@@ -70,6 +70,25 @@ class Page:
         """Its markup: sheets and a third of the scripts in the head, pictures among paragraphs, other scripts last."""
         return _sized(self, scheme)
 
+    def add_to(self, site: Site, folder: Path, addresses: Iterator[str]) -> None:
+        """Gives its hosts a place in the site; its markup is written below `folder`."""
+        for host in self.hosts:
+            # What objects of other sites need to be usable as fonts, and what content networks commonly send.
+            header = {"Access-Control-Allow-Origin": "*", "Server": "origin"}
+            site.hosts[host] = {"address": next(addresses), "header": header, "objects": {}}
+        compressed = self.table.compressed
+        for scheme in ("http", "https"):
+            path = folder / f"{self.name}-{scheme}.html"
+            path.write_bytes(self.markup(scheme))
+            site.hosts[self.table.host]["objects"][f"/{scheme}.html"] = {
+                "file": str(path), "plain": not compressed, "header": {"Content-Type": "text/html; charset=utf-8"},
+            }  # fmt: skip
+        for one in self.objects:
+            size: dict[str, Any] = (
+                {"transfer_bytes": one.size_bytes} if compressed else {"bytes": one.size_bytes, "plain": True}
+            )
+            site.hosts[one.host]["objects"][one.path] = {"kind": one.kind, **size}
+
 
 def host_names(table: PageTable) -> list[str]:
     """The names of a page's hosts."""
@@ -154,23 +173,3 @@ def _markup(page: Page, scheme: str, paragraphs: int) -> bytes:
             body.append(f"<p>{' '.join(draw.choices(WORDS, k=12))}</p>")
     tail = [*(f'<script src="{url}" async></script>' for url in scripts[first:]), "</body></html>", ""]
     return "\n".join([*head, *body, *tail]).encode()
-
-
-def add_to(site: Site, page: Page, folder: Path, addresses: Iterator[str]) -> None:
-    """Gives the page's hosts a place in the site; its markup is written below `folder`."""
-    for host in page.hosts:
-        # What objects of other sites need to be usable as fonts, and what content networks commonly send.
-        header = {"Access-Control-Allow-Origin": "*", "Server": "origin"}
-        site.hosts[host] = {"address": next(addresses), "header": header, "objects": {}}
-    for scheme in ("http", "https"):
-        path = folder / f"{page.name}-{scheme}.html"
-        path.write_bytes(page.markup(scheme))
-        site.hosts[page.table.host]["objects"][f"/{scheme}.html"] = {
-            "file": str(path), "plain": not page.table.compressed,
-            "header": {"Content-Type": "text/html; charset=utf-8"},
-        }  # fmt: skip
-    for one in page.objects:
-        size: dict[str, Any] = (
-            {"transfer_bytes": one.size_bytes} if page.table.compressed else {"bytes": one.size_bytes, "plain": True}
-        )
-        site.hosts[one.host]["objects"][one.path] = {"kind": one.kind, **size}

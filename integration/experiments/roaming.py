@@ -27,7 +27,7 @@ from harness.topology import CLIENT, CLIENT_DEVICE, PROXY, RESOLVER, SITES, site
 from harness.waiting import wait_for
 
 from . import links
-from .pages import Page, add_to, make_page
+from .pages import Page, make_page
 from .tables import page_table
 
 LINK = "rural-lte"
@@ -120,7 +120,7 @@ class Roaming:
                 self._join(stack, region)
             self._go(self.old)
             site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=self.authority.files.as_dict())
-            add_to(site, self.page, self._folder, iter(site_addresses()))
+            self.page.add_to(site, self._folder, iter(site_addresses()))
             stack.enter_context(Origins(site.write(self._folder / "site.json"), self._folder, self.internet))
             for region, has_pep in ((self.old, self._scenario.old), (self.new, self._scenario.new)):
                 if has_pep:

@@ -1,18 +1,22 @@
 """Reads the page tables: pages/*.toml say what a page is made of and where each number comes from.
 
-A file holds one page, or a family of pages that share a structure and differ in a few numbers (`[[page]]`).
+A file holds one page, or a family of pages that share a structure and differ in a few numbers (`[[page]]`), or saved
+pages of the corpora (`[[saved]]`).
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).with_name("pages")
+
+USUAL_BYTES = 12_000
+"""Of a saved page's object, for estimates of time."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class PageTable:
     compressed: bool
     """Sizes are those after compression, and the servers compress; otherwise they never do."""
     batches: tuple[Batch, ...]
+    saved: str = ""
+    """A saved page, by its path in the corpora; empty for one that is made."""
 
     @property
     def object_count(self) -> int:
@@ -68,6 +74,9 @@ def _read(path: Path) -> Iterator[PageTable]:
     text = tomllib.loads(path.read_text())
     if "generated" in text:
         yield from _generated(path.stem, text)
+        return
+    if "saved" in text:
+        yield from (_saved(one, text) for one in text["saved"])
         return
     if "page" not in text:
         yield _page(path.stem, text, text["html_bytes"], tuple(_batch(one) for one in text["objects"]))
@@ -102,6 +111,12 @@ def _page(name: str, text: dict[str, Any], html_bytes: int, batches: tuple[Batch
         compressed={"plain": False, "compressed": True}[text["text"]],
         batches=batches,
     )
+
+
+def _saved(one: dict[str, Any], text: dict[str, Any]) -> PageTable:
+    objects = (Batch("jpeg", one["objects"], one["objects"] * USUAL_BYTES),)
+    own = {**text, "host": one["host"], "hosts": one["hosts"]}
+    return replace(_page(one["name"], own, one["html_bytes"], objects), saved=one["file"])
 
 
 def _batch(one: dict[str, Any]) -> Batch:

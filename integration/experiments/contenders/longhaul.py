@@ -132,4 +132,12 @@ def edge_contenders() -> tuple[Contender, ...]:
             )
             for count in (1, 2, 4, 6)
         ),
+        *(
+            Edge(
+                f"longhaul-https-{count}", f"Longhaul, {count} https addresses",
+                f"Url rewriting to {count} https addresses, as with defaults but for their number: shards over HTTP/2.",
+                sections={"rewrite": {"level": "safe", "target": "https"}}, addresses=count,
+            )
+            for count in (2, 4)
+        ),
     )  # fmt: skip

@@ -37,7 +37,7 @@ def test_a_page_has_the_objects_hosts_and_bytes_that_were_published(name: str) -
     assert weight + sum(one.size_bytes for one in page.objects) == pytest.approx(total_bytes, rel=0.01)
 
 
-@pytest.mark.parametrize("name", page_tables())
+@pytest.mark.parametrize("name", [name for name, table in page_tables().items() if not table.saved])
 def test_every_object_of_a_page_stands_in_its_markup_once_and_under_the_scheme_of_the_page(name: str) -> None:
     page = make_page(page_table(name))
     for scheme in ("http", "https"):

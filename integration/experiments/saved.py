@@ -1,0 +1,70 @@
+"""Saved pages of the web as pages of experiments: the markup as it was, its objects made by the bed's origins.
+
+Which of the objects that the markup names a browser really asks for (a candidate of a srcset, a picture behind a media
+query, what a script adds) only a browser can tell. So the page is loaded once, directly, before any turn; what loaded
+then is what every contender must load, and what the ideal is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.browser import Load, browser
+from harness.moved import true_url
+from harness.origins import Site
+from harness.pages import saved_page
+
+from .contenders import contender
+from .contenders.base import Ground
+from .ideal import Weight
+from .tables import PageTable
+
+
+class SavedPage:
+    """One saved page; `learn` before it is measured."""
+
+    def __init__(self, table: PageTable) -> None:
+        """Raises Missing where the corpora are not there."""
+        self.table = table
+        self._page = saved_page(table.saved, table.host)
+        self._learnt: dict[str, list[str]] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of its table."""
+        return self.table.name
+
+    def url(self, scheme: str) -> str:
+        """Where it is, for one scheme."""
+        return f"{scheme}://{self.table.host}/"
+
+    @property
+    def hosts(self) -> list[str]:
+        """Its hosts, its own first."""
+        return self._page.hosts()
+
+    def urls(self, scheme: str) -> list[str]:
+        """What a browser loads of it; the page alone before it has been learnt."""
+        return self._learnt.get(scheme, [self.url(scheme)])
+
+    def add_to(self, site: Site, folder: Path, addresses: Iterator[str]) -> None:  # noqa: ARG002 - as of made pages
+        """Gives its hosts a place in the site."""
+        self._page.add_to(site, addresses)
+
+    def learn(self, ground: Ground, schemes: tuple[str, ...], timeout_s: float) -> Weight:
+        """Loads it directly, once for each scheme; returns what the last load weighed, with headers."""
+        direct = contender("direct")
+        weight = 0
+        for scheme in schemes:
+            with direct.engaged(ground), browser(ground.folder, ground.line.clients, ground.authority) as fresh:
+                load = fresh.load(self.url(scheme), timeout_s=timeout_s, settle_s=2 * ground.link.rtt_ms / 1000)
+            self._learnt[scheme] = _loaded(load, scheme)
+            weight = sum(one.bytes_on_wire for one in load.loaded())
+        return Weight(weight, weight)
+
+
+def _loaded(load: Load, scheme: str) -> list[str]:
+    """Every http or https URL that loaded, once, all under one scheme."""
+    urls = (true_url(one.url, ()).split("://", 1) for one in load.loaded())
+    return sorted({f"{scheme}://{rest}" for found, rest in urls if found in ("http", "https")})
