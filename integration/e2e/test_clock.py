@@ -1,0 +1,139 @@
+"""Envoy's clock on the wall jumps: what is kept is asked for again or kept longer, certificates are judged by the new
+time, and whatever is under way goes on, because timers have a clock that does not jump.
+
+CoreDNS is a static Go program, whose clock nothing but the machine's can set: envoy-config/FAULTS.md says why it would
+not notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.artifacts import built, need_commands
+from harness.authority import Authority
+from harness.clients import Answer, Curl
+from harness.clock import Clock
+from harness.origins import Origins, Site
+from harness.pep import Pep, write_config
+from harness.ports import free_ports
+from harness.waiting import wait_for
+
+PLAIN, KNOWN, NEW = "www.example.org", "known.example.org", "new.example.org"
+FORTY_DAYS_S = 40 * 24 * 3600
+"""More than an object of the origins may be kept (a day) and than their certificates are valid (from an hour ago, for
+thirty days)."""
+
+
+@dataclass
+class Timepiece:
+    """A box whose Envoy has a clock of its own, in front of a site over http and two over https."""
+
+    clock: Clock
+    pep: Pep
+    origins: Origins
+    curl: Curl
+    http: int
+    tls: int
+
+    def plain(self, path: str) -> Answer:
+        return self.curl.get(f"http://127.0.0.1:{self.http}{path}", "-H", f"Host: {PLAIN}")
+
+    def secure(self, name: str, path: str = "/_/answer?size=10") -> Answer:
+        return self.curl.get(f"https://{name}{path}", "--connect-to", f"{name}:443:127.0.0.1:{self.tls}")
+
+    def asked(self, path: str, name: str = PLAIN) -> int:
+        return len(self.origins.requests(host=name, target=path))
+
+    def is_well(self) -> bool:
+        return self.plain("/_/answer?size=10").status == 200 and "starting it again" not in self.pep.output()
+
+
+@pytest.fixture
+def timepiece(folder: Path) -> Iterator[Timepiece]:
+    need_commands("curl")
+    for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
+        built(name)
+    http, tls, dns, admin, metrics, origin_http, origin_https, origin_dns = free_ports(8)
+    authority = Authority(folder)
+    site = Site(
+        dns=[f"127.0.0.1:{origin_dns}"], http_port=origin_http, https_port=origin_https, ca=authority.files.as_dict(),
+        hosts={
+            name: {"address": f"127.78.2.{number}", "special": True, "generate": True}
+            for number, name in enumerate((PLAIN, KNOWN, NEW), 1)
+        },
+    )  # fmt: skip
+    where = {PLAIN: f"127.78.2.1:{origin_http}", KNOWN: f"127.78.2.2:{origin_https}", NEW: f"127.78.2.3:{origin_https}"}
+    config = {
+        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
+        "proxy": {"addresses": ["127.0.0.1"]},
+        "listen": {
+            "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
+            "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
+        },
+        "upstream": {"resolvers": [f"127.0.0.1:{origin_dns}"], "map": where},
+        "tls": {"terminate": [{"names": [name], **authority.issue(name).as_dict()} for name in (KNOWN, NEW)]},
+        "cache": {"dir": str(folder / "cache"), "size": "16mib"},
+    }  # fmt: skip
+    clock = Clock(folder)
+    with (
+        Origins(site.write(folder / "site.json"), folder) as origins,
+        Pep(
+            write_config(folder, config, ["example.org"]), folder,
+            trusted=authority.files.cert, options=["--envoy", clock.program],
+        ) as pep,
+    ):  # fmt: skip
+        curl = Curl(folder, None, "--cacert", str(authority.files.cert))
+        yield Timepiece(clock, pep, origins, curl, http, tls)
+
+
+def jump_while_a_page_flows(timepiece: Timepiece, ahead_s: int) -> None:
+    """The clock jumps, and a page under way comes whole: the certificate of an open connection is not judged again."""
+    slow = "/_/answer?size=2000&chunk=500&pause=400"
+    with ThreadPoolExecutor() as pool:
+        under_way = pool.submit(timepiece.secure, KNOWN, slow)
+        wait_for("the page to be under way", lambda: timepiece.asked(slow, KNOWN))
+        timepiece.clock.jump(ahead_s)
+        answer = under_way.result()
+    assert (answer.status, answer.problem) == (200, "")
+    assert answer.seconds < 10, "timers went with the clock"
+
+
+def keep(timepiece: Timepiece, path: str) -> bytes:
+    """Has an object kept: asked for twice, the origin is asked once."""
+    body = timepiece.plain(path).body
+    wait_for("it to be kept", lambda: timepiece.plain(path).header("age") is not None)
+    assert timepiece.asked(path) == 1
+    return body
+
+
+def test_a_jump_ahead_makes_kept_objects_and_certificates_old_and_nothing_else(timepiece: Timepiece) -> None:
+    body = keep(timepiece, "/kept.png")
+    jump_while_a_page_flows(timepiece, FORTY_DAYS_S)
+    again = timepiece.plain("/kept.png")
+    assert (again.status, again.body) == (200, body)
+    assert timepiece.asked("/kept.png") == 2, "too old by the new time: the origin is asked whether it is the same"
+    refused = timepiece.secure(NEW)
+    assert refused.status == 502
+    assert b"certificate_has_expired" in refused.body, refused.body
+    assert timepiece.is_well()
+    timepiece.clock.jump(0)
+    wait_for("origins to be believed again", lambda: timepiece.secure(NEW).status == 200)
+
+
+def test_a_jump_back_keeps_objects_longer_and_refuses_certificates_that_are_not_valid_yet(timepiece: Timepiece) -> None:
+    body = keep(timepiece, "/kept.png")
+    jump_while_a_page_flows(timepiece, -FORTY_DAYS_S)
+    again = timepiece.plain("/kept.png")
+    assert (again.status, again.body) == (200, body)
+    assert timepiece.asked("/kept.png") == 1, "younger than it was"
+    refused = timepiece.secure(NEW)
+    assert refused.status == 502
+    assert b"certificate_is_not_yet_valid" in refused.body, refused.body
+    assert timepiece.is_well()
+    timepiece.clock.jump(0)
+    wait_for("origins to be believed again", lambda: timepiece.secure(NEW).status == 200)
