@@ -154,6 +154,24 @@ def test_a_browser_loads_the_moved_objects_of_a_page_over_http_3(
     assert not [one.url for one in objects if not one.loaded and true_url(one.url, (PROXY_NAME,)) != one.url]
 
 
+def test_a_browser_that_came_over_tcp_comes_back_over_http_3_because_it_was_announced(
+    quic: Bed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    need_commands("chromium", "certutil")
+    # The flag says of a host, whatever the port, that its certificate may be a local authority's over QUIC too. Nobody
+    # asks for this port, so that nothing but what was announced leads to QUIC.
+    flags = (f"--origin-to-force-quic-on={PORTAL}:444",)
+    with browser(tmp_path_factory.mktemp("announced"), quic.topology.clients, quic.authority, flags=flags) as fresh:
+
+        def protocol(page: str) -> str:
+            return next(one.protocol for one in fresh.load(page).requests if one.url == page)
+
+        assert protocol(f"https://{PORTAL}/page.html") == "h2"
+        # While it has a connection it may stay with it.
+        quic.topology.clients.run("ss", "--tcp", "--kill", "dport", "=", ":443")
+        assert protocol(f"https://{PORTAL}/page.html?again") == "h3"
+
+
 def test_switched_off_nothing_listens_and_nothing_is_announced(desk: Desk) -> None:
     """The switch is `transport.http3`; what it leaves out is seen in the rendered files."""
     authority = Authority(desk.folder)

@@ -52,6 +52,7 @@ fn typed(request: &Received) -> Reply {
     let kind = match parts.next() {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "application/javascript",
+        Some("css") => "text/css",
         Some("png") => "image/png",
         _ => "application/octet-stream",
     };
@@ -245,6 +246,18 @@ fn pages_in_gzip_are_unpacked_by_the_filter_which_neither_loses_nor_hides_what_i
     }
     let cut = world.get("/html/cut", &[]);
     assert!(page().starts_with(&cut.body) && cut.cut, "{} bytes", cut.body.len());
+    // A sheet is rewritten where it was moved, and elsewhere left as it came, with its lie.
+    let moved = |path: &str| {
+        let proxy = SocketAddr::new(world.config.proxy(), HTTP);
+        let answer = get(proxy, &proxy.to_string(), path, &[BROWSER]);
+        assert_eq!((answer.status, decoded(&answer)), (200, page()), "{path}");
+    };
+    moved(&format!("/{HOST}/css/gzip"));
+    moved(&format!("/{HOST}/css/liar"));
+    for (path, bytes) in [("/css/gzip", gzip(&page())), ("/css/liar", page())] {
+        let in_place = world.get(path, &[BROWSER]);
+        assert_eq!((in_place.header("content-encoding").as_deref(), in_place.body), (Some("gzip"), bytes), "{path}");
+    }
     // Not rewritten, so it stays as it came, but for a client that could not read it.
     let untouched = world.get("/html/gzip/no-transform", &[BROWSER]);
     assert_eq!((untouched.header("content-encoding").as_deref(), untouched.body), (Some("gzip"), gzip(&page())));
