@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::find::{Block, find_where};
 use crate::html::attributes::Quote;
 
 /// A value with its references decoded, and the way back.
@@ -105,7 +106,18 @@ pub(crate) fn encode(value: &str, quote: Quote) -> Cow<'_, str> {
         ('\r', _) => Some("&#13;"),
         _ => None,
     };
-    if !value.chars().any(|character| reference(character).is_some()) {
+    let written_by_reference = |block: Block| {
+        let always = block.is(b'&') | block.is(b'\r');
+        match quote {
+            Quote::Double => always | block.is(b'"'),
+            Quote::Single => always | block.is(b'\''),
+            Quote::None => {
+                let signs = block.is(b'"') | block.is(b'\'') | block.is_in(b'<'..=b'>') | block.is(b'`');
+                always | signs | block.is_space()
+            }
+        }
+    };
+    if find_where(value.as_bytes(), written_by_reference).is_none() {
         return Cow::Borrowed(value);
     }
     let mut written = String::with_capacity(value.len() + 16);

@@ -15,12 +15,13 @@ pub(crate) struct Patch {
     edits: VecDeque<(Range<usize>, Vec<u8>)>,
     /// Bytes by which replacements may still be longer than what they replace; none left once one did not fit.
     room: Option<usize>,
+    made: u64,
 }
 
 impl Patch {
     /// `room`: by how many bytes the output may be longer than the input.
     pub(crate) fn new(room: usize) -> Self {
-        Self { held: Vec::new(), start: 0, edits: VecDeque::new(), room: Some(room) }
+        Self { held: Vec::new(), start: 0, edits: VecDeque::new(), room: Some(room), made: 0 }
     }
 
     /// Takes the next bytes of the input.
@@ -40,6 +41,16 @@ impl Patch {
         self.start + self.held.len()
     }
 
+    /// Whether all of the input so far has left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// How many replacements were made or will be.
+    pub(crate) fn made(&self) -> u64 {
+        self.made
+    }
+
     /// Whether there was no room for a replacement. That one and all later ones are not made.
     pub(crate) fn is_full(&self) -> bool {
         self.room.is_none()
@@ -55,6 +66,7 @@ impl Patch {
         self.room = self.room.and_then(|room| room.checked_sub(with.len().saturating_sub(range.len())));
         if self.room.is_some() {
             self.edits.push_back((range, with));
+            self.made += 1;
         }
     }
 

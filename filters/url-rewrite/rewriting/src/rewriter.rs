@@ -38,6 +38,15 @@ pub struct Body {
     pub policies: Policies,
 }
 
+/// What became of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chunk {
+    /// Nothing: what was appended are its bytes, no more and no fewer.
+    AsItCame,
+    /// Something was replaced, held back, or let go that had been held back.
+    Changed,
+}
+
 /// Rewrites one body as it streams by.
 ///
 /// Every byte that is certain leaves with the call that made it so. Whatever goes wrong, the output is whole: rewritten up
@@ -90,8 +99,9 @@ impl Rewriter {
     }
 
     /// Takes the next bytes of the body and appends to `out` all that is certain by now.
-    pub fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+    pub fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Chunk {
         let Self { inner, unpacker, broken, bytes_read } = self;
+        let (was_empty, made) = (inner.is_empty(), inner.made());
         let mut read = |plain: &[u8]| {
             *bytes_read += plain.len() as u64;
             inner.write(plain, out);
@@ -106,6 +116,8 @@ impl Rewriter {
             }
             Some(_) => {}
         }
+        let as_it_came = unpacker.is_none() && was_empty && inner.is_empty() && inner.made() == made;
+        if as_it_came { Chunk::AsItCame } else { Chunk::Changed }
     }
 
     /// The body is complete: appends the rest. Later calls add nothing.
@@ -161,6 +173,20 @@ impl Inner {
         match self {
             Self::Html(html) => html.write(chunk, out),
             Self::Css(css) => css.write(chunk, out),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Html(html) => html.is_empty(),
+            Self::Css(css) => css.is_empty(),
+        }
+    }
+
+    fn made(&self) -> u64 {
+        match self {
+            Self::Html(html) => html.made(),
+            Self::Css(css) => css.made(),
         }
     }
 

@@ -9,8 +9,8 @@ use filter_host::{HostError, reply};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
-use url_rewriting::Rewriter;
 use url_rewriting::headers::{Edit, Reply, request, response};
+use url_rewriting::{Chunk, Rewriter};
 
 /// A stream. Without a configuration it lets everything pass.
 #[derive(Debug)]
@@ -138,13 +138,16 @@ impl Page {
         }
         let chunk = body::read(Buffer::ResponseBody, size)?;
         self.out.clear();
-        self.rewriter.write(&chunk, &mut self.out);
+        let became = self.rewriter.write(&chunk, &mut self.out);
         if end_of_stream {
             self.rewriter.finish(&mut self.out);
         }
         self.bytes_in = self.rewriter.bytes_read();
         self.bytes_out += self.out.len() as u64;
-        let replaced = if self.out == chunk { Ok(()) } else { body::replace(Buffer::ResponseBody, size, &self.out) };
+        let replaced = match became {
+            Chunk::AsItCame => Ok(()),
+            Chunk::Changed => body::replace(Buffer::ResponseBody, size, &self.out),
+        };
         self.out.clear();
         self.out.shrink_to(KEPT_BYTES);
         if end_of_stream && self.rewriter.broken().is_some() {

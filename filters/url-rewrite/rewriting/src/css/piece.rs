@@ -5,6 +5,7 @@ use std::ops::Range;
 use cssparser::{Parser, Token};
 
 use super::property::{Fetch, fetch_of_property};
+use crate::find::{Block, Which, find_where};
 
 /// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
 /// are looked up there. What is longer is not seen, wherever the sheet was cut.
@@ -42,10 +43,15 @@ impl<'t> Piece<'t> {
         self.text.as_bytes().get(at.checked_sub(self.start)?).copied()
     }
 
-    /// The next byte that can begin or end something, and where it is.
-    pub(super) fn special(&self, from: usize) -> Option<(usize, u8)> {
-        let mut bytes = self.bytes_from(from).iter().enumerate();
-        bytes.find(|(_, byte)| is_special(**byte)).map(|(distance, &byte)| (from + distance, byte))
+    /// The next byte that can begin or end something, and where it is. `semicolons`: whether these do.
+    pub(super) fn special(&self, from: usize, semicolons: bool) -> Option<(usize, u8)> {
+        let bytes = self.bytes_from(from);
+        let distance = if semicolons {
+            find_where(bytes, |block| is_special(block) | block.is(b';'))
+        } else {
+            find_where(bytes, is_special)
+        };
+        distance.and_then(|distance| Some((from + distance, *bytes.get(distance)?)))
     }
 
     /// Where the name before `at` begins, but not before `floor`; `at` if there is none.
@@ -110,21 +116,13 @@ impl<'t> Piece<'t> {
 /// CSS tokenization never looks further ahead than three code points past the end of a token.
 const LOOK_AHEAD: usize = 3;
 
-/// Bytes that can begin or end something; all others are parts of names and numbers, white space, or delimiters that mean
-/// nothing here.
-#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-static SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
-    let mut rest: &[u8] = b"\"'()[]{};:@\\/";
-    while let [byte, after @ ..] = rest {
-        special[*byte as usize] = true;
-        rest = after;
-    }
-    special
-};
-
-fn is_special(byte: u8) -> bool {
-    SPECIAL.get(usize::from(byte)).is_some_and(|&is| is)
+/// Bytes that can begin or end something: `"'()[]{}@\/`. All others are parts of names and numbers, white space, or delimiters
+/// that mean nothing as long as nobody asks for the declaration. A bar and a backtick pass, too, and are stepped over.
+#[inline]
+fn is_special(block: Block) -> Which {
+    // Of `[`, `\`, `]` and `@`, one bit makes `{`, `|`, `}` and a backtick.
+    let low = block.without_case();
+    low.is_in(b'{'..=b'}') | low.is(b'`') | block.is_in(b'\''..=b')') | block.is(b'"') | block.is(b'/')
 }
 
 pub(super) fn is_space(character: char) -> bool {

@@ -48,6 +48,16 @@ impl CssRewriter {
         self.patch.release(self.patch.end(), out);
     }
 
+    /// Whether nothing of the input is held back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.patch.is_empty()
+    }
+
+    /// How many replacements were made or will be.
+    pub(crate) fn made(&self) -> u64 {
+        self.patch.made()
+    }
+
     pub(crate) fn bail_out(&self) -> Option<BailOut> {
         self.stopped
     }

@@ -1,15 +1,17 @@
 //! Which parts of a style sheet are URLs that a browser fetches, and what for.
 //!
-//! A URL can only stand in a string or in `url()`, so most of a sheet is stepped over byte by byte; what matters is read
-//! by cssparser: strings, `url()`, escaped names, at-keywords. The context kept is only what tells a fetched URL from one
-//! that is compared, named or looked up (`@namespace`, `@document`, conditions), and one kind of fetch from another. No
-//! token depends on the brackets around it, so there is no recursion, whatever the nesting.
+//! A URL can only stand in a string or in `url()`, so most of a sheet is stepped over from bracket to bracket; what matters
+//! is read by cssparser: strings, `url()`, escaped names, at-keywords. The context kept is only what tells a fetched URL from
+//! one that is compared, named or looked up (`@namespace`, `@document`, conditions), and one kind of fetch from another. In
+//! which declaration a URL stands is looked up when there is one: few declarations hold any. No token depends on the
+//! brackets around it, so there is no recursion, whatever the nesting.
 //!
 //! A property test holds this to a plain loop over cssparser's tokens.
 
 use std::ops::Range;
 
 use cssparser::Token;
+use memchr::{memchr, memchr_iter, memrchr};
 use url_mapping::Reason;
 
 use super::long::Escape;
@@ -90,9 +92,11 @@ pub(crate) struct Scanner {
     prelude: Prelude,
     /// Depth of brackets at which the prelude began; its semicolon or block stands at the same depth.
     prelude_depth: usize,
-    /// Where the declaration or rule began.
+    /// Where the declaration or rule began, and its property, as far as has been looked for colons and semicolons.
     statement: usize,
     property: Property,
+    /// How far that is. Behind it nothing has been stepped over but single bytes: no string, comment or escape.
+    declared_to: usize,
     /// Behind the bracket of the function opened last.
     function: usize,
     /// Behind the name read last for its at-sign or backslash: no part of it is another name.
@@ -114,6 +118,7 @@ impl Scanner {
             prelude_depth: 0,
             statement: 0,
             property: Property::None,
+            declared_to: 0,
             function: 0,
             read_to: 0,
         }
@@ -133,6 +138,7 @@ impl Scanner {
     ) -> usize {
         let piece = Piece { text, start, last };
         let at = self.scan_piece(&piece, from, found);
+        self.declared(&piece, at);
         if let Property::Before(colon) = self.property {
             // The next piece may begin behind it.
             self.property = Property::Fetches(piece.property(self.statement..colon));
@@ -143,7 +149,7 @@ impl Scanner {
     fn scan_piece(&mut self, piece: &Piece<'_>, mut at: usize, found: &mut dyn FnMut(Found)) -> usize {
         loop {
             let next = match self.inside {
-                Inside::Tokens => match piece.special(at) {
+                Inside::Tokens => match piece.special(at, self.prelude != Prelude::None) {
                     None => return piece.end(),
                     Some((special, byte)) => {
                         at = special;
@@ -179,17 +185,13 @@ impl Scanner {
             b'@' => return self.at_keyword(piece, at),
             b'/' => match piece.byte(at + 1) {
                 Some(b'*') => {
+                    self.declared(piece, at);
                     self.inside = Inside::Comment { after_star: false };
                     return Some(at + 2);
                 }
                 None if !piece.last => return None,
                 _ => {}
             },
-            b':' => {
-                if self.property == Property::None {
-                    self.property = Property::Before(at);
-                }
-            }
             b';' => self.end_of_statement(at),
             b'{' => {
                 let block = if self.prelude == Prelude::FontFace { Block::FontFace } else { Block::Other };
@@ -201,8 +203,8 @@ impl Scanner {
                 self.close();
                 self.end_of_statement(at);
             }
-            // `)` and `]`.
-            _ => self.close(),
+            b')' | b']' => self.close(),
+            _ => {}
         }
         Some(at + 1)
     }
@@ -241,12 +243,14 @@ impl Scanner {
     ) -> Next {
         let (token, length) = piece.token_at(name_at, self.token_bytes)?;
         let range = name_at..name_at + length;
+        self.declared(piece, name_at);
         match token {
             Some(Token::UnquotedUrl(_)) => self.url(piece, range.clone(), found),
             Some(_) => {}
             None => return Some(self.too_long(piece, content, b')', self.fetch(piece), found)),
         }
         self.end_import();
+        self.declared_to = range.end;
         Some(range.end)
     }
 
@@ -257,6 +261,7 @@ impl Scanner {
         let is_url = self.string_is_url(piece, at);
         let (token, length) = piece.token_at(at, self.token_bytes)?;
         let range = at..at + length;
+        self.declared(piece, at);
         match token {
             Some(Token::QuotedString(_)) if is_url => self.url(piece, range.clone(), found),
             Some(_) => {}
@@ -267,6 +272,7 @@ impl Scanner {
             }
         }
         self.end_import();
+        self.declared_to = range.end;
         Some(range.end)
     }
 
@@ -292,15 +298,23 @@ impl Scanner {
 
     fn comment(&mut self, piece: &Piece<'_>, at: usize, after_star: bool) -> Next {
         let text = piece.from(at);
-        let end = if after_star && text.starts_with('/') { Some(1) } else { text.find("*/").map(|end| end + 2) };
+        let bytes = text.as_bytes();
+        let mut stars = memchr_iter(b'*', bytes);
+        let end = if after_star && text.starts_with('/') {
+            Some(1)
+        } else {
+            stars.find(|star| bytes.get(star + 1) == Some(&b'/')).map(|star| star + 2)
+        };
         let after_star = text.ends_with('*') || (text.is_empty() && after_star);
         self.inside = if end.is_some() { Inside::Tokens } else { Inside::Comment { after_star } };
+        self.declared_to = at + end.unwrap_or(text.len());
         end.map(|end| at + end)
     }
 
     fn long(&mut self, piece: &Piece<'_>, at: usize, closing: u8, mut escape: Escape) -> Next {
         let end = escape.end_of_token(piece.bytes_from(at), closing);
         self.inside = if end.is_some() { Inside::Tokens } else { Inside::Long { closing, escape } };
+        self.declared_to = end.map_or(piece.end(), |end| at + end);
         end.map(|end| at + end)
     }
 
@@ -308,6 +322,7 @@ impl Scanner {
     fn escaped(&mut self, piece: &Piece<'_>, name_at: usize, at: usize, found: &mut dyn FnMut(Found)) -> Next {
         let (token, length) = piece.token_at(name_at, self.token_bytes)?;
         let end = name_at + length;
+        self.declared(piece, at);
         let stepped_over = at + 1 + piece.from(at + 1).chars().next().map_or(0, char::len_utf8);
         self.read_to = stepped_over.max(end);
         match token {
@@ -324,9 +339,11 @@ impl Scanner {
             // Not a name, or too long for one: only the backslash and what it escapes are stepped over.
             _ => {
                 self.read_to = stepped_over;
+                self.declared_to = stepped_over;
                 return Some(stepped_over);
             }
         }
+        self.declared_to = end;
         Some(end)
     }
 
@@ -334,6 +351,8 @@ impl Scanner {
         let (token, length) = piece.token_at(at, self.token_bytes)?;
         let end = at + length;
         let Some(Token::AtKeyword(keyword)) = token else { return Some(at + 1) };
+        self.declared(piece, at);
+        self.declared_to = end;
         self.read_to = end;
         self.prelude = if keyword.eq_ignore_ascii_case("import") {
             Prelude::Import { behind: end }
@@ -425,8 +444,24 @@ impl Scanner {
     fn end_of_statement(&mut self, at: usize) {
         self.property = Property::None;
         self.statement = at + 1;
+        self.declared_to = at + 1;
         if self.depth() <= self.prelude_depth {
             self.prelude = Prelude::None;
         }
+    }
+
+    /// Finds in which declaration `at` stands: what was stepped over on the way there is looked at now.
+    fn declared(&mut self, piece: &Piece<'_>, at: usize) {
+        let mut passed = piece.get(self.declared_to..at).as_bytes();
+        if let Some(semicolon) = memrchr(b';', passed) {
+            self.property = Property::None;
+            self.statement = self.declared_to + semicolon + 1;
+            passed = passed.get(semicolon + 1..).unwrap_or_default();
+        }
+        if self.property == Property::None {
+            let colon = memchr(b':', passed).map(|colon| at - passed.len() + colon);
+            self.property = colon.map_or(Property::None, Property::Before);
+        }
+        self.declared_to = self.declared_to.max(at);
     }
 }

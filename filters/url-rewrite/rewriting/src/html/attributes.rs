@@ -78,7 +78,7 @@ impl<'t> Attributes<'t> {
         };
         self.at += 1;
         let start = self.at;
-        self.at += super::near::find(byte, self.tag.get(self.at..).unwrap_or_default())
+        self.at += crate::find::find(byte, self.tag.get(self.at..).unwrap_or_default())
             .unwrap_or(self.tag.len().saturating_sub(self.at));
         let range = start..self.at;
         self.at += 1;

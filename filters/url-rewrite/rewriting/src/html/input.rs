@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::near;
+use crate::find;
 
 /// A piece of the body that begins at `start`. `last`: there will be no more of this markup.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,6 @@ impl<'i> Input<'i> {
     }
 
     pub(super) fn find(&self, from: usize, byte: u8) -> Option<usize> {
-        near::find(byte, self.from(from)).map(|distance| from + distance)
+        find::find(byte, self.from(from)).map(|distance| from + distance)
     }
 }

@@ -5,7 +5,7 @@
 //! | `rewriter` | chunks in, chunks out; keeps every byte, whatever happens |
 //! | `reader` | drives the next two and hands what they find to the page |
 //! | `skimmer` | finds the tags worth a look, fast |
-//! | `names`, `tag_end`, `raw_text`, `near`, `input` | what it is made of: which names, where a tag ends, where a text ends |
+//! | `names`, `tag_end`, `raw_text`, `input` | what it is made of: which names, where a tag ends, where a text ends |
 //! | `oracle` | knows what is a tag in SVG and MathML: `lol_html`, as a finder only |
 //! | `elements` | what an element's name says |
 //! | `tag`, `attributes` | one start tag, read from its raw bytes |
@@ -16,7 +16,6 @@ pub(crate) mod attributes;
 mod elements;
 mod input;
 mod names;
-mod near;
 mod oracle;
 mod page;
 mod raw_text;

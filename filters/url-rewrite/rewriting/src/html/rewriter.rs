@@ -54,6 +54,16 @@ impl HtmlRewriter {
         self.page.patch.release(end, out);
     }
 
+    /// Whether nothing of the input is held back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.as_ref().is_none_or(Vec::is_empty) && self.page.patch.is_empty()
+    }
+
+    /// How many replacements were made or will be.
+    pub(crate) fn made(&self) -> u64 {
+        self.page.patch.made()
+    }
+
     pub(crate) fn bail_out(&self) -> Option<BailOut> {
         self.stopped
     }

@@ -15,7 +15,7 @@ use memchr::memchr_iter;
 use super::input::Input;
 use super::names;
 use super::raw_text::{self, Escape, Reach, Text};
-use super::tag_end::{TagEnd, Whole, ends_name};
+use super::tag_end::{TagEnd, Whole, name_length};
 
 /// What was found next.
 #[derive(Debug, PartialEq, Eq)]
@@ -311,7 +311,7 @@ impl Skimmer {
 /// The name in a tag, as written.
 fn name_in(tag: &[u8], closing: bool) -> &[u8] {
     let name = tag.get(if closing { 2 } else { 1 }..).unwrap_or_default();
-    name.split(|&byte| ends_name(byte)).next().unwrap_or_default()
+    name.get(..name_length(name).unwrap_or(name.len())).unwrap_or_default()
 }
 
 /// Whether an HTML element of this name closes all SVG around it; the elements that pages really have are enough.

@@ -1,6 +1,7 @@
 //! One start tag, read once.
 
 use super::attributes::{Attribute, Attributes};
+use super::tag_end::name_length;
 
 /// A start tag's name and attributes.
 #[derive(Debug)]
@@ -18,9 +19,8 @@ impl<'t> Tag<'t> {
 
     /// The name in a start tag.
     pub(crate) fn name_in(tag: &'t [u8]) -> &'t [u8] {
-        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
         let name = tag.get(1..).unwrap_or_default();
-        name.split(ends).next().unwrap_or_default()
+        name.get(..name_length(name).unwrap_or(name.len())).unwrap_or_default()
     }
 
     pub(crate) fn is(&self, name: &str) -> bool {

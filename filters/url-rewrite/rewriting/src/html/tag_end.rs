@@ -5,8 +5,8 @@
 
 use memchr::memchr;
 
-use super::near;
 use crate::css;
+use crate::find::find;
 
 /// A tag that is there to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +23,19 @@ impl Whole {
     /// Reads a tag from the first byte of its name; none if it is not there to its end.
     #[inline]
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let name = bytes.iter().position(|&byte| ends_name(byte))?;
+        let name = name_length(bytes)?;
         let mut has_style = false;
         let mut at = name;
         loop {
+            match usual(bytes.get(at..)?) {
+                Usual::End(length) => return Some(Self { name, length: at + length, has_style }),
+                Usual::Attribute(attribute) => {
+                    has_style |= attribute.is_style;
+                    at += attribute.length;
+                    continue;
+                }
+                Usual::Not => {}
+            }
             match *bytes.get(at)? {
                 b'>' => {
                     return Some(Self { name, length: at + 1, has_style });
@@ -40,6 +49,49 @@ impl Whole {
             }
         }
     }
+}
+
+/// How many bytes the name of an element has; none if its end is not there.
+#[inline]
+pub(super) fn name_length(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&byte| ends_name(byte))
+}
+
+/// What comes next in a tag if it is written as nearly all are: all that is looked at are the signs.
+enum Usual {
+    /// Names and white space up to its end.
+    End(usize),
+    /// The same up to `name="value"`, which has no white space around its sign.
+    Attribute(Passed),
+    Not,
+}
+
+/// Reads on in front of an attribute, of white space or of the end of the tag.
+#[inline]
+fn usual(bytes: &[u8]) -> Usual {
+    let is_sign = |&byte: &u8| matches!(byte, b'>' | b'=' | b'"' | b'\'');
+    let Some((names, behind)) = bytes.iter().position(is_sign).and_then(|sign| bytes.split_at_checked(sign)) else {
+        return Usual::Not;
+    };
+    match behind {
+        [b'>', ..] => Usual::End(names.len() + 1),
+        // Without a name in front of it, the sign is part of one.
+        [b'=', quote @ (b'"' | b'\''), quoted @ ..]
+            if names.last().is_some_and(|&last| !is_space(last) && last != b'/') =>
+        {
+            let Some(value) = find(*quote, quoted) else { return Usual::Not };
+            let is_style = ends_with_style(names) && css::may_hold_url_written(quoted.get(..value).unwrap_or_default());
+            Usual::Attribute(Passed { length: names.len() + 2 + value + 1, is_style })
+        }
+        _ => Usual::Not,
+    }
+}
+
+/// Whether `style` is the last of these names.
+#[inline]
+fn ends_with_style(names: &[u8]) -> bool {
+    let Some((before, name)) = names.split_last_chunk::<5>() else { return false };
+    name.eq_ignore_ascii_case(b"style") && before.last().is_none_or(|&byte| is_space(byte) || byte == b'/')
 }
 
 /// One attribute of a [`Whole`] tag.
@@ -60,7 +112,7 @@ fn attribute(bytes: &[u8]) -> Option<Passed> {
     let at = skip_space(bytes, sign + 1)?;
     let behind = bytes.get(at..)?;
     let (value, length) = if let Some((quote @ (b'"' | b'\''), quoted)) = behind.split_first() {
-        let value = near::find(*quote, quoted)?;
+        let value = find(*quote, quoted)?;
         (quoted.get(..value)?, at + 1 + value + 1)
     } else {
         let value = behind.iter().position(|&byte| is_space(byte) || byte == b'>')?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use url_mapping::{Base, Outcome, Scheme};
-use url_rewriting::{BailOut, Body, Kind, Packing, Plan, Policies, Rewriter, UrlEvent};
+use url_rewriting::{BailOut, Body, Chunk, Kind, Packing, Plan, Policies, Rewriter, UrlEvent};
 
 /// The proxy of all tests.
 pub const PROXY: &str = "https://pep.example.net/";
@@ -111,7 +111,9 @@ pub fn rewrite_pieces<'p>(plan: &Rc<Plan>, body: Body, pieces: impl Iterator<Ite
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, Some(Box::new(observer)));
     let mut bytes = Vec::new();
     for piece in pieces {
-        rewriter.write(piece, &mut bytes);
+        let start = bytes.len();
+        let became = rewriter.write(piece, &mut bytes);
+        assert!(became == Chunk::Changed || &bytes[start..] == piece, "a chunk that is said to be as it came is so");
     }
     rewriter.finish(&mut bytes);
     let bail_out = rewriter.bail_out();

@@ -1,0 +1,182 @@
+//! Looking for bytes, sixteen at a time: a page is read in an engine that is at its slowest byte by byte. `memchr` is unbeaten
+//! over long distances, but looks for three different bytes at most, and its start costs more than the few bytes between
+//! two tags or two quotes.
+
+use std::ops::{BitAnd, BitOr, Not, RangeInclusive};
+
+use wide::u8x16;
+
+/// How many bytes are compared at once: a vector of every processor and engine there is.
+pub(crate) const BLOCK: usize = 16;
+
+/// So many bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Block(u8x16);
+
+/// For which of them something holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Which(u8x16);
+
+impl Block {
+    /// The first bytes of `bytes`, if there are enough.
+    #[inline]
+    pub(crate) fn first_of(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().map(|block| Self(u8x16::new(*block)))
+    }
+
+    #[inline]
+    pub(crate) fn is(self, byte: u8) -> Which {
+        Which(self.0.simd_eq(u8x16::splat(byte)))
+    }
+
+    #[inline]
+    pub(crate) fn is_in(self, range: RangeInclusive<u8>) -> Which {
+        let above = self.0 - u8x16::splat(*range.start());
+        let most = u8x16::splat(range.end() - range.start());
+        Which(above.min(most).simd_eq(above))
+    }
+
+    /// White space, as HTML has it.
+    #[inline]
+    pub(crate) fn is_space(self) -> Which {
+        self.is(b' ') | (self.is_in(b'\t'..=b'\r') & !self.is(0x0B))
+    }
+
+    /// Bytes that differ in letter case alone become the same; so do a few pairs of signs.
+    #[inline]
+    pub(crate) fn without_case(self) -> Self {
+        Self(self.0 | u8x16::splat(0x20))
+    }
+}
+
+impl Which {
+    /// The first one.
+    #[inline]
+    pub(crate) fn first(self) -> Option<usize> {
+        let bits = self.0.to_bitmask();
+        (bits != 0).then(|| bits.trailing_zeros() as usize)
+    }
+}
+
+impl BitOr for Which {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Which {
+    type Output = Self;
+
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl Not for Which {
+    type Output = Self;
+
+    #[inline]
+    fn not(self) -> Self {
+        Self(self.0 ^ u8x16::splat(0xFF))
+    }
+}
+
+/// Where the first byte stands of which `is` holds.
+#[inline]
+pub(crate) fn find_where(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
+    match Block::first_of(bytes).and_then(|block| is(block).first()) {
+        None => find_behind(bytes, is),
+        found => found,
+    }
+}
+
+/// The same where it is not in the first block.
+#[inline(never)]
+fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let mut passed = 0;
+    for block in blocks {
+        if let Some(distance) = is(Block(u8x16::new(*block))).first() {
+            return Some(passed + distance);
+        }
+        passed += BLOCK;
+    }
+    let mut block = [0; BLOCK];
+    block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
+    let bits = is(Block(u8x16::new(block))).0.to_bitmask() & ((1 << rest.len()) - 1);
+    (bits != 0).then(|| passed + bits.trailing_zeros() as usize)
+}
+
+/// Bytes that are looked at by the word, and those that are looked at by the block before `memchr` takes over.
+const WORDS: usize = 2 * 8;
+const NEAR: usize = 4 * BLOCK;
+
+/// Where `byte` stands first; it is usually near.
+#[inline]
+pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let (words, _) = bytes.get(..WORDS.min(bytes.len())).unwrap_or_default().as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let found = equal(u64::from_le_bytes(*word), byte);
+        if found != 0 {
+            return Some(number * 8 + (found.trailing_zeros() / 8) as usize);
+        }
+    }
+    find_far(byte, bytes)
+}
+
+/// The highest bit of each byte that is equal, exact up to the first one (bytes above may be wrong).
+#[inline]
+fn equal(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = u64::from_le_bytes([0x80; 8]);
+    let zero = word ^ (ONES * u64::from(byte));
+    zero.wrapping_sub(ONES) & !zero & HIGHEST
+}
+
+#[inline(never)]
+fn find_far(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let (near, far) = bytes.split_at_checked(NEAR).unwrap_or((bytes, &[]));
+    find_behind(near, |block| block.is(byte))
+        .or_else(|| memchr::memchr(byte, far).map(|distance| near.len() + distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_several_is_found_at_any_distance_behind_any_other_bytes() {
+        for other in [b'a', b'<' - 1, b'<' + 1, b'<' | 0x80, 0, 0xFE] {
+            for length in 0..100 {
+                let mut bytes = vec![other; length];
+                assert_eq!(find(b'<', &bytes), None, "{length} of {other}");
+                assert_eq!(find_where(&bytes, |block| block.is(b'<') | block.is(0xFF)), None, "{length} of {other}");
+                for at in (0..length).rev() {
+                    for wanted in [0xFF, b'<'] {
+                        bytes[at] = wanted;
+                        let found = find_where(&bytes, |block| block.is(b'<') | block.is(0xFF));
+                        assert_eq!(found, Some(at), "{at} in {length} of {other}");
+                    }
+                    assert_eq!(find(b'<', &bytes), Some(at), "{at} in {length} of {other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_told_from_every_other() {
+        for byte in 0..=u8::MAX {
+            let block = Block::first_of(&[byte; BLOCK]).unwrap();
+            let holds = |which: Which| which.first() == Some(0);
+            assert_eq!(holds(block.is_space()), b" \t\n\x0C\r".contains(&byte), "{byte}");
+            assert_eq!(holds(block.is_in(b'\''..=b')')), (b'\''..=b')').contains(&byte), "{byte}");
+            assert!(holds(block.is_in(0..=0xFF)), "{byte}");
+            assert_eq!(holds(block.without_case().is(b'e')), byte.eq_ignore_ascii_case(&b'e'), "{byte}");
+        }
+        assert!(Block::first_of(&[0; BLOCK - 1]).is_none());
+    }
+}
