@@ -1,6 +1,7 @@
 """The plainest Envoy there is, with or without the filter: one listener, one cluster, one worker.
 
-Buffers are as Longhaul sets them; everything else is Envoy's default, so that the filter is the only difference.
+Buffers and what the filter may call and is called for are as Longhaul sets them; everything else is Envoy's default, so
+that the filter is the only difference.
 """
 
 from __future__ import annotations
@@ -9,7 +10,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-BUFFER_BYTES = 32768
+CLUSTER_BUFFER_BYTES = 32768
+LISTENER_BUFFER_BYTES = 2 * CLUSTER_BUFFER_BYTES
+
+CAPABILITIES = [
+    *("proxy_on_context_create", "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete"),
+    *("proxy_on_request_headers", "proxy_on_response_headers", "proxy_on_response_body", "proxy_on_response_trailers"),
+    *("proxy_on_memory_allocate", "proxy_get_buffer_bytes", "proxy_set_buffer_bytes", "proxy_get_header_map_pairs"),
+    *("proxy_replace_header_map_value", "proxy_add_header_map_value", "proxy_remove_header_map_value"),
+    *("proxy_send_local_response", "proxy_close_stream", "proxy_define_metric", "proxy_increment_metric", "proxy_log"),
+    *("proxy_set_property", "clock_time_get", "environ_get", "environ_sizes_get", "fd_write"),
+    *("proc_exit", "random_get"),
+]
 
 TARGET = "pep.example.net"
 """The authority that URLs are moved to."""
@@ -41,13 +53,13 @@ def bootstrap(port: int, origin: tuple[str, int], wasm: Path | None) -> str:
             "listeners": [{
                 "name": "bench",
                 "address": _address("127.0.0.1", port),
-                "per_connection_buffer_limit_bytes": BUFFER_BYTES,
+                "per_connection_buffer_limit_bytes": LISTENER_BUFFER_BYTES,
                 "filter_chains": [{"filters": [{"name": "http", "typed_config": manager}]}],
             }],
             "clusters": [{
                 "name": "origin",
                 "type": "STATIC",
-                "per_connection_buffer_limit_bytes": BUFFER_BYTES,
+                "per_connection_buffer_limit_bytes": CLUSTER_BUFFER_BYTES,
                 "load_assignment": {"cluster_name": "origin", "endpoints": [
                     {"lb_endpoints": [{"endpoint": {"address": _address(*origin)}}]}
                 ]},
@@ -61,7 +73,11 @@ def _filter(wasm: Path) -> dict[str, Any]:
     plugin = {
         "name": "url-rewrite",
         "configuration": {"@type": "type.googleapis.com/google.protobuf.StringValue", "value": value},
-        "vm_config": {"runtime": "envoy.wasm.runtime.v8", "code": {"local": {"filename": str(wasm)}}},
+        "vm_config": {
+            "runtime": "envoy.wasm.runtime.v8",
+            "code": {"local": {"filename": str(wasm)}},
+            "capability_restriction_config": {"allowed_capabilities": {name: {} for name in CAPABILITIES}},
+        },
     }
     return {"name": "url-rewrite", "typed_config": _typed("extensions.filters.http.wasm.v3.Wasm", config=plugin)}
 

@@ -40,6 +40,7 @@ pub(super) struct Transport {
     quic_bbr: bool,
     concurrent_streams: Commented<u32>,
     connection_buffer: Commented<u64>,
+    listener_buffer: Commented<u64>,
     upstream_connections: Commented<u32>,
     header_kib: Commented<u64>,
     pipe_connect_timeout: Commented<String>,
@@ -95,6 +96,13 @@ impl Transport {
             ),
             concurrent_streams: commented(&d.concurrent_streams, |count| *count),
             connection_buffer: commented(&d.connection_buffer, |bytes| bytes.0),
+            listener_buffer: Commented {
+                value: d.connection_buffer.value.0 * 2,
+                comment:
+                    "2 x connection_buffer: a chunk that a filter made longer fits, or its origin would be stopped and \
+                          started again"
+                        .to_owned(),
+            },
             upstream_connections: commented(&d.upstream_connections, |count| *count),
             header_kib: Commented {
                 value: header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB),
