@@ -39,6 +39,7 @@ class Timepiece:
     curl: Curl
     http: int
     tls: int
+    admin: int
 
     def plain(self, path: str) -> Answer:
         return self.curl.get(f"http://127.0.0.1:{self.http}{path}", "-H", f"Host: {PLAIN}")
@@ -49,6 +50,11 @@ class Timepiece:
     def asked(self, path: str, name: str = PLAIN) -> int:
         return len(self.origins.requests(host=name, target=path))
 
+    def remembered(self) -> float:
+        """How many URLs Envoy's cache remembers in memory."""
+        metrics = self.pep.metrics(f"127.0.0.1:{self.admin}")
+        return sum(value for name, value in metrics.items() if name.startswith("envoy_cache_cache_sessions_entries"))
+
     def is_well(self) -> bool:
         return self.plain("/_/answer?size=10").status == 200 and "starting it again" not in self.pep.output()
 
@@ -58,7 +64,7 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
     need_commands("curl")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
         built(name)
-    http, tls, dns, admin, metrics, origin_http, origin_https, origin_dns = free_ports(8)
+    port, tls, dns, admin, metrics, origin_http, origin_https, origin_dns = free_ports(8)
     authority = Authority(folder)
     site = Site(
         dns=[f"127.0.0.1:{origin_dns}"], http_port=origin_http, https_port=origin_https, ca=authority.files.as_dict(),
@@ -72,7 +78,7 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
-            "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
+            "http": f"127.0.0.1:{port}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
             "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
         },
         "upstream": {"resolvers": [f"127.0.0.1:{origin_dns}"], "map": where},
@@ -88,7 +94,7 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
         ) as pep,
     ):  # fmt: skip
         curl = Curl(folder, None, "--cacert", str(authority.files.cert))
-        yield Timepiece(clock, pep, origins, curl, http, tls)
+        yield Timepiece(clock, pep, origins, curl, port, tls, admin)
 
 
 def jump_while_a_page_flows(timepiece: Timepiece, ahead_s: int) -> None:
