@@ -38,6 +38,10 @@ BENCHES = {
         "the running edge, beside plain Envoy and Squid",
         "integration/bench", "edge.py", (sys.executable, "edge.py"),
     ),
+    "pair": Bench(
+        "(root) pages over a satellite link by a pair, beside one box and a plain pair",
+        "integration/bench", "pair.py", (sys.executable, "pair.py"),
+    ),
     "dns": Bench(
         "the DNS plugin, beside its peers",
         "coredns-plugin", "bench/main.go", ("go", "run", "./bench"),
