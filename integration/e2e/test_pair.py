@@ -6,96 +6,30 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from e2e.bed import FORBIDDEN, made_to_order
-from experiments.contenders.base import intercept, rules
-from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
+from experiments.line import FAR, NEAR_HOME
 from harness.artifacts import need_commands
-from harness.authority import Authority
 from harness.browser import browser
-from harness.clients import Curl, DnsAnswer, dig
-from harness.origins import Origins, Site
-from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN, Ends, Pair, Ports, pair
-from harness.topology import RESOLVER, SITES
+from harness.clients import Curl
+from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.waiting import wait_for
-
-LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
-RTT_S = 0.6
-LAB, TODAY = "lab.example.org", "today.example.org"
-LISTED, GONE = "listed.example.org", "gone.example.org"
-"""Names the remote answers for at once; the second does not exist."""
-WARM = 32
-
-
-@dataclass
-class PairBed:
-    """Everything that stands."""
-
-    folder: Path
-    line: Line
-    site: Site
-    origins: Origins
-    authority: Authority
-    pair: Pair
-
-    @property
-    def curl(self) -> Curl:
-        """A client of the remote."""
-        return Curl(self.folder, self.line.clients, "--cacert", str(self.authority.files.cert))
-
-    def original(self, url: str) -> bytes:
-        """What the origin answers beside it."""
-        host = url.split("/")[2]
-        address = self.site.hosts[host]["address"]
-        return Curl(self.folder, self.line.internet).get(url, "--resolve", f"{host}:80:{address}").body
-
-    def dig(self, name: str, kind: str) -> DnsAnswer:
-        """A client asks its resolver; the remote answers."""
-        return dig(name, kind, RESOLVER, namespace=self.line.clients)
 
 
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
-    folder = tmp_path_factory.mktemp("pair")
-    authority = Authority(folder)
-    site = _site(authority)
-    ports = Ports()
-    lines = [f"tcp dport {port} redirect to :{own}" for port, own in ((80, ports.http), (443, ports.tls))]
-    lines += [f"{protocol} dport 53 redirect to :{ports.dns}" for protocol in ("udp", "tcp")]
-    with ExitStack() as stack:
-        line = stack.enter_context(Line(folder, "geo", seed=1))
-        origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
-        ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-        both = stack.enter_context(
-            pair(folder, ends, LINK, trusted=authority.files.cert, steered=[LISTED, GONE], warm=WARM)
-        )
-        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
-        yield PairBed(folder, line, site, origins, authority, both)
+    with standing_pair(tmp_path_factory.mktemp("pair")) as standing:
+        yield standing
 
 
 @pytest.fixture
 def warm(bed: PairBed) -> PairBed:
     """The same with every connection open that is to be open."""
-    wait_for("the pipe", lambda: bed.pair.connections("pipe")["active"] >= 1, timeout_s=30, interval_s=0.2)
-    wait_for("warm connections", lambda: bed.pair.connections("warm")["active"] >= WARM, timeout_s=30, interval_s=0.2)
+    bed.until_warm()
     return bed
-
-
-def _site(authority: Authority) -> Site:
-    addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
-    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
-    site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
-    site.hosts[TODAY] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True}
-    site.hosts[LISTED] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::7"}
-    for number in range(28):
-        site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
-    site.records = {name: [address] for name, address in FORBIDDEN.items()}
-    return site
 
 
 def test_the_pipe_and_as_many_connections_as_asked_for_are_open_before_any_client_comes(warm: PairBed) -> None:

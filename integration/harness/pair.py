@@ -55,6 +55,16 @@ class Pair:
             kind: metrics[f"envoy_cluster_upstream_cx_{kind}{label}"] for kind in ("active", "total", "connect_fail")
         }
 
+    @contextmanager
+    def without_ground(self) -> Iterator[None]:
+        """The ground is stopped for a while."""
+        self.ground.child.stop()
+        try:
+            yield
+        finally:
+            # Whoever started the pair stops this one.
+            self.ground.__enter__()
+
     def packed(self) -> dict[str, float]:
         """Bytes of request headers that the remote packed so far, before and after."""
         metrics = self.remote.metrics(REMOTE_ADMIN)
@@ -77,6 +87,8 @@ def identities(folder: Path, ends: Ends) -> tuple[dict[str, str], dict[str, str]
 
 def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
     """longhaul.yaml of the end beside the clients."""
+    # Nobody but one that goes to origins itself has anything to ask.
+    upstream = {"upstream": {"resolvers": [RESOLVER]}} if split.get("when_down") == "direct" else {}
     return {
         "role": "remote",
         "link": link,
@@ -86,6 +98,7 @@ def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict
             "admin": REMOTE_ADMIN, "metrics": "off", "intercept": "redirect",
         },
         "dns": {"domains": [STEERED]},
+        **upstream,
         "split": {"peer": f"{ends.far_address}:{PIPE_PORT}", **identity, **split},
     }  # fmt: skip
 

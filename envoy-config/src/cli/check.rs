@@ -3,7 +3,7 @@
 use super::table::table;
 use super::{ConfigFile, Outcome, load_or_refuse, print};
 use crate::config::units::show_duration;
-use crate::config::{HostName, Remote, Role, Settings};
+use crate::config::{HostName, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
 
 /// Columns of the printed table, for terminals and for files under review.
@@ -42,15 +42,27 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
     .concat()
 }
 
+/// Connections over the link.
+fn kept_open(remote: &Remote) -> String {
+    match remote.warm {
+        0 => "all goes over one connection a worker: opening one ahead of need costs more than it saves\n".to_owned(),
+        warm => format!("{warm} connections are kept open ahead of need\n"),
+    }
+}
+
+fn past_it(remote: &Remote) -> &'static str {
+    match remote.when_down {
+        WhenDown::Error => "",
+        WhenDown::Direct => "  while it does not answer, origins are reached from here\n",
+    }
+}
+
 /// What an end of a pair says of the other.
 fn pair(settings: &Settings) -> String {
     match &settings.role {
         Role::Edge => String::new(),
-        Role::Remote(Remote { ground, warm: 0, .. }) => format!(
-            "pair: the ground is at {ground}, all goes over one connection a worker: opening one ahead of need costs more than it saves\n"
-        ),
-        Role::Remote(Remote { ground, warm, .. }) => {
-            format!("pair: the ground is at {ground}, {warm} connections are kept open ahead of need\n")
+        Role::Remote(remote) => {
+            [&format!("pair: the ground is at {}, ", remote.ground), &kept_open(remote), past_it(remote)].concat()
         }
         Role::Ground(ground) => {
             let names: Vec<&str> = ground.remotes.iter().map(HostName::as_str).collect();

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
-use super::settings::{DnsMode, Level, Listen, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream};
+use super::settings::{DnsMode, Level, Listen, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream, WhenDown};
 use super::yaml::{Node, NodeValue, Place};
 use crate::derive::{OverrideValue, TransportKey};
 
@@ -89,6 +89,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     if let (Some(role), Some(upstream)) = (&draft.role, &draft.upstream) {
         ground_by_name(&places, role, upstream, problems);
+        direct_without_resolvers(&places, role, upstream, problems);
     }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {
@@ -122,6 +123,20 @@ fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problem
         problems.push(
             Problem::error("nobody to ask for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
                 .help("give a resolver that can be reached without the ground as `upstream.resolvers`, or the ground's address here (its certificate must then be for the address)"),
+        );
+    }
+}
+
+/// While the ground is away, so is its resolver.
+fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
+    if matches!(role, Role::Remote(Remote { when_down: WhenDown::Direct, .. })) && upstream.resolvers.is_empty() {
+        problems.push(
+            Problem::error(
+                "`split.when_down: direct` without a resolver",
+                places.of(&["split", "when_down"]),
+                "nobody to ask for origins while the ground does not answer",
+            )
+            .help("give a resolver that can be reached without the ground as `upstream.resolvers`, or write `when_down: error`"),
         );
     }
 }

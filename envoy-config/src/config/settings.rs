@@ -80,6 +80,14 @@ impl Role {
         }
     }
 
+    /// Whether origins are reached from here, at least at times.
+    pub fn reaches_origins(&self) -> bool {
+        match self {
+            Self::Edge | Self::Ground(_) => true,
+            Self::Remote(remote) => remote.when_down == WhenDown::Direct,
+        }
+    }
+
     /// What an end of a pair shows the other; none for a box alone.
     pub fn identity(&self) -> Option<&Identity> {
         match self {
@@ -103,6 +111,17 @@ pub struct Remote {
     pub udp443: Udp443,
     /// Listed names are answered with our own address before the ground has been asked: it finds the origin by the name.
     pub instant_answers: bool,
+    /// What clients get while the ground does not answer.
+    pub when_down: WhenDown,
+}
+
+/// What a remote does while the ground does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenDown {
+    /// Says so.
+    Error,
+    /// Goes to origins itself, over whatever route its host has.
+    Direct,
 }
 
 /// What the end on the wired side knows of those beside clients.

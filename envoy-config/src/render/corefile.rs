@@ -38,9 +38,8 @@ pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
     if let Some(listen) = settings.listen.dns {
         steering(&mut out, settings, listen, context);
     }
-    match settings.role {
-        Role::Edge | Role::Ground(_) => origins(&mut out, settings, context),
-        Role::Remote(_) => {}
+    if settings.role.reaches_origins() {
+        origins(&mut out, settings, context);
     }
     out.0
 }
@@ -73,7 +72,10 @@ fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &
         }
         out.line(1, "}");
     }
-    ask(out, settings, context);
+    match settings.role {
+        Role::Edge | Role::Ground(_) => ask(out, &resolvers(settings)),
+        Role::Remote(_) => ask(out, &through_the_ground(context)),
+    }
 }
 
 /// What Envoy asks: the truth, less what its guard would refuse, and less our own addresses.
@@ -89,7 +91,7 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
         out.line(2, &format!("except {}", joined(&settings.upstream.allow_private)));
     }
     out.line(1, "}");
-    ask(out, settings, context);
+    ask(out, &resolvers(settings));
 }
 
 /// The head of a server block.
@@ -104,26 +106,33 @@ fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
     out.line(1, "}");
 }
 
+/// Who is asked, and how: the lines of a *forward*.
+fn resolvers(settings: &Settings) -> Vec<String> {
+    vec![format!("forward . {} {{", joined(&settings.upstream.resolvers)), "    policy sequential".to_owned()]
+}
+
+/// The same over the link.
+fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
+    let lines = [
+        "# over the link, on connections that are open already",
+        &format!("forward . {} {{", context.near_dns),
+        "    force_tcp",
+        "    expire 10m",
+        "    # a link that is down answers nobody: clients are told at once instead of being made to wait for a check",
+        "    max_fails 0",
+    ];
+    lines.map(str::to_owned).to_vec()
+}
+
 /// The rest of a server block, up to its end.
-fn ask(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
+fn ask(out: &mut Lines, forward: &[String]) {
     out.line(1, "cache {");
     out.line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
     out.line(2, "prefetch 2 1m 20%");
     out.line(2, "serve_stale 1h");
     out.line(1, "}");
-    match settings.role {
-        Role::Edge | Role::Ground(_) => {
-            out.line(1, &format!("forward . {} {{", joined(&settings.upstream.resolvers)));
-            out.line(2, "policy sequential");
-        }
-        Role::Remote(_) => {
-            out.line(1, "# over the link, on connections that are open already");
-            out.line(1, &format!("forward . {} {{", context.near_dns));
-            out.line(2, "force_tcp");
-            out.line(2, "expire 10m");
-            out.line(2, "# a link that is down answers nobody: clients are told at once instead of being made to wait for a check");
-            out.line(2, "max_fails 0");
-        }
+    for line in forward {
+        out.line(1, line);
     }
     out.line(1, "}");
     out.line(0, "}");

@@ -19,13 +19,16 @@ pub enum RenderError {
 /// Every template, by the name others include it by.
 const TEMPLATES: &[(&str, &str)] = &[
     ("bootstrap.yaml", include_str!("../../templates/bootstrap.yaml.j2")),
-    ("cds_remote.yaml", include_str!("../../templates/cds_remote.yaml.j2")),
     ("rds_pipe.yaml", include_str!("../../templates/rds_pipe.yaml.j2")),
+    ("rds_direct.yaml", include_str!("../../templates/rds_direct.yaml.j2")),
     ("rds_remote.yaml", include_str!("../../templates/rds_remote.yaml.j2")),
     ("part/cache.yaml", include_str!("../../templates/part/cache.yaml.j2")),
     ("part/fetch_listener.yaml", include_str!("../../templates/part/fetch_listener.yaml.j2")),
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
     ("part/pair_tls.yaml", include_str!("../../templates/part/pair_tls.yaml.j2")),
+    ("part/bytes_listener.yaml", include_str!("../../templates/part/bytes_listener.yaml.j2")),
+    ("part/direct_listener.yaml", include_str!("../../templates/part/direct_listener.yaml.j2")),
+    ("part/remote_clusters.yaml", include_str!("../../templates/part/remote_clusters.yaml.j2")),
     ("part/remote_filters.yaml", include_str!("../../templates/part/remote_filters.yaml.j2")),
     ("part/remote_listeners.yaml", include_str!("../../templates/part/remote_listeners.yaml.j2")),
     ("part/remote_replies.yaml", include_str!("../../templates/part/remote_replies.yaml.j2")),

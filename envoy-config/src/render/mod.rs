@@ -13,9 +13,11 @@
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
 //! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
+//! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //!
-//! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other.
+//! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other. A
+//! remote that goes to origins itself while the ground does not answer has `rds/direct.yaml` and the guard, too.
 //!
 //! The module has no opinion on processes: who writes the tree, in which order and when, is `run`.
 
@@ -32,7 +34,7 @@ pub use engine::RenderError;
 pub use tree::{ModuleCopy, RenderedTree};
 pub use view::filter_config;
 
-use crate::config::{Role, Settings};
+use crate::config::{Remote, Role, Settings, WhenDown};
 use crate::derive::Derived;
 use engine::Engine;
 use view::View;
@@ -55,9 +57,11 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);
     }
-    for (file, filter) in
-        [("ecds/url-rewrite.yaml", &view.url_rewrite), ("ecds/header-compression.yaml", &view.header_compression)]
-    {
+    for (file, filter) in [
+        ("ecds/url-rewrite.yaml", &view.url_rewrite),
+        ("ecds/header-compression.yaml", &view.header_compression),
+        ("ecds/header-compression-direct.yaml", &view.header_compression_direct),
+    ] {
         let Some(filter) = filter else { continue };
         tree.put(file, engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
         tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
@@ -84,6 +88,14 @@ fn files(role: &Role) -> &'static [(&'static str, &'static str)] {
             ("rds/tunnel.yaml", "rds_tunnel.yaml"),
             ("ecds/guard.yaml", "ecds_guard.yaml"),
         ],
-        Role::Remote(_) => &[("cds.yaml", "cds_remote.yaml"), ("rds/remote.yaml", "rds_remote.yaml")],
+        Role::Remote(Remote { when_down: WhenDown::Error, .. }) => {
+            &[("cds.yaml", "cds.yaml"), ("rds/remote.yaml", "rds_remote.yaml")]
+        }
+        Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => &[
+            ("cds.yaml", "cds.yaml"),
+            ("rds/remote.yaml", "rds_remote.yaml"),
+            ("rds/direct.yaml", "rds_direct.yaml"),
+            ("ecds/guard.yaml", "ecds_guard.yaml"),
+        ],
     }
 }

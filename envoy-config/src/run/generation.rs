@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::events::Inputs;
 use super::locate::{self, LocateError};
-use crate::config::{Role, Settings};
+use crate::config::Settings;
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
 
@@ -78,8 +78,8 @@ impl Generation {
             },
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
-            // A remote asks nobody but for a ground given by name; its own DNS asks through the ground.
-            resolver: (!matches!(settings.role, Role::Remote(_))).then_some(machine.resolver),
+            // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.
+            resolver: settings.role.reaches_origins().then_some(machine.resolver),
             near: machine.near,
             access_log: machine.access_log.clone(),
         };

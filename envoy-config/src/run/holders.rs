@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::say;
-use crate::config::{Remote, Role, Settings};
+use crate::config::{Remote, Role, Settings, WhenDown};
 use crate::render::NearSockets;
 
 /// Envoy accepts on loopback at once, or is not there.
@@ -49,7 +49,12 @@ struct Held {
 
 impl Holders {
     /// To be called often: drops what broke, and takes up what is missing when its time has come.
-    pub(super) fn tend(&mut self, settings: &Settings, near: NearSockets, link_is_up: impl FnOnce() -> Option<bool>) {
+    pub(super) fn tend(
+        &mut self,
+        settings: &Settings,
+        near: NearSockets,
+        link_is_up: impl FnOnce(WhenDown) -> Option<bool>,
+    ) {
         let Role::Remote(remote) = &settings.role else {
             *self = Self::default();
             return;
@@ -58,19 +63,29 @@ impl Holders {
         let broke = self.warm.tend(near.hold, warm) | self.pipe.tend(near.hold_pipe, pipe);
         let whole = self.warm.held.len() == warm && self.pipe.held.len() == pipe;
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
-        if broke || (whole && self.linked != Some(true) && due) {
+        // Envoy itself turns to origins and back, whatever becomes of what is held here.
+        let turns = remote.when_down == WhenDown::Direct;
+        if broke || (due && (turns || (whole && self.linked != Some(true)))) {
             self.asked_at = Some(Instant::now());
-            self.announce(broke, link_is_up());
+            self.announce(broke || turns, link_is_up(remote.when_down), remote.when_down);
         }
     }
 
     /// A start is no outage: until something broke, a link that is not up yet is being opened.
-    fn announce(&mut self, broke: bool, up: Option<bool>) {
+    fn announce(&mut self, broke: bool, up: Option<bool>, when_down: WhenDown) {
         match (self.linked, up) {
-            (Some(false), Some(true)) => say("the ground answers again"),
-            (None | Some(true), Some(false)) if broke => {
-                say("the ground does not answer; trying again until it does");
+            (Some(false), Some(true)) => {
+                say(match when_down {
+                    WhenDown::Error => "the ground answers again",
+                    WhenDown::Direct => "the ground answers again; its pipe is used again",
+                });
+                self.warm.again_at = None;
+                self.pipe.again_at = None;
             }
+            (None | Some(true), Some(false)) if broke => say(match when_down {
+                WhenDown::Error => "the ground does not answer; trying again until it does",
+                WhenDown::Direct => "the ground does not answer; going to origins directly until it does",
+            }),
             (None, Some(true)) => {}
             _ => return,
         }

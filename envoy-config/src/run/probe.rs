@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::config::WhenDown;
+
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether `http://socket/ready` answers 200; both Envoy's admin interface and CoreDNS's `ready` plugin have it.
@@ -11,12 +13,18 @@ pub(super) fn is_ready(socket: SocketAddr) -> bool {
     agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
 }
 
-/// Whether a remote's Envoy has a pipe to the ground; None where it does not say.
-pub(super) fn link_is_up(admin: SocketAddr) -> Option<bool> {
-    let url = format!("http://{admin}/stats?filter={}", percent_encoded(r"^cluster\.pipe\.upstream_cx_active$"));
-    let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
-    let (_, active) = text.lines().find_map(|line| line.rsplit_once(": "))?;
-    Some(active.trim().parse::<u64>().ok()? > 0)
+/// Whether a remote's Envoy has a pipe to the ground or, where it goes past a ground that does not answer, whether it
+/// takes the pipe; None where it does not say.
+pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool> {
+    let gauge = match when_down {
+        WhenDown::Error => "upstream_cx_active",
+        WhenDown::Direct => "membership_healthy",
+    };
+    let filter = percent_encoded(&format!(r"^cluster\.pipe\.{gauge}$"));
+    let text =
+        agent().get(format!("http://{admin}/stats?filter={filter}")).call().ok()?.body_mut().read_to_string().ok()?;
+    let (_, value) = text.lines().find_map(|line| line.rsplit_once(": "))?;
+    Some(value.trim().parse::<u64>().ok()? > 0)
 }
 
 /// What Envoy counted about the files it reads its configuration from, and nothing of what clusters count under the same

@@ -276,8 +276,8 @@ impl Run {
             }
             self.envoy.tend(&self.generation);
             self.dns.tend();
-            self.holders.tend(&self.generation.settings, self.machine.near, || {
-                link_is_up(self.generation.settings.listen.admin)
+            self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
+                link_is_up(self.generation.settings.listen.admin, when_down)
             });
             let report = self.report();
             self.publisher.publish(report);

@@ -6,9 +6,9 @@
 use std::fs;
 use std::process::Command;
 
-use longhaul::render::RenderedTree;
+use longhaul::render::{Artifacts, RenderedTree};
 
-use crate::support::config::Config;
+use crate::support::config::{Config, render_yaml};
 use crate::support::envoy::{Envoy, binary, write};
 use crate::support::loopback::Block;
 use crate::support::namespace::inside;
@@ -96,6 +96,38 @@ impl Kind {
         trust.issue(&["portal.test"]).write(config.folder.path(), "portal");
         trust.issue(&["198.51.100.12"]).write(config.folder.path(), "address");
         config
+    }
+}
+
+/// Both ends of a pair, with what is added to `split`.
+const PAIRS: &[(&str, &str)] = &[
+    ("remote", "peer: '198.51.100.40:8443'"),
+    ("remote", "peer: 'ground.test:8443'"),
+    ("remote", "peer: '198.51.100.40:8443', when_down: direct"),
+    ("remote", "peer: 'ground.test:8443', when_down: direct, warm: 0"),
+    ("ground", "peer: [ship.test]"),
+];
+
+#[test]
+fn both_ends_of_a_pair_are_valid() {
+    let Some(envoy) = binary() else { return };
+    for (role, split) in PAIRS {
+        let config = Config::new("");
+        let trust = Authority::new();
+        trust.issue(&["ship.test"]).write(config.folder.path(), "pair");
+        let proxy = if *role == "remote" { "proxy: { addresses: [198.51.100.12] }\n" } else { "" };
+        let yaml = format!(
+            "role: {role}\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n{proxy}upstream: {{ resolvers: [192.0.2.53] }}\n\
+             split: {{ cert: pair.pem, key: pair.key, ca: pair.pem, {split} }}\n"
+        );
+        let artifacts = Artifacts { resolver: Some(([127, 0, 0, 1], 8153).into()), ..config.artifacts() };
+        let tree = render_yaml(&yaml, config.folder.path(), &artifacts);
+        write(&tree, &artifacts.root).expect("the tree is written");
+        let file = artifacts.root.join("all.yaml");
+        fs::write(&file, all_in_one(&tree)).expect("written");
+        let output =
+            Command::new(&envoy).args(["--mode", "validate", "-l", "error", "-c"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{role}, {split}:\n{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 

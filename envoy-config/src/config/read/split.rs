@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Ground, Identity, Intercept, Link, Listen, Remote, Role, Udp443};
-use crate::config::yaml::Place;
+use crate::config::settings::{Ground, Identity, Intercept, Link, Listen, Remote, Role, Udp443, WhenDown};
+use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
 
@@ -61,16 +61,25 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 reader.word(setting, &[("pass", Udp443::Pass), ("refuse", Udp443::Refuse)])
             });
             let instant_answers = reader.optional(&section, "instant_answers", true, Reader::boolean);
+            let when_down = reader.optional(&section, "when_down", WhenDown::Error, |reader, setting| {
+                reader.word(setting, &[("error", WhenDown::Error), ("direct", WhenDown::Direct)])
+            });
             Some(Role::Remote(Remote {
                 ground: ground?,
                 identity: identity?,
                 warm: warm?,
                 udp443: udp443?,
                 instant_answers: instant_answers?,
+                when_down: when_down?,
             }))
         }
         Kind::Ground | Kind::Edge => {
-            not_of_this_end(reader, &section, &["warm", "udp443", "instant_answers"], "the remote decides it");
+            not_of_this_end(
+                reader,
+                &section,
+                &["warm", "udp443", "instant_answers", "when_down"],
+                "the remote decides it",
+            );
             let listen = reader.optional(&section, "listen", GROUND_SOCKET, Reader::socket);
             let what = "the names of remotes as their certificates bear them, such as `peer: [ship.example]`";
             let remotes = reader.required(&section, "peer", what, |reader, setting| {
@@ -111,9 +120,16 @@ const NOT_HERE: &[(Kind, &str, &[&str], &str)] = &[
     (Kind::Ground, "proxy", &[], "clients are at the remote"),
 ];
 
+/// What a remote needs after all where it goes to origins itself (`split.when_down: direct`).
+const OF_THE_DIRECT_WAY: &[&str] = &["upstream.ports", "upstream.allow_private"];
+
 /// Refuses what only the other end does.
 pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, kind: Kind) {
     let word = if kind == Kind::Remote { "remote" } else { "ground" };
+    // The role is read after this.
+    let when_down = top.get("split").and_then(|split| split.node.entry("when_down"));
+    let direct =
+        when_down.is_some_and(|entry| matches!(&entry.node.value, NodeValue::Scalar(word) if word == "direct"));
     for (_, group, keys, why) in NOT_HERE.iter().filter(|(of, ..)| *of == kind) {
         let Some(group) = top.get(group) else { continue };
         let found: Vec<(String, Place)> = if keys.is_empty() {
@@ -122,7 +138,7 @@ pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, ki
             let entries = keys.iter().filter_map(|key| group.node.entry(key));
             entries.map(|entry| (format!("{}.{}", group.name, entry.key), entry.key_place.clone())).collect()
         };
-        for (name, place) in found {
+        for (name, place) in found.into_iter().filter(|(name, _)| !(direct && OF_THE_DIRECT_WAY.contains(&&**name))) {
             let title = format!("`{name}` has no meaning with `role: {word}`");
             reader.problems.push(Problem::error(title, place, (*why).to_owned()).help("remove it"));
         }
@@ -158,8 +174,7 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
 
 /// What the file may say one day: refused rather than ignored.
 fn not_yet(reader: &mut Reader, section: &Section<'_>) {
-    for (key, now, later) in [("transport", "h2", "h3"), ("dial", "remote", "ground"), ("when_down", "error", "direct")]
-    {
+    for (key, now, later) in [("transport", "h2", "h3"), ("dial", "remote", "ground")] {
         let Some(setting) = section.get(key) else { continue };
         if reader.word(&setting, &[(now, true), (later, false)]) == Some(false) {
             reader.bad(&setting, format!("`{later}` is not available in this version, only `{now}`"), STATUS);

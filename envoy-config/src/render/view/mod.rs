@@ -32,6 +32,7 @@ pub(super) struct View {
     state: String,
     /// `edge`, `remote` or `ground`.
     role: &'static str,
+    reaches_origins: bool,
     pub(super) pair: Option<Pair>,
     /// What our requests carry in `CDN-Loop`, so that one that comes back is known: the same for every restart of this
     /// box, and another for the next box.
@@ -68,6 +69,8 @@ pub(super) struct View {
     unpack_br: String,
     pub(super) url_rewrite: Option<WasmFilter>,
     pub(super) header_compression: Option<WasmFilter>,
+    /// The ground's half of it at a remote, before origins that it reaches itself.
+    pub(super) header_compression_direct: Option<WasmFilter>,
 }
 
 /// An address and port in the two fields Envoy wants.
@@ -176,6 +179,7 @@ impl View {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
             role: settings.role.as_str(),
+            reaches_origins: settings.role.reaches_origins(),
             pair: Pair::new(settings, artifacts),
             cdn_id: cdn_id(settings),
             admin: settings.listen.admin.into(),
@@ -218,6 +222,7 @@ impl View {
                 .map(|module| rewrite::filter(settings, derived, &artifacts.root, module))
                 .transpose()?,
             header_compression: pair::header_compression(settings, artifacts),
+            header_compression_direct: pair::header_compression_direct(settings, artifacts),
         })
     }
 }

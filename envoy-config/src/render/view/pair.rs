@@ -1,13 +1,15 @@
 //! The pair: what one end of the link shows the other.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::Socket;
 use super::tls::Certificate;
+use super::transport::envoy as envoy_duration;
 use super::wasm::WasmFilter;
-use crate::config::{Host, Identity, Role, Settings};
+use crate::config::{Host, Identity, Remote, Role, Settings, WhenDown};
 use crate::render::Artifacts;
 
 /// ALPN of connections that carry one client's bytes each. What follows on them is TLS of the client, routed by its
@@ -22,6 +24,8 @@ pub(in super::super) struct Pair {
     pub(in super::super) certificate: Certificate,
     /// Authorities that sign for the pair.
     ca: String,
+    /// Who answers what remotes' clients ask of the DNS: the resolver of ours that leaves refused addresses out.
+    resolver: Option<Socket>,
     remote: Option<RemoteEnd>,
     ground: Option<GroundEnd>,
 }
@@ -47,8 +51,24 @@ struct RemoteEnd {
     dns: Socket,
     /// Connections are opened ahead of need, each for one client's bytes; without, those are streams of the pipe.
     pool: bool,
+    /// Who knows the address of a ground given by name.
+    resolvers: Vec<Socket>,
+    /// Clusters of clients' requests and of their bytes.
+    requests: &'static str,
+    bytes: &'static str,
+    /// Origins are reached from here while the ground does not answer.
+    direct: Option<Direct>,
     /// Most connections of clients' bytes at one time, warm ones included.
     max_connections: u64,
+}
+
+/// How it is seen that the ground does not answer.
+#[derive(Debug, Serialize)]
+struct Direct {
+    /// Between two checks, in Envoy's notation.
+    check_interval: String,
+    /// How long one may take.
+    check_timeout: String,
 }
 
 /// One of our addresses, and the length of the prefix that is it alone.
@@ -64,8 +84,6 @@ struct GroundEnd {
     listen: Socket,
     /// One of these names a remote's certificate must bear.
     pinned: Vec<Pinned>,
-    /// Who answers what remotes' clients ask of the DNS.
-    dns: Socket,
 }
 
 /// A subject alternative name, in Envoy's words.
@@ -81,6 +99,7 @@ impl Pair {
         match &settings.role {
             Role::Edge => None,
             Role::Remote(remote) => {
+                let direct = remote.when_down == WhenDown::Direct;
                 let end = RemoteEnd {
                     ground: Socket { address: remote.ground.host.to_string(), port: remote.ground.port },
                     by_name: matches!(remote.ground.host, Host::Name(_)),
@@ -94,27 +113,33 @@ impl Pair {
                     hold_pipe: artifacts.near.hold_pipe.into(),
                     dns: artifacts.near.dns.into(),
                     pool: remote.warm > 0,
+                    resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
+                    requests: if direct { "pipe_or_direct" } else { "pipe" },
+                    bytes: if direct { "warm_or_direct" } else { "warm" },
+                    direct: direct.then(|| Direct::over(settings.link.rtt)),
                     max_connections: u64::from(settings.limits.connections) + 4 * u64::from(remote.warm),
                 };
-                Some(Self::of(&remote.identity, Some(end), None))
+                Some(Self::of(&remote.identity, artifacts.resolver, Some(end), None))
             }
             Role::Ground(ground) => {
                 let pinned = ground.remotes.iter().map(|name| Pinned { san_type: "DNS", value: name.to_string() });
-                let end = GroundEnd {
-                    listen: ground.listen.into(),
-                    pinned: pinned.collect(),
-                    dns: artifacts.resolver?.into(),
-                };
-                Some(Self::of(&ground.identity, None, Some(end)))
+                let end = GroundEnd { listen: ground.listen.into(), pinned: pinned.collect() };
+                Some(Self::of(&ground.identity, artifacts.resolver, None, Some(end)))
             }
         }
     }
 
-    fn of(identity: &Identity, remote: Option<RemoteEnd>, ground: Option<GroundEnd>) -> Self {
+    fn of(
+        identity: &Identity,
+        resolver: Option<SocketAddr>,
+        remote: Option<RemoteEnd>,
+        ground: Option<GroundEnd>,
+    ) -> Self {
         Self {
             alpn_bytes: ALPN_BYTES,
             certificate: Certificate::of_pair(identity),
             ca: identity.ca.display().to_string(),
+            resolver: resolver.map(Socket::from),
             remote,
             ground,
         }
@@ -156,6 +181,25 @@ pub(super) fn header_compression(settings: &Settings, artifacts: &Artifacts) -> 
     };
     let configuration = format!("{{\"role\":\"{role}\"}}");
     Some(WasmFilter::new("header-compression", &artifacts.root, module, configuration, CAPABILITIES))
+}
+
+/// The filter as a ground has it, at a remote that goes to origins itself: a request may have been packed for the pipe
+/// when its turn came to go past it.
+pub(super) fn header_compression_direct(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {
+    let module = artifacts.header_compression.as_ref()?;
+    let direct = matches!(settings.role, Role::Remote(Remote { when_down: WhenDown::Direct, .. }));
+    let configuration = "{\"role\":\"ground\"}".to_owned();
+    let name = "header-compression-direct";
+    direct.then(|| WasmFilter::new(name, &artifacts.root, module, configuration, CAPABILITIES))
+}
+
+impl Direct {
+    fn over(rtt: Duration) -> Self {
+        // The first check of a connection takes three round trips, and finds the link's queue full at times.
+        let [check_interval, check_timeout] =
+            [Duration::from_secs(1) + rtt * 2, Duration::from_secs(2) + rtt * 4].map(envoy_duration);
+        Self { check_interval, check_timeout }
+    }
 }
 
 impl From<IpAddr> for Own {

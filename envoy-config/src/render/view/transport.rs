@@ -137,7 +137,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// A duration as Envoy's YAML has it, to the millisecond.
-fn envoy(time: Duration) -> String {
+pub(super) fn envoy(time: Duration) -> String {
     match (time.as_secs(), time.subsec_millis()) {
         (seconds, 0) => format!("{seconds}s"),
         (seconds, millis) => format!("{seconds}.{millis:03}s"),

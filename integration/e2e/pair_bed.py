@@ -1,0 +1,94 @@
+"""The bed of the pair's tests: a satellite link, a remote and a ground on its ends, origins behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from e2e.bed import FORBIDDEN
+from experiments.contenders.base import intercept, rules
+from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from harness.authority import Authority
+from harness.clients import Curl, DnsAnswer, dig
+from harness.origins import Origins, Site
+from harness.pair import Ends, Pair, Ports, pair
+from harness.topology import RESOLVER, SITES
+from harness.waiting import wait_for
+
+LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
+RTT_S = 0.6
+LAB, TODAY = "lab.example.org", "today.example.org"
+LISTED, GONE = "listed.example.org", "gone.example.org"
+"""Names the remote answers for at once; the second does not exist."""
+WARM = 32
+
+
+@dataclass
+class PairBed:
+    """Everything that stands."""
+
+    folder: Path
+    line: Line
+    site: Site
+    origins: Origins
+    authority: Authority
+    pair: Pair
+
+    @property
+    def curl(self) -> Curl:
+        """A client of the remote."""
+        return Curl(self.folder, self.line.clients, "--cacert", str(self.authority.files.cert))
+
+    def address(self, host: str) -> str:
+        """Where an origin really is."""
+        return self.site.hosts[host]["address"]
+
+    def original(self, url: str) -> bytes:
+        """What the origin answers beside it."""
+        host = url.split("/")[2]
+        return Curl(self.folder, self.line.internet).get(url, "--resolve", f"{host}:80:{self.address(host)}").body
+
+    def dig(self, name: str, kind: str) -> DnsAnswer:
+        """A client asks its resolver; the remote answers."""
+        return dig(name, kind, RESOLVER, namespace=self.line.clients)
+
+    def until_warm(self) -> None:
+        """Waits until every connection is open that is to be open."""
+        wait_for("the pipe", lambda: self.pair.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+        wait_for(
+            "warm connections", lambda: self.pair.connections("warm")["active"] >= WARM, timeout_s=60, interval_s=0.2
+        )
+
+
+@contextmanager
+def standing_pair(folder: Path, *, warm: int = WARM, **split: Any) -> Iterator[PairBed]:
+    """Sets everything up; `split` changes keys of the remote's."""
+    authority = Authority(folder)
+    site = _site(authority)
+    ports = Ports()
+    lines = [f"tcp dport {port} redirect to :{own}" for port, own in ((80, ports.http), (443, ports.tls))]
+    lines += [f"{protocol} dport 53 redirect to :{ports.dns}" for protocol in ("udp", "tcp")]
+    with ExitStack() as stack:
+        line = stack.enter_context(Line(folder, "geo", seed=1))
+        origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
+        ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
+        both = stack.enter_context(
+            pair(folder, ends, LINK, trusted=authority.files.cert, steered=[LISTED, GONE], warm=warm, **split)
+        )
+        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
+        yield PairBed(folder, line, site, origins, authority, both)
+
+
+def _site(authority: Authority) -> Site:
+    addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
+    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
+    site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
+    site.hosts[TODAY] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True}
+    site.hosts[LISTED] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::7"}
+    for number in range(28):
+        site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
+    site.records = {name: [address] for name, address in FORBIDDEN.items()}
+    return site

@@ -1,0 +1,127 @@
+"""A pair with `split.when_down: direct`: clients go on while the ground is gone, and use its pipe once it is back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.bed import FORBIDDEN
+from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
+from experiments.contenders.base import rules
+from harness.artifacts import need_commands
+from harness.browser import browser
+from harness.clients import Answer, Curl
+from harness.pair import PIPE_PORT
+from harness.waiting import wait_for
+
+GONE, BACK = "going to origins directly", "its pipe is used again"
+SWITCH_S = 12.0
+"""A check, its patience and a round trip or two of this link, on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
+    with standing_pair(tmp_path_factory.mktemp("direct"), when_down="direct") as standing:
+        yield standing
+
+
+def said(bed: PairBed, what: str) -> int:
+    """How often the remote said so."""
+    return bed.pair.remote.output().count(what)
+
+
+def is_on_the_pipe(bed: PairBed, name: str) -> bool:
+    """Whether a request of this name came to the ground."""
+    path = f"/{name}-{time.monotonic_ns()}.bin"
+    answer = bed.curl.get(f"http://{LAB}{path}", timeout_s=20)
+    return answer.status == 200 and any(one.get("path") == path for one in bed.pair.ground.requests())
+
+
+def secure(bed: PairBed, name: str) -> Answer:
+    """An https page, by the origin's own address."""
+    return bed.curl.get(f"https://{name}/page.html", "--resolve", f"{name}:443:{bed.address(name)}", timeout_s=30)
+
+
+def through_the_pipe(bed: PairBed, name: str) -> None:
+    wait_for("the pipe in use", lambda: is_on_the_pipe(bed, name), timeout_s=60, interval_s=0.5)
+
+
+def test_the_ground_is_used_while_it_answers(bed: PairBed) -> None:
+    bed.until_warm()
+    through_the_pipe(bed, "before")
+    assert (said(bed, GONE), said(bed, BACK)) == (0, 0)
+    assert secure(bed, LAB).status == 200
+    hops = {one["hop"] for one in bed.pair.ground.requests() if "pair.invalid" in one.get("authority", "")}
+    assert "inner" not in hops, "the checks go on all the time, and ask for no origin"
+
+
+def test_clients_go_on_directly_while_the_ground_is_gone_and_over_the_pipe_when_it_is_back(bed: PairBed) -> None:
+    bed.until_warm()
+    gone, back = said(bed, GONE), said(bed, BACK)
+    # Stopping and starting takes its time: everything that goes directly is looked at in one absence.
+    with bed.pair.without_ground():
+        began = time.monotonic()
+        url = f"http://{LAB}/plain.bin"
+        answer = bed.curl.get(url, timeout_s=30)
+        assert (answer.status, answer.body) == (200, bed.original(url))
+        assert not [name for name, _ in answer.headers if name.startswith(("x-longhaul", "x-envoy", "via"))]
+        assert secure(bed, TODAY).status == 200
+        assert time.monotonic() - began < SWITCH_S
+        wait_for("a word in the log", lambda: said(bed, GONE) == gone + 1, timeout_s=15)
+        names_are_the_truth(bed)
+        an_upload_arrives(bed)
+        a_browser_loads_pages(bed)
+        nobody_is_taken_where_nobody_may_go(bed)
+    wait_for("a word in the log", lambda: said(bed, BACK) == back + 1, timeout_s=60)
+    through_the_pipe(bed, "after")
+    bed.until_warm()
+
+
+def names_are_the_truth(bed: PairBed) -> None:
+    # Nobody has asked for these before.
+    assert bed.dig("h20.example.org", "A").addresses() == [bed.address("h20.example.org")]
+    assert bed.dig("nowhere.example.org", "A").status == "NXDOMAIN"
+    for scheme in ("http", "https"):
+        assert bed.curl.get(f"{scheme}://{LISTED}/page.html", timeout_s=30).status == 200
+
+
+def an_upload_arrives(bed: PairBed) -> None:
+    body = bed.folder / "upload.bin"
+    body.write_bytes(b"u" * 300_000)
+    assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=30).status == 200
+
+
+def a_browser_loads_pages(bed: PairBed) -> None:
+    need_commands("chromium", "certutil")
+    with browser(bed.folder, bed.line.clients, bed.authority) as fresh:
+        for scheme in ("http", "https"):
+            load = fresh.load(f"{scheme}://h3.example.org/page.html")
+            assert load.requests, scheme
+            assert not [one for one in load.failed() if "favicon" not in one.url], scheme
+
+
+def nobody_is_taken_where_nobody_may_go(bed: PairBed) -> None:
+    connects = len(bed.origins.events("connect"))
+    for name in sorted(FORBIDDEN):
+        answer = bed.curl.get(f"http://{name}/", "--resolve", f"{name}:80:203.0.113.77", timeout_s=30)
+        assert answer.status in {403, 502, 508}, (name, answer)
+        insecure = Curl(bed.folder, bed.line.clients, "--insecure")
+        answer = insecure.get(f"https://{name}/", "--resolve", f"{name}:443:203.0.113.77", timeout_s=30)
+        assert answer.status == 0, (name, answer)
+    assert len(bed.origins.events("connect")) == connects
+
+
+def test_a_ground_that_falls_silent_is_left_alone_too(bed: PairBed) -> None:
+    bed.until_warm()
+    gone, back = said(bed, GONE), said(bed, BACK)
+    silence = f"chain silence {{ type filter hook input priority 0; tcp dport {PIPE_PORT} drop; }}"
+    with rules(bed.line.gateway, silence):
+        wait_for("a word in the log", lambda: said(bed, GONE) == gone + 1, timeout_s=SWITCH_S + 5)
+        began = time.monotonic()
+        assert bed.curl.get(f"http://{LAB}/silent.bin", timeout_s=30).status == 200
+        assert secure(bed, LAB).status == 200
+        assert time.monotonic() - began < SWITCH_S
+    wait_for("a word in the log", lambda: said(bed, BACK) == back + 1, timeout_s=60)
+    through_the_pipe(bed, "heard")
