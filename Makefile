@@ -45,9 +45,10 @@ build-rust: | $(DIST)
 
 .PHONY: build-wasm
 build-wasm: | $(DIST)
-	cargo build --locked --release -p url-rewrite-filter -p header-compression-filter --target wasm32-wasip1
+	cargo build --locked --release -p url-rewrite-filter -p header-compression-filter -p bundling-filter --target wasm32-wasip1
 	install -m 644 $(WASM_DIR)/url_rewrite_filter.wasm $(DIST)/url_rewrite.wasm
 	install -m 644 $(WASM_DIR)/header_compression_filter.wasm $(DIST)/header_compression.wasm
+	install -m 644 $(WASM_DIR)/bundling_filter.wasm $(DIST)/bundling.wasm
 
 .PHONY: build-go
 build-go: | $(DIST)
@@ -100,7 +101,7 @@ test-start:
 lint: $(VENV_TEST)/.ready test-start ## formatters and linters of all three languages
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked -p url-rewrite-filter -p header-compression-filter --target wasm32-wasip1 -- -D warnings
+	cargo clippy --locked -p url-rewrite-filter -p header-compression-filter -p bundling-filter --target wasm32-wasip1 -- -D warnings
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
 	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters

@@ -117,6 +117,15 @@ def _mobility(repeats: int) -> list[Group]:
     ]
 
 
+def _one_flight(repeats: int) -> list[Group]:
+    pages = ("cnn", "lab-modern")
+    contenders = ("direct", "envoy-pair", "longhaul-pair", "longhaul-pair-bundling")
+    # Beds one after the other: two pairs would want the same sockets.
+    return [
+        Group("one-flight", "geo", pages, (), contenders, repeats, special="one-flight", special_ms=repeats * 130_000)
+    ]
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
     for one in (
@@ -163,6 +172,11 @@ EXPERIMENTS: dict[str, Experiment] = {
             "saved", "Saved pages of the web",
             "Real markup over a satellite, five pages over http and two over https.",
             _saved,
+        ),
+        Experiment(
+            "one-flight", "A page in one flight",
+            "Davern et al.: objects are sent to the near box before they are asked for; first and later visits.",
+            _one_flight,
         ),
         Experiment(
             "mobility", "A client that moves in the middle of a page",

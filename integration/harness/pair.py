@@ -124,17 +124,21 @@ def pair(
     trusted: Path | None = None,
     ports: Ports | None = None,
     steered: Sequence[str] = (),
+    page: dict[str, Any] | None = None,
     **split: Any,
 ) -> Iterator[Pair]:
-    """Both ends run. `steered` are names the remote answers at once; `split` changes keys of the remote's; origins'
-    certificates are checked against `trusted`."""
+    """Both ends run. `steered` are names the remote answers at once; `page` is that section of both files; `split`
+    changes keys of the remote's; origins' certificates are checked against `trusted`."""
     ports = ports or Ports()
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ends)
-    ground = write_config(homes["ground"], ground_config(homes["ground"], ends, ground_identity, link))
-    remote = write_config(homes["remote"], remote_config(ends, ports, remote_identity, link, **split), steered)
+    both = {"page": page} if page else {}
+    ground = write_config(homes["ground"], {**ground_config(homes["ground"], ends, ground_identity, link), **both})
+    remote = write_config(
+        homes["remote"], {**remote_config(ends, ports, remote_identity, link, **split), **both}, steered
+    )
     with (
         Pep(ground, homes["ground"], ends.far, trusted=trusted) as far,
         Pep(remote, homes["remote"], ends.near) as near,

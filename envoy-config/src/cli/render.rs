@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::config::Cache;
 use crate::render::{AccessLog, NearSockets};
-use crate::run::{Generation, Machine, Overridden, header_compression, say, url_rewrite, write_tree};
+use crate::run::{Generation, Machine, Overridden, PairFilters, say, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -29,6 +29,9 @@ pub(super) struct Arguments {
     /// The header-compression filter of a pair, if not beside this program
     #[arg(long, value_name = "FILE")]
     header_compression: Option<PathBuf>,
+    /// The bundling filter of a pair, if not beside this program
+    #[arg(long, value_name = "FILE")]
+    bundling: Option<PathBuf>,
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
@@ -37,13 +40,14 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let overridden = Overridden {
         url_rewrite: arguments.url_rewrite.clone(),
         header_compression: arguments.header_compression.clone(),
+        bundling: arguments.bundling.clone(),
         ..Overridden::default()
     };
     let filter = match url_rewrite(&overridden) {
         Ok(path) => path,
         Err(error) => return fail(&error.to_string()),
     };
-    let header_compression = match header_compression(&loaded.settings.role, &overridden) {
+    let pair_filters = match PairFilters::of(&loaded.settings, &overridden) {
         Ok(path) => path,
         Err(error) => return fail(&error.to_string()),
     };
@@ -52,7 +56,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         kept: root.join("kept"),
         root,
         url_rewrite: Some(filter),
-        header_compression,
+        pair_filters,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,

@@ -40,6 +40,12 @@ pub(super) struct Arguments {
         help = "The filter that packs headers between the two boxes of a pair [default: $LONGHAUL_HEADER_COMPRESSION, or header_compression.wasm beside this program]"
     )]
     header_compression: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "The filter that bundles objects of pages between the two boxes of a pair [default: $LONGHAUL_BUNDLING, or bundling.wasm beside this program]"
+    )]
+    bundling: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
     access_log: Option<PathBuf>,
 }
@@ -54,6 +60,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             coredns: arguments.coredns.clone(),
             url_rewrite: arguments.url_rewrite.clone(),
             header_compression: arguments.header_compression.clone(),
+            bundling: arguments.bundling.clone(),
         },
         access_log: match &arguments.access_log {
             None => AccessLog::Off,

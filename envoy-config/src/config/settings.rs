@@ -433,7 +433,8 @@ impl Settings {
             Role::Edge | Role::Ground(_) => true,
             Role::Remote(_) => false,
         };
-        sees_pages && (self.page.prefetch || self.page.bundle)
+        let bundles = self.page.bundle && matches!(self.role, Role::Ground(_));
+        sees_pages && (self.page.prefetch || bundles)
     }
 
     /// Every authority that is the proxy itself, secure names first.

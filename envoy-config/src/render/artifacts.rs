@@ -14,6 +14,8 @@ pub struct Artifacts {
     pub url_rewrite: Option<WasmModule>,
     /// The header-compression filter. None leaves it out: headers cross the link as HPACK has them. Used by pairs alone.
     pub header_compression: Option<WasmModule>,
+    /// The bundling filter. None leaves it out: a page's objects cross the link when they are asked for. Used by pairs alone.
+    pub bundling: Option<WasmModule>,
     /// PEM bundle that origins' certificates are checked against ([`Artifacts::DEBIAN_CA_BUNDLE`] on Debian).
     pub trusted_ca: PathBuf,
     /// Every address of this host. With a listener on a wildcard address each of them is a way back to ourselves;

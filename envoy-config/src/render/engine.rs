@@ -47,6 +47,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/edge_http.yaml", include_str!("../../templates/part/edge_http.yaml.j2")),
     ("part/edge_filters.yaml", include_str!("../../templates/part/edge_filters.yaml.j2")),
     ("part/edge_replies.yaml", include_str!("../../templates/part/edge_replies.yaml.j2")),
+    ("part/bundling.yaml", include_str!("../../templates/part/bundling.yaml.j2")),
     ("part/header_compression.yaml", include_str!("../../templates/part/header_compression.yaml.j2")),
     ("part/inner_filters.yaml", include_str!("../../templates/part/inner_filters.yaml.j2")),
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),

@@ -14,6 +14,7 @@
 //! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
 //! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
 //! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
+//! | `ecds/bundling.yaml` | the filter of a pair that bundles | `link`, a new `.wasm` |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //!
 //! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other. A
@@ -61,6 +62,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         ("ecds/url-rewrite.yaml", &view.url_rewrite),
         ("ecds/header-compression.yaml", &view.header_compression),
         ("ecds/header-compression-direct.yaml", &view.header_compression_direct),
+        ("ecds/bundling.yaml", &view.bundling),
     ] {
         let Some(filter) = filter else { continue };
         tree.put(file, engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);

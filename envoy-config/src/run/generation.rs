@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::events::Inputs;
-use super::locate::{self, LocateError};
+use super::locate::{self, LocateError, PairFilters};
 use crate::config::Settings;
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
@@ -21,8 +21,8 @@ pub(crate) struct Machine {
     pub(crate) kept: PathBuf,
     /// The filter; None leaves it out.
     pub(crate) url_rewrite: Option<PathBuf>,
-    /// The filter of a pair; None leaves it out.
-    pub(crate) header_compression: Option<PathBuf>,
+    /// The filters of a pair.
+    pub(crate) pair_filters: PairFilters,
     /// Where CoreDNS says that it is ready.
     pub(crate) dns_ready: SocketAddr,
     /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
@@ -62,20 +62,16 @@ impl Generation {
     pub(crate) fn of(settings: Settings, machine: &Machine) -> Result<Self, GenerateError> {
         let filter = machine.url_rewrite.as_deref();
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
-        let filters = [filter, machine.header_compression.as_deref()];
+        let pair = &machine.pair_filters;
+        let filters = [filter, pair.header_compression.as_deref(), pair.bundling.as_deref()];
         let inputs = Inputs::of(&settings, filters.into_iter().flatten());
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
-            url_rewrite: match filter {
-                Some(path) => Some(locate::wasm_module(path)?),
-                None => None,
-            },
-            header_compression: match machine.header_compression.as_deref() {
-                Some(path) => Some(locate::wasm_module(path)?),
-                None => None,
-            },
+            url_rewrite: filter.map(locate::wasm_module).transpose()?,
+            header_compression: pair.header_compression.as_deref().map(locate::wasm_module).transpose()?,
+            bundling: pair.bundling.as_deref().map(locate::wasm_module).transpose()?,
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
             // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::Role;
+use crate::config::{Role, Settings};
 use crate::render::WasmModule;
 
 /// Paths given on the command line, before any other place is looked at.
@@ -21,6 +21,8 @@ pub struct Overridden {
     pub url_rewrite: Option<PathBuf>,
     /// The header-compression filter.
     pub header_compression: Option<PathBuf>,
+    /// The bundling filter.
+    pub bundling: Option<PathBuf>,
 }
 
 /// Everything a run needs, found.
@@ -92,6 +94,9 @@ const HEADER_COMPRESSION: Wanted = Wanted {
     variable: "LONGHAUL_HEADER_COMPRESSION",
 };
 
+const BUNDLING: Wanted =
+    Wanted { what: "the bundling filter", file: "bundling.wasm", flag: "bundling", variable: "LONGHAUL_BUNDLING" };
+
 /// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
     crate::render::Artifacts::DEBIAN_CA_BUNDLE,
@@ -114,12 +119,26 @@ pub(crate) fn url_rewrite(overridden: &Overridden) -> Result<PathBuf, LocateErro
     find(&URL_REWRITE, overridden.url_rewrite.as_deref())
 }
 
-/// Finds the filter that a pair packs headers with; a box alone needs none.
-pub(crate) fn header_compression(role: &Role, overridden: &Overridden) -> Result<Option<PathBuf>, LocateError> {
-    match role {
-        Role::Edge => Ok(None),
-        Role::Remote(_) | Role::Ground(_) => {
-            find(&HEADER_COMPRESSION, overridden.header_compression.as_deref()).map(Some)
+/// The filters of a pair.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PairFilters {
+    /// Packs headers.
+    pub(crate) header_compression: Option<PathBuf>,
+    /// Bundles objects of pages.
+    pub(crate) bundling: Option<PathBuf>,
+}
+
+impl PairFilters {
+    /// Finds them; a box alone needs none.
+    pub(crate) fn of(settings: &Settings, overridden: &Overridden) -> Result<Self, LocateError> {
+        let bundling = find(&BUNDLING, overridden.bundling.as_deref());
+        match settings.role {
+            Role::Edge => Ok(Self::default()),
+            Role::Remote(_) | Role::Ground(_) => Ok(Self {
+                header_compression: find(&HEADER_COMPRESSION, overridden.header_compression.as_deref()).map(Some)?,
+                // Not there, it can still be done without where nobody asks for it.
+                bundling: if settings.page.bundle { bundling.map(Some)? } else { bundling.ok() },
+            }),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::holders::Holders;
-use super::locate::{LocateError, Located, Overridden, header_compression, locate};
+use super::locate::{LocateError, Located, Overridden, PairFilters, locate};
 use super::ports::{self, PortError, Wanted};
 use super::probe::{XdsCounters, is_ready, link_is_up};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
@@ -114,7 +114,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
         url_rewrite: Some(located.url_rewrite.clone()),
-        header_compression: header_compression(&loaded.settings.role, &options.overridden)?,
+        pair_filters: PairFilters::of(&loaded.settings, &options.overridden)?,
         dns_ready: ports::free_loopback().map_err(system)?,
         resolver: ports::free_loopback_for_dns().map_err(system)?,
         near: NearSockets {

@@ -13,6 +13,8 @@ pub enum HostError {
     Serialization,
     /// Nothing there.
     Empty,
+    /// Somebody else has changed the value in between.
+    CasMismatch,
     /// The host does not have this call, or it is forbidden by `capability_restriction_config`.
     Unimplemented,
     /// Whatever else.
@@ -30,6 +32,7 @@ impl HostError {
             2 => Err(Self::BadArgument),
             3 => Err(Self::Serialization),
             7 => Err(Self::Empty),
+            8 => Err(Self::CasMismatch),
             12 => Err(Self::Unimplemented),
             other => Err(Self::Internal(other)),
         }
@@ -43,6 +46,7 @@ impl fmt::Display for HostError {
             Self::BadArgument => formatter.write_str("bad argument"),
             Self::Serialization => formatter.write_str("serialization failure"),
             Self::Empty => formatter.write_str("empty"),
+            Self::CasMismatch => formatter.write_str("changed by another worker"),
             Self::Unimplemented => formatter.write_str("not implemented or not permitted"),
             Self::Internal(status) => write!(formatter, "status {status}"),
             Self::ForbiddenByte => formatter.write_str("control byte in a header value"),

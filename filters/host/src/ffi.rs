@@ -56,6 +56,22 @@ mod host {
         ) -> u32;
         pub(super) fn proxy_close_stream(kind: u32) -> u32;
         pub(super) fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
+        pub(super) fn proxy_set_effective_context(id: u32) -> u32;
+        pub(super) fn proxy_continue_stream(kind: u32) -> u32;
+        pub(super) fn proxy_get_shared_data(
+            key: *const u8,
+            key_size: usize,
+            data: *mut *mut u8,
+            size: *mut usize,
+            version: *mut u32,
+        ) -> u32;
+        pub(super) fn proxy_set_shared_data(
+            key: *const u8,
+            key_size: usize,
+            value: *const u8,
+            value_size: usize,
+            version: u32,
+        ) -> u32;
         pub(super) fn proxy_define_metric(kind: u32, name: *const u8, size: usize, id: *mut u32) -> u32;
         pub(super) fn proxy_increment_metric(id: u32, offset: i64) -> u32;
         pub(super) fn proxy_get_property(
@@ -91,6 +107,10 @@ mod host {
         proxy_send_local_response(status: u32, details: *const u8, details_size: usize, body: *const u8, body_size: usize, headers: *const u8, headers_size: usize, grpc_status: i32);
         proxy_close_stream(kind: u32);
         proxy_set_tick_period_milliseconds(period: u32);
+        proxy_set_effective_context(id: u32);
+        proxy_continue_stream(kind: u32);
+        proxy_get_shared_data(key: *const u8, key_size: usize, data: *mut *mut u8, size: *mut usize, version: *mut u32);
+        proxy_set_shared_data(key: *const u8, key_size: usize, value: *const u8, value_size: usize, version: u32);
         proxy_define_metric(kind: u32, name: *const u8, size: usize, id: *mut u32);
         proxy_increment_metric(id: u32, offset: i64);
         proxy_get_property(path: *const u8, size: usize, data: *mut *mut u8, data_size: *mut usize);
@@ -185,6 +205,32 @@ pub(crate) fn close_stream(kind: u32) -> Result<(), HostError> {
 pub(crate) fn set_tick_period(millis: u32) -> Result<(), HostError> {
     // SAFETY: no pointers.
     HostError::check(unsafe { host::proxy_set_tick_period_milliseconds(millis) })
+}
+
+pub(crate) fn set_effective_context(id: u32) -> Result<(), HostError> {
+    // SAFETY: no pointers.
+    HostError::check(unsafe { host::proxy_set_effective_context(id) })
+}
+
+pub(crate) fn continue_stream(kind: u32) -> Result<(), HostError> {
+    // SAFETY: no pointers.
+    HostError::check(unsafe { host::proxy_continue_stream(kind) })
+}
+
+pub(crate) fn get_shared_data(key: &str) -> Result<(Vec<u8>, u32), HostError> {
+    let mut version = 0_u32;
+    // SAFETY: live string, live out-pointers.
+    let value = returned(|data, size| unsafe {
+        host::proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &raw mut version)
+    })?;
+    Ok((value, version))
+}
+
+pub(crate) fn set_shared_data(key: &str, value: &[u8], version: u32) -> Result<(), HostError> {
+    // SAFETY: pointers and lengths of live slices.
+    HostError::check(unsafe {
+        host::proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), version)
+    })
 }
 
 pub(crate) fn define_metric(kind: u32, name: &str) -> Result<u32, HostError> {

@@ -10,6 +10,8 @@
 //! | [`body`] | read and replace what the proxy shows of a body |
 //! | [`callout`] | requests of our own |
 //! | [`timer`] | the root context's ticks |
+//! | [`context`] | acting on a stream that is held |
+//! | [`shared`] | values that all workers see |
 //! | [`reply`] | answer instead of the origin |
 //! | [`metrics`] | counters |
 //! | [`property`] | what the proxy knows of the stream |
@@ -17,6 +19,7 @@
 
 pub mod body;
 pub mod callout;
+pub mod context;
 mod error;
 mod ffi;
 pub mod headers;
@@ -24,6 +27,7 @@ pub mod log;
 pub mod metrics;
 pub mod property;
 pub mod reply;
+pub mod shared;
 pub mod timer;
 
 pub use error::HostError;

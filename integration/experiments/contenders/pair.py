@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from harness.pair import Ends, pair
 
@@ -25,12 +26,16 @@ class LonghaulPair(Contender):
         "requests share one pipe, TLS takes connections that are open already."
     )
 
+    page: dict[str, Any] | None = None
+    """The section `page` of both files."""
+
     @contextmanager
     def started(self, ground: Ground) -> Iterator[None]:
         """Both boxes run."""
         ends = Ends(ground.line.near, NEAR_HOME, ground.line.gateway, FAR)
         trusted = ground.authority.files.cert
-        with pair(self._folder(ground), ends, ground.link.setting, trusted=trusted, steered=ground.hosts):
+        folder, setting = self._folder(ground), ground.link.setting
+        with pair(folder, ends, setting, trusted=trusted, steered=ground.hosts, page=self.page):
             yield
 
     @contextmanager
@@ -53,6 +58,16 @@ class LonghaulPair(Contender):
         return ground.folder_of("pair")
 
 
+class LonghaulPairBundling(LonghaulPair):
+    """The same, with the objects of pages sent before they are asked for."""
+
+    name = "longhaul-pair-bundling"
+    title = "Longhaul, pair, bundling"
+    about = "Longhaul's pair with `page: { bundle: true }` at both ends: objects of http pages are sent unasked."
+    schemes = ("http",)
+    page = {"bundle": True}  # noqa: RUF012 - never changed
+
+
 def pair_contenders() -> tuple[Contender, ...]:
     """The pair."""
-    return (LonghaulPair(),)
+    return (LonghaulPair(), LonghaulPairBundling())

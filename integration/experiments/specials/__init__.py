@@ -10,10 +10,12 @@ from ..plan import Group
 from .connections import connections
 from .fairness import fairness
 from .mobility import mobility
+from .one_flight import one_flight
 
 SPECIALS: dict[str, Callable[[Path, Group, int], dict[str, Any]]] = {
     "connections": connections,
     "fairness": fairness,
     "mobility": mobility,
+    "one-flight": one_flight,
 }
 """By name. Each returns what it found: "figures" are compared from run to run, the rest is for the report."""

@@ -4,11 +4,13 @@ use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{Inline, Page};
 
+use super::split::Kind;
+
 /// Keys a file may hold for a later version. They only speed pages up, so a file that asks for one is not refused, but
 /// told.
-const LATER: &[&str] = &["prefetch", "bundle", "inline"];
+const LATER: &[&str] = &["prefetch", "inline"];
 
-pub(super) fn page(reader: &mut Reader, top: &Section<'_>) -> Option<Page> {
+pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Page> {
     let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
     let prefetch = reader.optional(&section, "prefetch", false, |reader, setting| reader.word(setting, &switch));
@@ -32,6 +34,10 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>) -> Option<Page> {
             )
             .help("see the status table in README.md"),
         );
+    }
+    if let Some(setting) = section.get("bundle").filter(|setting| kind == Kind::Edge && !setting.is_off()) {
+        let needs_a_pair = Problem::warning("`page.bundle` needs a pair", setting.place(), "has no effect");
+        reader.problems.push(needs_a_pair.help("objects are sent to the box beside the clients: `role: remote` there"));
     }
     Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
 }

@@ -1,5 +1,6 @@
 //! What the templates see: plain values, already decided, so that a template only places them.
 
+mod bundling;
 mod pair;
 mod rewrite;
 mod tls;
@@ -27,6 +28,7 @@ use wasm::WasmFilter;
 
 /// Everything a template may name, as `v`.
 #[derive(Debug, Serialize)]
+#[allow(clippy::struct_excessive_bools)] // questions of templates, each with an answer of its own
 pub(super) struct View {
     root: String,
     state: String,
@@ -71,6 +73,7 @@ pub(super) struct View {
     pub(super) header_compression: Option<WasmFilter>,
     /// The ground's half of it at a remote, before origins that it reaches itself.
     pub(super) header_compression_direct: Option<WasmFilter>,
+    pub(super) bundling: Option<WasmFilter>,
 }
 
 /// An address and port in the two fields Envoy wants.
@@ -223,6 +226,7 @@ impl View {
                 .transpose()?,
             header_compression: pair::header_compression(settings, artifacts),
             header_compression_direct: pair::header_compression_direct(settings, artifacts),
+            bundling: bundling::filter(settings, artifacts),
         })
     }
 }

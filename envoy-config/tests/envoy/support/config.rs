@@ -93,6 +93,7 @@ impl Config {
             state: self.path("state"),
             url_rewrite: self.url_rewrite.clone(),
             header_compression: None,
+            bundling: None,
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,

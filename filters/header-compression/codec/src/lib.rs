@@ -38,4 +38,4 @@ pub use ground_end::{GroundEnd, GroundStream};
 pub use message::{FORMAT, Refusal, hello, is_hello};
 pub use policy::is_hop_by_hop;
 pub use remote::{Pending, Remote};
-pub use remote_end::{KEPT_BODY_BYTES, OFFER_INTERVAL, RemoteEnd, RemoteRequest, RemoteStream};
+pub use remote_end::{KEPT_BODY_BYTES, OFFER_INTERVAL, RemoteEnd, RemoteRequest, RemoteStream, is_of_a_client};

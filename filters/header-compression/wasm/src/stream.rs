@@ -6,7 +6,7 @@ use filter_host::headers::{self, Map, Pairs};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, property, reply};
 use header_codec::config::{ClientKey, without_port};
-use header_codec::{Edit, GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream};
+use header_codec::{Edit, GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream, is_of_a_client};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
@@ -49,12 +49,14 @@ impl HttpContext for RemoteHeaders {
         let (Some(pairs), Ok(mut end)) = (read(Map::Request), self.shared.end.try_borrow_mut()) else {
             return Action::Continue;
         };
-        let (client, pipe) = (self.client(), Self::pipe());
+        let fields: Vec<_> = pairs.iter().collect();
+        let client = if is_of_a_client(&fields) { self.client() } else { Vec::new() };
+        let pipe = Self::pipe();
         let start = Instant::now();
         let (edit, stream) = end.request(&RemoteRequest {
             client: &client,
             pipe: pipe.as_deref(),
-            headers: &pairs.iter().collect::<Vec<_>>(),
+            headers: &fields,
             body: !end_of_stream,
             now: start.saturating_duration_since(self.shared.start),
         });

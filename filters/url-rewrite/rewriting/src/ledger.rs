@@ -19,8 +19,22 @@ pub struct UrlEvent<'e> {
     pub url: &'e str,
     /// What became of it.
     pub outcome: &'e Outcome,
+    /// What its place makes of the object; none where a browser fetches none, or in a way of its own.
+    pub fetch: Option<Fetch>,
+    /// What it is relative to, where it stands.
+    pub base: &'e Base,
     /// Where its value begins, in bytes from the start of the body.
     pub offset: usize,
+}
+
+/// How a browser comes to fetch an object, as far as its place in the page says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fetch {
+    /// What it is used as.
+    pub usage: Use,
+    /// It is fetched as soon as its place is read, whatever the window and the reader do: not one candidate of several, not
+    /// lazily, not for another medium.
+    pub at_once: bool,
 }
 
 /// Is told of every URL, in the order of the body.
@@ -84,6 +98,8 @@ pub(crate) struct Ask {
     /// Fetched with CORS and without credentials: it can move if its server consents to the page's origin already, that
     /// is, if it is not the page's own.
     pub(crate) cors: bool,
+    /// See [`Fetch::at_once`].
+    pub(crate) at_once: bool,
 }
 
 /// One URL that was found, and what its place says about it.
@@ -131,19 +147,20 @@ impl Ledger {
                 Err(reason) => (Outcome::Left(reason), None),
             },
         };
-        self.record(mention.place, mention.offset, mention.url, &outcome);
+        let fetch = mention.verdict.ok().map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once });
+        self.record(mention.place, mention.offset, mention.url, &outcome, fetch);
         written
     }
 
     /// Records a URL that stays for a reason that is known without looking at it.
     pub(crate) fn leave(&mut self, place: &'static Place, offset: usize, reason: Reason) {
-        self.record(place, offset, "", &Outcome::Left(reason));
+        self.record(place, offset, "", &Outcome::Left(reason), None);
     }
 
     fn outcome(&self, mention: &Mention<'_>) -> Outcome {
         let mapper = self.plan.mapper();
         match mention.verdict {
-            Ok(Ask { usage, cors }) => mapper.forward_if(&self.base, mention.url, usage, |object| {
+            Ok(Ask { usage, cors, .. }) => mapper.forward_if(&self.base, mention.url, usage, |object| {
                 if cors && (self.plan.mapper().level() < Level::Full || self.is_own_origin(object)) {
                     return Err(Reason::Cors);
                 }
@@ -164,10 +181,10 @@ impl Ledger {
         object.host == base.page_host() && object.scheme == base.page_scheme() && object.port == base.page_port()
     }
 
-    fn record(&mut self, place: &'static Place, offset: usize, url: &str, outcome: &Outcome) {
+    fn record(&mut self, place: &'static Place, offset: usize, url: &str, outcome: &Outcome, fetch: Option<Fetch>) {
         self.tally.count(outcome, self.base.page_host());
         if let Some(observer) = &mut self.observer {
-            observer.url(&UrlEvent { place, url, outcome, offset });
+            observer.url(&UrlEvent { place, url, outcome, fetch, base: &self.base, offset });
         }
     }
 }

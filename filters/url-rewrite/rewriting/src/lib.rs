@@ -24,7 +24,7 @@ mod unpack;
 pub use bail_out::BailOut;
 pub use config::Config;
 pub use headers::csp::Policies;
-pub use ledger::{Observer, Tally, UrlEvent};
+pub use ledger::{Fetch, Observer, Tally, UrlEvent};
 pub use limits::Limits;
 pub use places::Place;
 pub use plan::{Plan, PlanError};

@@ -21,7 +21,19 @@ pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
     let cors = with_cors(tag, usage)?;
     // Fonts always are. A text track is with the attribute of the media element around it; without one it must be of the
     // page's own origin (HTML, "start the track processing model"), and one of that origin must not move either way.
-    Ok(Ask { usage, cors: cors || matches!(usage, Use::Font | Use::Track) })
+    Ok(Ask { usage, cors: cors || matches!(usage, Use::Font | Use::Track), at_once: at_once(place, tag, usage) })
+}
+
+/// Whether a browser fetches the object whenever it reads the tag; see [`crate::Fetch::at_once`].
+fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
+    let one_of_several = place.attribute.ends_with("srcset") || tag.get("srcset").is_some();
+    let for_any_medium = tag.get("media").is_none() || tag.says("media", "all") || tag.says("media", "screen");
+    let is_preferred = tag.get("rel").is_none_or(|rel| {
+        let mut tokens = rel.value.split(u8::is_ascii_whitespace);
+        !tokens.any(|token| token.eq_ignore_ascii_case(b"alternate") || token.eq_ignore_ascii_case(b"prefetch"))
+    });
+    let waits = matches!(usage, Use::Media | Use::Track | Use::Icon) || tag.says("loading", "lazy");
+    !one_of_several && for_any_medium && is_preferred && !waits
 }
 
 /// Whether the object is fetched with CORS, by `crossorigin`; an error if that, or `integrity`, forbids a move.

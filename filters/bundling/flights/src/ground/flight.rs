@@ -1,0 +1,287 @@
+//! One page and its objects, from its request to the last parcel.
+
+use std::collections::{HashSet, VecDeque};
+
+use url_mapping::Use;
+
+use super::memory::{Known, Pages, Skip};
+use crate::Reply;
+use crate::counts::{Count, Counts};
+use crate::digest::{FlightId, Ident, Mark, key, mark};
+use crate::finder::{Found, rank};
+use crate::frames::{self, Frame};
+use crate::limits;
+use crate::object::Object;
+
+/// With fewer slots than objects, several go in one parcel of about this size.
+const PARCEL_BYTES: usize = 24 << 10;
+
+/// Who asked for the page, as far as its objects are asked for in the same words.
+#[derive(Debug, Clone)]
+pub(super) struct Visitor {
+    pub(super) url: String,
+    /// `Accept-Encoding`.
+    pub(super) accepted: Vec<u8>,
+    pub(super) user_agent: Option<String>,
+    pub(super) languages: Option<String>,
+    /// The page says something about referrers: then none is sent.
+    pub(super) no_referer: bool,
+}
+
+/// An object that is being fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fetch {
+    pub(super) index: usize,
+    pub(super) url: String,
+    pub(super) usage: Use,
+}
+
+/// What was sent of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) ident: Ident,
+    pub(super) bytes: u64,
+}
+
+/// One line of the manifest.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// The object's URL, for what is learnt about it.
+    pub(super) object_key: u64,
+    pub(super) sent: Option<Sent>,
+}
+
+/// A flight that is over.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) page_key: u64,
+    pub(super) store: u64,
+    /// What a returning client uses says nothing about the others.
+    pub(super) has_been_seen: bool,
+    pub(super) entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Ready {
+    rank: u8,
+    index: usize,
+    object: Object,
+}
+
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) visitor: Visitor,
+    pub(super) page_key: u64,
+    store: u64,
+    seen_s: Option<u64>,
+    pub(super) started_ms: u64,
+    pub(super) slots: VecDeque<u32>,
+    entries: Vec<Entry>,
+    urls: HashSet<u64>,
+    /// Marks that have not been announced yet; `announced` have.
+    marks: Vec<Mark>,
+    announced: usize,
+    wanted: Vec<Fetch>,
+    pub(super) fetching: usize,
+    ready: Vec<Ready>,
+    withdrawn: Vec<usize>,
+    budget: u64,
+    /// All of the page has passed.
+    pub(super) page_done: bool,
+    /// All has been said.
+    pub(super) ended: bool,
+}
+
+impl Flight {
+    pub(super) fn new(visitor: Visitor, store: u64, seen_s: Option<u64>, budget: u64, now_ms: u64) -> Self {
+        let page_key = key(visitor.url.as_bytes());
+        Self {
+            visitor,
+            page_key,
+            store,
+            seen_s,
+            started_ms: now_ms,
+            slots: VecDeque::new(),
+            entries: Vec::new(),
+            urls: HashSet::new(),
+            marks: Vec::new(),
+            announced: 0,
+            wanted: Vec::new(),
+            fetching: 0,
+            ready: Vec::new(),
+            withdrawn: Vec::new(),
+            budget,
+            page_done: false,
+            ended: false,
+        }
+    }
+
+    /// Objects were found in the page or in one of its sheets. True if there is something to announce.
+    pub(super) fn add(&mut self, id: &FlightId, found: Vec<Found>, pages: &Pages, counts: &mut Counts) -> bool {
+        for Found { url, usage } in found {
+            let object_key = key(url.as_bytes());
+            if self.entries.len() >= limits::ENTRIES || !self.urls.insert(object_key) {
+                continue;
+            }
+            match pages.skips(self.page_key, object_key, self.seen_s) {
+                Some(Skip::Unused) => counts.add(Count::Skipped, 1),
+                Some(Skip::Seen) => counts.add(Count::SkippedSeen, 1),
+                Some(Skip::Unfit) => {}
+                None => {
+                    self.marks.push(mark(id, &url));
+                    self.wanted.push(Fetch { index: self.entries.len(), url, usage });
+                    self.entries.push(Entry { object_key, sent: None });
+                }
+            }
+        }
+        // The last is taken first; of one rank, the first found.
+        self.wanted.sort_by_key(|fetch| std::cmp::Reverse((rank(fetch.usage), fetch.index)));
+        !self.marks.is_empty()
+    }
+
+    /// The next object to fetch, if one may be.
+    pub(super) fn next_fetch(&mut self) -> Option<Fetch> {
+        if self.fetching >= limits::FETCHES {
+            return None;
+        }
+        let fetch = self.wanted.pop()?;
+        self.fetching += 1;
+        Some(fetch)
+    }
+
+    /// An object has come; false if it is more than this flight may send.
+    pub(super) fn arrived(&mut self, fetch: &Fetch, object: Object) -> bool {
+        let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
+        let Some(left) = self.budget.checked_sub(bytes) else {
+            self.withdraw(fetch.index);
+            return false;
+        };
+        self.budget = left;
+        self.ready.push(Ready { rank: rank(fetch.usage), index: fetch.index, object });
+        true
+    }
+
+    /// An object will not come.
+    pub(super) fn withdraw(&mut self, index: usize) {
+        self.withdrawn.push(index);
+    }
+
+    /// Whether a slot would be answered.
+    pub(super) fn has_something(&self) -> bool {
+        self.page_done || self.has_objects() || !self.marks.is_empty() || !self.withdrawn.is_empty()
+    }
+
+    pub(super) fn has_objects(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next parcel and the slot it answers, if there are both. With `may_send` unset, only what is short.
+    pub(super) fn parcel(&mut self, may_send: bool, known: &mut Known, counts: &mut Counts) -> Option<(u32, Reply)> {
+        if self.ended {
+            return None;
+        }
+        let is_complete = self.page_done && self.wanted.is_empty() && self.fetching == 0;
+        // While the page flows, the last slot is kept for what is found in the rest of it.
+        let spare = usize::from(!self.page_done);
+        let sends = may_send && !self.ready.is_empty() && self.slots.len() > spare;
+        let says = !self.marks.is_empty() || !self.withdrawn.is_empty();
+        let ends = is_complete && (self.ready.is_empty());
+        if self.slots.is_empty() || !(sends || says || ends) {
+            return None;
+        }
+        let mut parcel = frames::begin();
+        let mut is_text = false;
+        self.say(&mut parcel);
+        if sends {
+            self.ready.sort_by_key(|ready| std::cmp::Reverse((ready.rank, ready.index)));
+            let outstanding = self.ready.len() + self.fetching + self.wanted.len();
+            let target = if self.slots.len() > outstanding { 1 } else { PARCEL_BYTES };
+            is_text = self.ready.last().is_some_and(|ready| ready.object.is_text);
+            let mut bytes = 0;
+            while bytes < target && self.ready.last().is_some_and(|ready| ready.object.is_text == is_text) {
+                let Some(ready) = self.ready.pop() else { break };
+                bytes += self.send(ready, known, counts, &mut parcel);
+            }
+        }
+        if is_complete && self.ready.is_empty() {
+            Frame::End.write(&mut parcel);
+            self.ended = true;
+        }
+        let slot = self.slots.pop_front()?;
+        let content_type = if is_text { frames::TEXT_PARCEL } else { frames::PARCEL };
+        let fields = vec![(b"content-type".to_vec(), content_type.to_vec())];
+        Some((slot, Reply { status: 200, fields, body: parcel }))
+    }
+
+    pub(super) fn past(self) -> Past {
+        let Self { page_key, store, seen_s, entries, .. } = self;
+        Past { page_key, store, has_been_seen: seen_s.is_some(), entries }
+    }
+
+    fn say(&mut self, parcel: &mut Vec<u8>) {
+        if !self.marks.is_empty() {
+            let marks = std::mem::take(&mut self.marks);
+            let first = self.announced;
+            self.announced += marks.len();
+            Frame::Announced { first, marks }.write(parcel);
+        }
+        for index in self.withdrawn.drain(..) {
+            Frame::Withdrawn { index }.write(parcel);
+        }
+    }
+
+    /// Adds an object, or its name if the near end has it; returns how much was added.
+    fn send(&mut self, ready: Ready, known: &mut Known, counts: &mut Counts, parcel: &mut Vec<u8>) -> usize {
+        let Ready { index, object, .. } = ready;
+        let before = parcel.len();
+        let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
+        let is_known = !known.add(self.store, object.ident);
+        if is_known {
+            Frame::Reference { index, ident: object.ident, moment: &object.moment }.write(parcel);
+            counts.add(Count::References, 1);
+        } else {
+            let Object { ident, head, moment, body, .. } = &object;
+            Frame::Object { index, ident: *ident, head, moment, body }.write(parcel);
+            counts.add(Count::Objects, 1);
+            counts.add(Count::ObjectBytes, bytes);
+        }
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.sent = Some(Sent { ident: object.ident, bytes: if is_known { 0 } else { bytes } });
+        }
+        parcel.len() - before
+    }
+}
+
+impl Visitor {
+    /// The request for an object: what the visitor's browser would send to anybody, and nothing that tells who it is.
+    pub(super) fn request_for(&self, fetch: &Fetch) -> Vec<(&'static str, String)> {
+        let rest = fetch.url.strip_prefix("http://").unwrap_or_default();
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let accept = match fetch.usage {
+            Use::Stylesheet | Use::CssImport => "text/css,*/*;q=0.1",
+            Use::Image | Use::CssImage | Use::Poster | Use::Background | Use::Icon => "image/*,*/*;q=0.8",
+            Use::Script | Use::Font | Use::Media | Use::Track => "*/*",
+        };
+        let mut fields = vec![
+            (":method", "GET".to_owned()),
+            (":scheme", "http".to_owned()),
+            (":authority", authority.to_owned()),
+            (":path", path.to_owned()),
+            ("accept", accept.to_owned()),
+        ];
+        fields.extend(self.user_agent.clone().map(|value| ("user-agent", value)));
+        fields.extend(self.languages.clone().map(|value| ("accept-language", value)));
+        if !self.no_referer {
+            fields.push(("referer", self.referer(authority)));
+        }
+        fields
+    }
+
+    /// As browsers say it unless a page wants otherwise: the page to its own origin, that origin to others
+    /// (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
+    fn referer(&self, authority: &str) -> String {
+        let rest = self.url.strip_prefix("http://").unwrap_or_default();
+        let (own, _) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if own == authority { self.url.clone() } else { format!("http://{own}/") }
+    }
+}

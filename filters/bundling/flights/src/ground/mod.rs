@@ -1,0 +1,367 @@
+//! The far end: reads pages as they stream by, fetches their objects, sends them.
+//!
+//! A flight is known from its page's request on. Slots may come before or behind the page's answer; what is to be said
+//! waits for one. Objects leave no faster than the link carries them, so that a page's own bytes and what is urgent do not
+//! queue behind what is not.
+//!
+//! Streams are released in ticks and in answers to our own requests only: Envoy stops whichever stream's callback another
+//! stream is answered in.
+
+mod flight;
+mod memory;
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use url_rewriting::Plan;
+
+use crate::config::Config;
+use crate::counts::{Count, Counts};
+use crate::digest::{FlightId, key, unhex, unhex_array};
+use crate::fields::Fields;
+use crate::finder::{self, Finder};
+use crate::limits;
+use crate::link::{self, Link};
+use crate::object::{self, Unfit};
+use crate::remote::read_path;
+use crate::request;
+use crate::{Answer, Call, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
+use flight::{Fetch, Flight, Visitor};
+use memory::{Known, Pages};
+
+/// What becomes of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is; nothing of it concerns us.
+    Pass,
+    /// It goes on without [`FLIGHT_FIELD`]. Its answer is to be shown here.
+    Page,
+    /// It is a slot: it waits for a [`Release`].
+    Hold,
+    /// It is answered here.
+    Answer(Reply),
+}
+
+/// One worker of the far end.
+#[derive(Debug)]
+pub struct GroundEnd {
+    /// What happened since it was last asked.
+    pub counts: Counts,
+    link: Link,
+    plan: Option<Rc<Plan>>,
+    flights: HashMap<FlightId, Flight>,
+    /// What a stream is for.
+    streams: HashMap<u32, Stream>,
+    fetches: HashMap<u64, (FlightId, Fetch)>,
+    last_call: u64,
+    outbox: Vec<Call>,
+    releases: Vec<(u32, Release)>,
+    known: Known,
+    pages: Pages,
+    /// Flights that are over, for their reports.
+    past: VecDeque<(FlightId, flight::Past)>,
+    /// Something is to be done that only a tick may do.
+    due: bool,
+    /// Bytes that may leave now; below zero, they have left too early.
+    allowance: i64,
+    last_ms: u64,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Slot(FlightId),
+    Page(Page),
+}
+
+/// A page on its way to the browser.
+#[derive(Debug)]
+struct Page {
+    flight: FlightId,
+    finder: Option<Box<Finder>>,
+    /// Bytes that were read and wait at the proxy until what they name has been announced.
+    held_bytes: usize,
+    is_held: bool,
+}
+
+impl GroundEnd {
+    /// A far end that has seen nothing yet.
+    pub fn new(config: &Config) -> Self {
+        let link = Link::new(config);
+        Self {
+            counts: Counts::default(),
+            link,
+            plan: finder::plan(),
+            flights: HashMap::new(),
+            streams: HashMap::new(),
+            fetches: HashMap::new(),
+            last_call: 0,
+            outbox: Vec::new(),
+            releases: Vec::new(),
+            known: Known::default(),
+            pages: Pages::default(),
+            past: VecDeque::new(),
+            due: false,
+            allowance: link.burst(),
+            last_ms: 0,
+        }
+    }
+
+    /// Decides on a request.
+    pub fn request(&mut self, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
+        let fields = Fields(headers);
+        if fields.text(":authority") == Some(SLOT_AUTHORITY) {
+            return self.slot(stream, fields, now_ms);
+        }
+        let Some(opening) = fields.text(FLIGHT_FIELD) else {
+            return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
+        };
+        let page = request::page(fields).zip(read_opening(opening));
+        if let Some((url, (id, store, seen_s))) = page
+            && self.flights.len() < limits::FLIGHTS
+            && !self.flights.contains_key(&id)
+        {
+            let text = |name| fields.text(name).map(str::to_owned);
+            let visitor = Visitor {
+                url,
+                accepted: fields.get("accept-encoding").unwrap_or_default().to_vec(),
+                user_agent: text("user-agent"),
+                languages: text("accept-language"),
+                no_referer: false,
+            };
+            self.flights.insert(id, Flight::new(visitor, store, seen_s, self.link.budget(), now_ms));
+            self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
+        }
+        Verdict::Page
+    }
+
+    /// The headers of the answer on a stream whose request was a [`Verdict::Page`]. True if its body is to be shown, too.
+    pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
+        let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
+        let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
+        let fields = Fields(headers);
+        let is_page = fields.status() == 200 && fields.media_type() == b"text/html";
+        let reader =
+            self.plan.as_ref().filter(|_| is_page).and_then(|plan| Finder::new(plan, &flight.visitor.url, fields));
+        if let Some(reader) = reader {
+            flight.visitor.no_referer = fields.has("referrer-policy");
+            page.finder = Some(Box::new(reader));
+            self.counts.add(Count::Pages, 1);
+            return true;
+        }
+        flight.page_done = true;
+        self.due = true;
+        false
+    }
+
+    /// What the proxy has of the page's body, beginning with what waits there. True if it is to wait: until the next tick,
+    /// which announces what it names, so that the near end knows before the browser asks. Nothing else is waited for.
+    pub fn body(&mut self, stream: u32, bytes: &[u8], end: bool) -> bool {
+        let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
+        let (Some(finder), Some(flight)) = (&mut page.finder, self.flights.get_mut(&page.flight)) else { return false };
+        let mut found = finder.read(bytes.get(page.held_bytes..).unwrap_or_default());
+        if end {
+            found.extend(finder.finish());
+            flight.page_done = true;
+        }
+        let announces = flight.add(&page.flight, found, &self.pages, &mut self.counts);
+        page.is_held |= announces && !flight.slots.is_empty();
+        page.held_bytes = if page.is_held { bytes.len() } else { 0 };
+        self.due |= announces || end;
+        page.is_held
+    }
+
+    /// A stream is over, whole or not.
+    pub fn gone(&mut self, stream: u32) {
+        match self.streams.remove(&stream) {
+            Some(Stream::Slot(id)) => {
+                if let Some(flight) = self.flights.get_mut(&id) {
+                    flight.slots.retain(|slot| *slot != stream);
+                }
+            }
+            Some(Stream::Page(page)) => {
+                if let Some(flight) = self.flights.get_mut(&page.flight) {
+                    flight.page_done = true;
+                    self.due = true;
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// A request of ours has ended.
+    pub fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
+        let Some((id, fetch)) = self.fetches.remove(&call) else { return };
+        let Some(flight) = self.flights.get_mut(&id) else { return };
+        flight.fetching = flight.fetching.saturating_sub(1);
+        let judged = match answer {
+            Answer::Came(headers, body) => {
+                let fields = Fields(headers);
+                object::judge(fields, body, &flight.visitor.accepted).map(|object| (object, fields, *body))
+            }
+            Answer::Failed => Err(Unfit::Status),
+        };
+        match judged {
+            Ok((object, fields, body)) => {
+                let sheet = (body.len() <= limits::SHEET_BYTES)
+                    .then(|| Finder::new(self.plan.as_ref()?, &fetch.url, fields))
+                    .flatten()
+                    .filter(|_| fields.media_type() == b"text/css");
+                self.pages.lasts(flight.page_key, key(fetch.url.as_bytes()), object.lifetime_s, now_ms);
+                if flight.arrived(&fetch, object) {
+                    if let Some(mut sheet) = sheet {
+                        let mut found = sheet.read(body);
+                        found.extend(sheet.finish());
+                        flight.add(&id, found, &self.pages, &mut self.counts);
+                    }
+                } else {
+                    self.counts.add(Count::UnfitSize, 1);
+                }
+            }
+            Err(why) => {
+                flight.withdraw(fetch.index);
+                // Known by the next visit, so that it is not announced in vain again.
+                self.pages.unfit(flight.page_key, key(fetch.url.as_bytes()), now_ms);
+                self.counts.add(count_of(why), 1);
+            }
+        }
+        self.pump(now_ms);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now_ms: u64) {
+        let over = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) > limits::FLIGHT_MS;
+        let late: Vec<FlightId> = self.flights.iter().filter(|(_, flight)| over(flight)).map(|(id, _)| *id).collect();
+        for id in late {
+            self.close(&id);
+        }
+        self.due = false;
+        self.pump(now_ms);
+        for (stream, held) in &mut self.streams {
+            if let Stream::Page(page) = held
+                && std::mem::take(&mut page.is_held)
+            {
+                page.held_bytes = 0;
+                self.releases.push((*stream, Release::GoOnDown));
+            }
+        }
+    }
+
+    /// Requests to send, from a context that outlives every stream.
+    pub fn take_calls(&mut self) -> Vec<Call> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// Streams that wait no more.
+    pub fn take_releases(&mut self) -> Vec<(u32, Release)> {
+        std::mem::take(&mut self.releases)
+    }
+
+    /// How soon [`GroundEnd::tick`] has something to do; none: not before something else happens.
+    pub fn next_tick(&self) -> Option<Duration> {
+        if self.due || !self.outbox.is_empty() {
+            Some(link::NEXT_TICK)
+        } else if self.flights.values().any(|flight| flight.has_objects() && !flight.slots.is_empty()) {
+            Some(link::BUSY_TICK)
+        } else if !self.flights.is_empty() {
+            Some(link::IDLE_TICK)
+        } else {
+            None
+        }
+    }
+
+    fn slot(&mut self, stream: u32, fields: Fields<'_>, now_ms: u64) -> Verdict {
+        let Some((id, report)) = fields.text(":path").and_then(read_path) else {
+            return Verdict::Answer(Reply::empty(400));
+        };
+        if let Some((used, lost)) = report {
+            self.report(&id, &unhex(used).unwrap_or_default(), &unhex(lost).unwrap_or_default(), now_ms);
+            return Verdict::Answer(Reply::empty(204));
+        }
+        let Some(flight) = self.flights.get_mut(&id) else { return Verdict::Answer(Reply::empty(410)) };
+        flight.slots.push_back(stream);
+        self.streams.insert(stream, Stream::Slot(id));
+        self.due |= flight.has_something();
+        Verdict::Hold
+    }
+
+    /// Which objects of a flight were used: learnt for the page's next visitors.
+    fn report(&mut self, id: &FlightId, used: &[u8], lost: &[u8], now_ms: u64) {
+        let Some(at) = self.past.iter().position(|(past, _)| past == id) else { return };
+        let Some((_, past)) = self.past.remove(at) else { return };
+        let bit = |bits: &[u8], index: usize| bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1);
+        for (index, entry) in past.entries.iter().enumerate() {
+            let Some(sent) = &entry.sent else { continue };
+            if bit(lost, index) {
+                self.known.forget(past.store, &sent.ident);
+                continue;
+            }
+            let was_used = bit(used, index);
+            let count = if was_used { Count::UsedBytes } else { Count::UnusedBytes };
+            self.counts.add(count, sent.bytes);
+            if !past.has_been_seen {
+                self.pages.used(past.page_key, entry.object_key, was_used, now_ms);
+            }
+        }
+    }
+
+    /// Fetches what may be fetched, and says what can be said.
+    fn pump(&mut self, now_ms: u64) {
+        self.allowance =
+            self.allowance.saturating_add(self.link.pace(now_ms.saturating_sub(self.last_ms))).min(self.link.burst());
+        self.last_ms = now_ms;
+        let mut over = Vec::new();
+        for (id, flight) in &mut self.flights {
+            while let Some(fetch) = flight.next_fetch() {
+                self.last_call += 1;
+                let fields = flight.visitor.request_for(&fetch);
+                self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.fetch_timeout_ms() });
+                self.fetches.insert(self.last_call, (*id, fetch));
+            }
+            while let Some((slot, reply)) = flight.parcel(self.allowance > 0, &mut self.known, &mut self.counts) {
+                let bytes = i64::try_from(reply.body.len()).unwrap_or(i64::MAX);
+                self.allowance = self.allowance.saturating_sub(bytes);
+                self.streams.remove(&slot);
+                self.releases.push((slot, Release::Answer(reply)));
+            }
+            if flight.ended {
+                over.push(*id);
+            }
+        }
+        for id in over {
+            self.close(&id);
+        }
+    }
+
+    /// Ends a flight: what waits for it is answered with nothing.
+    fn close(&mut self, id: &FlightId) {
+        let Some(flight) = self.flights.remove(id) else { return };
+        for slot in &flight.slots {
+            self.streams.remove(slot);
+            self.releases.push((*slot, Release::Answer(Reply::empty(204))));
+        }
+        if self.past.len() >= limits::FLIGHTS {
+            self.past.pop_front();
+        }
+        self.past.push_back((*id, flight.past()));
+    }
+}
+
+/// `ID;STORE[;SECONDS]`.
+fn read_opening(value: &str) -> Option<(FlightId, u64, Option<u64>)> {
+    let mut parts = value.split(';');
+    let id = unhex_array(parts.next()?)?;
+    let store = u64::from_le_bytes(unhex_array(parts.next()?)?);
+    let seen = parts.next().map(str::parse).transpose().ok()?;
+    Some((id, store, seen))
+}
+
+fn count_of(why: Unfit) -> Count {
+    match why {
+        Unfit::Status => Count::UnfitStatus,
+        Unfit::Cookie | Unfit::Private => Count::UnfitPrivate,
+        Unfit::Vary => Count::UnfitVary,
+        Unfit::Coding => Count::UnfitCoding,
+        Unfit::Size => Count::UnfitSize,
+    }
+}

@@ -1,0 +1,34 @@
+//! Every bound, by name. Foreign bytes decide how much memory and work they cost; these numbers decide how much they get.
+
+/// Objects of one flight. The median page of 2025 has 73.
+pub(crate) const ENTRIES: usize = 192;
+/// The longest URL that is bundled, in bytes.
+pub(crate) const URL_BYTES: usize = 2048;
+/// The largest object that is bundled: a larger one is better asked for by who can use it as it streams.
+pub(crate) const OBJECT_BYTES: usize = 1 << 20;
+/// The largest sum of an object's header names and values.
+pub(crate) const HEAD_BYTES: usize = 8 << 10;
+/// The largest parcel that is read, unpacked.
+pub(crate) const PARCEL_BYTES: usize = 8 << 20;
+/// Objects fetched at one time for one page.
+pub(crate) const FETCHES: usize = 24;
+/// Flights a worker of the far end carries at one time.
+pub(crate) const FLIGHTS: usize = 256;
+/// How long a flight may take, and its records are kept.
+pub(crate) const FLIGHT_MS: u64 = 60_000;
+/// Pages whose objects' use is remembered, and objects of each.
+pub(crate) const PAGES: usize = 2048;
+/// Objects that a worker of the far end knows the near end to hold, of each near end.
+pub(crate) const KNOWN: usize = 8192;
+/// Near ends that are told apart.
+pub(crate) const STORES: usize = 64;
+/// Requests of browsers that a worker of the near end holds at one time.
+pub(crate) const HELD: usize = 1024;
+/// Clients' records are kept in so many values of the board, each with so many flights.
+pub(crate) const LOGS: u64 = 512;
+/// Flights kept in one of them.
+pub(crate) const FLIGHTS_PER_LOG: usize = 8;
+/// Objects on the shelf.
+pub(crate) const SHELF_OBJECTS: usize = 2048;
+/// Style sheets are looked through up to this size, unpacked.
+pub(crate) const SHEET_BYTES: usize = 1 << 20;

@@ -1,0 +1,198 @@
+//! Which objects any client may have, and how one is packed for the way.
+//!
+//! An object is fetched once, without credentials, and given to whoever asks on behalf of the page. That is right only if
+//! the origin would have given the same to any of them, so what says otherwise stays out.
+
+use crate::digest::{Ident, ident};
+use crate::fields::{FieldList, Fields, takes};
+use crate::limits;
+use crate::wire::{Malformed, Reader, put_bytes};
+
+/// Why an object is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// Anything but 200: what it means, the browser must see for itself.
+    Status,
+    /// Sets a cookie.
+    Cookie,
+    /// `Cache-Control: private` or `no-store`.
+    Private,
+    /// `Vary` names more than `Accept-Encoding`.
+    Vary,
+    /// Packed in a way that the browser does not take, or in several.
+    Coding,
+    /// Beyond the limits.
+    Size,
+}
+
+/// An object on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Object {
+    pub(crate) ident: Ident,
+    /// Headers that last as long as the object.
+    pub(crate) head: Vec<u8>,
+    /// Headers of this one answer.
+    pub(crate) moment: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+    /// Worth packing.
+    pub(crate) is_text: bool,
+    /// How long a browser may keep it, in seconds from now; 0 where it does not say.
+    pub(crate) lifetime_s: u64,
+}
+
+/// Says something about the answer's way, not about the object. The length is said anew.
+const OF_THE_WAY: [&[u8]; 11] = [
+    b"connection",
+    b"content-length",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"proxy-connection",
+    b"te",
+    b"trailer",
+    b"transfer-encoding",
+    b"upgrade",
+    b"alt-svc",
+    b"x-longhaul-retry",
+];
+/// Differs from answer to answer of one object.
+const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
+
+/// An answer to a request without credentials, for a browser that takes the codings in `accepted`.
+pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
+    let codings: Vec<&[u8]> =
+        fields.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity")).collect();
+    if fields.status() != 200 {
+        return Err(Unfit::Status);
+    }
+    if fields.has("set-cookie") || fields.has("set-cookie2") || fields.has("www-authenticate") {
+        return Err(Unfit::Cookie);
+    }
+    if fields.lists("cache-control", "private") || fields.lists("cache-control", "no-store") {
+        return Err(Unfit::Private);
+    }
+    if fields.items("vary").any(|item| !item.is_empty() && !item.eq_ignore_ascii_case(b"accept-encoding")) {
+        return Err(Unfit::Vary);
+    }
+    match codings.as_slice() {
+        [] => {}
+        [coding] if takes(accepted, coding) => {}
+        _ => return Err(Unfit::Coding),
+    }
+    let (mut head, mut moment) = (Vec::new(), Vec::new());
+    for (name, value) in fields.0 {
+        if name.starts_with(b":") || OF_THE_WAY.contains(name) || name.starts_with(b"x-envoy-") {
+            continue;
+        }
+        let part = if OF_THE_MOMENT.contains(name) { &mut moment } else { &mut head };
+        put_bytes(part, name);
+        put_bytes(part, value);
+    }
+    if body.len() > limits::OBJECT_BYTES || head.len() + moment.len() > limits::HEAD_BYTES {
+        return Err(Unfit::Size);
+    }
+    let is_text = codings.is_empty() && is_text(&fields.media_type());
+    let lifetime_s = lifetime_s(fields);
+    Ok(Object { ident: ident(&head, body), head, moment, body: body.to_vec(), is_text, lifetime_s })
+}
+
+fn is_text(media_type: &[u8]) -> bool {
+    let ends = |tail: &[u8]| media_type.ends_with(tail);
+    media_type.starts_with(b"text/") || ends(b"javascript") || ends(b"json") || ends(b"xml")
+}
+
+/// What a private cache may count on: `max-age`, or nothing. `Expires` alone is left to the browser's own judgement.
+fn lifetime_s(fields: Fields<'_>) -> u64 {
+    if fields.lists("cache-control", "no-cache") {
+        return 0;
+    }
+    let age = fields.text("age").and_then(|age| age.parse::<u64>().ok()).unwrap_or(0);
+    let mut items = fields.items("cache-control").filter_map(|item| std::str::from_utf8(item).ok());
+    let max_age = items.find_map(|item| item.to_ascii_lowercase().strip_prefix("max-age=")?.parse::<u64>().ok());
+    max_age.unwrap_or(0).saturating_sub(age)
+}
+
+/// Headers as they were put together by [`judge`].
+pub(crate) fn fields_of(head: &[u8], moment: &[u8]) -> Result<FieldList, Malformed> {
+    let mut list = FieldList::new();
+    for part in [head, moment] {
+        let mut reader = Reader(part);
+        while !reader.is_empty() {
+            list.push((reader.bytes()?.to_vec(), reader.bytes()?.to_vec()));
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(fields: &[(&str, &str)], body: &[u8]) -> Result<Object, Unfit> {
+        let list: Vec<(&[u8], &[u8])> =
+            fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        judge(Fields(&list), body, b"gzip, deflate")
+    }
+
+    #[test]
+    fn what_any_client_may_have_keeps_the_origins_headers() {
+        let object = judged(
+            &[
+                (":status", "200"),
+                ("date", "now"),
+                ("content-type", "image/png"),
+                ("content-length", "3"),
+                ("etag", "\"x\""),
+                ("vary", "Accept-Encoding"),
+                ("cache-control", "max-age=60"),
+                ("age", "10"),
+                ("x-envoy-upstream-service-time", "3"),
+            ],
+            b"png",
+        )
+        .unwrap();
+        let text = |(name, value): &(Vec<u8>, Vec<u8>)| {
+            format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+        };
+        let fields: Vec<_> = fields_of(&object.head, &object.moment).unwrap().iter().map(text).collect();
+        let expected = [
+            "content-type: image/png",
+            "etag: \"x\"",
+            "vary: Accept-Encoding",
+            "cache-control: max-age=60",
+            "date: now",
+            "age: 10",
+        ];
+        assert_eq!(fields, expected);
+        assert_eq!((object.lifetime_s, object.is_text, &*object.body), (50, false, &b"png"[..]));
+    }
+
+    #[test]
+    fn an_object_is_the_same_whenever_it_was_fetched_and_another_with_another_header() {
+        let of =
+            |date, etag| judged(&[(":status", "200"), ("date", date), ("etag", etag)], b"x").map(|object| object.ident);
+        assert_eq!(of("today", "a"), of("tomorrow", "a"));
+        assert_ne!(of("today", "a"), of("today", "b"));
+    }
+
+    #[test]
+    fn what_is_meant_for_one_client_or_some_is_left_out() {
+        for (name, value, why) in [
+            (":status", "404", Unfit::Status),
+            (":status", "206", Unfit::Status),
+            ("set-cookie", "a=b", Unfit::Cookie),
+            ("cache-control", "max-age=3, Private", Unfit::Private),
+            ("cache-control", "no-store", Unfit::Private),
+            ("cache-control", "private=\"x\"", Unfit::Private),
+            ("vary", "accept-encoding, cookie", Unfit::Vary),
+            ("vary", "*", Unfit::Vary),
+            ("content-encoding", "br", Unfit::Coding),
+            ("content-encoding", "gzip, gzip", Unfit::Coding),
+        ] {
+            let fields = if name == ":status" { vec![(name, value)] } else { vec![(":status", "200"), (name, value)] };
+            assert_eq!(judged(&fields, b"x"), Err(why), "{name}: {value}");
+        }
+        let large = vec![0; limits::OBJECT_BYTES + 1];
+        assert_eq!(judged(&[(":status", "200")], &large), Err(Unfit::Size));
+        assert!(judged(&[(":status", "200"), ("content-encoding", "gzip")], b"x").is_ok());
+    }
+}

@@ -1,0 +1,434 @@
+//! Both ends together, with the proxies between them played here: two workers of the near end on one board, one worker of
+//! the far end, and an origin.
+
+use crate::board::memory::Memory;
+use crate::ground::{self, GroundEnd};
+use crate::remote::{self, RemoteEnd};
+use crate::{Answer, Config, Count, FLIGHT_FIELD, Release, Reply, Role, SLOT_AUTHORITY};
+use std::collections::HashMap;
+
+type Pairs = Vec<(String, String)>;
+
+fn config(role: Role) -> Config {
+    Config { role, cluster: "c".into(), rtt_ms: 600, down: 2_500_000, up: 625_000, store_bytes: 1 << 20 }
+}
+
+fn list(fields: &[(&str, &str)]) -> Pairs {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn borrowed(fields: &Pairs) -> Vec<(&[u8], &[u8])> {
+    fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
+}
+
+/// What an origin has: headers and body by path.
+type Origin = HashMap<&'static str, (Pairs, Vec<u8>)>;
+
+struct World {
+    board: Memory,
+    workers: [RemoteEnd; 2],
+    ground: GroundEnd,
+    origin: Origin,
+    /// Slots under way: stream at the ground, worker and call at the remote.
+    slots: HashMap<u32, (usize, u64)>,
+    next_stream: u32,
+    now_ms: u64,
+    /// Requests that reached the origin for an object, by path.
+    fetched: Vec<String>,
+    /// What became of requests that were held, by stream.
+    released: HashMap<u32, Release>,
+    ground_is_up: bool,
+}
+
+const PAGE: &str = "<link rel=stylesheet href=/a.css><img src=/1.png><img src=/2.png>";
+
+impl World {
+    fn new() -> Self {
+        let object = |kind: &str, body: &str| {
+            let fields = [(":status", "200"), ("content-type", kind), ("cache-control", "max-age=60"), ("date", "d")];
+            (list(&fields), body.as_bytes().to_vec())
+        };
+        let origin = HashMap::from([
+            ("/a.css", object("text/css", "p{background:url(/3.png)}")),
+            ("/1.png", object("image/png", "one")),
+            ("/2.png", object("image/png", "two")),
+            ("/3.png", object("image/png", "three")),
+        ]);
+        let worker = |seed| RemoteEnd::new(&config(Role::Remote), [seed; 32], [7; 8]);
+        Self {
+            board: Memory::default(),
+            workers: [worker(1), worker(2)],
+            ground: GroundEnd::new(&config(Role::Ground)),
+            origin,
+            slots: HashMap::new(),
+            next_stream: 0,
+            now_ms: 1_000_000,
+            fetched: Vec::new(),
+            released: HashMap::new(),
+            ground_is_up: true,
+        }
+    }
+
+    fn stream(&mut self) -> u32 {
+        self.next_stream += 1;
+        self.next_stream
+    }
+
+    /// A client's request at one of the workers.
+    fn ask(&mut self, worker: usize, client: &str, path: &str, more: &[(&str, &str)]) -> (u32, remote::Verdict) {
+        let stream = self.stream();
+        let mut fields = list(&[(":method", "GET"), (":authority", "www.test"), (":path", path)]);
+        fields.extend(list(&[("accept", "*/*"), ("accept-encoding", "gzip, deflate")]));
+        fields.extend(list(more));
+        let verdict =
+            self.workers[worker].request(&self.board, stream, client.as_bytes(), &borrowed(&fields), self.now_ms);
+        (stream, verdict)
+    }
+
+    /// A client opens the page; its request and answer cross, and everything comes of it that comes of it.
+    fn visit(&mut self, worker: usize, client: &str) {
+        let page = self.begin_visit(worker, client);
+        self.answer_page(page);
+    }
+
+    fn begin_visit(&mut self, worker: usize, client: &str) -> u32 {
+        let (_, verdict) = self.ask(worker, client, "/", &[("accept", "text/html")]);
+        let remote::Verdict::Open(field) = verdict else { panic!("{verdict:?}") };
+        let stream = self.stream();
+        let fields = list(&[
+            (":method", "GET"),
+            (":authority", "www.test"),
+            (":path", "/"),
+            ("accept", "text/html"),
+            ("accept-encoding", "gzip, deflate"),
+            ("user-agent", "b"),
+            (FLIGHT_FIELD, &field),
+        ]);
+        assert_eq!(self.ground.request(stream, &borrowed(&fields), self.now_ms), ground::Verdict::Page);
+        self.turn();
+        stream
+    }
+
+    fn answer_page(&mut self, page: u32) {
+        let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
+        assert!(self.ground.response(page, &borrowed(&fields)));
+        let waits = self.ground.body(page, PAGE.as_bytes(), true);
+        self.turn();
+        assert_eq!(self.released.remove(&page), waits.then_some(Release::GoOnDown));
+        self.ground.gone(page);
+        for _ in 0..10 {
+            self.turn();
+        }
+    }
+
+    /// A client's browser asks for everything there is.
+    fn read_all(&mut self, client: &str) -> usize {
+        let paths = ["/a.css", "/1.png", "/2.png", "/3.png"];
+        paths.into_iter().filter(|path| body(&self.ask(0, client, path, &[]).1).is_some()).count()
+    }
+
+    /// A tick everywhere, and what is sent arrives.
+    fn turn(&mut self) {
+        self.now_ms += 5;
+        for worker in 0..2 {
+            self.workers[worker].tick(&self.board, self.now_ms);
+            for call in self.workers[worker].take_calls() {
+                let fields: Pairs =
+                    call.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+                assert!(fields.contains(&(":authority".to_owned(), SLOT_AUTHORITY.to_owned())));
+                if !self.ground_is_up {
+                    self.workers[worker].answered(&self.board, call.id, &Answer::Failed, self.now_ms);
+                    continue;
+                }
+                let stream = self.stream();
+                match self.ground.request(stream, &borrowed(&fields), self.now_ms) {
+                    ground::Verdict::Hold => drop(self.slots.insert(stream, (worker, call.id))),
+                    ground::Verdict::Answer(reply) => self.deliver(worker, call.id, &reply),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        self.ground.tick(self.now_ms);
+        for call in self.ground.take_calls() {
+            let path = call.fields.iter().find(|(name, _)| *name == ":path").unwrap().1.clone();
+            assert!(!call.fields.iter().any(|(name, _)| *name == "cookie"));
+            self.fetched.push(path.clone());
+            let found = self.origin.get(path.as_str()).cloned();
+            let answer = found.as_ref().map(|(fields, body)| (borrowed(fields), &**body));
+            let answer = answer.as_ref().map_or(Answer::Failed, |(fields, body)| Answer::Came(fields, body));
+            self.ground.answered(call.id, &answer, self.now_ms);
+        }
+        for (stream, release) in self.ground.take_releases() {
+            match (self.slots.remove(&stream), release) {
+                (Some((worker, call)), Release::Answer(reply)) => self.deliver(worker, call, &reply),
+                (_, release) => drop(self.released.insert(stream, release)),
+            }
+        }
+        for worker in 0..2 {
+            for (stream, release) in self.workers[worker].take_releases() {
+                self.released.insert(stream, release);
+            }
+        }
+    }
+
+    fn deliver(&mut self, worker: usize, call: u64, reply: &Reply) {
+        let status = reply.status.to_string();
+        let mut fields: Vec<(&[u8], &[u8])> = vec![(b":status", status.as_bytes())];
+        fields.extend(reply.fields.iter().map(|(name, value)| (&**name, &**value)));
+        self.workers[worker].answered(&self.board, call, &Answer::Came(&fields, &reply.body), self.now_ms);
+    }
+
+    fn count(&self, count: Count) -> u64 {
+        self.ground.counts.get(count) + self.workers.iter().map(|worker| worker.counts.get(count)).sum::<u64>()
+    }
+}
+
+fn body(verdict: &remote::Verdict) -> Option<&[u8]> {
+    match verdict {
+        remote::Verdict::Answer(reply) => Some(&reply.body),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_pages_objects_and_its_sheets_are_there_when_they_are_asked_for_at_whichever_worker() {
+    let mut world = World::new();
+    world.visit(0, "client");
+    assert_eq!(world.fetched, ["/a.css", "/1.png", "/2.png", "/3.png"]);
+    for (worker, path, expected) in
+        [(1, "/a.css", "p{background:url(/3.png)}"), (0, "/1.png", "one"), (1, "/2.png", "two"), (0, "/3.png", "three")]
+    {
+        let (_, verdict) = world.ask(worker, "client", path, &[]);
+        assert_eq!(body(&verdict), Some(expected.as_bytes()), "{path}: {verdict:?}");
+    }
+    assert_eq!(world.ask(0, "client", "/1.png", &[]).1, remote::Verdict::Pass, "once for each visit");
+    assert_eq!(world.ask(0, "client", "/4.png", &[]).1, remote::Verdict::Pass);
+    assert!(world.slots.is_empty(), "no slot is left waiting");
+}
+
+#[test]
+fn a_request_for_what_is_on_its_way_waits_for_it() {
+    let mut world = World::new();
+    let page = world.begin_visit(0, "client");
+    let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
+    assert!(world.ground.response(page, &borrowed(&fields)));
+    world.ground.body(page, PAGE.as_bytes(), false);
+    // One tick announces and sends for the objects; they come with the next.
+    world.turn();
+    let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
+    if verdict == remote::Verdict::Hold {
+        world.turn();
+        world.turn();
+        assert!(matches!(world.released.get(&stream), Some(Release::Answer(reply)) if reply.body == b"two"));
+        assert_eq!(world.count(Count::Awaited), 1);
+    } else {
+        assert_eq!(body(&verdict), Some(&b"two"[..]));
+    }
+}
+
+#[test]
+fn what_will_not_come_is_let_go() {
+    let mut world = World::new();
+    world.origin.remove("/1.png");
+    world.origin.get_mut("/2.png").unwrap().0.push(("set-cookie".into(), "a=b".into()));
+    world.visit(0, "client");
+    for path in ["/1.png", "/2.png"] {
+        assert_eq!(world.ask(0, "client", path, &[]).1, remote::Verdict::Pass, "{path}");
+    }
+    assert_eq!((world.count(Count::UnfitStatus), world.count(Count::UnfitPrivate)), (1, 1));
+    assert!(body(&world.ask(0, "client", "/3.png", &[]).1).is_some());
+    // The next visitor's page announces neither.
+    world.fetched.clear();
+    world.visit(0, "another");
+    assert_eq!(world.fetched, ["/a.css", "/3.png"]);
+}
+
+#[test]
+fn an_object_is_for_who_opened_the_page_and_for_requests_that_say_nothing_else() {
+    let mut world = World::new();
+    world.visit(0, "client");
+    for (client, more) in [
+        ("another", &[][..]),
+        ("client", &[("cookie", "a=b")]),
+        ("client", &[("range", "bytes=0-")]),
+        ("client", &[("if-none-match", "\"x\"")]),
+        ("client", &[("origin", "http://www.test")]),
+        ("client", &[("cache-control", "no-cache")]),
+        ("client", &[("authorization", "x")]),
+    ] {
+        let (_, verdict) = world.ask(0, client, "/1.png", more);
+        assert_eq!(verdict, remote::Verdict::Pass, "{client} {more:?}");
+    }
+    assert!(body(&world.ask(0, "client", "/1.png", &[]).1).is_some());
+    for fields in [("cache-control", "public, max-age=9"), ("access-control-allow-origin", "*")] {
+        let headers = &mut world.origin.get_mut("/2.png").unwrap().0;
+        headers.retain(|(name, _)| name != fields.0);
+        headers.push((fields.0.into(), fields.1.into()));
+    }
+    world.visit(0, "third");
+    let (_, verdict) = world.ask(0, "third", "/2.png", &[("cookie", "a=b"), ("origin", "http://x.test")]);
+    assert!(body(&verdict).is_some(), "it says that it is for everybody: {verdict:?}");
+}
+
+#[test]
+fn the_same_bytes_cross_once_and_a_lost_memory_heals() {
+    let mut world = World::new();
+    world.visit(0, "client");
+    assert_eq!((world.count(Count::Objects), world.count(Count::References)), (4, 0));
+    assert_eq!(world.read_all("client"), 4);
+    world.visit(1, "another");
+    assert_eq!((world.count(Count::Objects), world.count(Count::References)), (4, 4));
+    assert_eq!(world.read_all("another"), 4);
+    // The near end forgets everything; what is named then is not there, and the browser's request goes on.
+    world.board.0.borrow_mut().retain(|name, _| !name.starts_with("object/"));
+    world.board.0.borrow_mut().remove("shelf");
+    world.visit(0, "third");
+    assert_eq!(world.read_all("third"), 0);
+    // Its report says so, and from then on the objects are sent again.
+    world.now_ms += 20_000;
+    world.turn();
+    world.visit(0, "fourth");
+    assert_eq!(world.count(Count::Objects), 8);
+    assert_eq!(world.read_all("fourth"), 4);
+}
+
+#[test]
+fn what_nobody_asks_for_is_not_sent_to_the_third_visitor() {
+    let mut world = World::new();
+    for client in ["one", "two"] {
+        world.visit(0, client);
+        for path in ["/a.css", "/1.png", "/3.png"] {
+            assert!(body(&world.ask(0, client, path, &[]).1).is_some());
+        }
+        world.now_ms += 20_000;
+        world.turn();
+    }
+    world.fetched.clear();
+    world.visit(0, "three");
+    assert_eq!(world.fetched, ["/a.css", "/1.png", "/3.png"]);
+    assert_eq!(world.count(Count::Skipped), 1);
+    assert!(world.count(Count::UsedBytes) > 0 && world.count(Count::UnusedBytes) > 0);
+}
+
+#[test]
+fn a_client_that_comes_back_is_sent_nothing_that_its_browser_has() {
+    let mut world = World::new();
+    world.visit(0, "client");
+    world.now_ms += 30_000;
+    world.fetched.clear();
+    world.visit(1, "client");
+    assert_eq!(world.fetched, [] as [&str; 0]);
+    assert_eq!(world.count(Count::SkippedSeen), 3);
+    world.now_ms += 61_000;
+    world.visit(1, "client");
+    assert_eq!(world.fetched.len(), 4, "by now it may have lost them");
+}
+
+#[test]
+fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
+    let mut world = World::new();
+    let page = world.begin_visit(0, "client");
+    let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
+    assert!(world.ground.response(page, &borrowed(&fields)));
+    world.ground.body(page, PAGE.as_bytes(), false);
+    world.origin.clear();
+    world.ground.tick(world.now_ms);
+    for (stream, release) in world.ground.take_releases() {
+        if let (Some((worker, call)), Release::Answer(reply)) = (world.slots.remove(&stream), release) {
+            world.deliver(worker, call, &reply);
+        }
+    }
+    let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
+    assert_eq!(verdict, remote::Verdict::Hold);
+    // Every slot is lost with the connection.
+    world.ground_is_up = false;
+    for (_, (worker, call)) in std::mem::take(&mut world.slots) {
+        world.workers[worker].answered(&world.board, call, &Answer::Failed, world.now_ms);
+    }
+    world.turn();
+    world.turn();
+    assert_eq!(world.released.get(&stream), Some(&Release::GoOn));
+    // Without even that, the deadline lets it go.
+    let mut world = World::new();
+    let page = world.begin_visit(0, "client");
+    assert!(world.ground.response(page, &borrowed(&fields)));
+    world.ground.body(page, PAGE.as_bytes(), false);
+    world.origin.clear();
+    world.ground.tick(world.now_ms);
+    for (stream, release) in world.ground.take_releases() {
+        if let (Some((worker, call)), Release::Answer(reply)) = (world.slots.remove(&stream), release) {
+            world.deliver(worker, call, &reply);
+        }
+    }
+    let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
+    assert_eq!(verdict, remote::Verdict::Hold);
+    world.workers[1].tick(&world.board, world.now_ms + 1000);
+    assert_eq!(world.workers[1].take_releases(), []);
+    world.workers[1].tick(&world.board, world.now_ms + 10_000);
+    assert_eq!(world.workers[1].take_releases(), [(stream, Release::GoOn)]);
+}
+
+#[test]
+fn a_far_end_that_knows_no_flights_is_not_asked_again_for_a_while() {
+    let mut world = World::new();
+    let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
+    assert!(matches!(verdict, remote::Verdict::Open(_)));
+    let call = world.workers[0].take_calls().swap_remove(0);
+    world.workers[0].answered(&world.board, call.id, &Answer::Came(&[(b":status", b"404")], b""), world.now_ms);
+    assert_eq!(world.ask(0, "client", "/", &[("accept", "text/html")]).1, remote::Verdict::Pass);
+    world.now_ms += 61_000;
+    assert!(matches!(world.ask(0, "client", "/", &[("accept", "text/html")]).1, remote::Verdict::Open(_)));
+}
+
+#[test]
+fn names_of_ours_mean_nothing_from_a_client() {
+    let mut world = World::new();
+    let claimed = world.ask(0, "client", "/1.png", &[(FLIGHT_FIELD, "00;00")]).1;
+    assert_eq!(claimed, remote::Verdict::PassWithout);
+    let fields = list(&[(":method", "GET"), (":authority", "Bundle.Pair.Invalid"), (":path", "/")]);
+    let verdict = world.workers[0].request(&world.board, 1, b"c", &borrowed(&fields), 0);
+    assert_eq!(verdict, remote::Verdict::Answer(Reply::empty(404)));
+}
+
+#[test]
+fn hostile_openings_slots_and_parcels_change_nothing() {
+    let mut world = World::new();
+    for (number, value) in ["", ";", "zz;00", "00;00;x", "0;1;2;3"].into_iter().enumerate() {
+        let stream = u32::try_from(number).unwrap() + 100;
+        let fields = list(&[
+            (":method", "GET"),
+            (":authority", "a"),
+            (":path", "/"),
+            ("accept", "text/html"),
+            (FLIGHT_FIELD, value),
+        ]);
+        assert_eq!(world.ground.request(stream, &borrowed(&fields), 0), ground::Verdict::Page);
+        assert!(!world.ground.response(stream, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))));
+    }
+    for (path, status) in [
+        ("/x", 400),
+        ("/", 400),
+        ("/?used=&lost=", 400),
+        (&*format!("/{}", "0".repeat(32)), 410),
+        (&*format!("/{}?used=zz&lost=", "0".repeat(32)), 204),
+    ] {
+        let fields = list(&[(":method", "GET"), (":authority", SLOT_AUTHORITY), (":path", path)]);
+        assert_eq!(
+            world.ground.request(1, &borrowed(&fields), 0),
+            ground::Verdict::Answer(Reply::empty(status)),
+            "{path}"
+        );
+    }
+    let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
+    assert!(matches!(verdict, remote::Verdict::Open(_)));
+    let calls = world.workers[0].take_calls();
+    for (call, (coding, body)) in
+        calls.iter().zip([("", &b"\x01\x02"[..]), ("gzip", b"\x1f\x8b\x08junk"), ("", b""), ("", b"\x07")])
+    {
+        let fields = list(&[(":status", "200"), ("content-encoding", coding)]);
+        let fields: Vec<_> = borrowed(&fields).into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        world.workers[0].answered(&world.board, call.id, &Answer::Came(&fields, body), world.now_ms);
+    }
+    assert!(world.count(Count::Malformed) >= 3);
+    assert_eq!(world.ask(0, "client", "/1.png", &[]).1, remote::Verdict::Pass);
+}

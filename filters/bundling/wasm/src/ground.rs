@@ -1,0 +1,94 @@
+//! Pages and slots, at the far end.
+
+use crate::worker::{Worker, now_ms, send};
+use filter_host::HostError;
+use filter_host::body::{self, Buffer};
+use filter_host::headers::{self, Map};
+use filter_host::log::{self, Level};
+use page_flights::ground::Verdict;
+use page_flights::{FLIGHT_FIELD, GroundEnd};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+use std::rc::Rc;
+
+/// A stream of the near end.
+#[derive(Debug)]
+pub(crate) struct GroundStream {
+    id: u32,
+    worker: Rc<Worker<GroundEnd>>,
+    /// Its request opened a flight.
+    is_page: bool,
+    /// Its body is to be shown.
+    is_read: bool,
+}
+
+impl GroundStream {
+    pub(crate) fn new(id: u32, worker: Rc<Worker<GroundEnd>>) -> Self {
+        Self { id, worker, is_page: false, is_read: false }
+    }
+
+    fn request(&mut self) -> Result<Action, HostError> {
+        let pairs = headers::list(Map::Request)?;
+        let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
+        match end.request(self.id, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
+            Verdict::Pass => Ok(Action::Continue),
+            Verdict::Page => {
+                self.is_page = true;
+                headers::remove(Map::Request, FLIGHT_FIELD).map(|()| Action::Continue)
+            }
+            Verdict::Answer(answer) => send(&answer).map(|()| Action::Pause),
+            Verdict::Hold => Ok(Action::Pause),
+        }
+    }
+
+    fn response(&mut self, end_of_stream: bool) -> Result<(), HostError> {
+        let pairs = headers::list(Map::Response)?;
+        let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(()) };
+        self.is_read = end.response(self.id, &pairs.iter().collect::<Vec<_>>());
+        if end_of_stream {
+            end.body(self.id, &[], true);
+        }
+        Ok(())
+    }
+}
+
+impl Context for GroundStream {}
+
+impl HttpContext for GroundStream {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        let action = self.request().unwrap_or_else(|error| {
+            log::write(Level::Warn, &format!("bundling: a request passes as it is: {error}"));
+            Action::Continue
+        });
+        self.worker.settle(self.id);
+        action
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        if self.is_page {
+            if let Err(error) = self.response(end_of_stream) {
+                log::write(Level::Warn, &format!("bundling: a page is not read: {error}"));
+            }
+            self.worker.settle(self.id);
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+        if self.is_read {
+            let chunk = body::read(Buffer::ResponseBody, size).unwrap_or_default();
+            let waits = self.worker.end.try_borrow_mut().is_ok_and(|mut end| end.body(self.id, &chunk, end_of_stream));
+            self.worker.settle(self.id);
+            if waits {
+                return Action::Pause;
+            }
+        }
+        Action::Continue
+    }
+}
+
+impl Drop for GroundStream {
+    fn drop(&mut self) {
+        self.worker.on_gone(self.id);
+    }
+}

@@ -1,0 +1,59 @@
+//! Requests of browsers, at the near end.
+
+use crate::worker::{ProxyBoard, Worker, now_ms, send};
+use filter_host::headers::{self, Map};
+use filter_host::log::{self, Level};
+use filter_host::{HostError, property};
+use page_flights::remote::Verdict;
+use page_flights::{FLIGHT_FIELD, RemoteEnd};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+use std::rc::Rc;
+
+/// A stream of a client.
+#[derive(Debug)]
+pub(crate) struct RemoteStream {
+    id: u32,
+    worker: Rc<Worker<RemoteEnd>>,
+}
+
+impl RemoteStream {
+    pub(crate) fn new(id: u32, worker: Rc<Worker<RemoteEnd>>) -> Self {
+        Self { id, worker }
+    }
+
+    fn request(&self) -> Result<Action, HostError> {
+        let pairs = headers::list(Map::Request)?;
+        let address = property::get(&["source", "address"])?.unwrap_or_default();
+        let client = page_flights::without_port(&address);
+        let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
+        match end.request(&ProxyBoard, self.id, client, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
+            Verdict::Pass => Ok(Action::Continue),
+            Verdict::PassWithout => headers::remove(Map::Request, FLIGHT_FIELD).map(|()| Action::Continue),
+            Verdict::Open(field) => {
+                headers::set(Map::Request, FLIGHT_FIELD, field.as_bytes()).map(|()| Action::Continue)
+            }
+            Verdict::Answer(answer) => send(&answer).map(|()| Action::Pause),
+            Verdict::Hold => Ok(Action::Pause),
+        }
+    }
+}
+
+impl Context for RemoteStream {}
+
+impl HttpContext for RemoteStream {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        let action = self.request().unwrap_or_else(|error| {
+            log::write(Level::Warn, &format!("bundling: a request passes as it is: {error}"));
+            Action::Continue
+        });
+        self.worker.settle(self.id);
+        action
+    }
+}
+
+impl Drop for RemoteStream {
+    fn drop(&mut self) {
+        self.worker.on_gone(self.id);
+    }
+}

@@ -1,0 +1,201 @@
+//! What all streams of a worker share, and doing what an end says.
+
+use crate::counters::Counters;
+use filter_host::log::{self, Level};
+use filter_host::{HostError, callout, context, reply, shared, timer};
+use page_flights::board::Board;
+use page_flights::{Answer, Call, Counts, GroundEnd, Release, RemoteEnd, Reply};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since 1970, the same for all workers.
+pub(crate) fn now_ms() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Values that the proxy keeps for all workers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProxyBoard;
+
+impl Board for ProxyBoard {
+    fn get(&self, name: &str) -> (Vec<u8>, u32) {
+        shared::get(name).map(|found| (found.value, found.version)).unwrap_or_default()
+    }
+
+    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
+        shared::set(name, value, version).unwrap_or(false)
+    }
+}
+
+/// What both ends have in common.
+pub(crate) trait End {
+    fn tick(&mut self, now_ms: u64);
+    fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64);
+    fn gone(&mut self, stream: u32);
+    fn take_calls(&mut self) -> Vec<Call>;
+    fn take_releases(&mut self) -> Vec<(u32, Release)>;
+    fn next_tick(&self) -> Option<Duration>;
+    fn counts(&mut self) -> &mut Counts;
+}
+
+impl End for RemoteEnd {
+    fn tick(&mut self, now_ms: u64) {
+        Self::tick(self, &ProxyBoard, now_ms);
+    }
+    fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
+        Self::answered(self, &ProxyBoard, call, answer, now_ms);
+    }
+    fn gone(&mut self, stream: u32) {
+        Self::gone(self, stream);
+    }
+    fn take_calls(&mut self) -> Vec<Call> {
+        Self::take_calls(self)
+    }
+    fn take_releases(&mut self) -> Vec<(u32, Release)> {
+        Self::take_releases(self)
+    }
+    fn next_tick(&self) -> Option<Duration> {
+        Self::next_tick(self)
+    }
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+}
+
+impl End for GroundEnd {
+    fn tick(&mut self, now_ms: u64) {
+        Self::tick(self, now_ms);
+    }
+    fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
+        Self::answered(self, call, answer, now_ms);
+    }
+    fn gone(&mut self, stream: u32) {
+        Self::gone(self, stream);
+    }
+    fn take_calls(&mut self) -> Vec<Call> {
+        Self::take_calls(self)
+    }
+    fn take_releases(&mut self) -> Vec<(u32, Release)> {
+        Self::take_releases(self)
+    }
+    fn next_tick(&self) -> Option<Duration> {
+        Self::next_tick(self)
+    }
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+}
+
+/// A worker's end, and its hold on the proxy.
+#[derive(Debug)]
+pub(crate) struct Worker<E> {
+    /// Borrowed for the length of one call only, so it is never borrowed twice.
+    pub(crate) end: RefCell<E>,
+    counters: Counters,
+    cluster: String,
+    root: u32,
+    /// Requests of ours that are out: the end's name for each.
+    calls: RefCell<HashMap<callout::Token, u64>>,
+    period: Cell<Option<Duration>>,
+}
+
+impl<E: End> Worker<E> {
+    pub(crate) fn new(end: E, counters: Counters, cluster: String, root: u32) -> Self {
+        let calls = RefCell::new(HashMap::new());
+        Self { end: RefCell::new(end), counters, cluster, root, calls, period: Cell::new(None) }
+    }
+
+    /// Does what the end wants done, in a callback of the context `own`.
+    pub(crate) fn settle(&self, own: u32) {
+        let Ok(mut end) = self.end.try_borrow_mut() else { return };
+        for (stream, release) in end.take_releases() {
+            let done = context::on_behalf_of(stream, own, || match &release {
+                Release::Answer(answer) => send(answer),
+                Release::GoOn => context::continue_request(),
+                Release::GoOnDown => context::continue_response(),
+            });
+            if let Err(error) = done {
+                log::write(Level::Debug, &format!("bundling: a stream that waited is gone: {error}"));
+            }
+        }
+        self.counters.add(end.counts());
+        let period = end.next_tick();
+        if period != self.period.get() {
+            let set = context::on_behalf_of(self.root, own, || period.map_or_else(timer::stop, timer::start));
+            if set.is_ok() {
+                self.period.set(period);
+            }
+        }
+    }
+
+    /// Sends what the end wants sent. Only in a callback of the root context: an answer comes to the context whose callback
+    /// sent the request, and no other outlives a page.
+    fn send_calls(&self) {
+        let Ok(mut end) = self.end.try_borrow_mut() else { return };
+        for call in end.take_calls() {
+            let fields: Vec<(&str, &str)> = call.fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            match callout::send(&self.cluster, &fields, Duration::from_millis(call.timeout_ms)) {
+                Ok(token) => {
+                    if let Ok(mut calls) = self.calls.try_borrow_mut() {
+                        calls.insert(token, call.id);
+                    }
+                }
+                Err(error) => {
+                    log::write(Level::Warn, &format!("bundling: a request of ours was not sent: {error}"));
+                    end.answered(call.id, &Answer::Failed, now_ms());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn on_tick(&self) {
+        if let Ok(mut end) = self.end.try_borrow_mut() {
+            end.tick(now_ms());
+        }
+        self.send_calls();
+        self.settle(self.root);
+    }
+
+    pub(crate) fn on_answer(&self, token: u32, header_count: usize, body_bytes: usize) {
+        let token = callout::Token::of_callback(token);
+        let call = self.calls.try_borrow_mut().ok().and_then(|mut calls| calls.remove(&token));
+        let Some(call) = call else { return };
+        let came = read(header_count, body_bytes);
+        if let Ok(mut end) = self.end.try_borrow_mut() {
+            match &came {
+                Ok(Some((headers, body))) => {
+                    let headers: Vec<(&[u8], &[u8])> = headers.iter().collect();
+                    end.answered(call, &Answer::Came(&headers, body), now_ms());
+                }
+                Ok(None) | Err(_) => end.answered(call, &Answer::Failed, now_ms()),
+            }
+        }
+        self.send_calls();
+        self.settle(self.root);
+    }
+
+    pub(crate) fn on_gone(&self, stream: u32) {
+        if let Ok(mut end) = self.end.try_borrow_mut() {
+            end.gone(stream);
+        }
+        self.settle(self.root);
+    }
+}
+
+type Came = Option<(filter_host::headers::Pairs, Vec<u8>)>;
+
+fn read(header_count: usize, body_bytes: usize) -> Result<Came, HostError> {
+    match callout::ending(header_count, body_bytes)? {
+        callout::Ending::Answered { headers, body_bytes } => Ok(Some((headers, callout::read_body(body_bytes)?))),
+        callout::Ending::Failed => Ok(None),
+    }
+}
+
+/// Answers the stream of the effective context.
+pub(crate) fn send(answer: &Reply) -> Result<(), HostError> {
+    let fields: Vec<(&str, &[u8])> =
+        answer.fields.iter().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value))).collect();
+    reply::send(answer.status, "longhaul_bundling", &fields, &answer.body)
+}

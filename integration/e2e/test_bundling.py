@@ -1,0 +1,230 @@
+"""Objects of http pages sent over a satellite link before a browser asks for them: the same page, in one flight."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from e2e.bed import made_to_order
+from experiments.contenders.base import intercept, rules
+from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from harness.artifacts import need_commands
+from harness.authority import Authority
+from harness.browser import Load, browser
+from harness.clients import Curl
+from harness.origins import Origins, Site
+from harness.pair import GROUND_ADMIN, REMOTE_ADMIN, Ends, Pair, pair
+from harness.topology import RESOLVER, SITES
+from harness.waiting import wait_for
+
+LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
+RTT_MS = 600
+WWW, IMAGES, LAB = "www.bundle.test", "images.bundle.test", "lab.bundle.test"
+PICTURES = 20
+ACCEPT = ("--header", "Accept: text/html,*/*;q=0.8", "--header", "Accept-Encoding: gzip, deflate")
+
+
+@dataclass
+class Bed:
+    """Everything that stands."""
+
+    folder: Path
+    line: Line
+    origins: Origins
+    pair: Pair
+    original: Load
+    """A page's load without the pair."""
+
+    def curl(self, source: str = "") -> Curl:
+        """A client of the remote; with `source` one of its own address."""
+        return Curl(self.folder, self.line.clients, *(["--interface", source] if source else []))
+
+    def load(self, path: str) -> Load:
+        """A fresh browser's load of a page."""
+        with browser(self.folder, self.line.clients) as fresh:
+            return fresh.load(f"http://{WWW}{path}", timeout_s=60)
+
+    def counted(self, end: str) -> dict[str, float]:
+        """What the filter counted at one end, without its prefix."""
+        box, admin = (self.pair.remote, REMOTE_ADMIN) if end == "remote" else (self.pair.ground, GROUND_ADMIN)
+        prefix = "longhaul_bundling_"
+        counted = {name: value for name, value in box.metrics(admin).items() if name.startswith(prefix)}
+        return {name.removeprefix(prefix).removesuffix("{}"): value for name, value in counted.items()}
+
+    def answered(self) -> float:
+        """Requests of browsers that were answered at the near end."""
+        return sum(value for name, value in self.counted("remote").items() if name.startswith("answered_total"))
+
+
+ADDRESSES = dict(zip((WWW, IMAGES, LAB), (str(one) for one in SITES.hosts() if str(one) != RESOLVER), strict=False))
+
+
+def _site(folder: Path) -> Site:
+    roots = {name: folder / name for name in (WWW, IMAGES)}
+    for root in roots.values():
+        root.mkdir()
+    pictures = "".join(f'<img src="http://{IMAGES}/p{number}.svg" width=40 height=40>' for number in range(PICTURES))
+    sheet = '<link rel=stylesheet href="/style.css"><script src="/script.js"></script>'
+    lab = f"http://{LAB}"
+    pages = {
+        "page.html": sheet + pictures,
+        "headers.html": sheet + pictures,
+        "others.html": sheet + pictures,
+        "cookie.html": f'<img src="{lab}{_order("noise", header="Set-Cookie:who=one")}">' + pictures,
+        "dead.html": f'<img src="http://dead.bundle.test/x.png"><img src="{lab}{_order("noise", cut="300")}">'
+        + pictures,
+        "slow.html": f'<img src="{lab}{_order("noise", size="4000", chunk="400", pause="400")}">' + pictures,
+    }
+    for name, body in pages.items():
+        (roots[WWW] / name).write_text(f"<!doctype html><title>{name}</title>{body}<p id=end>end")
+    (roots[WWW] / "style.css").write_text("body{background:#eef url(/ground.svg)}" + "p{margin:1px}" * 400)
+    (roots[WWW] / "script.js").write_text("document.title += ' ran';" + "var x = 1;" * 400)
+    (roots[WWW] / "ground.svg").write_text(_picture(99))
+    for number in range(PICTURES):
+        (roots[IMAGES] / f"p{number}.svg").write_text(_picture(number))
+    site = Site(dns=[f"{RESOLVER}:53"])
+    header = {"Cache-Control": "max-age=600"}
+    for name, root in roots.items():
+        site.hosts[name] = {"address": ADDRESSES[name], "root": str(root), "header": header}
+    site.hosts[LAB] = {"address": ADDRESSES[LAB], "special": True}
+    site.records = {"dead.bundle.test": ["203.0.113.200"]}
+    return site
+
+
+def _order(body: str, **keys: str) -> str:
+    return "/_/answer?" + "&amp;".join(f"{key}={quote(value)}" for key, value in {"body": body, **keys}.items())
+
+
+def _picture(number: int) -> str:
+    colour = f"hsl({number * 17 % 360},70%,50%)"
+    circle = f'<circle cx="20" cy="20" r="18" fill="{colour}"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">{circle}</svg>'
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:  # noqa: ARG001 - order of set-up
+    need_commands("chromium")
+    folder = tmp_path_factory.mktemp("bundling")
+    authority = Authority(folder)
+    site = _site(folder)
+    lines = ["tcp dport 80 redirect to :80", "tcp dport 443 redirect to :443"]
+    lines += [f"{protocol} dport 53 redirect to :53" for protocol in ("udp", "tcp")]
+    with ExitStack() as stack:
+        line = stack.enter_context(Line(folder, "geo", seed=1))
+        line.clients.ip("address", "add", "192.0.2.9/32", "dev", "lo")
+        origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
+        ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
+        steered = [WWW, IMAGES, LAB]
+        page = {"bundle": True}
+        both = stack.enter_context(
+            pair(folder, ends, LINK, trusted=authority.files.cert, steered=steered, page=page, warm=0)
+        )
+        with browser(folder, line.clients) as fresh:
+            original = fresh.load(f"http://{WWW}/page.html", timeout_s=60)
+        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
+        found = Bed(folder, line, origins, both, original)
+        wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=30, interval_s=0.2)
+        yield found
+
+
+def _icon_aside(load: Load) -> set[str]:
+    return {one.url for one in load.loaded() if "favicon" not in one.url}
+
+
+def test_a_page_is_the_same_and_its_objects_take_no_round_trip_of_their_own(bed: Bed) -> None:
+    before = bed.answered()
+    load = bed.load("/page.html")
+    assert _icon_aside(load) == _icon_aside(bed.original)
+    assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, load.failed()
+    assert load.screenshot == bed.original.screenshot, "the same pixels"
+    answered = bed.answered() - before
+    assert answered >= PICTURES, f"{answered} of {PICTURES + 3} objects came before they were asked for"
+    # The page takes one round trip. Asked for one by one its objects would take four more.
+    assert load.load_ms < 2.5 * RTT_MS, load.load_ms
+
+
+def test_the_browser_sees_the_headers_that_the_origin_sent(bed: Bed) -> None:
+    url = f"http://{IMAGES}/p3.svg"
+    direct = Curl(bed.folder, bed.line.internet).get(url, "--resolve", f"{IMAGES}:80:{ADDRESSES[IMAGES]}")
+    before = bed.answered()
+    assert bed.curl().get(f"http://{WWW}/headers.html", *ACCEPT).status == 200
+    answer = bed.curl().get(url, "--header", "Accept-Encoding: gzip, deflate")
+    assert bed.answered() - before == 1
+    assert (answer.status, answer.body) == (200, direct.body)
+    # The age is the cache's, the date that of the copy; the proxy says no connection header.
+    ignored = {"age", "date", "connection", "keep-alive"}
+    assert [one for one in sorted(answer.headers) if one[0] not in ignored] == [
+        one for one in sorted(direct.headers) if one[0] not in ignored
+    ]
+
+
+def test_what_one_client_is_sent_another_never_gets(bed: Bed) -> None:
+    assert bed.curl().get(f"http://{WWW}/others.html", *ACCEPT).status == 200
+    before = bed.answered()
+    other = bed.curl("192.0.2.9").get(f"http://{IMAGES}/p5.svg")
+    assert other.status == 200
+    with_cookie = bed.curl().get(f"http://{IMAGES}/p6.svg", "--header", "Cookie: who=me")
+    again = bed.curl().get(f"http://{IMAGES}/p7.svg", "--header", "Range: bytes=0-9")
+    assert (with_cookie.status, again.status) == (200, 206)
+    assert bed.answered() == before
+    assert bed.curl().get(f"http://{IMAGES}/p8.svg").status == 200
+    assert bed.answered() == before + 1
+
+
+def test_an_object_that_sets_a_cookie_is_asked_for_by_each_client_itself(bed: Bed) -> None:
+    bed.origins.forget()
+    loads = [bed.load("/cookie.html") for _ in range(2)]
+    assert all(len(_icon_aside(load)) == PICTURES + 2 for load in loads)
+    setting = [one for load in loads for one in load.loaded() if "Set-Cookie" in one.url]
+    assert len(setting) == 2
+    # At least once for each browser: nobody was given the other's answer.
+    assert len([one for one in bed.origins.requests(host=LAB) if "Set-Cookie" in one["target"]]) >= 2
+
+
+@pytest.mark.parametrize(("page", "objects"), [("/dead.html", PICTURES + 1), ("/slow.html", PICTURES + 2)])
+def test_a_page_with_an_origin_that_is_dead_or_slow_is_complete(bed: Bed, page: str, objects: int) -> None:
+    load = bed.load(page)
+    assert len(_icon_aside(load)) == objects, [one.url for one in load.failed()]
+
+
+def test_names_of_ours_mean_nothing_from_a_client(bed: Bed) -> None:
+    answer = bed.curl().get(f"http://{WWW}/style.css", "--header", "x-longhaul-flight: 00;00")
+    assert answer.status == 200
+    stolen = bed.curl().get("http://bundle.pair.invalid/00", "--resolve", f"bundle.pair.invalid:80:{NEAR_HOME}")
+    assert stolen.status == 404
+    assert not [
+        one for one in bed.origins.requests() if any("longhaul" in name.lower() for name in one.get("header", {}))
+    ]
+
+
+def test_a_page_that_was_just_read_sends_next_to_nothing_again(bed: Bed) -> None:
+    before = bed.counted("ground")
+    with browser(bed.folder, bed.line.clients) as fresh:
+        for _ in range(2):
+            fresh.load(f"http://{WWW}/page.html", timeout_s=60)
+    after = bed.counted("ground")
+    named = after["references_total"] - before["references_total"]
+    spared = after['skipped_total{reason="seen"}'] - before['skipped_total{reason="seen"}']
+    # Each worker of the ground knows what it has sent itself.
+    assert named + spared >= PICTURES, (before, after)
+
+
+def test_a_page_is_complete_while_the_ground_starts_again(bed: Bed) -> None:
+    admin = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{GROUND_ADMIN}/quitquitquit"]
+    subprocess.run(bed.line.gateway.inside(admin), check=True, capture_output=True)
+    wait_for(
+        "the pair",
+        lambda: bed.curl().get(f"http://{WWW}/style.css?back", timeout_s=10).status == http.client.OK,
+        timeout_s=60,
+        interval_s=0.5,
+    )
+    load = bed.load("/page.html")
+    assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, [one.url for one in load.failed()]
+    assert bed.curl().get(made_to_order(LAB, size=1000)).status == http.client.OK

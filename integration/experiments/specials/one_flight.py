@@ -1,0 +1,106 @@
+"""A page in one flight: what is sent before it is asked for saves round trips, and what it costs where it is not used.
+
+Every contender has a bed of its own, one after the other. For each page: visitors with fresh browsers, one after the
+other, the last of whom comes back.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from harness.pair import GROUND_ADMIN
+
+from ..bed import Bed, standing
+from ..contenders import contender
+from ..ideal import Weight, bound
+from ..measure import Run, measure
+from ..pages import Page, make_page
+from ..plan import Group, timeout_s
+from ..tables import page_table
+
+SHORT = {"cnn": "cnn", "lab-modern": "modern"}
+BUNDLING, WITHOUT = "longhaul-pair-bundling", "longhaul-pair"
+
+
+def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
+    """Load times to direct and to the floor; bytes sent in vain; a second visit's bytes; what the first byte pays."""
+    pages = [make_page(page_table(name)) for name in group.pages]
+    runs: dict[tuple[str, str, str], list[Run]] = {}
+    weights: dict[str, Weight] = {}
+    figures: dict[str, float] = {}
+    for name in group.contenders:
+        one = contender(name)
+        home = folder / name
+        home.mkdir()
+        with standing(home, group.link, pages, [one], seed=seed, weighed=not weights) as bed:
+            if name not in bed.contenders:
+                continue
+            weights = weights or bed.weights
+            for page in pages:
+                for repeat in range(1, group.repeats + 1):
+                    for run in _visits(bed, page, name, group, repeat):
+                        runs.setdefault((name, page.name, run.cache), []).append(run)
+            if name == BUNDLING:
+                figures |= _bundle(bed)
+    for page in pages:
+        figures |= _of_page(page.name, runs, weights[page.name], group)
+    rows = [
+        {"contender": name, "page": page, "cache": cache, "load_ms": [round(run.load_ms) for run in found],
+         "first_byte_ms": [round(run.first_byte_ms) for run in found], "bytes_down": [run.bytes_down for run in found],
+         "problems": [run.problem for run in found if run.problem]}
+        for (name, page, cache), found in runs.items()
+    ]  # fmt: skip
+    return {"figures": figures, "rows": rows}
+
+
+def _visits(bed: Bed, page: Page, name: str, group: Group, repeat: int) -> list[Run]:
+    template = Run("one-flight", group.link_name, page.name, "http", name, repeat)
+    limit_s = timeout_s(page.name, group.link)
+    return measure(bed.ground, page, bed.contenders[name], template, warm=repeat == group.repeats, timeout_s=limit_s)
+
+
+def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Weight, group: Group) -> dict[str, float]:
+    short = SHORT.get(page, page.replace("-", "_"))
+
+    def median(name: str, what: str, cache: str = "cold") -> float | None:
+        values = [getattr(run, what) for run in runs.get((name, page, cache), []) if run.complete]
+        return statistics.median(values) if values else None
+
+    floor_ms = bound(weight, group.link).floor_ms
+    ratios = {
+        f"pair_{short}_vs_direct": (median(BUNDLING, "load_ms"), median("direct", "load_ms")),
+        f"pair_without_bundling_{short}_vs_direct": (median(WITHOUT, "load_ms"), median("direct", "load_ms")),
+        f"plain_pair_{short}_vs_direct": (median("envoy-pair", "load_ms"), median("direct", "load_ms")),
+        f"pair_{short}_vs_floor": (median(BUNDLING, "load_ms"), floor_ms),
+        f"revisit_{short}_bytes_vs_no_bundling": (
+            median(BUNDLING, "bytes_down", "warm"), median(WITHOUT, "bytes_down", "warm"),
+        ),
+    }  # fmt: skip
+    figures = {name: round(ours / theirs, 4) for name, (ours, theirs) in ratios.items() if ours and theirs}
+    for name in group.contenders:
+        found = runs.get((name, page, "cold"), [])
+        figures[f"{short}_{name.replace('-', '_')}_failures"] = sum(not run.complete for run in found)
+        if load_ms := median(name, "load_ms"):
+            figures[f"{short}_{name.replace('-', '_')}_load_ms"] = round(load_ms)
+    with_it, without = median(BUNDLING, "first_byte_ms"), median(WITHOUT, "first_byte_ms")
+    if with_it and without:
+        figures[f"page_first_byte_added_ms_{short}"] = round(with_it - without, 1)
+    return figures
+
+
+def _bundle(bed: Bed) -> dict[str, float]:
+    """What of the bundles nobody asked for, by the ground's own counters."""
+    namespace = bed.ground.line.gateway
+    text = namespace.run("curl", "--silent", f"http://{GROUND_ADMIN}/stats?filter=longhaul_bundling").stdout
+    counted = {}
+    for line in text.splitlines():
+        name, _, value = line.rpartition(": ")
+        if value.isdigit():
+            counted[name.rpartition("longhaul_bundling_")[2]] = int(value)
+    used, unused = counted.get("used_bytes_total", 0), counted.get("unused_bytes_total", 0)
+    figures = {f"bundle_{name}": float(value) for name, value in counted.items()}
+    if used + unused:
+        figures["bytes_sent_never_asked"] = round(unused / (used + unused), 4)
+    return figures
