@@ -413,6 +413,8 @@ pub struct Limits {
     pub connections: u32,
     /// Header block of one request.
     pub header: Bytes,
+    /// Different URLs that Envoy's cache may remember, some kilobyte each, before another Envoy takes over.
+    pub urls: u32,
 }
 
 impl Settings {

@@ -157,6 +157,11 @@ impl Envoy {
         Program { name: "Envoy", path: self.path.clone(), arguments }
     }
 
+    /// Whether an earlier process still finishes what it has begun.
+    pub(super) fn is_being_exchanged(&self) -> bool {
+        !self.draining.is_empty()
+    }
+
     pub(super) fn is_ready(&self) -> bool {
         self.admin.is_some_and(is_ready)
     }

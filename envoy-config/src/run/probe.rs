@@ -27,6 +27,14 @@ pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool>
     Some(value.trim().parse::<u64>().ok()? > 0)
 }
 
+/// How many different URLs Envoy's cache remembers; None where it does not say, or has none.
+pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
+    let url = format!("http://{admin}/stats?filter={}", percent_encoded("cache_sessions_entries"));
+    let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
+    let (_, urls) = text.lines().find_map(|line| line.rsplit_once(": "))?;
+    urls.trim().parse().ok()
+}
+
 /// What Envoy counted about the files it reads its configuration from, and nothing of what clusters count under the same
 /// names: look-ups of the ground's address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

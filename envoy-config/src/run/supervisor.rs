@@ -13,7 +13,7 @@ use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::holders::Holders;
 use super::locate::{LocateError, Located, Overridden, PairFilters, locate};
 use super::ports::{self, PortError, Wanted};
-use super::probe::{XdsCounters, is_ready, link_is_up};
+use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
 use super::room;
 use super::say;
@@ -271,6 +271,7 @@ impl Run {
             }
             if settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK {
                 self.look();
+                self.exchange_full_envoy();
                 settling.looked();
                 looked_at = Instant::now();
             }
@@ -281,6 +282,21 @@ impl Run {
             });
             let report = self.report();
             self.publisher.publish(report);
+        }
+    }
+
+    /// Envoy's cache keeps a note of every URL it was ever asked for: before they fill its heap, it begins anew.
+    fn exchange_full_envoy(&mut self) {
+        let settings = &self.generation.settings;
+        if !matches!(settings.cache, Cache::Disk { .. }) || self.envoy.is_being_exchanged() {
+            return;
+        }
+        let most = settings.limits.urls;
+        if let Some(urls) = remembered_urls(settings.listen.admin).filter(|urls| *urls > u64::from(most)) {
+            say(&format!(
+                "Envoy's cache remembers {urls} different URLs (`limits.urls` {most}): another Envoy takes over, and the present one ends when its connections have"
+            ));
+            self.envoy.replace(&self.generation);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Host, eventually, signal_process};
+use crate::support::{Host, eventually, is_alive, signal_process};
 
 #[test]
 fn a_killed_envoy_is_started_again_and_serves_the_same() {
@@ -41,4 +41,33 @@ fn a_child_that_keeps_dying_is_started_ever_more_slowly() {
         run.says(&format!("starting it again in {wait} ms"));
     }
     assert!(host.page_is_rewritten(), "Envoy has nothing to do with it");
+}
+
+#[test]
+fn an_envoy_whose_cache_remembers_too_many_urls_is_exchanged_once_and_not_one_request_is_lost() {
+    let Some(host) = Host::new() else { return };
+    host.write("longhaul.yaml", &(host.config() + "limits: { urls: 100 }\ntransport: { drain_time: 1s }\n"));
+    let run = host.start();
+    let first = run.child_named("envoy").unwrap();
+    let ask = |from: u32| (from..from + 80).filter(|n| host.get(8080, &format!("/{n}")).is_empty()).count();
+    assert_eq!(ask(0), 0);
+    run.signal(Signal::HUP);
+    run.says("told to look at the files");
+    assert_eq!(run.child_named("envoy"), Some(first), "80 are not too many");
+    assert_eq!(ask(100), 0);
+    run.signal(Signal::HUP);
+    run.says("`limits.urls` 100): another Envoy takes over");
+    eventually("another Envoy", || run.child_named("envoy") != Some(first));
+    let second = run.child_named("envoy");
+    let mut lost = 0;
+    eventually("the first one has ended", || {
+        lost += ask(200);
+        !is_alive(first)
+    });
+    assert_eq!(lost, 0);
+    // What the first one remembered is not held against the second.
+    run.signal(Signal::HUP);
+    eventually("it has looked again", || run.log().matches("told to look at the files").count() == 3);
+    assert_eq!(ask(200), 0);
+    assert_eq!(run.child_named("envoy"), second, "{}", run.log());
 }

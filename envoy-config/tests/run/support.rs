@@ -189,7 +189,12 @@ impl Host {
 
     /// The page through the proxy; empty where there is none.
     pub(crate) fn page(&self, port: u16) -> String {
-        let url = format!("http://{}/", self.socket(port));
+        self.get(port, "/")
+    }
+
+    /// The same under another path: the origin has it under every one.
+    pub(crate) fn get(&self, port: u16, path: &str) -> String {
+        let url = format!("http://{}{path}", self.socket(port));
         let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(5))).build().new_agent();
         let answer = agent.get(url).header("host", PAGE).call();
         answer.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok()).unwrap_or_default()

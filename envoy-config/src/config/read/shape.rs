@@ -100,7 +100,7 @@ fn level_or_off(reader: &mut Reader, setting: &Setting<'_>, min: u32, max: u32) 
 }
 
 pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
-    let section = reader.section(top, "limits", &["page_memory", "connections", "header_bytes"]);
+    let section = reader.section(top, "limits", &["page_memory", "connections", "header_bytes", "urls"]);
     let page_memory = reader.optional(&section, "page_memory", Bytes(256 * KIB), |reader, setting| {
         in_range(reader, setting, 16 * KIB, 64 * MIB)
     });
@@ -110,7 +110,10 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     let header = reader.optional(&section, "header_bytes", Bytes(64 * KIB), |reader, setting| {
         in_range(reader, setting, KIB, 8192 * KIB)
     });
-    Some(Limits { page_memory: page_memory?, connections: connections?, header: header? })
+    // A quarter of the heap that Envoy is given for so many connections.
+    let most = connections.map_or(0, |connections| connections.saturating_mul(16).saturating_add(131_072));
+    let urls = reader.optional(&section, "urls", most, |reader, setting| reader.number(setting, 100, 100_000_000));
+    Some(Limits { page_memory: page_memory?, connections: connections?, header: header?, urls: urls? })
 }
 
 fn in_range(reader: &mut Reader, setting: &Setting<'_>, min: u64, max: u64) -> Option<Bytes> {
