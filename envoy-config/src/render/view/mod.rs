@@ -222,7 +222,7 @@ impl View {
                 .as_ref()
                 // The ground does it.
                 .filter(|_| !matches!(settings.role, Role::Remote(_)))
-                .map(|module| rewrite::filter(settings, derived, &artifacts.root, module))
+                .map(|module| rewrite::filter(settings, derived, artifacts, module))
                 .transpose()?,
             header_compression: pair::header_compression(settings, artifacts),
             header_compression_direct: pair::header_compression_direct(settings, artifacts),

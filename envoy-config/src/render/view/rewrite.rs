@@ -1,12 +1,10 @@
 //! The url-rewrite filter's configuration.
 
-use std::path::Path;
-
 use url_mapping::Level as FilterLevel;
 use url_rewriting::config::Targets;
 use url_rewriting::{Config, Limits};
 
-use super::super::artifacts::WasmModule;
+use super::super::artifacts::{AccessLog, Artifacts, WasmModule};
 use super::super::engine::RenderError;
 use super::wasm::WasmFilter;
 use crate::config::{Level, Settings};
@@ -51,11 +49,12 @@ const CAPABILITIES: &[&str] = &[
 pub(super) fn filter(
     settings: &Settings,
     derived: &Derived,
-    root: &Path,
+    artifacts: &Artifacts,
     module: &WasmModule,
 ) -> Result<WasmFilter, RenderError> {
-    let configuration = serde_json::to_string(&filter_config(settings, derived))?;
-    Ok(WasmFilter::new("url-rewrite", root, module, configuration, CAPABILITIES))
+    let account = artifacts.access_log != AccessLog::Off;
+    let configuration = serde_json::to_string(&Config { account, ..filter_config(settings, derived) })?;
+    Ok(WasmFilter::new("url-rewrite", &artifacts.root, module, configuration, CAPABILITIES))
 }
 
 /// What the filter is told: rendered for Envoy, and asked by `longhaul explain`, so that both decide alike.
@@ -76,5 +75,6 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
             page_memory_bytes: usize::try_from(settings.limits.page_memory.0).unwrap_or(usize::MAX),
             ..Limits::default()
         },
+        account: false,
     }
 }

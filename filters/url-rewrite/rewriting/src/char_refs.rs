@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::find::{Block, find_where};
+use crate::find::{Block, find, find_where};
 use crate::html::attributes::Quote;
 
 /// A value with its references decoded, and the way back.
@@ -26,7 +26,7 @@ struct Reference {
 
 impl<'v> Decoded<'v> {
     pub(crate) fn of(written: &'v str) -> Self {
-        let Some(first) = written.find('&') else {
+        let Some(first) = find(b'&', written.as_bytes()) else {
             return Self { text: Cow::Borrowed(written), references: Vec::new() };
         };
         let (start, rest) = written.split_at_checked(first).unwrap_or_default();

@@ -25,6 +25,9 @@ pub struct Config {
     /// Bounds of one page; each has a default.
     #[serde(default)]
     pub limits: Limits,
+    /// Whether an account of each page is left for the proxy's access log. Each word of it is a call to the host.
+    #[serde(default)]
+    pub account: bool,
 }
 
 /// Authorities (`HOST` or `HOST:PORT`) that moved URLs point to; several of a kind are shards.

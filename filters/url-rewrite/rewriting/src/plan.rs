@@ -27,6 +27,7 @@ pub struct Plan {
     mapper: Mapper,
     limits: Limits,
     fingerprint: u64,
+    keeps_account: bool,
 }
 
 impl Plan {
@@ -62,7 +63,7 @@ impl Plan {
             ports: config.ports.clone(),
             url_bytes: limits.url_bytes,
         })?;
-        Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config) }))
+        Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config), keeps_account: config.account }))
     }
 
     /// What URLs become.
@@ -73,6 +74,11 @@ impl Plan {
     /// Bounds of one page.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Whether somebody reads an account of each page in the proxy's access log.
+    pub fn keeps_account(&self) -> bool {
+        self.keeps_account
     }
 
     /// Changes with everything that can change a rewritten page: the configuration and this crate's version. Part of
@@ -86,7 +92,7 @@ impl Plan {
 fn fingerprint(config: &Config) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    let Config { targets, own, level, exclude, ports, limits } = config;
+    let Config { targets, own, level, exclude, ports, limits, account: _ } = config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
     format!("{limits:?}").hash(&mut hasher);
     hasher.finish()
@@ -138,6 +144,7 @@ mod tests {
     fn the_fingerprint_follows_the_configuration() {
         let of = |json: &str| Plan::from_json(json.as_bytes()).unwrap().fingerprint();
         assert_eq!(of(FULL), of(FULL));
+        assert_eq!(of(FULL), of(&FULL.replace("\"level\"", "\"account\": true, \"level\"")), "no page changes by it");
         for (from, to) in [("safe", "full"), ("[80, 443]", "[80]"), ("8192", "8193"), ("bank.", "shop.")] {
             assert_ne!(of(FULL), of(&FULL.replace(from, to)));
         }

@@ -91,7 +91,7 @@ impl HttpContext for Stream {
             page.give_up(*error);
         }
         if end_of_stream || outcome.is_err() {
-            page.leave_account();
+            page.leave_account(shared);
             page.count(shared);
             self.page = None;
         }
@@ -113,7 +113,7 @@ impl HttpContext for Stream {
                     "url-rewrite: a body ended with trailers in the middle of a tag, which is lost",
                 );
             }
-            page.leave_account();
+            page.leave_account(shared);
             page.count(shared);
         }
         Action::Continue
@@ -175,7 +175,10 @@ impl Page {
         }
     }
 
-    fn leave_account(&self) {
+    fn leave_account(&self, shared: &Shared) {
+        if !shared.plan.keeps_account() {
+            return;
+        }
         account::leave(&self.rewriter.tally(), self.rewriter.bail_out(), self.bytes_in);
     }
 
