@@ -23,6 +23,11 @@ impl Token {
     pub fn of_callback(token_id: u32) -> Self {
         Self(token_id)
     }
+
+    /// For tables of what is under way.
+    pub fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// Sends a request without a body to `cluster`. `fields` bear `:method`, `:scheme`, `:authority` and `:path`. What is not

@@ -22,6 +22,9 @@ pub struct Config {
     pub exclude: Vec<String>,
     /// Ports of origins that may be asked for through the proxy.
     pub ports: Vec<u16>,
+    /// Whether a page's moved objects are fetched into the proxy's cache while the page passes.
+    #[serde(default)]
+    pub prefetch: bool,
     /// Bounds of one page; each has a default.
     #[serde(default)]
     pub limits: Limits,

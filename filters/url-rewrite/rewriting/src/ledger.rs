@@ -35,6 +35,8 @@ pub struct Fetch {
     /// It is fetched as soon as its place is read, whatever the window and the reader do: not one candidate of several, not
     /// lazily, not for another medium.
     pub at_once: bool,
+    /// It is fetched with CORS: the answer is for the page's origin.
+    pub cors: bool,
 }
 
 /// Is told of every URL, in the order of the body.
@@ -102,6 +104,13 @@ pub(crate) struct Ask {
     pub(crate) at_once: bool,
 }
 
+impl Ask {
+    /// The same, where browsers with scripts do not look (`noscript`), or nobody does yet (`template`).
+    pub(crate) fn out_of_sight(self, is_out_of_sight: bool) -> Self {
+        Self { at_once: self.at_once && !is_out_of_sight, ..self }
+    }
+}
+
 /// One URL that was found, and what its place says about it.
 #[derive(Debug)]
 pub(crate) struct Mention<'m> {
@@ -147,7 +156,7 @@ impl Ledger {
                 Err(reason) => (Outcome::Left(reason), None),
             },
         };
-        let fetch = mention.verdict.ok().map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once });
+        let fetch = mention.verdict.ok().map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once, cors: ask.cors });
         self.record(mention.place, mention.offset, mention.url, &outcome, fetch);
         written
     }

@@ -15,6 +15,7 @@ mod links;
 mod patch;
 pub mod places;
 pub mod plan;
+pub mod prefetch;
 mod rewriter;
 mod rules;
 mod savings;

@@ -26,6 +26,7 @@ pub enum PlanError {
 pub struct Plan {
     mapper: Mapper,
     limits: Limits,
+    prefetch: bool,
     fingerprint: u64,
     keeps_account: bool,
 }
@@ -63,12 +64,18 @@ impl Plan {
             ports: config.ports.clone(),
             url_bytes: limits.url_bytes,
         })?;
-        Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config), keeps_account: config.account }))
+        let fingerprint = fingerprint(config);
+        Ok(Rc::new(Self { mapper, limits, prefetch: config.prefetch, fingerprint, keeps_account: config.account }))
     }
 
     /// What URLs become.
     pub fn mapper(&self) -> &Mapper {
         &self.mapper
+    }
+
+    /// Whether moved objects are fetched ahead of need.
+    pub fn prefetches(&self) -> bool {
+        self.prefetch
     }
 
     /// Bounds of one page.
@@ -92,7 +99,8 @@ impl Plan {
 fn fingerprint(config: &Config) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    let Config { targets, own, level, exclude, ports, limits, account: _ } = config;
+    // What is fetched ahead or told changes no page.
+    let Config { targets, own, level, exclude, ports, limits, prefetch: _, account: _ } = config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
     format!("{limits:?}").hash(&mut hasher);
     hasher.finish()

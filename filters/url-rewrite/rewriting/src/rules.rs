@@ -26,14 +26,16 @@ pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
 
 /// Whether a browser fetches the object whenever it reads the tag; see [`crate::Fetch::at_once`].
 fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
-    let one_of_several = place.attribute.ends_with("srcset") || tag.get("srcset").is_some();
+    let one_of_several =
+        place.attribute.ends_with("srcset") || tag.get("srcset").is_some() || tag.get("imagesrcset").is_some();
     let for_any_medium = tag.get("media").is_none() || tag.says("media", "all") || tag.says("media", "screen");
     let is_preferred = tag.get("rel").is_none_or(|rel| {
         let mut tokens = rel.value.split(u8::is_ascii_whitespace);
         !tokens.any(|token| token.eq_ignore_ascii_case(b"alternate") || token.eq_ignore_ascii_case(b"prefetch"))
     });
     let waits = matches!(usage, Use::Media | Use::Track | Use::Icon) || tag.says("loading", "lazy");
-    !one_of_several && for_any_medium && is_preferred && !waits
+    let is_off = tag.get("disabled").is_some() || tag.get("nomodule").is_some();
+    !one_of_several && for_any_medium && is_preferred && !waits && !is_off
 }
 
 /// Whether the object is fetched with CORS, by `crossorigin`; an error if that, or `integrity`, forbids a move.

@@ -6,6 +6,7 @@ use filter_host::metrics::Counter;
 use std::collections::BTreeSet;
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
+use url_rewriting::prefetch::{Ended, Failure, Skip};
 use url_rewriting::{BailOut, Tally};
 
 /// Every counter of the filter. One that the host would not define counts nothing.
@@ -20,6 +21,9 @@ pub(crate) struct Counters {
     link_bytes_saved: Counter,
     pub(crate) broken: Counter,
     redirected: Counter,
+    prefetched: Counter,
+    prefetch_failed: Vec<Counter>,
+    prefetch_skipped: Vec<Counter>,
     urls_left: Vec<Counter>,
     bail_outs: Vec<Counter>,
     bail_out_trailers: Counter,
@@ -49,6 +53,15 @@ impl Counters {
             link_bytes_saved: counter("link_bytes_saved_total"),
             broken: counter("broken_total"),
             redirected: counter("redirected_total"),
+            prefetched: counter("prefetched_total"),
+            prefetch_failed: Failure::ALL
+                .iter()
+                .map(|it| counter(&format!("prefetch_failed_total_reason_{}", it.as_str())))
+                .collect(),
+            prefetch_skipped: Skip::ALL
+                .iter()
+                .map(|it| counter(&format!("prefetch_skipped_total_reason_{}", it.as_str())))
+                .collect(),
             urls_left: Reason::ALL.iter().map(|it| counter(&format!("urls_left_total_reason_{it}"))).collect(),
             bail_outs: BailOut::ALL.iter().map(|it| counter(&format!("bail_outs_total_reason_{it}"))).collect(),
             bail_out_trailers: counter("bail_outs_total_reason_trailers"),
@@ -81,6 +94,20 @@ impl Counters {
         if let Some(cause) = bail_out {
             self.bail_outs.get(cause.index()).copied().unwrap_or_default().add(1);
         }
+    }
+
+    /// A fetch ahead ended.
+    pub(crate) fn fetched(&self, ended: Ended) {
+        match ended {
+            Ended::Stored => self.prefetched,
+            Ended::Failed(why) => self.prefetch_failed.get(why.index()).copied().unwrap_or_default(),
+        }
+        .add(1);
+    }
+
+    /// An object, or a page's objects, were not fetched ahead.
+    pub(crate) fn skipped(&self, why: Skip) {
+        self.prefetch_skipped.get(why.index()).copied().unwrap_or_default().add(1);
     }
 
     /// Trailers came while bytes were held back, and those are lost.

@@ -8,9 +8,11 @@
 //! | `root` | configuration |
 //! | `stream` | requests and responses |
 //! | `counters` | what Prometheus sees |
+//! | `ahead` | a page's objects fetched before they are asked for |
 //! | `account` | what the access log sees of a page |
 
 mod account;
+mod ahead;
 mod counters;
 mod root;
 mod stream;

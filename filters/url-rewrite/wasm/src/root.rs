@@ -1,9 +1,12 @@
 //! Configuration bytes to [`Plan`]; refused with the core's message.
 
+use crate::ahead::Ahead;
 use crate::counters::Counters;
 use crate::stream::Stream;
 use filter_host::body::{self, Buffer};
+use filter_host::callout::Token;
 use filter_host::log::{self, Level};
+use filter_host::timer;
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 use std::rc::Rc;
@@ -14,6 +17,8 @@ use url_rewriting::Plan;
 pub(crate) struct Shared {
     pub(crate) plan: Rc<Plan>,
     pub(crate) counters: Counters,
+    /// None: nothing is fetched ahead.
+    pub(crate) ahead: Option<Ahead>,
 }
 
 #[derive(Debug, Default)]
@@ -21,7 +26,22 @@ pub(crate) struct Root {
     shared: Option<Rc<Shared>>,
 }
 
-impl Context for Root {}
+impl Context for Root {
+    fn on_http_call_response(&mut self, token_id: u32, header_count: usize, body_bytes: usize, _: usize) {
+        let Some((shared, ahead)) = self.ahead() else { return };
+        if let Err(error) = ahead.ended(Token::of_callback(token_id), header_count, body_bytes, &shared.counters) {
+            log::write(Level::Warn, &format!("url-rewrite: the answer to a request of ours: {error}"));
+        }
+        ahead.send(&shared.counters);
+    }
+}
+
+impl Root {
+    fn ahead(&self) -> Option<(&Shared, &Ahead)> {
+        let shared = self.shared.as_ref()?;
+        Some((shared, shared.ahead.as_ref()?))
+    }
+}
 
 impl RootContext for Root {
     fn on_configure(&mut self, size: usize) -> bool {
@@ -33,13 +53,21 @@ impl RootContext for Root {
                 for name in missing {
                     log::write(Level::Warn, &format!("url-rewrite: the proxy refused the metric {name}"));
                 }
-                self.shared = Some(Rc::new(Shared { plan, counters }));
+                self.shared = Some(Rc::new(Shared { ahead: Ahead::new(&plan), plan, counters }));
                 true
             }
             Err(message) => {
                 log::write(Level::Error, &message);
                 false
             }
+        }
+    }
+
+    fn on_tick(&mut self) {
+        // A tick too many costs nothing.
+        let _ = timer::stop();
+        if let Some((shared, ahead)) = self.ahead() {
+            ahead.send(&shared.counters);
         }
     }
 

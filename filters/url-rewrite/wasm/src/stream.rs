@@ -1,6 +1,7 @@
 //! One request and its response: each callback is one call into the core.
 
 use crate::account;
+use crate::ahead::{Ahead, Found};
 use crate::root::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
@@ -10,6 +11,7 @@ use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
 use url_rewriting::headers::{Edit, Reply, request, response};
+use url_rewriting::prefetch::{Asker, Skip};
 use url_rewriting::{Chunk, Rewriter};
 
 /// A stream. Without a configuration it lets everything pass.
@@ -17,6 +19,8 @@ use url_rewriting::{Chunk, Rewriter};
 pub(crate) struct Stream {
     shared: Option<Rc<Shared>>,
     visit: Option<request::Visit>,
+    /// Who asks, as far as the page's objects are to be fetched ahead.
+    asker: Option<Result<Asker, Skip>>,
     page: Option<Page>,
 }
 
@@ -27,6 +31,7 @@ const KEPT_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 struct Page {
     rewriter: Rewriter,
+    found: Option<Found>,
     /// Kept from chunk to chunk, so that a page costs one allocation of a chunk's size.
     out: Vec<u8>,
     bytes_in: u64,
@@ -35,7 +40,7 @@ struct Page {
 
 impl Stream {
     pub(crate) fn new(shared: Option<Rc<Shared>>) -> Self {
-        Self { shared, visit: None, page: None }
+        Self { shared, visit: None, asker: None, page: None }
     }
 
     fn request(&mut self, shared: &Shared) -> Result<Action, HostError> {
@@ -46,6 +51,7 @@ impl Stream {
         match request::decide(&shared.plan, &fields) {
             request::Decision::Forward { edits, visit } => {
                 apply(Map::Request, &edits)?;
+                self.asker = shared.ahead.as_ref().and_then(|_| Asker::of(&visit, &fields));
                 self.visit = Some(visit);
                 Ok(Action::Continue)
             }
@@ -56,13 +62,19 @@ impl Stream {
     fn response(&mut self, shared: &Shared, visit: &request::Visit) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Response)?;
         let fields = pairs.iter().collect();
+        if let Some(ahead) = &shared.ahead {
+            ahead.saw(visit, &fields);
+        }
         match response::decide(&shared.plan, visit, &fields) {
             response::Decision::Pass { edits } => apply(Map::Response, &edits)?,
             response::Decision::Rewrite { edits, body } => {
                 apply(Map::Response, &edits)?;
                 shared.counters.pages.add(1);
-                let rewriter = Rewriter::new(shared.plan.clone(), *body, None);
-                self.page = Some(Page { rewriter, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
+                let asker = self.asker.take();
+                let scout = asker.and_then(|asker| Ahead::scout(&shared.plan, asker, &fields, &shared.counters));
+                let (observer, found) = scout.unzip();
+                let rewriter = Rewriter::new(shared.plan.clone(), *body, observer);
+                self.page = Some(Page { rewriter, found, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
             }
             response::Decision::Reply(reply) => return send(shared, &reply),
         }
@@ -141,6 +153,9 @@ impl Page {
         let became = self.rewriter.write(&chunk, &mut self.out);
         if end_of_stream {
             self.rewriter.finish(&mut self.out);
+        }
+        if let (Some(ahead), Some(found)) = (&shared.ahead, &self.found) {
+            ahead.take(found, &shared.counters);
         }
         self.bytes_in = self.rewriter.bytes_read();
         self.bytes_out += self.out.len() as u64;

@@ -20,6 +20,7 @@ use crate::rules;
 pub(super) struct Context {
     pub(super) in_svg: bool,
     pub(super) in_template: bool,
+    pub(super) in_noscript: bool,
 }
 
 /// A page on its way through.
@@ -69,18 +70,20 @@ impl Page {
                 &mut self.edits,
             );
         }
+        let out_of_sight = context.in_template || context.in_noscript;
+        let verdict = |place, tag: &Tag<'_>| rules::verdict(place, tag).map(|ask| ask.out_of_sight(out_of_sight));
         for attribute in tag.attributes() {
             let place = element.places.iter().find(|place| attribute.is(place.attribute));
             // Browsers drop all but the first attribute of a name.
             let first = |name| tag.get(name).is_some_and(|first: &Attribute<'_>| first.range == attribute.range);
             if let Some(place) = place.filter(|place| first(place.attribute)) {
                 let value = Value::read(self.charset, attribute, range.start);
-                value.urls(&mut self.ledger, place, rules::verdict(place, &tag), &mut self.edits);
+                value.urls(&mut self.ledger, place, verdict(place, &tag), &mut self.edits);
             } else if context.in_svg
                 && let Some(place) = presentation(attribute).filter(|place| first(place.attribute))
             {
                 let value = Value::read(self.charset, attribute, range.start);
-                value.urls(&mut self.ledger, place, rules::verdict(place, &tag), &mut self.edits);
+                value.urls(&mut self.ledger, place, verdict(place, &tag), &mut self.edits);
             } else if attribute.is("style") && first("style") {
                 let value = Value::read(self.charset, attribute, range.start);
                 value.declarations(&mut self.ledger, &mut self.edits);

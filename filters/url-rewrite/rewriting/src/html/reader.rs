@@ -92,7 +92,7 @@ impl Reader {
                 self.skimmer.step_over(range.start);
                 return Ok(());
             }
-            let context = Context { in_svg, in_template: self.skimmer.in_template() };
+            let context = Context { in_svg, in_template: self.skimmer.in_template(), in_noscript: self.depth > 0 };
             page.look_at(range.clone(), &element, context)?;
         }
         if let Some(name) = foreign.filter(|_| self.oracle.is_none()) {

@@ -1,0 +1,152 @@
+//! What of a page's request the requests for its objects repeat, so that an origin answers them as it would answer the
+//! browser: no credentials, no cookies, nothing that names the reader beyond what every object's request names.
+
+use url_mapping::{Scheme, Use};
+
+use super::Skip;
+use super::limits::FIELD_BYTES;
+use crate::headers::Fields;
+use crate::headers::request::Visit;
+
+/// Repeated as they are.
+const REPEATED: [&str; 4] = ["user-agent", "accept-language", "dnt", "sec-gpc"];
+/// Repeated to https origins only, as browsers do.
+const REPEATED_SECURELY: [&str; 3] = ["sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform"];
+
+/// `Accept` of pictures. A browser's own list differs by its version; what servers decide by it is whether it names the
+/// newer formats, and that is in the page's request.
+const PICTURES: &str = "image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5";
+const NEWER_PICTURES: &str = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8";
+const SHEETS: &str = "text/css,*/*;q=0.1";
+const ANYTHING: &str = "*/*";
+
+/// Who asks for a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    repeated: Vec<(&'static str, String)>,
+    repeated_securely: Vec<(&'static str, String)>,
+    pictures: &'static str,
+    /// The browser says what it wants an object for (`Sec-Fetch-*`).
+    tells_destination: bool,
+    referrer: Option<String>,
+    page_scheme: Scheme,
+}
+
+impl Asker {
+    /// By a request, if a browser asks for a page with it: other programs do not ask for its objects.
+    pub fn of(visit: &Visit, fields: &Fields<'_>) -> Option<Result<Self, Skip>> {
+        (visit.moved.is_none() && is_for_page(fields)).then(|| Self::of_page(visit, fields))
+    }
+
+    /// # Errors
+    /// Why nothing of this page is fetched ahead.
+    fn of_page(visit: &Visit, fields: &Fields<'_>) -> Result<Self, Skip> {
+        if fields.get(":method") != Some(b"GET") {
+            return Err(Skip::Method);
+        }
+        if fields.get("save-data").is_some_and(|value| value.eq_ignore_ascii_case(b"on")) {
+            return Err(Skip::SaveData);
+        }
+        if ["sec-purpose", "purpose", "x-moz", "x-purpose"].iter().any(|name| fields.get(name).is_some()) {
+            return Err(Skip::Speculative);
+        }
+        if fields.lists("cache-control", "no-cache") || fields.lists("pragma", "no-cache") {
+            return Err(Skip::Reload);
+        }
+        let accept = fields.get("accept").unwrap_or_default();
+        let newer = memchr::memmem::find(accept, b"image/webp").is_some();
+        Ok(Self {
+            repeated: repeated(&REPEATED, fields),
+            repeated_securely: repeated(&REPEATED_SECURELY, fields),
+            pictures: if newer { NEWER_PICTURES } else { PICTURES },
+            tells_destination: fields.get("sec-fetch-dest").is_some(),
+            // What browsers send to another origin unless the page says otherwise (strict-origin-when-cross-origin).
+            referrer: Some(format!("{}://{}/", visit.scheme, visit.authority)),
+            page_scheme: visit.scheme,
+        })
+    }
+
+    /// The same, with what the page's answer says.
+    ///
+    /// # Errors
+    /// Why nothing of this page is fetched ahead.
+    pub fn with_answer(mut self, fields: &Fields<'_>) -> Result<Self, Skip> {
+        if fields.get(":status") != Some(b"200") {
+            return Err(Skip::Status);
+        }
+        // The last policy that a browser knows wins, and lists may hold any; less than it would send is always right.
+        let hushed = ["no-referrer", "same-origin"];
+        if hushed.iter().any(|policy| fields.lists("referrer-policy", policy)) {
+            self.referrer = None;
+        }
+        Ok(self)
+    }
+
+    /// The request for one object. `authority` and `path` are its true ones.
+    pub(super) fn fields(
+        &self,
+        scheme: Scheme,
+        authority: &str,
+        path: &str,
+        usage: Use,
+    ) -> Vec<(&'static str, String)> {
+        let mut fields = vec![
+            (":method", "GET".to_owned()),
+            (":scheme", scheme.as_str().to_owned()),
+            (":authority", authority.to_owned()),
+            (":path", path.to_owned()),
+            ("accept", self.accept(usage).to_owned()),
+        ];
+        fields.extend(self.repeated.iter().cloned());
+        if let Some(referrer) =
+            self.referrer.as_ref().filter(|_| self.page_scheme == Scheme::Http || scheme == Scheme::Https)
+        {
+            fields.push(("referer", referrer.clone()));
+        }
+        if scheme == Scheme::Https {
+            fields.extend(self.repeated_securely.iter().cloned());
+            if self.tells_destination {
+                fields.push(("sec-fetch-dest", destination(usage).to_owned()));
+                fields.push(("sec-fetch-mode", "no-cors".to_owned()));
+            }
+        }
+        fields
+    }
+
+    fn accept(&self, usage: Use) -> &'static str {
+        match usage {
+            Use::Image | Use::Icon | Use::Poster | Use::Background | Use::CssImage => self.pictures,
+            Use::Stylesheet | Use::CssImport => SHEETS,
+            Use::Script | Use::Font | Use::Media | Use::Track => ANYTHING,
+        }
+    }
+}
+
+/// Whether a browser asks for a page, in a window or a frame.
+fn is_for_page(fields: &Fields<'_>) -> bool {
+    match fields.get("sec-fetch-dest") {
+        Some(destination) => matches!(destination, b"document" | b"iframe" | b"frame"),
+        None => fields.get("accept").is_some_and(|accept| accept.starts_with(b"text/html")),
+    }
+}
+
+/// `Sec-Fetch-Dest` (Fetch, "destination").
+fn destination(usage: Use) -> &'static str {
+    match usage {
+        Use::Image | Use::Icon | Use::Poster | Use::Background | Use::CssImage => "image",
+        Use::Stylesheet | Use::CssImport => "style",
+        Use::Script => "script",
+        Use::Font => "font",
+        Use::Track => "track",
+        Use::Media => "video",
+    }
+}
+
+/// What is too long, or no text, is left out: the origin is asked by a browser that does not say.
+fn repeated(names: &[&'static str], fields: &Fields<'_>) -> Vec<(&'static str, String)> {
+    let text = |value: &[u8]| {
+        let plain = value.len() <= FIELD_BYTES && value.iter().all(|byte| (b' '..=b'~').contains(byte));
+        plain.then(|| String::from_utf8_lossy(value).into_owned())
+    };
+    names.iter().filter_map(|&name| Some((name, text(fields.get(name)?)?))).collect()
+}

@@ -1,0 +1,173 @@
+//! One worker's fetches: in what order, how many at a time, and what their ends teach.
+
+use std::collections::{HashMap, VecDeque};
+
+use url_mapping::Use;
+
+use super::limits::{IN_FLIGHT, IN_FLIGHT_A_HOST, LATE_MS, WAITING};
+use super::memory::{Known, Memory};
+use super::scout::Wish;
+use super::storable::{Storable, storable};
+use super::{Failure, Skip};
+use crate::headers::Fields;
+use crate::headers::request::{Exchange, Visit};
+
+/// A request to be sent now.
+#[derive(Debug)]
+pub struct Order {
+    wish: Wish,
+}
+
+impl Order {
+    /// Its headers, pseudo headers first.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let Wish { scheme, authority, path, usage, asker } = &self.wish;
+        asker.fields(*scheme, authority, path, *usage)
+    }
+}
+
+/// How a fetch ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The object is in the cache.
+    Stored,
+    /// It is of no use.
+    Failed(Failure),
+}
+
+/// What a worker fetches ahead.
+#[derive(Debug, Default)]
+pub struct Fetcher {
+    /// Scripts and sheets, which a browser waits for before it shows anything.
+    first: VecDeque<Waiting>,
+    /// Everything else, in the order of the pages.
+    then: VecDeque<Waiting>,
+    in_flight: HashMap<u32, Wish>,
+    of_host: HashMap<String, usize>,
+    memory: Memory,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    wish: Wish,
+    since_ms: u64,
+}
+
+impl Fetcher {
+    /// Takes a wish, or says why not. Times are milliseconds since some moment that stays the same.
+    ///
+    /// # Errors
+    /// Why it will not be fetched.
+    pub fn ask(&mut self, wish: Wish, now_ms: u64) -> Result<(), Skip> {
+        if self.first.len() + self.then.len() >= WAITING {
+            return Err(Skip::QueueFull);
+        }
+        let proven = match self.memory.of(wish.scheme.as_str(), &wish.authority, &wish.path, now_ms) {
+            Some(Known::Held) => return Err(Skip::Held),
+            Some(Known::LeftAlone) => return Err(Skip::LeftAlone),
+            Some(Known::NotKept) => return Err(Skip::Uncacheable),
+            Some(Known::Kept) => true,
+            None => false,
+        };
+        let queue = match wish.usage {
+            Use::Script | Use::Stylesheet | Use::CssImport => &mut self.first,
+            _ if !proven && wish.path.contains('?') => return Err(Skip::Unproven),
+            _ => &mut self.then,
+        };
+        queue.push_back(Waiting { wish, since_ms: now_ms });
+        Ok(())
+    }
+
+    /// Whether anything waits.
+    pub fn is_idle(&self) -> bool {
+        self.first.is_empty() && self.then.is_empty()
+    }
+
+    /// What to send now. What has waited in vain is told to `skipped`.
+    pub fn next(&mut self, now_ms: u64, mut skipped: impl FnMut(Skip)) -> Option<Order> {
+        if self.in_flight.len() >= IN_FLIGHT {
+            return None;
+        }
+        for queue in [&mut self.first, &mut self.then] {
+            let mut at = 0;
+            while let Some(waiting) = queue.get(at) {
+                let Waiting { wish, since_ms } = waiting;
+                if now_ms.saturating_sub(*since_ms) > LATE_MS {
+                    skipped(Skip::Late);
+                } else if is_under_way(&self.in_flight, wish)
+                    || self.memory.of(wish.scheme.as_str(), &wish.authority, &wish.path, now_ms) == Some(Known::Held)
+                {
+                    skipped(Skip::Held);
+                } else if self.of_host.get(&wish.authority).is_some_and(|count| *count >= IN_FLIGHT_A_HOST) {
+                    at += 1;
+                    continue;
+                } else {
+                    return queue.remove(at).map(|waiting| Order { wish: waiting.wish });
+                }
+                queue.remove(at);
+            }
+        }
+        None
+    }
+
+    /// The order was sent, and its end will be told under this token.
+    pub fn sent(&mut self, order: Order, token: u32) {
+        *self.of_host.entry(order.wish.authority.clone()).or_default() += 1;
+        self.in_flight.insert(token, order.wish);
+    }
+
+    /// The order could not be sent.
+    pub fn not_sent(&mut self, order: &Order, now_ms: u64) -> Ended {
+        let Wish { scheme, authority, path, .. } = &order.wish;
+        self.memory.leave_alone(scheme.as_str(), authority, path, now_ms);
+        Ended::Failed(Failure::NotSent)
+    }
+
+    /// A fetch ended: with the headers of its answer, or without one. None for a token that is not ours.
+    pub fn ended(&mut self, token: u32, answer: Option<&Fields<'_>>, now_ms: u64) -> Option<Ended> {
+        let wish = self.in_flight.remove(&token)?;
+        if let Some(count) = self.of_host.get_mut(&wish.authority) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.of_host.remove(&wish.authority);
+            }
+        }
+        let (scheme, authority, path) = (wish.scheme.as_str(), wish.authority.as_str(), wish.path.as_str());
+        let failure = match answer {
+            None => Failure::NoAnswer,
+            Some(fields) if fields.get(":status") != Some(b"200") => Failure::Status,
+            Some(fields) => match storable(fields) {
+                Storable::For(fresh_ms) => {
+                    self.memory.held(scheme, authority, path, fresh_ms, now_ms);
+                    return Some(Ended::Stored);
+                }
+                Storable::No => {
+                    self.memory.not_kept(scheme, authority, path, now_ms);
+                    return Some(Ended::Failed(Failure::Uncacheable));
+                }
+            },
+        };
+        self.memory.leave_alone(scheme, authority, path, now_ms);
+        Some(Ended::Failed(failure))
+    }
+
+    /// Learns from the answer to a browser's own request for a moved object.
+    pub fn saw(&mut self, visit: &Visit, fields: &Fields<'_>, now_ms: u64) {
+        let plain = visit.moved.is_some() && visit.exchange == Exchange::Ordinary;
+        if !plain || fields.get(":status") != Some(b"200") {
+            return;
+        }
+        let (scheme, authority, path) = (visit.scheme, visit.authority.as_str(), visit.path.as_str());
+        match storable(fields) {
+            // Whether this very one was kept depends on what else the browser said.
+            Storable::For(_) => self.memory.kept(scheme.as_str(), authority, path, now_ms),
+            Storable::No => self.memory.not_kept(scheme.as_str(), authority, path, now_ms),
+        }
+    }
+}
+
+fn is_under_way(in_flight: &HashMap<u32, Wish>, wish: &Wish) -> bool {
+    in_flight
+        .values()
+        .any(|other| (other.scheme, &other.authority, &other.path) == (wish.scheme, &wish.authority, &wish.path))
+}
