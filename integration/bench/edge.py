@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.contenders import Contender, Ground, plain_envoy, rendered_edge
 from bench.edge_objects import HOST, KEPT, NEVER_KEPT, OBJECT_BYTES, OBJECTS_A_PAGE, only_host, squid, start_objects
 from bench.machine import cores, description, resident_kib
+from bench.prefetch import hit_ratio
 from bench.report import at_least, at_most, ratio, table, verdicts, write
 from bench.wrk import Wrk
 from e2e.desk import desk_in
@@ -36,6 +37,7 @@ TARGETS = [
     at_least("rps_vs_plain_envoy", 0.85),
     at_least("cache_hit_rps_vs_squid", 1.0),
     at_most("idle_connection_kib", 16.0),
+    at_least("prefetch_hit_ratio", 0.9),
 ]
 
 QUICK = bool(os.environ.get("QUICK"))
@@ -62,7 +64,7 @@ def main() -> int:
     print(f"{machine}; {ROUNDS} rounds", flush=True)
     with edge_bench(wasm) as bench:
         figures = {**bench.reuse(), **bench.requests(), **bench.idle()}
-    figures |= reloads()
+    figures |= {**hit_ratio(), **reloads()}
     print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
     write(results, figures, machine=machine, rounds=ROUNDS, absent=bench.absent)
     return 0

@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
-use super::settings::{DnsMode, Level, Listen, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream, WhenDown};
+use super::settings::{
+    Cache, DnsMode, Level, Listen, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream, WhenDown,
+};
 use super::yaml::{Node, NodeValue, Place};
 use crate::derive::{OverrideValue, TransportKey};
 
@@ -103,6 +105,21 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
         private_proxy_address(&places, proxy, listen, problems);
+    }
+    if !matches!(draft.role, Some(Role::Remote(_)))
+        && places.written("page", "prefetch")
+        && draft.page.is_some_and(|page| page.prefetch)
+        && draft.cache.as_ref().is_some_and(|cache| !matches!(cache, Cache::Disk { .. }))
+    {
+        problems.push(
+            Problem::warning(
+                "`page.prefetch` has no effect without a cache of our own",
+                places.of(&["page", "prefetch"]),
+                "nothing would keep the objects",
+            )
+            .and(places.of(&["cache"]), "is off, or another proxy's")
+            .help("give `cache` a `dir`, or write `prefetch: false`"),
+        );
     }
     if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {
         problems.push(

@@ -436,7 +436,13 @@ impl Settings {
             Role::Remote(_) => false,
         };
         let bundles = self.page.bundle && matches!(self.role, Role::Ground(_));
-        sees_pages && (self.page.prefetch || bundles)
+        sees_pages && (self.prefetches() || bundles)
+    }
+
+    /// Whether a page's moved objects are fetched ahead: where some move, and into a cache of our own, as nothing else
+    /// would keep them.
+    pub fn prefetches(&self) -> bool {
+        self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
     }
 
     /// Every authority that is the proxy itself, secure names first.

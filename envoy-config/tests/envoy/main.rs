@@ -21,6 +21,7 @@ mod hardening;
 mod headers;
 mod intercept;
 mod pools;
+mod prefetch;
 mod reload;
 mod streams;
 mod tls;

@@ -8,12 +8,12 @@ use super::split::Kind;
 
 /// Keys a file may hold for a later version. They only speed pages up, so a file that asks for one is not refused, but
 /// told.
-const LATER: &[&str] = &["prefetch", "inline"];
+const LATER: &[&str] = &["inline"];
 
 pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Page> {
     let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
-    let prefetch = reader.optional(&section, "prefetch", false, |reader, setting| reader.word(setting, &switch));
+    let prefetch = reader.optional(&section, "prefetch", true, |reader, setting| reader.word(setting, &switch));
     let bundle = reader.optional(&section, "bundle", false, |reader, setting| reader.word(setting, &switch));
     let inline = reader.optional(&section, "inline", Inline::Off, |reader, setting| {
         let words = [

@@ -71,7 +71,7 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
         },
         exclude: settings.rewrite.exclude.iter().map(ToString::to_string).collect(),
         ports: settings.upstream.ports.iter().copied().collect(),
-        prefetch: settings.page.prefetch && settings.fetches(),
+        prefetch: settings.prefetches(),
         limits: Limits {
             page_memory_bytes: usize::try_from(settings.limits.page_memory.0).unwrap_or(usize::MAX),
             ..Limits::default()
