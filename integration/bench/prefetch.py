@@ -1,5 +1,7 @@
-"""How much of a page is in the cache when the browser asks: a page is read as it comes, and its objects are asked for a round
-trip of the link after they were named, as a browser behind that link would.
+"""How much of a page is in the cache when the browser asks.
+
+A page is read as it comes, and its objects are asked for a round trip of the link after they were named, as by a
+browser behind that link.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ BROWSER = {"Host": WWW, "Accept": "text/html,image/avif,image/webp,*/*;q=0.8", "
 
 
 def hit_ratio() -> dict[str, float | None]:
-    """The share of moved, cacheable objects of pages nobody has seen that came out of the cache; and with prefetch off."""
+    """The share of moved, cacheable objects of unseen pages that came out of the cache; also with prefetch off."""
     figures: dict[str, float | None] = {}
     for figure, prefetch in (("prefetch_hit_ratio", True), ("without_prefetch_hit_ratio", False)):
         with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, desk_in(Path(name)) as desk:

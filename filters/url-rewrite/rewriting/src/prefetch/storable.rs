@@ -1,4 +1,4 @@
-//! Whether the cache keeps an answer, and for how long it needs no question (RFC 9111, as Envoy's cache_v2 reads it:
+//! Whether the cache keeps an answer, and for how long it needs no question (RFC 9111, as Envoy's `cache_v2` reads it:
 //! explicit freshness only, nothing with a `Vary`).
 
 use std::time::{Duration, SystemTime};

@@ -12,6 +12,7 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         level,
         exclude: list(&["bank.example"]),
         ports: vec![80, 443, 8080],
+        prefetch: false,
         limits: Limits::default(),
         account: false,
     })
