@@ -102,8 +102,8 @@ def pipe_handshakes(bed: Bed, page: Page) -> float:
 
 
 def _ask(bed: Bed, page: Page, requests: int) -> None:
-    """So many requests, each with another URL, so that no cache answers; every one must succeed."""
-    url = f"{page.url('http')}?[1-{requests}]"
+    """So many requests, every one of which must succeed. What tells one from the other stays with curl."""
+    url = f"{page.url('http')}#[1-{requests}]"
     command = ["curl", "--silent", "--show-error", "--parallel", "--parallel-max", str(AT_ONCE), "--range", "0-99"]
     command += ["--output", "/dev/null", "--write-out", "%{response_code}\n", url]
     answers = bed.ground.line.clients.run(*command).stdout.split()

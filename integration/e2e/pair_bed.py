@@ -14,7 +14,7 @@ from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.authority import Authority
 from harness.clients import Curl, DnsAnswer, dig
 from harness.origins import Origins, Site
-from harness.pair import Ends, Pair, Ports, pair
+from harness.pair import GROUND_NAME, Ends, Pair, Ports, pair
 from harness.topology import RESOLVER, SITES
 from harness.waiting import wait_for
 
@@ -90,5 +90,5 @@ def _site(authority: Authority) -> Site:
     site.hosts[LISTED] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::7"}
     for number in range(28):
         site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
-    site.records = {name: [address] for name, address in FORBIDDEN.items()}
+    site.records = {name: [address] for name, address in FORBIDDEN.items()} | {GROUND_NAME: [FAR]}
     return site

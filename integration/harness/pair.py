@@ -14,6 +14,8 @@ from .pep import STEERED, Pep, write_config
 from .topology import RESOLVER
 
 REMOTE_NAME = "ship.example"
+GROUND_NAME = "ground.example.org"
+"""Of a ground that is found by name, which the resolver of the bed must know: over QUIC there is no other."""
 PIPE_PORT = 8443
 REMOTE_ADMIN, GROUND_ADMIN = "127.0.0.1:9921", "127.0.0.1:9922"
 
@@ -46,6 +48,8 @@ class Pair:
     remote: Pep
     ground: Pep
     ports: Ports
+    identity: dict[str, str]
+    """The remote's files: cert, key and ca."""
 
     def connections(self, pool: str) -> dict[str, float]:
         """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far."""
@@ -75,20 +79,27 @@ class Pair:
         return total
 
 
-def identities(folder: Path, ends: Ends) -> tuple[dict[str, str], dict[str, str]]:
+def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str, str]]:
     """The pair's own authority signs for both ends: cert, key and ca of the remote and of the ground, whose certificate
-    is for the address it is dialled at."""
+    is for what it is dialled at."""
     folder.mkdir(parents=True, exist_ok=True)
     authority = Authority(folder)
-    both = (authority.issue(name).as_dict() for name in (REMOTE_NAME, ends.far_address))
+    both = (authority.issue(name).as_dict() for name in (REMOTE_NAME, ground_host))
     remote, ground = ({**files, "ca": str(authority.files.cert)} for files in both)
     return remote, ground
 
 
+def ground_host(ends: Ends, *, transport: str = "h2", **_: Any) -> str:
+    """What the remote knows the ground by."""
+    return GROUND_NAME if transport == "h3" else ends.far_address
+
+
 def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
     """longhaul.yaml of the end beside the clients."""
-    # Nobody but one that goes to origins itself has anything to ask.
-    upstream = {"upstream": {"resolvers": [RESOLVER]}} if split.get("when_down") == "direct" else {}
+    host = ground_host(ends, **split)
+    # Others have nothing to ask.
+    asks = split.get("when_down") == "direct" or host == GROUND_NAME
+    upstream = {"upstream": {"resolvers": [RESOLVER]}} if asks else {}
     return {
         "role": "remote",
         "link": link,
@@ -99,11 +110,13 @@ def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict
         },
         "dns": {"domains": [STEERED]},
         **upstream,
-        "split": {"peer": f"{ends.far_address}:{PIPE_PORT}", **identity, **split},
+        "split": {"peer": f"{host}:{PIPE_PORT}", **identity, **split},
     }  # fmt: skip
 
 
-def ground_config(folder: Path, ends: Ends, identity: dict[str, str], link: dict[str, str]) -> dict:
+def ground_config(
+    folder: Path, ends: Ends, identity: dict[str, str], link: dict[str, str], transport: str = "h2"
+) -> dict:
     """longhaul.yaml of the end on the wired side."""
     return {
         "role": "ground",
@@ -111,7 +124,12 @@ def ground_config(folder: Path, ends: Ends, identity: dict[str, str], link: dict
         "listen": {"admin": GROUND_ADMIN},
         "upstream": {"resolvers": [RESOLVER]},
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
-        "split": {"listen": f"{ends.far_address}:{PIPE_PORT}", "peer": [REMOTE_NAME], **identity},
+        "split": {
+            "listen": f"{ends.far_address}:{PIPE_PORT}",
+            "peer": [REMOTE_NAME],
+            "transport": transport,
+            **identity,
+        },
     }
 
 
@@ -133,14 +151,15 @@ def pair(
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
-    remote_identity, ground_identity = identities(folder / "identities", ends)
+    remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
     both = {"page": page} if page else {}
-    ground = write_config(homes["ground"], {**ground_config(homes["ground"], ends, ground_identity, link), **both})
-    remote = write_config(
-        homes["remote"], {**remote_config(ends, ports, remote_identity, link, **split), **both}, steered
-    )
+    transport = split.get("transport", "h2")
+    far_config = ground_config(homes["ground"], ends, ground_identity, link, transport) | both
+    near_config = remote_config(ends, ports, remote_identity, link, **split) | both
+    ground = write_config(homes["ground"], far_config)
+    remote = write_config(homes["remote"], near_config, steered)
     with (
         Pep(ground, homes["ground"], ends.far, trusted=trusted) as far,
         Pep(remote, homes["remote"], ends.near) as near,
     ):
-        yield Pair(near, far, ports)
+        yield Pair(near, far, ports, remote_identity)

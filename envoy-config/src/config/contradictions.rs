@@ -6,7 +6,7 @@ use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
-    Cache, DnsMode, Level, Listen, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream, WhenDown,
+    Cache, DnsMode, Level, Listen, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream, WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::derive::{OverrideValue, TransportKey};
@@ -92,6 +92,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     if let (Some(role), Some(upstream)) = (&draft.role, &draft.upstream) {
         ground_by_name(&places, role, upstream, problems);
         direct_without_resolvers(&places, role, upstream, problems);
+        quic_by_address(&places, role, problems);
     }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {
@@ -156,6 +157,23 @@ fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstrea
             .help("give a resolver that can be reached without the ground as `upstream.resolvers`, or write `when_down: error`"),
         );
     }
+}
+
+/// Envoy compares the certificate of a QUIC server with the server name alone, and sends no address as one.
+fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
+    let Role::Remote(Remote {
+        ground: HostPort { host: Host::Address(address), .. },
+        transport: PipeTransport::H3,
+        ..
+    }) = role
+    else {
+        return;
+    };
+    problems.push(
+        Problem::error("`split.transport: h3` to an address", places.of(&["split", "transport"]), "needs a ground with a name")
+            .and(places.of(&["split", "peer"]), format!("{address} is no name, and a certificate for it cannot be checked over QUIC"))
+            .help("give the ground a name, which its certificate must bear, and a resolver that knows it as `upstream.resolvers`"),
+    );
 }
 
 /// TCP sockets only: HTTP/3 and DNS share ports with nothing else of ours.

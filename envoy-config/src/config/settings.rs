@@ -113,6 +113,17 @@ pub struct Remote {
     pub instant_answers: bool,
     /// What clients get while the ground does not answer.
     pub when_down: WhenDown,
+    /// What requests cross the link on.
+    pub transport: PipeTransport,
+}
+
+/// What requests cross the link on. Clients' bytes have TCP connections in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PipeTransport {
+    /// HTTP/2 over TCP.
+    H2,
+    /// HTTP/3 over QUIC: a lost packet holds up the requests it belongs to and no others.
+    H3,
 }
 
 /// What a remote does while the ground does not answer.
@@ -131,6 +142,8 @@ pub struct Ground {
     pub listen: SocketAddr,
     /// Names of which a remote's certificate must bear one. At least one.
     pub remotes: Vec<HostName>,
+    /// What remotes may come with: HTTP/2 always, HTTP/3 too where written.
+    pub transport: PipeTransport,
     /// Who we are, and whom we trust.
     pub identity: Identity,
 }

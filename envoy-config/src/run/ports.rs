@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use crate::config::{Role, Settings};
+use crate::config::{Ground, PipeTransport, Role, Settings};
 use crate::derive::offers_http3;
 
 /// A socket of ours and the key that sets it.
@@ -56,7 +56,15 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
         ("listen.admin", Some(listen.admin)),
         ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
     ];
-    let udp = [("listen.dns", listen.dns), ("listen.tls", listen.tls.filter(|_| offers_http3(settings)))];
+    let quic = match &settings.role {
+        Role::Ground(Ground { listen, transport: PipeTransport::H3, .. }) => Some(*listen),
+        _ => None,
+    };
+    let udp = [
+        ("listen.dns", listen.dns),
+        ("listen.tls", listen.tls.filter(|_| offers_http3(settings))),
+        ("split.listen", quic),
+    ];
     let all = |sockets: &[(&'static str, Option<SocketAddr>)], transport| {
         sockets
             .iter()

@@ -105,7 +105,10 @@ const PAIRS: &[(&str, &str)] = &[
     ("remote", "peer: 'ground.test:8443'"),
     ("remote", "peer: '198.51.100.40:8443', when_down: direct"),
     ("remote", "peer: 'ground.test:8443', when_down: direct, warm: 0"),
+    ("remote", "peer: 'ground.test:8443', transport: h3"),
+    ("remote", "peer: 'ground.test:8443', transport: h3, when_down: direct"),
     ("ground", "peer: [ship.test]"),
+    ("ground", "peer: [ship.test], transport: h3"),
 ];
 
 #[test]

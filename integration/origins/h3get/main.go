@@ -41,6 +41,8 @@ type result struct {
 func main() {
 	authority := flag.String("cacert", "", "file of the authorities to trust")
 	connect := flag.String("connect", "", "address:port to connect to, whatever the URL says")
+	cert := flag.String("cert", "", "file of the certificate to show")
+	key := flag.String("key", "", "file of its key")
 	name := flag.String("servername", "", "server name to ask for; the URL's host when empty")
 	upload := flag.Int("upload", 0, "POST this many bytes instead of GET")
 	apart := flag.Bool("apart", false, "a connection for each URL")
@@ -53,9 +55,18 @@ func main() {
 	if pem, err := os.ReadFile(*authority); err == nil {
 		trusted.AppendCertsFromPEM(pem)
 	}
+	var own []tls.Certificate
+	if *cert != "" {
+		pair, err := tls.LoadX509KeyPair(*cert, *key)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "h3get:", err)
+			os.Exit(1)
+		}
+		own = append(own, pair)
+	}
 	transport := func() *http3.Transport {
 		return &http3.Transport{
-			TLSClientConfig:    &tls.Config{RootCAs: trusted, ServerName: *name},
+			TLSClientConfig:    &tls.Config{RootCAs: trusted, ServerName: *name, Certificates: own},
 			DisableCompression: true,
 			Dial: func(ctx context.Context, address string, tlsConfig *tls.Config, config *quic.Config) (*quic.Conn, error) {
 				if *connect != "" {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Ground, Identity, Intercept, Link, Listen, Remote, Role, Udp443, WhenDown};
+use crate::config::settings::{
+    Ground, Identity, Intercept, Link, Listen, PipeTransport, Remote, Role, Udp443, WhenDown,
+};
 use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
@@ -50,6 +52,9 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
     let section = reader.section(top, "split", KEYS);
     not_yet(reader, &section);
     let identity = identity(reader, &section);
+    let transport = reader.optional(&section, "transport", PipeTransport::H2, |reader, setting| {
+        reader.word(setting, &[("h2", PipeTransport::H2), ("h3", PipeTransport::H3)])
+    });
     match kind {
         Kind::Remote => {
             not_of_this_end(reader, &section, &["listen"], "the ground listens, this end dials");
@@ -71,6 +76,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 udp443: udp443?,
                 instant_answers: instant_answers?,
                 when_down: when_down?,
+                transport: transport?,
             }))
         }
         Kind::Ground | Kind::Edge => {
@@ -91,7 +97,12 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 }
                 Some(remotes)
             });
-            Some(Role::Ground(Ground { listen: listen?, remotes: remotes?, identity: identity? }))
+            Some(Role::Ground(Ground {
+                listen: listen?,
+                remotes: remotes?,
+                identity: identity?,
+                transport: transport?,
+            }))
         }
     }
 }
@@ -174,11 +185,9 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
 
 /// What the file may say one day: refused rather than ignored.
 fn not_yet(reader: &mut Reader, section: &Section<'_>) {
-    for (key, now, later) in [("transport", "h2", "h3"), ("dial", "remote", "ground")] {
-        let Some(setting) = section.get(key) else { continue };
-        if reader.word(&setting, &[(now, true), (later, false)]) == Some(false) {
-            reader.bad(&setting, format!("`{later}` is not available in this version, only `{now}`"), STATUS);
-        }
+    let Some(setting) = section.get("dial") else { return };
+    if reader.word(&setting, &[("remote", true), ("ground", false)]) == Some(false) {
+        reader.bad(&setting, "`ground` is not available in this version, only `remote`".to_owned(), STATUS);
     }
 }
 

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::artifacts::{AccessLog, Artifacts};
 use super::engine::RenderError;
 use super::guard::Guard;
-use crate::config::{Cache, Intercept, Role, Settings};
+use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings};
 use crate::derive::{Derived, offers_http3};
 use pair::Pair;
 pub use rewrite::filter_config;
@@ -28,7 +28,7 @@ use wasm::WasmFilter;
 
 /// Everything a template may name, as `v`.
 #[derive(Debug, Serialize)]
-#[allow(clippy::struct_excessive_bools)] // questions of templates, each with an answer of its own
+#[allow(clippy::struct_excessive_bools, reason = "independent facts that templates ask for")]
 pub(super) struct View {
     root: String,
     state: String,
@@ -237,7 +237,12 @@ fn edges(settings: &Settings) -> Edges {
     Edges {
         http: Edge::new(&settings.role, "edge_http", "http", "AUTO", None),
         tls: Edge::new(&settings.role, "edge_tls", "https", "AUTO", alt_svc.clone()),
-        quic: quic.map(|_| Edge::new(&settings.role, "edge_quic", "https", "HTTP3", alt_svc)),
+        quic: match &settings.role {
+            Role::Ground(Ground { transport: PipeTransport::H3, .. }) => {
+                Some(Edge::new(&settings.role, "edge_http", "http", "HTTP3", None))
+            }
+            _ => quic.map(|_| Edge::new(&settings.role, "edge_quic", "https", "HTTP3", alt_svc)),
+        },
     }
 }
 

@@ -9,7 +9,7 @@ use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
 use super::wasm::WasmFilter;
-use crate::config::{Host, Identity, Remote, Role, Settings, WhenDown};
+use crate::config::{Host, Identity, PipeTransport, Remote, Role, Settings, WhenDown};
 use crate::render::Artifacts;
 
 /// ALPN of connections that carry one client's bytes each. What follows on them is TLS of the client, routed by its
@@ -56,6 +56,8 @@ struct RemoteEnd {
     /// Clusters of clients' requests and of their bytes.
     requests: &'static str,
     bytes: &'static str,
+    /// Requests cross the link on QUIC.
+    quic: bool,
     /// Origins are reached from here while the ground does not answer.
     direct: Option<Direct>,
     /// Most connections of clients' bytes at one time, warm ones included.
@@ -116,6 +118,7 @@ impl Pair {
                     resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
                     requests: if direct { "pipe_or_direct" } else { "pipe" },
                     bytes: if direct { "warm_or_direct" } else { "warm" },
+                    quic: remote.transport == PipeTransport::H3,
                     direct: direct.then(|| Direct::over(settings.link.rtt)),
                     max_connections: u64::from(settings.limits.connections) + 4 * u64::from(remote.warm),
                 };

@@ -46,6 +46,7 @@ pub(super) struct Transport {
     pipe_connect_timeout: Commented<String>,
     pipe_ping_interval: Commented<String>,
     pipe_ping_timeout: Commented<String>,
+    pipe_quic_idle: Commented<String>,
 }
 
 /// Envoy's bounds for HTTP/2 windows (RFC 9113 section 6.9.1 above, Envoy's own below).
@@ -115,6 +116,10 @@ impl Transport {
             pipe_ping_interval: Commented {
                 value: envoy(Duration::from_secs(20) + link.rtt * 10),
                 comment: "20 s + 10 x RTT: below what NATs and satellite gateways remember".to_owned(),
+            },
+            pipe_quic_idle: Commented {
+                value: envoy(Duration::from_secs(20) + link.rtt * 10 + d.user_timeout.value),
+                comment: "a ping's interval and user_timeout".to_owned(),
             },
             pipe_ping_timeout: Commented {
                 value: envoy(d.user_timeout.value),
