@@ -45,7 +45,7 @@ SCHEMES = ("http", "https")
 DIRECT, EDGE, PLAIN, PAIR = "direct", "longhaul-edge", "envoy-pair", "longhaul-pair"
 CONTENDERS = (DIRECT, EDGE, PLAIN, PAIR)
 REQUESTS = 1000
-AT_ONCE = 20
+AT_ONCE = 50
 
 
 def main() -> int:
