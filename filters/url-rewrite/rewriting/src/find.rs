@@ -98,17 +98,15 @@ pub(crate) fn find_where(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<us
 #[inline(never)]
 fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    let mut passed = 0;
-    for block in blocks {
+    for (number, block) in blocks.iter().enumerate().skip(1) {
         if let Some(distance) = is(Block(u8x16::new(*block))).first() {
-            return Some(passed + distance);
+            return Some(number * BLOCK + distance);
         }
-        passed += BLOCK;
     }
     let mut block = [0; BLOCK];
     block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
     let bits = is(Block(u8x16::new(block))).0.to_bitmask() & ((1 << rest.len()) - 1);
-    (bits != 0).then(|| passed + bits.trailing_zeros() as usize)
+    (bits != 0).then(|| blocks.len() * BLOCK + bits.trailing_zeros() as usize)
 }
 
 /// Bytes that are looked at by the word, and those that are looked at by the block before `memchr` takes over.
@@ -137,11 +135,20 @@ fn equal(word: u64, byte: u8) -> u64 {
     zero.wrapping_sub(ONES) & !zero & HIGHEST
 }
 
+/// The same where it is not in the first words.
 #[inline(never)]
 fn find_far(byte: u8, bytes: &[u8]) -> Option<usize> {
     let (near, far) = bytes.split_at_checked(NEAR).unwrap_or((bytes, &[]));
-    find_behind(near, |block| block.is(byte))
-        .or_else(|| memchr::memchr(byte, far).map(|distance| near.len() + distance))
+    let (blocks, rest) = near.as_chunks::<BLOCK>();
+    for (number, block) in blocks.iter().enumerate().skip(1) {
+        if let Some(distance) = Block(u8x16::new(*block)).is(byte).first() {
+            return Some(number * BLOCK + distance);
+        }
+    }
+    match rest.iter().position(|&other| other == byte) {
+        Some(distance) => Some(blocks.len() * BLOCK + distance),
+        None => memchr::memchr(byte, far).map(|distance| near.len() + distance),
+    }
 }
 
 #[cfg(test)]

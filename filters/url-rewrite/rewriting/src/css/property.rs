@@ -16,7 +16,7 @@ pub(crate) enum Fetch {
 }
 
 /// Properties whose URL names a part of a document or a program: browsers take these from the page's own origin only.
-const SAME_ORIGIN: [&str; 11] = [
+const SAME_ORIGIN: [&str; 12] = [
     "filter",
     "backdrop-filter",
     "clip-path",
@@ -26,6 +26,7 @@ const SAME_ORIGIN: [&str; 11] = [
     "marker-start",
     "marker-mid",
     "marker-end",
+    "offset-path",
     "behavior",
     "binding",
 ];
@@ -68,6 +69,7 @@ fn may_be_known(name: &str) -> bool {
             | (Some(b'c'), 9)
             | (Some(b'f'), 4 | 6)
             | (Some(b'm'), 4 | 6 | 10..=12 | 14 | 18 | 21)
+            | (Some(b'o'), 11)
             | (Some(b's'), 6 | 13)
     )
 }

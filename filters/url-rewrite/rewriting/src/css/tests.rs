@@ -77,6 +77,7 @@ fn urls_are_found_with_what_they_are_fetched_for() {
             "a{filter:url(b);FILL : url(#c);clip-path/**/:url(d)}",
             vec![(SameOrigin, "b"), (SameOrigin, "#c"), (Image, "d")],
         ),
+        ("a{offset-path:url(b#c);offset-image:url(d)}", vec![(SameOrigin, "b#c"), (Image, "d")]),
         ("a{/*x:*/filter:url(b);f\\69lter:url(c)}", vec![(SameOrigin, "b"), (SameOrigin, "c")]),
         ("a{--x:url(b);--filter:url(c)}mask:hover{d:url(e)}", vec![(Image, "b"), (Image, "c"), (Image, "e")]),
         ("a{b:url(c", vec![(Image, "c")]),
