@@ -21,6 +21,7 @@ from harness.waiting import wait_for
 LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
 RTT_S = 0.6
 LAB, TODAY = "lab.example.org", "today.example.org"
+SOCKETS = "sockets.example.org"
 LISTED, GONE = "listed.example.org", "gone.example.org"
 """Names the remote answers for at once; the second does not exist."""
 WARM = 32
@@ -64,15 +65,17 @@ class PairBed:
 
 
 @contextmanager
-def standing_pair(folder: Path, *, warm: int = WARM, **split: Any) -> Iterator[PairBed]:
-    """Sets everything up; `split` changes keys of the remote's."""
+def standing_pair(
+    folder: Path, *, warm: int = WARM, link: dict[str, str] | None = None, **split: Any
+) -> Iterator[PairBed]:
+    """Sets everything up; `link` changes the emulated link's values, `split` keys of the remote's."""
     authority = Authority(folder)
     site = _site(authority)
     ports = Ports()
     lines = [f"tcp dport {port} redirect to :{own}" for port, own in ((80, ports.http), (443, ports.tls))]
     lines += [f"{protocol} dport 53 redirect to :{ports.dns}" for protocol in ("udp", "tcp")]
     with ExitStack() as stack:
-        line = stack.enter_context(Line(folder, "geo", seed=1))
+        line = stack.enter_context(Line(folder, "geo", seed=1, changes=link))
         origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
         both = stack.enter_context(
@@ -88,6 +91,7 @@ def _site(authority: Authority) -> Site:
     site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}
     site.hosts[TODAY] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::5", "https_record": True}
     site.hosts[LISTED] = {"address": next(addresses), "generate": True, "aaaa": "2001:db8::7"}
+    site.hosts[SOCKETS] = {"address": next(addresses), "generate": True}
     for number in range(28):
         site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
     site.records = {name: [address] for name, address in FORBIDDEN.items()} | {GROUND_NAME: [FAR]}

@@ -31,8 +31,9 @@ FURTHER_PROXY_ADDRESSES = tuple(f"198.51.100.{number}" for number in range(13, 3
 class Line(Topology):
     """One line of namespaces, joined and routed, with the link emulator in the middle."""
 
-    def __init__(self, folder: Path, profile: str, *, seed: int) -> None:
-        super().__init__(folder, link_profile=profile)
+    def __init__(self, folder: Path, profile: str, *, seed: int, changes: dict[str, str] | None = None) -> None:
+        """`changes` override the profile's values."""
+        super().__init__(folder, link_profile=profile, link_changes=changes)
         self._seed = seed
         self.near = Namespace("near")
 
@@ -45,7 +46,9 @@ class Line(Topology):
         self.near.sysctl("net.ipv4.ip_forward", 1)
         assert self._profile
         near, far = (self.near, "sky0", f"{NEAR}/30"), (self.gateway, CLIENT_DEVICE, f"{FAR}/30")
-        self.link = stack.enter_context(Link(self._folder, self._profile, near, far, seed=self._seed))
+        self.link = stack.enter_context(
+            Link(self._folder, self._profile, near, far, seed=self._seed, changes=self._changes)
+        )
         self.near.ip("route", "add", "default", "via", FAR, "dev", "sky0")
         self.gateway.ip("route", "add", HOME, "via", NEAR, "dev", CLIENT_DEVICE)
         for address in FURTHER_PROXY_ADDRESSES:
