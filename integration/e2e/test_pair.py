@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -167,16 +168,21 @@ def test_without_the_pairs_own_certificate_nobody_gets_in(warm: PairBed) -> None
         assert answer.problem
 
 
-def test_a_download_outlives_an_outage_of_five_seconds(warm: PairBed) -> None:
+OUTAGES_S = (5, 15, 40) if os.environ.get("LONGHAUL_LONG_TESTS") else (5,)
+"""`make test-long` waits for all of them."""
+
+
+@pytest.mark.parametrize("seconds", OUTAGES_S)
+def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
     def in_the_middle() -> None:
         wait_for("the download's start", lambda: warm.origins.requests(host=LAB), timeout_s=10)
         assert warm.line.link
-        warm.line.link.outage("5s drop")
+        warm.line.link.outage(f"{seconds}s drop")
 
     warm.origins.forget()
     with ThreadPoolExecutor(1) as pool:
         outage = pool.submit(in_the_middle)
-        answer = warm.curl.get(made_to_order(LAB, size=4_000_000), timeout_s=60)
+        answer = warm.curl.get(made_to_order(LAB, size=4_000_000), timeout_s=60 + 2 * seconds)
         outage.result()
     assert (answer.status, len(answer.body), answer.problem) == (200, 4_000_000, "")
 
