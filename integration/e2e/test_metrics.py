@@ -52,6 +52,8 @@ def live(bed: Bed) -> dict[str, list[set[str]]]:
 
 def documented() -> list[tuple[str, set[str]]]:
     metrics, _, _ = DOCUMENT.read_text().partition("## The access log")
+    # An edge has none of a pair's.
+    metrics = re.sub(r"^## A pair.*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", metrics, re.MULTILINE)
     return [(name, set(re.findall(r"`(\w+)`", labels))) for name, labels in rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,11 +14,13 @@ import pytest
 from e2e.bed import FORBIDDEN, made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
 from experiments.line import FAR, NEAR_HOME
-from harness.artifacts import need_commands
+from harness.artifacts import REPOSITORY, need_commands
 from harness.browser import browser
 from harness.clients import Curl
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.waiting import wait_for
+
+DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,18 @@ def test_headers_cross_the_link_in_a_fraction_of_their_bytes_once_they_repeat(wa
     plain, packed = (after[key] - before[key] for key in ("plain", "packed"))
     assert plain > 10 * 100, "requests of some hundred bytes were packed"
     assert packed < plain / 5, f"{plain:.0f} bytes became {packed:.0f}"
+
+
+def test_what_header_compression_counts_is_documented_and_there_at_both_ends(warm: PairBed) -> None:
+    assert warm.curl.get(f"http://{LAB}/counted.bin").status == 200
+    section = re.search(r"^## A pair.*?(?=^## )", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    assert section
+    rows = dict(re.findall(r"^\| `(\w+)` \|([^|]*)\|", section[0], re.MULTILINE))
+    for end, admin in ((warm.pair.remote, REMOTE_ADMIN), (warm.pair.ground, GROUND_ADMIN)):
+        live = [name for name in end.metrics(admin) if name.startswith("longhaul_header_compression_")]
+        assert {name.split("{")[0] for name in live} == rows.keys()
+        for name in live:
+            assert ("reason=" in name) == ("reason" in rows[name.split("{")[0]]), name
 
 
 def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: PairBed) -> None:
