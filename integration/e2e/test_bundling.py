@@ -80,6 +80,7 @@ def _site(folder: Path) -> Site:
         "cookie.html": f'<img src="{lab}{_order("noise", header="Set-Cookie:who=one")}">' + pictures,
         "dead.html": f'<img src="http://dead.bundle.test/x.png"><img src="{lab}{_order("noise", cut="300")}">'
         + pictures,
+        "large.html": f'<img src="{lab}{_order("noise", size="6000000")}">{pictures}',
         "slow.html": f'<img src="{lab}{_order("noise", size="4000", chunk="400", pause="400")}">' + pictures,
     }
     for name, body in pages.items():
@@ -188,8 +189,11 @@ def test_an_object_that_sets_a_cookie_is_asked_for_by_each_client_itself(bed: Be
     assert len([one for one in bed.origins.requests(host=LAB) if "Set-Cookie" in one["target"]]) >= 2
 
 
-@pytest.mark.parametrize(("page", "objects"), [("/dead.html", PICTURES + 1), ("/slow.html", PICTURES + 2)])
-def test_a_page_with_an_origin_that_is_dead_or_slow_is_complete(bed: Bed, page: str, objects: int) -> None:
+@pytest.mark.parametrize(
+    ("page", "objects"),
+    [("/dead.html", PICTURES + 1), ("/slow.html", PICTURES + 2), ("/large.html", PICTURES + 2)],
+)
+def test_a_page_with_an_object_that_is_dead_slow_or_too_large_is_complete(bed: Bed, page: str, objects: int) -> None:
     load = bed.load(page)
     assert len(_icon_aside(load)) == objects, [one.url for one in load.failed()]
 
@@ -204,16 +208,22 @@ def test_names_of_ours_mean_nothing_from_a_client(bed: Bed) -> None:
     ]
 
 
-def test_a_page_that_was_just_read_sends_next_to_nothing_again(bed: Bed) -> None:
+def test_the_same_bytes_cross_the_link_once_for_all_visitors(bed: Bed) -> None:
+    bed.load("/page.html")
     before = bed.counted("ground")
-    with browser(bed.folder, bed.line.clients) as fresh:
-        for _ in range(2):
-            fresh.load(f"http://{WWW}/page.html", timeout_s=60)
+    load = bed.load("/page.html")
     after = bed.counted("ground")
-    named = after["references_total"] - before["references_total"]
-    spared = after['skipped_total{reason="seen"}'] - before['skipped_total{reason="seen"}']
-    # Each worker of the ground knows what it has sent itself.
-    assert named + spared >= PICTURES, (before, after)
+    assert after["objects_total"] == before["objects_total"]
+    assert after["references_total"] - before["references_total"] >= PICTURES
+    assert load.screenshot == bed.original.screenshot
+
+
+def test_a_browser_that_has_the_page_is_sent_nothing(bed: Bed) -> None:
+    before = bed.counted("remote")["flights_total"]
+    bed.curl().get(f"http://{WWW}/page.html", *ACCEPT, "--header", "If-Modified-Since: Sat, 21 Nov 2026 00:00:00 GMT")
+    assert bed.counted("remote")["flights_total"] == before
+    bed.curl().get(f"http://{WWW}/page.html", *ACCEPT)
+    assert bed.counted("remote")["flights_total"] == before + 1
 
 
 def test_a_page_is_complete_while_the_ground_starts_again(bed: Bed) -> None:

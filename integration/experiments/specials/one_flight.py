@@ -1,7 +1,7 @@
 """A page in one flight: what is sent before it is asked for saves round trips, and what it costs where it is not used.
 
-Every contender has a bed of its own, one after the other. For each page: visitors with fresh browsers, one after the
-other, the last of whom comes back.
+Every contender has beds of its own, one after the other. For each page: visitors with fresh browsers, one after the
+other, the last of whom comes back. A pair that bundles is a new one for each first visitor: every byte has to cross.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ..tables import page_table
 
 SHORT = {"cnn": "cnn", "lab-modern": "modern"}
 BUNDLING, WITHOUT = "longhaul-pair-bundling", "longhaul-pair"
+LATER = 3
+"""Visitors of a page at a pair that bundles; what is sent in vain is counted over all of them."""
 
 
 def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
@@ -30,18 +32,18 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
     runs: dict[tuple[str, str, str], list[Run]] = {}
     weights: dict[str, Weight] = {}
     figures: dict[str, float] = {}
-    for name in group.contenders:
-        one = contender(name)
-        home = folder / name
+    for name, number in _beds(group):
+        home = folder / f"{name}-{number}"
         home.mkdir()
-        with standing(home, group.link, pages, [one], seed=seed, weighed=not weights) as bed:
+        with standing(home, group.link, pages, [contender(name)], seed=seed, weighed=not weights) as bed:
             if name not in bed.contenders:
                 continue
             weights = weights or bed.weights
-            for page in pages:
-                for repeat in range(1, group.repeats + 1):
-                    for run in _visits(bed, page, name, group, repeat):
-                        runs.setdefault((name, page.name, run.cache), []).append(run)
+            visitors = LATER if name == BUNDLING else group.repeats
+            for page, visitor in [(page, visitor) for page in pages for visitor in range(1, visitors + 1)]:
+                for run in _visit(bed, page, name, group, visitor, last=visitor == visitors):
+                    later = name == BUNDLING and visitor > 1 and run.cache == "cold"
+                    runs.setdefault((name, page.name, "later" if later else run.cache), []).append(run)
             if name == BUNDLING:
                 figures |= _bundle(bed)
     for page in pages:
@@ -55,10 +57,15 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
     return {"figures": figures, "rows": rows}
 
 
-def _visits(bed: Bed, page: Page, name: str, group: Group, repeat: int) -> list[Run]:
-    template = Run("one-flight", group.link_name, page.name, "http", name, repeat)
+def _beds(group: Group) -> list[tuple[str, int]]:
+    repeats = {name: group.repeats if name == BUNDLING else 1 for name in group.contenders}
+    return [(name, number) for name, times in repeats.items() for number in range(times)]
+
+
+def _visit(bed: Bed, page: Page, name: str, group: Group, visitor: int, *, last: bool) -> list[Run]:
+    template = Run("one-flight", group.link_name, page.name, "http", name, visitor)
     limit_s = timeout_s(page.name, group.link)
-    return measure(bed.ground, page, bed.contenders[name], template, warm=repeat == group.repeats, timeout_s=limit_s)
+    return measure(bed.ground, page, bed.contenders[name], template, warm=last, timeout_s=limit_s)
 
 
 def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Weight, group: Group) -> dict[str, float]:
@@ -71,6 +78,7 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
     floor_ms = bound(weight, group.link).floor_ms
     ratios = {
         f"pair_{short}_vs_direct": (median(BUNDLING, "load_ms"), median("direct", "load_ms")),
+        f"pair_later_{short}_vs_direct": (median(BUNDLING, "load_ms", "later"), median("direct", "load_ms")),
         f"pair_without_bundling_{short}_vs_direct": (median(WITHOUT, "load_ms"), median("direct", "load_ms")),
         f"plain_pair_{short}_vs_direct": (median("envoy-pair", "load_ms"), median("direct", "load_ms")),
         f"pair_{short}_vs_floor": (median(BUNDLING, "load_ms"), floor_ms),

@@ -57,8 +57,6 @@ counts! {
     UnfitSize = "unfit_total_reason_size";
     /// Objects not even fetched, as earlier visitors' browsers did not ask for them.
     Skipped = "skipped_total_reason_unused";
-    /// Objects not even fetched, as this client has them from an earlier visit.
-    SkippedSeen = "skipped_total_reason_seen";
     /// Bytes of objects that browsers then asked for.
     UsedBytes = "used_bytes_total";
     /// Bytes of objects that they did not.

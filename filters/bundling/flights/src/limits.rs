@@ -18,10 +18,10 @@ pub(crate) const FLIGHTS: usize = 256;
 pub(crate) const FLIGHT_MS: u64 = 60_000;
 /// Pages whose objects' use is remembered, and objects of each.
 pub(crate) const PAGES: usize = 2048;
-/// Objects that a worker of the far end knows the near end to hold, of each near end.
-pub(crate) const KNOWN: usize = 8192;
+/// Objects that the far end knows a near end to hold.
+pub(crate) const KNOWN: usize = 4096;
 /// Near ends that are told apart.
-pub(crate) const STORES: usize = 64;
+pub(crate) const STORES: u64 = 64;
 /// Requests of browsers that a worker of the near end holds at one time.
 pub(crate) const HELD: usize = 1024;
 /// Clients' records are kept in so many values of the board, each with so many flights.

@@ -36,8 +36,6 @@ pub(crate) struct Object {
     pub(crate) body: Vec<u8>,
     /// Worth packing.
     pub(crate) is_text: bool,
-    /// How long a browser may keep it, in seconds from now; 0 where it does not say.
-    pub(crate) lifetime_s: u64,
 }
 
 /// Says something about the answer's way, not about the object. The length is said anew.
@@ -91,24 +89,12 @@ pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<
         return Err(Unfit::Size);
     }
     let is_text = codings.is_empty() && is_text(&fields.media_type());
-    let lifetime_s = lifetime_s(fields);
-    Ok(Object { ident: ident(&head, body), head, moment, body: body.to_vec(), is_text, lifetime_s })
+    Ok(Object { ident: ident(&head, body), head, moment, body: body.to_vec(), is_text })
 }
 
 fn is_text(media_type: &[u8]) -> bool {
     let ends = |tail: &[u8]| media_type.ends_with(tail);
     media_type.starts_with(b"text/") || ends(b"javascript") || ends(b"json") || ends(b"xml")
-}
-
-/// What a private cache may count on: `max-age`, or nothing. `Expires` alone is left to the browser's own judgement.
-fn lifetime_s(fields: Fields<'_>) -> u64 {
-    if fields.lists("cache-control", "no-cache") {
-        return 0;
-    }
-    let age = fields.text("age").and_then(|age| age.parse::<u64>().ok()).unwrap_or(0);
-    let mut items = fields.items("cache-control").filter_map(|item| std::str::from_utf8(item).ok());
-    let max_age = items.find_map(|item| item.to_ascii_lowercase().strip_prefix("max-age=")?.parse::<u64>().ok());
-    max_age.unwrap_or(0).saturating_sub(age)
 }
 
 /// Headers as they were put together by [`judge`].
@@ -163,7 +149,7 @@ mod tests {
             "age: 10",
         ];
         assert_eq!(fields, expected);
-        assert_eq!((object.lifetime_s, object.is_text, &*object.body), (50, false, &b"png"[..]));
+        assert_eq!((object.is_text, &*object.body), (false, &b"png"[..]));
     }
 
     #[test]

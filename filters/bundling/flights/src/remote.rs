@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use flate2::read::GzDecoder;
 
-use crate::board::{Board, update};
+use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, hex, key, unhex_array};
+use crate::digest::{FlightId, hex, unhex_array};
 use crate::fields::{Fields, takes};
 use crate::frames::{self, Frame};
 use crate::limits;
@@ -21,7 +21,6 @@ use crate::log::{self, Entry, Expected, State};
 use crate::object;
 use crate::request::{self, Asked};
 use crate::shelf;
-use crate::wire::{Reader, put_number};
 use crate::{Answer, Call, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 
 /// What becomes of a request.
@@ -39,10 +38,6 @@ pub enum Verdict {
     Hold,
 }
 
-/// A page's client may have objects of an earlier visit in its browser for this long at most.
-const SEEN_S: u64 = 86_400;
-/// Pages of one client, or of those beside it on the board, that are remembered.
-const SEEN_PAGES: usize = 64;
 /// How long after a page was asked for the far end is told which of its objects were used.
 const REPORT_MS: u64 = 15_000;
 /// After a sign that the far end does not know flights, it is not asked to carry any for so long.
@@ -132,8 +127,8 @@ impl RemoteEnd {
             return Verdict::Answer(Reply::empty(404));
         }
         let client = log::client_key(client);
-        if let Some(page) = request::page(fields) {
-            if let Some(field) = self.open(board, client, &page, now_ms) {
+        if request::page(fields).is_some() {
+            if let Some(field) = self.open(board, client, now_ms) {
                 return Verdict::Open(field);
             }
         } else if let Some(asked) = request::asked(fields) {
@@ -214,7 +209,7 @@ impl RemoteEnd {
         }
     }
 
-    fn open(&mut self, board: &dyn Board, client: u64, page: &str, now_ms: u64) -> Option<String> {
+    fn open(&mut self, board: &dyn Board, client: u64, now_ms: u64) -> Option<String> {
         if now_ms < self.silent_until_ms || self.opened.len() >= limits::FLIGHTS {
             return None;
         }
@@ -227,11 +222,7 @@ impl RemoteEnd {
             self.slot(&id);
         }
         self.counts.add(Count::Flights, 1);
-        let mut field = format!("{};{}", hex(&id), hex(&self.store));
-        if let Some(seconds) = seen(board, client, page, now_ms / 1000) {
-            field = format!("{field};{seconds}");
-        }
-        Some(field)
+        Some(format!("{};{}", hex(&id), hex(&self.store)))
     }
 
     fn slot(&mut self, id: &FlightId) {
@@ -436,31 +427,6 @@ fn unpack(packed: &[u8]) -> Vec<u8> {
     // What breaks off gives what came before; the frames say whether that is enough.
     let _ = GzDecoder::new(packed).take(limit).read_to_end(&mut unpacked);
     unpacked
-}
-
-/// Seconds since the client asked for this page before, if it did; from now on it has asked now.
-fn seen(board: &dyn Board, client: u64, page: &str, now_s: u64) -> Option<u64> {
-    let page = key(&[&client.to_le_bytes(), page.as_bytes()].concat());
-    let mut before = None;
-    update(board, &format!("seen/{}", client % limits::LOGS), |value| {
-        let mut pages = Vec::new();
-        let mut reader = Reader(value);
-        while let (Ok(key), Ok(at)) = (reader.array(), reader.number()) {
-            pages.push((u64::from_le_bytes(key), at));
-        }
-        before = pages.iter().find(|(known, _)| *known == page).map(|(_, at)| now_s.saturating_sub(*at));
-        pages.retain(|(known, _)| *known != page);
-        let too_many = (pages.len() + 1).saturating_sub(SEEN_PAGES);
-        pages.drain(..too_many);
-        pages.push((page, now_s));
-        let mut out = Vec::new();
-        for (key, at) in pages {
-            out.extend_from_slice(&key.to_le_bytes());
-            put_number(&mut out, at);
-        }
-        Some(out)
-    });
-    before.filter(|seconds| *seconds <= SEEN_S)
 }
 
 /// Names of flights: hashes of a secret and a counter.

@@ -30,7 +30,9 @@ pub(crate) fn page(fields: Fields<'_>) -> Option<String> {
     };
     let is_speculative = fields.lists("sec-purpose", "prefetch") || fields.lists("purpose", "prefetch");
     let for_a_reader = is_get(fields) && fields.lists("accept", "text/html") && is_navigation && !is_speculative;
-    let helped = for_a_reader && !fields.has("range") && !wants_the_origins(fields);
+    // Who has the page has its objects, too.
+    let has_it = fields.has("if-none-match") || fields.has("if-modified-since");
+    let helped = for_a_reader && !has_it && !fields.has("range") && !wants_the_origins(fields);
     if helped { url(fields) } else { None }
 }
 
@@ -128,6 +130,8 @@ mod tests {
             ("accept", "image/*"),
             ("cache-control", "no-cache"),
             (":authority", "a@b"),
+            ("if-none-match", "\"x\""),
+            ("if-modified-since", "Sat, 21 Nov 2026 13:00:00 GMT"),
         ] {
             assert_eq!(with(PAGE, name, value, page), None, "{name}: {value}");
         }

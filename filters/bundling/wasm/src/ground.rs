@@ -1,6 +1,6 @@
 //! Pages and slots, at the far end.
 
-use crate::worker::{Worker, now_ms, send};
+use crate::worker::{ProxyBoard, Worker, now_ms, send};
 use filter_host::HostError;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
@@ -30,7 +30,7 @@ impl GroundStream {
     fn request(&mut self) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
-        match end.request(self.id, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
+        match end.request(&ProxyBoard, self.id, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
             Verdict::Pass => Ok(Action::Continue),
             Verdict::Page => {
                 self.is_page = true;

@@ -66,10 +66,10 @@ impl End for RemoteEnd {
 
 impl End for GroundEnd {
     fn tick(&mut self, now_ms: u64) {
-        Self::tick(self, now_ms);
+        Self::tick(self, &ProxyBoard, now_ms);
     }
     fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
-        Self::answered(self, call, answer, now_ms);
+        Self::answered(self, &ProxyBoard, call, answer, now_ms);
     }
     fn gone(&mut self, stream: u32) {
         Self::gone(self, stream);

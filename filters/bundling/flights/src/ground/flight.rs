@@ -6,6 +6,7 @@ use url_mapping::Use;
 
 use super::memory::{Known, Pages, Skip};
 use crate::Reply;
+use crate::board::Board;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, Ident, Mark, key, mark};
 use crate::finder::{Found, rank};
@@ -13,8 +14,10 @@ use crate::frames::{self, Frame};
 use crate::limits;
 use crate::object::Object;
 
-/// With fewer slots than objects, several go in one parcel of about this size.
-const PARCEL_BYTES: usize = 24 << 10;
+/// With fewer slots than objects, several go in one parcel of about this size ...
+const PARCEL_BYTES: usize = 16 << 10;
+/// ... unless the first has waited so long for the others.
+const GATHER_MS: u64 = 25;
 
 /// Who asked for the page, as far as its objects are asked for in the same words.
 #[derive(Debug, Clone)]
@@ -56,8 +59,6 @@ pub(super) struct Entry {
 pub(super) struct Past {
     pub(super) page_key: u64,
     pub(super) store: u64,
-    /// What a returning client uses says nothing about the others.
-    pub(super) has_been_seen: bool,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -73,7 +74,6 @@ pub(super) struct Flight {
     pub(super) visitor: Visitor,
     pub(super) page_key: u64,
     store: u64,
-    seen_s: Option<u64>,
     pub(super) started_ms: u64,
     pub(super) slots: VecDeque<u32>,
     entries: Vec<Entry>,
@@ -84,6 +84,8 @@ pub(super) struct Flight {
     wanted: Vec<Fetch>,
     pub(super) fetching: usize,
     ready: Vec<Ready>,
+    /// Since when the oldest of them waits.
+    ready_since_ms: u64,
     withdrawn: Vec<usize>,
     budget: u64,
     /// All of the page has passed.
@@ -93,13 +95,12 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    pub(super) fn new(visitor: Visitor, store: u64, seen_s: Option<u64>, budget: u64, now_ms: u64) -> Self {
+    pub(super) fn new(visitor: Visitor, store: u64, budget: u64, now_ms: u64) -> Self {
         let page_key = key(visitor.url.as_bytes());
         Self {
             visitor,
             page_key,
             store,
-            seen_s,
             started_ms: now_ms,
             slots: VecDeque::new(),
             entries: Vec::new(),
@@ -109,6 +110,7 @@ impl Flight {
             wanted: Vec::new(),
             fetching: 0,
             ready: Vec::new(),
+            ready_since_ms: 0,
             withdrawn: Vec::new(),
             budget,
             page_done: false,
@@ -123,9 +125,8 @@ impl Flight {
             if self.entries.len() >= limits::ENTRIES || !self.urls.insert(object_key) {
                 continue;
             }
-            match pages.skips(self.page_key, object_key, self.seen_s) {
+            match pages.skips(self.page_key, object_key) {
                 Some(Skip::Unused) => counts.add(Count::Skipped, 1),
-                Some(Skip::Seen) => counts.add(Count::SkippedSeen, 1),
                 Some(Skip::Unfit) => {}
                 None => {
                     self.marks.push(mark(id, &url));
@@ -150,13 +151,16 @@ impl Flight {
     }
 
     /// An object has come; false if it is more than this flight may send.
-    pub(super) fn arrived(&mut self, fetch: &Fetch, object: Object) -> bool {
+    pub(super) fn arrived(&mut self, fetch: &Fetch, object: Object, now_ms: u64) -> bool {
         let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
         let Some(left) = self.budget.checked_sub(bytes) else {
             self.withdraw(fetch.index);
             return false;
         };
         self.budget = left;
+        if self.ready.is_empty() {
+            self.ready_since_ms = now_ms;
+        }
         self.ready.push(Ready { rank: rank(fetch.usage), index: fetch.index, object });
         true
     }
@@ -176,14 +180,26 @@ impl Flight {
     }
 
     /// The next parcel and the slot it answers, if there are both. With `may_send` unset, only what is short.
-    pub(super) fn parcel(&mut self, may_send: bool, known: &mut Known, counts: &mut Counts) -> Option<(u32, Reply)> {
+    pub(super) fn parcel(
+        &mut self,
+        may_send: bool,
+        now_ms: u64,
+        known: Known,
+        board: &dyn Board,
+        counts: &mut Counts,
+    ) -> Option<(u32, Reply)> {
         if self.ended {
             return None;
         }
         let is_complete = self.page_done && self.wanted.is_empty() && self.fetching == 0;
         // While the page flows, the last slot is kept for what is found in the rest of it.
         let spare = usize::from(!self.page_done);
-        let sends = may_send && !self.ready.is_empty() && self.slots.len() > spare;
+        let coming = self.fetching + self.wanted.len();
+        let is_rich = self.slots.len() > self.ready.len() + coming + spare;
+        let gathered: usize = self.ready.iter().map(|ready| ready.object.body.len()).sum();
+        let is_full = is_rich || gathered >= PARCEL_BYTES || coming == 0;
+        let is_due = is_full || now_ms.saturating_sub(self.ready_since_ms) >= GATHER_MS;
+        let sends = may_send && is_due && !self.ready.is_empty() && self.slots.len() > spare;
         let says = !self.marks.is_empty() || !self.withdrawn.is_empty();
         let ends = is_complete && (self.ready.is_empty());
         if self.slots.is_empty() || !(sends || says || ends) {
@@ -194,14 +210,14 @@ impl Flight {
         self.say(&mut parcel);
         if sends {
             self.ready.sort_by_key(|ready| std::cmp::Reverse((ready.rank, ready.index)));
-            let outstanding = self.ready.len() + self.fetching + self.wanted.len();
-            let target = if self.slots.len() > outstanding { 1 } else { PARCEL_BYTES };
+            let target = if is_rich { 1 } else { PARCEL_BYTES };
             is_text = self.ready.last().is_some_and(|ready| ready.object.is_text);
             let mut bytes = 0;
             while bytes < target && self.ready.last().is_some_and(|ready| ready.object.is_text == is_text) {
                 let Some(ready) = self.ready.pop() else { break };
-                bytes += self.send(ready, known, counts, &mut parcel);
+                bytes += self.send(ready, known, board, counts, &mut parcel);
             }
+            self.ready_since_ms = now_ms;
         }
         if is_complete && self.ready.is_empty() {
             Frame::End.write(&mut parcel);
@@ -214,8 +230,8 @@ impl Flight {
     }
 
     pub(super) fn past(self) -> Past {
-        let Self { page_key, store, seen_s, entries, .. } = self;
-        Past { page_key, store, has_been_seen: seen_s.is_some(), entries }
+        let Self { page_key, store, entries, .. } = self;
+        Past { page_key, store, entries }
     }
 
     fn say(&mut self, parcel: &mut Vec<u8>) {
@@ -231,11 +247,18 @@ impl Flight {
     }
 
     /// Adds an object, or its name if the near end has it; returns how much was added.
-    fn send(&mut self, ready: Ready, known: &mut Known, counts: &mut Counts, parcel: &mut Vec<u8>) -> usize {
+    fn send(
+        &mut self,
+        ready: Ready,
+        known: Known,
+        board: &dyn Board,
+        counts: &mut Counts,
+        parcel: &mut Vec<u8>,
+    ) -> usize {
         let Ready { index, object, .. } = ready;
         let before = parcel.len();
         let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
-        let is_known = !known.add(self.store, object.ident);
+        let is_known = !known.add(board, self.store, &object.ident);
         if is_known {
             Frame::Reference { index, ident: object.ident, moment: &object.moment }.write(parcel);
             counts.add(Count::References, 1);

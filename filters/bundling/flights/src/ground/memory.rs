@@ -1,58 +1,59 @@
 //! What a worker of the far end remembers beyond a flight: what the near end holds, and which objects of a page are used.
 //! Both are bounded, and forgetting costs only bytes.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 
+use crate::board::{Board, update};
 use crate::digest::Ident;
 use crate::limits;
 
-/// Objects that near ends hold, the longest known forgotten first.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    stores: VecDeque<(u64, Store)>,
+/// Objects that near ends hold, the longest known forgotten first. On the board, for all workers: a near end's flights come
+/// on any of its connections.
+///
+/// A key of eight bytes stands for an object: what is taken for another one is not at the near end, which says so.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known;
+
+fn known_name(store: u64) -> String {
+    format!("known/{}", store % limits::STORES)
 }
 
-#[derive(Debug, Default)]
-struct Store {
-    held: HashSet<Ident>,
-    order: VecDeque<Ident>,
+/// The name of a store comes first in its value, so that one that takes another's place begins anew.
+fn keys_of(value: &[u8], store: u64) -> Vec<[u8; 8]> {
+    let mut keys = value.as_chunks::<8>().0.iter().copied();
+    if keys.next() == Some(store.to_le_bytes()) { keys.collect() } else { Vec::new() }
+}
+
+fn key_of(ident: &Ident) -> [u8; 8] {
+    ident.first_chunk().copied().unwrap_or_default()
 }
 
 impl Known {
     /// Notes that `store` gets the object; false if it has it.
-    pub(super) fn add(&mut self, store: u64, ident: Ident) -> bool {
-        let store = self.store(store);
-        if !store.is_some_and(|store| store.held.insert(ident)) {
-            return false;
-        }
-        if let Some((_, store)) = self.stores.back_mut() {
-            store.order.push_back(ident);
-            while store.order.len() > limits::KNOWN {
-                let Some(oldest) = store.order.pop_front() else { break };
-                store.held.remove(&oldest);
+    pub(super) fn add(self, board: &dyn Board, store: u64, ident: &Ident) -> bool {
+        let mut is_new = false;
+        update(board, &known_name(store), |value| {
+            let mut keys = keys_of(value, store);
+            is_new = !keys.contains(&key_of(ident));
+            if !is_new {
+                return None;
             }
-        }
-        true
+            keys.push(key_of(ident));
+            let too_many = keys.len().saturating_sub(limits::KNOWN);
+            keys.drain(..too_many);
+            Some([&store.to_le_bytes()[..], keys.as_flattened()].concat())
+        });
+        is_new
     }
 
     /// The store has lost it.
-    pub(super) fn forget(&mut self, store: u64, ident: &Ident) {
-        if let Some(store) = self.store(store)
-            && store.held.remove(ident)
-        {
-            store.order.retain(|known| known != ident);
-        }
-    }
-
-    /// The store, which from now on is the last used.
-    fn store(&mut self, name: u64) -> Option<&mut Store> {
-        let at = self.stores.iter().position(|(known, _)| *known == name);
-        let entry = at.and_then(|at| self.stores.remove(at)).unwrap_or_else(|| (name, Store::default()));
-        self.stores.push_back(entry);
-        if self.stores.len() > limits::STORES {
-            self.stores.pop_front();
-        }
-        self.stores.back_mut().map(|(_, store)| store)
+    pub(super) fn forget(self, board: &dyn Board, store: u64, ident: &Ident) {
+        update(board, &known_name(store), |value| {
+            let mut keys = keys_of(value, store);
+            let before = keys.len();
+            keys.retain(|key| *key != key_of(ident));
+            (keys.len() < before).then(|| [&store.to_le_bytes()[..], keys.as_flattened()].concat())
+        });
     }
 }
 
@@ -61,8 +62,6 @@ impl Known {
 pub(super) enum Skip {
     /// Browsers of earlier visitors did not ask for it.
     Unused,
-    /// The visitor's browser has it from an earlier visit.
-    Seen,
     /// It could not be sent the last time.
     Unfit,
 }
@@ -85,20 +84,17 @@ struct Page {
 #[derive(Debug, Default, Clone, Copy)]
 struct Lesson {
     misses: u8,
-    lifetime_s: u64,
     unfit: bool,
 }
 
 impl Pages {
-    /// Whether, and why, an object is not worth fetching for a visitor who was on the page `seen_s` seconds ago.
-    pub(super) fn skips(&self, page: u64, object: u64, seen_s: Option<u64>) -> Option<Skip> {
+    /// Whether, and why, an object is not worth fetching.
+    pub(super) fn skips(&self, page: u64, object: u64) -> Option<Skip> {
         let lesson = self.0.get(&page)?.objects.get(&object)?;
         if lesson.unfit {
             Some(Skip::Unfit)
         } else if lesson.misses >= MISSES {
             Some(Skip::Unused)
-        } else if seen_s.is_some_and(|seconds| seconds < lesson.lifetime_s) {
-            Some(Skip::Seen)
         } else {
             None
         }
@@ -109,11 +105,6 @@ impl Pages {
         self.learn(page, object, now_ms, |lesson| {
             lesson.misses = if was_used { 0 } else { lesson.misses.saturating_add(1) };
         });
-    }
-
-    /// How long a browser may keep it without asking.
-    pub(super) fn lasts(&mut self, page: u64, object: u64, lifetime_s: u64, now_ms: u64) {
-        self.learn(page, object, now_ms, |lesson| lesson.lifetime_s = lifetime_s);
     }
 
     /// It cannot be sent.
@@ -143,49 +134,41 @@ impl Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::board::memory::Memory;
 
     #[test]
     fn what_a_store_has_is_known_until_it_is_lost_or_too_long_ago() {
-        let mut known = Known::default();
-        assert!(known.add(1, [1; 24]) && !known.add(1, [1; 24]));
-        assert!(known.add(2, [1; 24]), "another store");
-        known.forget(1, &[1; 24]);
-        assert!(known.add(1, [1; 24]));
+        let (board, known) = (Memory::default(), Known);
+        let one = [1; 24];
+        assert!(known.add(&board, 1, &one) && !known.add(&board, 1, &one));
+        assert!(known.add(&board, 2, &one), "another store");
+        known.forget(&board, 1, &one);
+        assert!(known.add(&board, 1, &one));
         for number in 0..limits::KNOWN as u64 {
             let mut ident = [9; 24];
             ident[..8].copy_from_slice(&number.to_le_bytes());
-            known.add(1, ident);
+            known.add(&board, 1, &ident);
         }
-        assert!(known.add(1, [1; 24]));
-        for store in 10..10 + limits::STORES as u64 {
-            known.add(store, [1; 24]);
-        }
-        assert!(known.add(2, [1; 24]), "a store that was not heard of for long");
+        assert!(known.add(&board, 1, &one));
+        assert!(known.add(&board, 2 + limits::STORES, &one), "a store in the place of another");
+        assert!(known.add(&board, 2, &one));
+        assert!(board.0.borrow().values().all(|(value, _)| value.len() <= 8 * (limits::KNOWN + 1)));
     }
 
     #[test]
     fn what_two_visitors_in_a_row_did_not_use_is_skipped_until_it_is_used_or_forgotten() {
         let mut pages = Pages::default();
         pages.used(1, 5, false, 0);
-        assert_eq!(pages.skips(1, 5, None), None);
+        assert_eq!(pages.skips(1, 5), None);
         pages.used(1, 5, false, 0);
-        assert_eq!(pages.skips(1, 5, None), Some(Skip::Unused));
-        assert_eq!(pages.skips(2, 5, None), None, "of another page");
+        assert_eq!(pages.skips(1, 5), Some(Skip::Unused));
+        assert_eq!(pages.skips(2, 5), None, "of another page");
         pages.used(1, 5, true, 0);
-        assert_eq!(pages.skips(1, 5, None), None);
+        assert_eq!(pages.skips(1, 5), None);
         pages.unfit(1, 6, 0);
-        assert_eq!(pages.skips(1, 6, None), Some(Skip::Unfit));
+        assert_eq!(pages.skips(1, 6), Some(Skip::Unfit));
         pages.used(1, 7, true, PAGE_MS + 1);
-        assert_eq!(pages.skips(1, 6, None), None);
-    }
-
-    #[test]
-    fn what_a_returning_browser_may_still_have_is_not_sent_again() {
-        let mut pages = Pages::default();
-        pages.lasts(1, 5, 60, 0);
-        assert_eq!(pages.skips(1, 5, Some(59)), Some(Skip::Seen));
-        assert_eq!(pages.skips(1, 5, Some(60)), None);
-        assert_eq!(pages.skips(1, 5, None), None);
+        assert_eq!(pages.skips(1, 6), None);
     }
 
     #[test]
@@ -195,6 +178,6 @@ mod tests {
             pages.unfit(page, 1, page);
         }
         assert_eq!(pages.0.len(), limits::PAGES);
-        assert_eq!((pages.skips(0, 1, None), pages.skips(5, 1, None)), (None, Some(Skip::Unfit)));
+        assert_eq!((pages.skips(0, 1), pages.skips(5, 1)), (None, Some(Skip::Unfit)));
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use url_rewriting::Plan;
 
+use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, key, unhex, unhex_array};
@@ -108,16 +109,16 @@ impl GroundEnd {
     }
 
     /// Decides on a request.
-    pub fn request(&mut self, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
+    pub fn request(&mut self, board: &dyn Board, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
         let fields = Fields(headers);
         if fields.text(":authority") == Some(SLOT_AUTHORITY) {
-            return self.slot(stream, fields, now_ms);
+            return self.slot(board, stream, fields, now_ms);
         }
         let Some(opening) = fields.text(FLIGHT_FIELD) else {
             return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
         };
         let page = request::page(fields).zip(read_opening(opening));
-        if let Some((url, (id, store, seen_s))) = page
+        if let Some((url, (id, store))) = page
             && self.flights.len() < limits::FLIGHTS
             && !self.flights.contains_key(&id)
         {
@@ -129,7 +130,7 @@ impl GroundEnd {
                 languages: text("accept-language"),
                 no_referer: false,
             };
-            self.flights.insert(id, Flight::new(visitor, store, seen_s, self.link.budget(), now_ms));
+            self.flights.insert(id, Flight::new(visitor, store, self.link.budget(), now_ms));
             self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
         }
         Verdict::Page
@@ -190,7 +191,7 @@ impl GroundEnd {
     }
 
     /// A request of ours has ended.
-    pub fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
+    pub fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
         let Some((id, fetch)) = self.fetches.remove(&call) else { return };
         let Some(flight) = self.flights.get_mut(&id) else { return };
         flight.fetching = flight.fetching.saturating_sub(1);
@@ -207,8 +208,7 @@ impl GroundEnd {
                     .then(|| Finder::new(self.plan.as_ref()?, &fetch.url, fields))
                     .flatten()
                     .filter(|_| fields.media_type() == b"text/css");
-                self.pages.lasts(flight.page_key, key(fetch.url.as_bytes()), object.lifetime_s, now_ms);
-                if flight.arrived(&fetch, object) {
+                if flight.arrived(&fetch, object, now_ms) {
                     if let Some(mut sheet) = sheet {
                         let mut found = sheet.read(body);
                         found.extend(sheet.finish());
@@ -225,18 +225,18 @@ impl GroundEnd {
                 self.counts.add(count_of(why), 1);
             }
         }
-        self.pump(now_ms);
+        self.pump(board, now_ms);
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now_ms: u64) {
+    pub fn tick(&mut self, board: &dyn Board, now_ms: u64) {
         let over = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) > limits::FLIGHT_MS;
         let late: Vec<FlightId> = self.flights.iter().filter(|(_, flight)| over(flight)).map(|(id, _)| *id).collect();
         for id in late {
             self.close(&id);
         }
         self.due = false;
-        self.pump(now_ms);
+        self.pump(board, now_ms);
         for (stream, held) in &mut self.streams {
             if let Stream::Page(page) = held
                 && std::mem::take(&mut page.is_held)
@@ -270,12 +270,12 @@ impl GroundEnd {
         }
     }
 
-    fn slot(&mut self, stream: u32, fields: Fields<'_>, now_ms: u64) -> Verdict {
+    fn slot(&mut self, board: &dyn Board, stream: u32, fields: Fields<'_>, now_ms: u64) -> Verdict {
         let Some((id, report)) = fields.text(":path").and_then(read_path) else {
             return Verdict::Answer(Reply::empty(400));
         };
         if let Some((used, lost)) = report {
-            self.report(&id, &unhex(used).unwrap_or_default(), &unhex(lost).unwrap_or_default(), now_ms);
+            self.report(board, &id, &unhex(used).unwrap_or_default(), &unhex(lost).unwrap_or_default(), now_ms);
             return Verdict::Answer(Reply::empty(204));
         }
         let Some(flight) = self.flights.get_mut(&id) else { return Verdict::Answer(Reply::empty(410)) };
@@ -286,27 +286,31 @@ impl GroundEnd {
     }
 
     /// Which objects of a flight were used: learnt for the page's next visitors.
-    fn report(&mut self, id: &FlightId, used: &[u8], lost: &[u8], now_ms: u64) {
+    fn report(&mut self, board: &dyn Board, id: &FlightId, used: &[u8], lost: &[u8], now_ms: u64) {
         let Some(at) = self.past.iter().position(|(past, _)| past == id) else { return };
         let Some((_, past)) = self.past.remove(at) else { return };
         let bit = |bits: &[u8], index: usize| bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1);
+        let sent = past.entries.iter().filter(|entry| entry.sent.is_some()).count();
+        let asked_for = (0..past.entries.len()).filter(|index| bit(used, *index)).count();
+        // Who asks for little has the rest from an earlier visit: what others need is not learnt from that.
+        let is_new_here = 2 * asked_for >= sent;
         for (index, entry) in past.entries.iter().enumerate() {
             let Some(sent) = &entry.sent else { continue };
             if bit(lost, index) {
-                self.known.forget(past.store, &sent.ident);
+                self.known.forget(board, past.store, &sent.ident);
                 continue;
             }
             let was_used = bit(used, index);
             let count = if was_used { Count::UsedBytes } else { Count::UnusedBytes };
             self.counts.add(count, sent.bytes);
-            if !past.has_been_seen {
+            if is_new_here {
                 self.pages.used(past.page_key, entry.object_key, was_used, now_ms);
             }
         }
     }
 
     /// Fetches what may be fetched, and says what can be said.
-    fn pump(&mut self, now_ms: u64) {
+    fn pump(&mut self, board: &dyn Board, now_ms: u64) {
         self.allowance =
             self.allowance.saturating_add(self.link.pace(now_ms.saturating_sub(self.last_ms))).min(self.link.burst());
         self.last_ms = now_ms;
@@ -318,7 +322,9 @@ impl GroundEnd {
                 self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.fetch_timeout_ms() });
                 self.fetches.insert(self.last_call, (*id, fetch));
             }
-            while let Some((slot, reply)) = flight.parcel(self.allowance > 0, &mut self.known, &mut self.counts) {
+            while let Some((slot, reply)) =
+                flight.parcel(self.allowance > 0, now_ms, self.known, board, &mut self.counts)
+            {
                 let bytes = i64::try_from(reply.body.len()).unwrap_or(i64::MAX);
                 self.allowance = self.allowance.saturating_sub(bytes);
                 self.streams.remove(&slot);
@@ -347,13 +353,10 @@ impl GroundEnd {
     }
 }
 
-/// `ID;STORE[;SECONDS]`.
-fn read_opening(value: &str) -> Option<(FlightId, u64, Option<u64>)> {
-    let mut parts = value.split(';');
-    let id = unhex_array(parts.next()?)?;
-    let store = u64::from_le_bytes(unhex_array(parts.next()?)?);
-    let seen = parts.next().map(str::parse).transpose().ok()?;
-    Some((id, store, seen))
+/// `ID;STORE`.
+fn read_opening(value: &str) -> Option<(FlightId, u64)> {
+    let (id, store) = value.split_once(';')?;
+    Some((unhex_array(id)?, u64::from_le_bytes(unhex_array(store)?)))
 }
 
 fn count_of(why: Unfit) -> Count {
