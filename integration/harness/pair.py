@@ -133,6 +133,39 @@ def ground_config(
     }
 
 
+@dataclass(frozen=True)
+class Files:
+    """What both ends are started with."""
+
+    remote: Path
+    ground: Path
+    remote_identity: dict[str, str]
+
+
+def write_pair(
+    folder: Path,
+    ends: Ends,
+    link: dict[str, str],
+    *,
+    ports: Ports | None = None,
+    steered: Sequence[str] = (),
+    page: dict[str, Any] | None = None,
+    **split: Any,
+) -> Files:
+    """The files of both ends; see `pair`."""
+    homes = {role: folder / role for role in ("remote", "ground")}
+    for home in homes.values():
+        home.mkdir(parents=True, exist_ok=True)
+    remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
+    both = {"page": page} if page else {}
+    transport = split.get("transport", "h2")
+    far_config = ground_config(homes["ground"], ends, ground_identity, link, transport) | both
+    near_config = remote_config(ends, ports or Ports(), remote_identity, link, **split) | both
+    return Files(
+        write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity
+    )
+
+
 @contextmanager
 def pair(
     folder: Path,
@@ -148,18 +181,9 @@ def pair(
     """Both ends run. `steered` are names the remote answers at once; `page` is that section of both files; `split`
     changes keys of the remote's; origins' certificates are checked against `trusted`."""
     ports = ports or Ports()
-    homes = {role: folder / role for role in ("remote", "ground")}
-    for home in homes.values():
-        home.mkdir(parents=True, exist_ok=True)
-    remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
-    both = {"page": page} if page else {}
-    transport = split.get("transport", "h2")
-    far_config = ground_config(homes["ground"], ends, ground_identity, link, transport) | both
-    near_config = remote_config(ends, ports, remote_identity, link, **split) | both
-    ground = write_config(homes["ground"], far_config)
-    remote = write_config(homes["remote"], near_config, steered)
+    files = write_pair(folder, ends, link, ports=ports, steered=steered, page=page, **split)
     with (
-        Pep(ground, homes["ground"], ends.far, trusted=trusted) as far,
-        Pep(remote, homes["remote"], ends.near) as near,
+        Pep(files.ground, folder / "ground", ends.far, trusted=trusted) as far,
+        Pep(files.remote, folder / "remote", ends.near) as near,
     ):
-        yield Pair(near, far, ports, remote_identity)
+        yield Pair(near, far, ports, files.remote_identity)

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.pair import Ends, pair
+from harness.pair import Ends, pair, write_pair
+from harness.waiting import wait_for
 
 from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
@@ -35,7 +36,12 @@ class LonghaulPair(Contender):
         ends = Ends(ground.line.near, NEAR_HOME, ground.line.gateway, FAR)
         trusted = ground.authority.files.cert
         folder, setting = self._folder(ground), ground.link.setting
-        with pair(folder, ends, setting, trusted=trusted, steered=ground.hosts, page=self.page):
+        # Connections take the windows of the route they are opened on, and a pair's stand for good: it has been set up
+        # before.
+        ground.line.set_near_route(*route_options(write_pair(folder, ends, setting, page=self.page).remote))
+        with pair(folder, ends, setting, trusted=trusted, steered=ground.hosts, page=self.page) as both:
+            wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+            ground.line.set_near_route()
             yield
 
     @contextmanager

@@ -6,7 +6,6 @@ use url_mapping::Use;
 
 use super::memory::{Known, Pages, Skip};
 use crate::Reply;
-use crate::board::Board;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, Ident, Mark, key, mark};
 use crate::finder::{Found, rank};
@@ -184,8 +183,7 @@ impl Flight {
         &mut self,
         may_send: bool,
         now_ms: u64,
-        known: Known,
-        board: &dyn Board,
+        known: Known<'_>,
         counts: &mut Counts,
     ) -> Option<(u32, Reply)> {
         if self.ended {
@@ -215,7 +213,7 @@ impl Flight {
             let mut bytes = 0;
             while bytes < target && self.ready.last().is_some_and(|ready| ready.object.is_text == is_text) {
                 let Some(ready) = self.ready.pop() else { break };
-                bytes += self.send(ready, known, board, counts, &mut parcel);
+                bytes += self.send(ready, known, counts, &mut parcel);
             }
             self.ready_since_ms = now_ms;
         }
@@ -247,18 +245,11 @@ impl Flight {
     }
 
     /// Adds an object, or its name if the near end has it; returns how much was added.
-    fn send(
-        &mut self,
-        ready: Ready,
-        known: Known,
-        board: &dyn Board,
-        counts: &mut Counts,
-        parcel: &mut Vec<u8>,
-    ) -> usize {
+    fn send(&mut self, ready: Ready, known: Known<'_>, counts: &mut Counts, parcel: &mut Vec<u8>) -> usize {
         let Ready { index, object, .. } = ready;
         let before = parcel.len();
         let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
-        let is_known = !known.add(board, self.store, &object.ident);
+        let is_known = !known.add(self.store, &object.ident);
         if is_known {
             Frame::Reference { index, ident: object.ident, moment: &object.moment }.write(parcel);
             counts.add(Count::References, 1);

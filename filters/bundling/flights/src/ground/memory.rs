@@ -11,8 +11,10 @@ use crate::limits;
 /// on any of its connections.
 ///
 /// A key of eight bytes stands for an object: what is taken for another one is not at the near end, which says so.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Known;
+#[derive(Clone, Copy)]
+pub(super) struct Known<'b> {
+    pub(super) board: &'b dyn Board,
+}
 
 fn known_name(store: u64) -> String {
     format!("known/{}", store % limits::STORES)
@@ -28,11 +30,11 @@ fn key_of(ident: &Ident) -> [u8; 8] {
     ident.first_chunk().copied().unwrap_or_default()
 }
 
-impl Known {
+impl Known<'_> {
     /// Notes that `store` gets the object; false if it has it.
-    pub(super) fn add(self, board: &dyn Board, store: u64, ident: &Ident) -> bool {
+    pub(super) fn add(self, store: u64, ident: &Ident) -> bool {
         let mut is_new = false;
-        update(board, &known_name(store), |value| {
+        update(self.board, &known_name(store), |value| {
             let mut keys = keys_of(value, store);
             is_new = !keys.contains(&key_of(ident));
             if !is_new {
@@ -47,8 +49,8 @@ impl Known {
     }
 
     /// The store has lost it.
-    pub(super) fn forget(self, board: &dyn Board, store: u64, ident: &Ident) {
-        update(board, &known_name(store), |value| {
+    pub(super) fn forget(self, store: u64, ident: &Ident) {
+        update(self.board, &known_name(store), |value| {
             let mut keys = keys_of(value, store);
             let before = keys.len();
             keys.retain(|key| *key != key_of(ident));
@@ -138,20 +140,21 @@ mod tests {
 
     #[test]
     fn what_a_store_has_is_known_until_it_is_lost_or_too_long_ago() {
-        let (board, known) = (Memory::default(), Known);
+        let board = Memory::default();
+        let known = Known { board: &board };
         let one = [1; 24];
-        assert!(known.add(&board, 1, &one) && !known.add(&board, 1, &one));
-        assert!(known.add(&board, 2, &one), "another store");
-        known.forget(&board, 1, &one);
-        assert!(known.add(&board, 1, &one));
+        assert!(known.add(1, &one) && !known.add(1, &one));
+        assert!(known.add(2, &one), "another store");
+        known.forget(1, &one);
+        assert!(known.add(1, &one));
         for number in 0..limits::KNOWN as u64 {
             let mut ident = [9; 24];
             ident[..8].copy_from_slice(&number.to_le_bytes());
-            known.add(&board, 1, &ident);
+            known.add(1, &ident);
         }
-        assert!(known.add(&board, 1, &one));
-        assert!(known.add(&board, 2 + limits::STORES, &one), "a store in the place of another");
-        assert!(known.add(&board, 2, &one));
+        assert!(known.add(1, &one));
+        assert!(known.add(2 + limits::STORES, &one), "a store in the place of another");
+        assert!(known.add(2, &one));
         assert!(board.0.borrow().values().all(|(value, _)| value.len() <= 8 * (limits::KNOWN + 1)));
     }
 

@@ -58,7 +58,6 @@ pub struct GroundEnd {
     last_call: u64,
     outbox: Vec<Call>,
     releases: Vec<(u32, Release)>,
-    known: Known,
     pages: Pages,
     /// Flights that are over, for their reports.
     past: VecDeque<(FlightId, flight::Past)>,
@@ -99,7 +98,6 @@ impl GroundEnd {
             last_call: 0,
             outbox: Vec::new(),
             releases: Vec::new(),
-            known: Known::default(),
             pages: Pages::default(),
             past: VecDeque::new(),
             due: false,
@@ -297,7 +295,7 @@ impl GroundEnd {
         for (index, entry) in past.entries.iter().enumerate() {
             let Some(sent) = &entry.sent else { continue };
             if bit(lost, index) {
-                self.known.forget(board, past.store, &sent.ident);
+                Known { board }.forget(past.store, &sent.ident);
                 continue;
             }
             let was_used = bit(used, index);
@@ -322,8 +320,7 @@ impl GroundEnd {
                 self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.fetch_timeout_ms() });
                 self.fetches.insert(self.last_call, (*id, fetch));
             }
-            while let Some((slot, reply)) =
-                flight.parcel(self.allowance > 0, now_ms, self.known, board, &mut self.counts)
+            while let Some((slot, reply)) = flight.parcel(self.allowance > 0, now_ms, Known { board }, &mut self.counts)
             {
                 let bytes = i64::try_from(reply.body.len()).unwrap_or(i64::MAX);
                 self.allowance = self.allowance.saturating_sub(bytes);
