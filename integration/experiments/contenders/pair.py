@@ -38,7 +38,8 @@ class LonghaulPair(Contender):
         folder, setting = self._folder(ground), ground.link.setting
         # Connections take the windows of the route they are opened on, and a pair's stand for good: it has been set up
         # before.
-        ground.line.set_near_route(*route_options(write_pair(folder, ends, setting, page=self.page).remote))
+        files = write_pair(folder, ends, setting, steered=ground.hosts, page=self.page)
+        ground.line.set_near_route(*route_options(files.remote))
         with pair(folder, ends, setting, trusted=trusted, steered=ground.hosts, page=self.page) as both:
             wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
             ground.line.set_near_route()
