@@ -12,6 +12,7 @@ from harness.waiting import wait_for
 
 from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
+from ..quiet import wait_until_quiet
 from .base import Contender, Ground, intercept, rules, sysctls
 from .longhaul import route_options
 
@@ -40,8 +41,12 @@ class LonghaulPair(Contender):
         # before.
         files = write_pair(folder, ends, setting, steered=ground.hosts, page=self.page)
         ground.line.set_near_route(*route_options(files.remote))
+        assert ground.line.link
         with pair(folder, ends, setting, trusted=trusted, steered=ground.hosts, page=self.page) as both:
+            # Envoy counts a connection from its first packet, before it has a window: only when the link is quiet do
+            # all of them stand.
             wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+            wait_until_quiet(ground.line.link, ground.link.rtt_ms)
             ground.line.set_near_route()
             yield
 
