@@ -18,17 +18,19 @@ from .longhaul import route_options
 
 
 class LonghaulPair(Contender):
-    """Role `remote` on the near box, role `ground` on the gateway, both with their defaults."""
+    """Role `remote` on the near box, role `ground` on the gateway, both with their defaults but for bundling: a pair
+    keeps what it sent unasked for whoever comes next, and repeated loads would not be first visits."""
 
     name = "longhaul-pair"
     watches = watches.PAIR
     title = "Longhaul, pair"
     about = (
-        "Longhaul with a box at each end of the link, both with their defaults: names are steered to the near box, "
-        "requests share one pipe, TLS takes connections that are open already."
+        "Longhaul with a box at each end of the link, both with their defaults but `page.bundle`, which is off, so "
+        "that no load gains by an earlier one (the experiment one-flight has it on): names are steered to the near "
+        "box, requests share one pipe, TLS takes connections that are open already."
     )
 
-    page: dict[str, Any] | None = None
+    page: dict[str, Any] | None = {"bundle": False}  # noqa: RUF012 - never changed
     """The section `page` of both files."""
 
     @contextmanager

@@ -76,7 +76,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         dns: dns::dns(reader, &top),
         cache: shape::cache(reader, &top, kind),
         compress: shape::compress(reader, &top),
-        page: page::page(reader, &top, kind),
+        page: page::page(reader, &top, kind, link.as_ref()),
         terminate: tls::terminate(reader, &top),
         transport: transport::overrides(reader, &top, lines),
         limits: shape::limits(reader, &top),

@@ -2,7 +2,8 @@
 
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
-use crate::config::settings::{Inline, Page};
+use crate::config::settings::{Inline, Link, Page};
+use crate::derive::{LinkClass, LinkModel};
 
 use super::split::Kind;
 
@@ -10,11 +11,12 @@ use super::split::Kind;
 /// told.
 const LATER: &[&str] = &["inline"];
 
-pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Page> {
+pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Option<&Link>) -> Option<Page> {
     let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
     let prefetch = reader.optional(&section, "prefetch", true, |reader, setting| reader.word(setting, &switch));
-    let bundle = reader.optional(&section, "bundle", false, |reader, setting| reader.word(setting, &switch));
+    let bundle =
+        reader.optional(&section, "bundle", bundling_pays(kind, link), |reader, setting| reader.word(setting, &switch));
     let inline = reader.optional(&section, "inline", Inline::Off, |reader, setting| {
         let words = [
             ("auto", Inline::Auto),
@@ -40,4 +42,10 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option
         reader.problems.push(needs_a_pair.help("objects are sent to the box beside the clients: `role: remote` there"));
     }
     Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
+}
+
+/// Sending objects unasked saves request rounds. Where a page takes longer for its bytes than for those, it saves nothing,
+/// and what nobody asks for after all costs.
+fn bundling_pays(kind: Kind, link: Option<&Link>) -> bool {
+    kind != Kind::Edge && link.is_some_and(|link| LinkModel::of(link).class != LinkClass::ByteBound)
 }
