@@ -62,7 +62,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_image_takes_what_make_build_leaves() -> None:
     copied = re.findall(r"target/dist/(\S+)", (CONFIG / "Containerfile").read_text())
-    assert len(copied) == 5
+    assert len(copied) == 6
     for name in copied:
         assert (dist() / name).exists(), name
 
