@@ -1,12 +1,13 @@
 """Saved pages of the web as pages of experiments: the markup as it was, its objects made by the bed's origins.
 
 Which of the objects that the markup names a browser really asks for (a candidate of a srcset, a picture behind a media
-query, what a script adds) only a browser can tell. So the page is loaded once, directly, before any turn; what loaded
-then is what every contender must load, and what the ideal is computed from.
+query, what a script adds) only a browser can tell. So the page is loaded twice, directly, before any turn; what loaded
+both times (addresses with a number of chance in them do not) is what every contender must load.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,18 +54,19 @@ class SavedPage:
         self._page.add_to(site, addresses)
 
     def learn(self, ground: Ground, schemes: tuple[str, ...], timeout_s: float) -> Weight:
-        """Loads it directly, once for each scheme; returns what the last load weighed, with headers."""
+        """Loads it directly, twice for each scheme; returns what the last load weighed, with headers."""
         direct = contender("direct")
         weight = 0
-        for scheme in schemes:
+        for scheme, again in itertools.product(schemes, (False, True)):
             with direct.engaged(ground), browser(ground.folder, ground.line.clients, ground.authority) as fresh:
                 load = fresh.load(self.url(scheme), timeout_s=timeout_s, settle_s=2 * ground.link.rtt_ms / 1000)
-            self._learnt[scheme] = _loaded(load, scheme)
+            loaded = _loaded(load, scheme)
+            self._learnt[scheme] = sorted(loaded & set(self._learnt[scheme])) if again else sorted(loaded)
             weight = sum(one.bytes_on_wire for one in load.loaded())
         return Weight(weight, weight)
 
 
-def _loaded(load: Load, scheme: str) -> list[str]:
+def _loaded(load: Load, scheme: str) -> set[str]:
     """Every http or https URL that loaded, once, all under one scheme."""
     urls = (true_url(one.url, ()).split("://", 1) for one in load.loaded())
-    return sorted({f"{scheme}://{rest}" for found, rest in urls if found in ("http", "https")})
+    return {f"{scheme}://{rest}" for found, rest in urls if found in ("http", "https")}
