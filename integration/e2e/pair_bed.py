@@ -1,24 +1,27 @@
-"""The bed of the pair's tests: a satellite link, a remote and a ground on its ends, origins behind it."""
+"""The bed of the pair's tests: a link, a satellite's unless told otherwise, a remote and a ground on its ends, origins
+behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from e2e.bed import FORBIDDEN
+from experiments import links
 from experiments.contenders.base import intercept, rules
 from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from harness.artifacts import need_commands
 from harness.authority import Authority
+from harness.browser import browser
 from harness.clients import Curl, DnsAnswer, dig
 from harness.origins import Origins, Site
-from harness.pair import GROUND_NAME, Ends, Pair, Ports, pair
+from harness.pair import GROUND_NAME, REDIRECTS, Ends, Pair, pair
 from harness.topology import RESOLVER, SITES
 from harness.waiting import wait_for
 
-LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
 RTT_S = 0.6
 LAB, TODAY = "lab.example.org", "today.example.org"
 SOCKETS = "sockets.example.org"
@@ -56,6 +59,16 @@ class PairBed:
         """A client asks its resolver; the remote answers."""
         return dig(name, kind, RESOLVER, namespace=self.line.clients)
 
+    def load_in_chromium(self, host: str) -> None:
+        """A browser gets a page of the host whole, over http and over https."""
+        need_commands("chromium", "certutil")
+        with browser(self.folder, self.line.clients, self.authority) as fresh:
+            for scheme in ("http", "https"):
+                load = fresh.load(f"{scheme}://{host}/page.html")
+                assert load.requests, scheme
+                # The load event does not wait for the icon.
+                assert not [one for one in load.failed() if "favicon" not in one.url], scheme
+
     def until_warm(self) -> None:
         """Waits until every connection is open that is to be open."""
         wait_for("the pipe", lambda: self.pair.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
@@ -66,22 +79,23 @@ class PairBed:
 
 @contextmanager
 def standing_pair(
-    folder: Path, *, warm: int = WARM, link: dict[str, str] | None = None, **split: Any
+    folder: Path,
+    *,
+    profile: str = "geo",
+    link: dict[str, str] | None = None,
+    steered: Sequence[str] = (LISTED, GONE),
+    **split: Any,
 ) -> Iterator[PairBed]:
-    """Sets everything up; `link` changes the emulated link's values, `split` keys of the remote's."""
+    """Sets everything up; `link` changes values of the emulated link's profile, `split` keys of the remote's."""
     authority = Authority(folder)
     site = _site(authority)
-    ports = Ports()
-    lines = [f"tcp dport {port} redirect to :{own}" for port, own in ((80, ports.http), (443, ports.tls))]
-    lines += [f"{protocol} dport 53 redirect to :{ports.dns}" for protocol in ("udp", "tcp")]
     with ExitStack() as stack:
-        line = stack.enter_context(Line(folder, "geo", seed=1, changes=link))
+        line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
         origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-        both = stack.enter_context(
-            pair(folder, ends, LINK, trusted=authority.files.cert, steered=[LISTED, GONE], warm=warm, **split)
-        )
-        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
+        setting, trusted = links.link(profile).setting, authority.files.cert
+        both = stack.enter_context(pair(folder, ends, setting, trusted=trusted, steered=steered, **split))
+        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         yield PairBed(folder, line, site, origins, authority, both)
 
 

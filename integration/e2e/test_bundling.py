@@ -20,7 +20,7 @@ from harness.authority import Authority
 from harness.browser import Load, browser
 from harness.clients import Curl
 from harness.origins import Origins, Site
-from harness.pair import GROUND_ADMIN, REMOTE_ADMIN, Ends, Pair, pair
+from harness.pair import GROUND_ADMIN, REDIRECTS, REMOTE_ADMIN, Ends, Pair, pair
 from harness.topology import RESOLVER, SITES
 from harness.waiting import wait_for
 
@@ -125,8 +125,6 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
     folder = tmp_path_factory.mktemp("bundling")
     authority = Authority(folder)
     site = _site(folder)
-    lines = ["tcp dport 80 redirect to :80", "tcp dport 443 redirect to :443"]
-    lines += [f"{protocol} dport 53 redirect to :53" for protocol in ("udp", "tcp")]
     with ExitStack() as stack:
         line = stack.enter_context(Line(folder, "geo", seed=1))
         line.clients.ip("address", "add", "192.0.2.9/32", "dev", "lo")
@@ -139,7 +137,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
         )
         with browser(folder, line.clients) as fresh:
             original = fresh.load(f"http://{WWW}/page.html", timeout_s=60)
-        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *lines)))
+        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         found = Bed(folder, line, origins, both, original)
         wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=30, interval_s=0.2)
         yield found

@@ -14,8 +14,7 @@ import pytest
 from e2e.bed import FORBIDDEN, made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
 from experiments.line import FAR, NEAR_HOME
-from harness.artifacts import REPOSITORY, need_commands
-from harness.browser import browser
+from harness.artifacts import REPOSITORY
 from harness.clients import Curl
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.waiting import wait_for
@@ -25,7 +24,7 @@ DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
-    with standing_pair(tmp_path_factory.mktemp("pair")) as standing:
+    with standing_pair(tmp_path_factory.mktemp("pair"), warm=WARM) as standing:
         yield standing
 
 
@@ -153,9 +152,9 @@ def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
 
 def test_what_names_nobody_and_is_meant_for_the_remote_itself_ends_there(warm: PairBed) -> None:
     before = warm.pair.remote.metrics(REMOTE_ADMIN)
-    tls = Curl(warm.folder, warm.line.clients, "--insecure").get(f"https://{NEAR_HOME}:{warm.pair.ports.tls}/")
+    tls = Curl(warm.folder, warm.line.clients, "--insecure").get(f"https://{NEAR_HOME}/")
     assert (tls.status, bool(tls.problem)) == (0, True), tls
-    raw = Curl(warm.folder, warm.line.clients).get(f"https://{NEAR_HOME}:{warm.pair.ports.http}/", timeout_s=10)
+    raw = Curl(warm.folder, warm.line.clients).get(f"https://{NEAR_HOME}:80/", timeout_s=10)
     assert (raw.status, raw.body) == (0, b""), raw
     after = warm.pair.remote.metrics(REMOTE_ADMIN)
     for chain in ("nameless", "other"):
@@ -203,13 +202,7 @@ def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
 
 
 def test_chromium_loads_http_and_https_pages_through_the_pair(warm: PairBed) -> None:
-    need_commands("chromium", "certutil")
-    with browser(warm.folder, warm.line.clients, warm.authority) as fresh:
-        for scheme in ("http", "https"):
-            load = fresh.load(f"{scheme}://h2.example.org/page.html")
-            assert load.requests, scheme
-            # The load event does not wait for the icon.
-            assert not [one for one in load.failed() if "favicon" not in one.url], scheme
+    warm.load_in_chromium("h2.example.org")
 
 
 def test_a_ground_that_is_gone_is_said_clearly_and_one_that_is_back_is_used_again(warm: PairBed) -> None:

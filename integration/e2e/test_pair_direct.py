@@ -10,8 +10,6 @@ import pytest
 from e2e.bed import FORBIDDEN
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
 from experiments.contenders.base import rules
-from harness.artifacts import need_commands
-from harness.browser import browser
 from harness.clients import Answer, Curl
 from harness.pair import PIPE_PORT
 from harness.waiting import wait_for
@@ -73,7 +71,7 @@ def test_clients_go_on_directly_while_the_ground_is_gone_and_over_the_pipe_when_
         wait_for("a word in the log", lambda: said(bed, GONE) == gone + 1, timeout_s=15)
         names_are_the_truth(bed)
         an_upload_arrives(bed)
-        a_browser_loads_pages(bed)
+        bed.load_in_chromium("h3.example.org")
         nobody_is_taken_where_nobody_may_go(bed)
     wait_for("a word in the log", lambda: said(bed, BACK) == back + 1, timeout_s=60)
     through_the_pipe(bed, "after")
@@ -92,15 +90,6 @@ def an_upload_arrives(bed: PairBed) -> None:
     body = bed.folder / "upload.bin"
     body.write_bytes(b"u" * 300_000)
     assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=30).status == 200
-
-
-def a_browser_loads_pages(bed: PairBed) -> None:
-    need_commands("chromium", "certutil")
-    with browser(bed.folder, bed.line.clients, bed.authority) as fresh:
-        for scheme in ("http", "https"):
-            load = fresh.load(f"{scheme}://h3.example.org/page.html")
-            assert load.requests, scheme
-            assert not [one for one in load.failed() if "favicon" not in one.url], scheme
 
 
 def nobody_is_taken_where_nobody_may_go(bed: PairBed) -> None:

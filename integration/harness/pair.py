@@ -18,6 +18,11 @@ GROUND_NAME = "ground.example.org"
 """Of a ground that is found by name, which the resolver of the bed must know: over QUIC there is no other."""
 PIPE_PORT = 8443
 REMOTE_ADMIN, GROUND_ADMIN = "127.0.0.1:9921", "127.0.0.1:9922"
+REDIRECTS = (
+    *(f"tcp dport {port} redirect to :{port}" for port in (80, 443, 53)),
+    "udp dport 53 redirect to :53",
+)
+"""Packet rules by which the remote's host takes what clients send to anybody."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,12 @@ class Ends:
     """Where the remote meets the ground."""
 
 
-@dataclass(frozen=True)
-class Ports:
-    """The remote's listeners, to which its host redirects clients."""
-
-    http: int = 80
-    tls: int = 443
-    dns: int = 53
-
-
 @dataclass
 class Pair:
     """Both ends, running."""
 
     remote: Pep
     ground: Pep
-    ports: Ports
     identity: dict[str, str]
     """The remote's files: cert, key and ca."""
 
@@ -94,7 +89,7 @@ def ground_host(ends: Ends, *, transport: str = "h2", **_: Any) -> str:
     return GROUND_NAME if transport == "h3" else ends.far_address
 
 
-def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
+def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
     """longhaul.yaml of the end beside the clients."""
     host = ground_host(ends, **split)
     # Others have nothing to ask.
@@ -105,8 +100,8 @@ def remote_config(ends: Ends, ports: Ports, identity: dict[str, str], link: dict
         "link": link,
         "proxy": {"addresses": [ends.near_address]},
         "listen": {
-            "http": f"0.0.0.0:{ports.http}", "tls": f"0.0.0.0:{ports.tls}", "dns": f"0.0.0.0:{ports.dns}",
-            "admin": REMOTE_ADMIN, "metrics": "off", "intercept": "redirect",
+            "http": "0.0.0.0:80", "tls": "0.0.0.0:443", "dns": "0.0.0.0:53", "admin": REMOTE_ADMIN,
+            "metrics": "off", "intercept": "redirect",
         },
         "dns": {"domains": [STEERED]},
         **upstream,
@@ -147,12 +142,12 @@ def write_pair(
     ends: Ends,
     link: dict[str, str],
     *,
-    ports: Ports | None = None,
     steered: Sequence[str] = (),
     page: dict[str, Any] | None = None,
     **split: Any,
 ) -> Files:
-    """The files of both ends; see `pair`."""
+    """The files of both ends. `steered` are names the remote answers at once; `page` is that section of both files;
+    `split` changes keys of the remote's."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
@@ -160,30 +155,26 @@ def write_pair(
     both = {"page": page} if page else {}
     transport = split.get("transport", "h2")
     far_config = ground_config(homes["ground"], ends, ground_identity, link, transport) | both
-    near_config = remote_config(ends, ports or Ports(), remote_identity, link, **split) | both
+    near_config = remote_config(ends, remote_identity, link, **split) | both
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity
     )
 
 
 @contextmanager
-def pair(
-    folder: Path,
-    ends: Ends,
-    link: dict[str, str],
-    *,
-    trusted: Path | None = None,
-    ports: Ports | None = None,
-    steered: Sequence[str] = (),
-    page: dict[str, Any] | None = None,
-    **split: Any,
-) -> Iterator[Pair]:
-    """Both ends run. `steered` are names the remote answers at once; `page` is that section of both files; `split`
-    changes keys of the remote's; origins' certificates are checked against `trusted`."""
-    ports = ports or Ports()
-    files = write_pair(folder, ends, link, ports=ports, steered=steered, page=page, **split)
+def running(files: Files, ends: Ends, *, trusted: Path | None = None) -> Iterator[Pair]:
+    """Both ends run; origins' certificates are checked against `trusted`."""
     with (
-        Pep(files.ground, folder / "ground", ends.far, trusted=trusted) as far,
-        Pep(files.remote, folder / "remote", ends.near) as near,
+        Pep(files.ground, files.ground.parent, ends.far, trusted=trusted) as far,
+        Pep(files.remote, files.remote.parent, ends.near) as near,
     ):
-        yield Pair(near, far, ports, files.remote_identity)
+        yield Pair(near, far, files.remote_identity)
+
+
+@contextmanager
+def pair(
+    folder: Path, ends: Ends, link: dict[str, str], *, trusted: Path | None = None, **changes: Any
+) -> Iterator[Pair]:
+    """Both ends run, on files with `changes` as `write_pair` takes them."""
+    with running(write_pair(folder, ends, link, **changes), ends, trusted=trusted) as both:
+        yield both

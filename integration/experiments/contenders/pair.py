@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.pair import Ends, pair, write_pair
+from harness.pair import REDIRECTS, Ends, running, write_pair
 from harness.waiting import wait_for
 
 from .. import watches
@@ -44,7 +44,7 @@ class LonghaulPair(Contender):
         files = write_pair(folder, ends, setting, steered=ground.hosts, page=self.page)
         ground.line.set_near_route(*route_options(files.remote))
         assert ground.line.link
-        with pair(folder, ends, setting, trusted=trusted, steered=ground.hosts, page=self.page) as both:
+        with running(files, ends, trusted=trusted) as both:
             # Envoy counts a connection from its first packet, before it has a window: only when the link is quiet do
             # all of them stand.
             wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
@@ -56,9 +56,8 @@ class LonghaulPair(Contender):
     def engaged(self, ground: Ground) -> Iterator[None]:
         """The near box takes web and DNS traffic; both ends of the link have the windows that were derived."""
         options = route_options(self._folder(ground) / "remote" / "longhaul.yaml")
-        lines = [f"tcp dport {port} redirect to :{port}" for port in (80, 443, 53)]
         with (
-            rules(ground.line.near, intercept(NEAR_DEVICE, *lines, "udp dport 53 redirect to :53")),
+            rules(ground.line.near, intercept(NEAR_DEVICE, *REDIRECTS)),
             sysctls(ground.line.near, tcp_slow_start_after_idle=0),
             sysctls(ground.line.gateway, tcp_slow_start_after_idle=0),
         ):
