@@ -38,6 +38,9 @@ mod shelf;
 mod tests;
 mod wire;
 
+use board::Board;
+use std::time::Duration;
+
 pub use config::{Config, ConfigError, Role};
 pub use counts::{Count, Counts};
 pub use fields::FieldList;
@@ -49,6 +52,24 @@ pub use request::without_port;
 pub const FLIGHT_FIELD: &str = "x-longhaul-flight";
 /// The name slots are sent to. No client's request with it gets past the near end.
 pub const SLOT_AUTHORITY: &str = "bundle.pair.invalid";
+
+/// An end of the link, as whoever drives it sees it: it says what is to be done, and is told what became of it.
+pub trait End {
+    /// Time has passed: deadlines, and what other workers have put on the board.
+    fn tick(&mut self, board: &dyn Board, now_ms: u64);
+    /// A request of ours has ended; `call` is its [`Call::id`].
+    fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64);
+    /// A stream is over, whole or not; nothing is done for it any more.
+    fn gone(&mut self, stream: u32);
+    /// Requests to send, from a context that outlives every stream.
+    fn take_calls(&mut self) -> Vec<Call>;
+    /// Streams that wait no more.
+    fn take_releases(&mut self) -> Vec<(u32, Release)>;
+    /// How soon [`End::tick`] has something to do; none: not before something else happens.
+    fn next_tick(&self) -> Option<Duration>;
+    /// What happened since it was last asked.
+    fn counts(&mut self) -> &mut Counts;
+}
 
 /// A response of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use crate::log::{self, Entry, Expected, State};
 use crate::object;
 use crate::request::{self, Asked};
 use crate::shelf;
-use crate::{Answer, Call, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
+use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +46,7 @@ const SILENCE_MS: u64 = 60_000;
 /// One worker of the near end.
 #[derive(Debug)]
 pub struct RemoteEnd {
-    /// What happened since it was last asked.
-    pub counts: Counts,
+    pub(crate) counts: Counts,
     link: Link,
     room: u64,
     /// Names this store to the far end, which remembers what it has sent here.
@@ -147,14 +146,14 @@ impl RemoteEnd {
         }
         if fields.has(FLIGHT_FIELD) { Verdict::PassWithout } else { Verdict::Pass }
     }
+}
 
-    /// A stream is over; nothing is done for it any more.
-    pub fn gone(&mut self, stream: u32) {
+impl End for RemoteEnd {
+    fn gone(&mut self, stream: u32) {
         self.held.retain(|held| held.stream != stream);
     }
 
-    /// A request of ours has ended.
-    pub fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
+    fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
         let Some(CallKind::Slot(id)) = self.calls.remove(&call) else { return };
         match answer {
             Answer::Came(headers, body) => match Fields(headers).status() {
@@ -169,8 +168,7 @@ impl RemoteEnd {
         }
     }
 
-    /// Deadlines, what other workers have received, and reports.
-    pub fn tick(&mut self, board: &dyn Board, now_ms: u64) {
+    fn tick(&mut self, board: &dyn Board, now_ms: u64) {
         self.look_again(board, now_ms);
         let due: Vec<FlightId> = self
             .opened
@@ -186,18 +184,15 @@ impl RemoteEnd {
         }
     }
 
-    /// Requests to send, from a context that outlives every stream.
-    pub fn take_calls(&mut self) -> Vec<Call> {
+    fn take_calls(&mut self) -> Vec<Call> {
         std::mem::take(&mut self.outbox)
     }
 
-    /// Streams that wait no more.
-    pub fn take_releases(&mut self) -> Vec<(u32, Release)> {
+    fn take_releases(&mut self) -> Vec<(u32, Release)> {
         std::mem::take(&mut self.releases)
     }
 
-    /// How soon [`RemoteEnd::tick`] has something to do; none: not before something else happens.
-    pub fn next_tick(&self) -> Option<Duration> {
+    fn next_tick(&self) -> Option<Duration> {
         if !self.outbox.is_empty() {
             Some(link::NEXT_TICK)
         } else if !self.held.is_empty() {
@@ -209,6 +204,12 @@ impl RemoteEnd {
         }
     }
 
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+}
+
+impl RemoteEnd {
     fn open(&mut self, board: &dyn Board, client: u64, now_ms: u64) -> Option<String> {
         if now_ms < self.silent_until_ms || self.opened.len() >= limits::FLIGHTS {
             return None;

@@ -4,7 +4,7 @@
 use crate::board::memory::Memory;
 use crate::ground::{self, GroundEnd};
 use crate::remote::{self, RemoteEnd};
-use crate::{Answer, Config, Count, FLIGHT_FIELD, Release, Reply, Role, SLOT_AUTHORITY};
+use crate::{Answer, Config, Count, End, FLIGHT_FIELD, Release, Reply, Role, SLOT_AUTHORITY};
 use std::collections::HashMap;
 
 type Pairs = Vec<(String, String)>;
@@ -181,6 +181,24 @@ impl World {
         self.workers[worker].answered(&self.board, call, &Answer::Came(&fields, &reply.body), self.now_ms);
     }
 
+    /// The page is announced and nothing comes; another worker holds a request for one of its objects.
+    fn hold_for_what_never_comes(&mut self) -> u32 {
+        let page = self.begin_visit(0, "client");
+        let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
+        assert!(self.ground.response(page, &borrowed(&fields)));
+        self.ground.body(page, PAGE.as_bytes(), false);
+        self.origin.clear();
+        self.ground.tick(&self.board, self.now_ms);
+        for (stream, release) in self.ground.take_releases() {
+            if let (Some((worker, call)), Release::Answer(reply)) = (self.slots.remove(&stream), release) {
+                self.deliver(worker, call, &reply);
+            }
+        }
+        let (stream, verdict) = self.ask(1, "client", "/2.png", &[]);
+        assert_eq!(verdict, remote::Verdict::Hold);
+        stream
+    }
+
     fn count(&self, count: Count) -> u64 {
         self.ground.counts.get(count) + self.workers.iter().map(|worker| worker.counts.get(count)).sum::<u64>()
     }
@@ -352,19 +370,7 @@ fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip
 #[test]
 fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
     let mut world = World::new();
-    let page = world.begin_visit(0, "client");
-    let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(page, &borrowed(&fields)));
-    world.ground.body(page, PAGE.as_bytes(), false);
-    world.origin.clear();
-    world.ground.tick(&world.board, world.now_ms);
-    for (stream, release) in world.ground.take_releases() {
-        if let (Some((worker, call)), Release::Answer(reply)) = (world.slots.remove(&stream), release) {
-            world.deliver(worker, call, &reply);
-        }
-    }
-    let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
-    assert_eq!(verdict, remote::Verdict::Hold);
+    let stream = world.hold_for_what_never_comes();
     // Every slot is lost with the connection.
     world.ground_is_up = false;
     for (_, (worker, call)) in std::mem::take(&mut world.slots) {
@@ -375,18 +381,7 @@ fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
     assert_eq!(world.released.get(&stream), Some(&Release::GoOn));
     // Without even that, the deadline lets it go.
     let mut world = World::new();
-    let page = world.begin_visit(0, "client");
-    assert!(world.ground.response(page, &borrowed(&fields)));
-    world.ground.body(page, PAGE.as_bytes(), false);
-    world.origin.clear();
-    world.ground.tick(&world.board, world.now_ms);
-    for (stream, release) in world.ground.take_releases() {
-        if let (Some((worker, call)), Release::Answer(reply)) = (world.slots.remove(&stream), release) {
-            world.deliver(worker, call, &reply);
-        }
-    }
-    let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
-    assert_eq!(verdict, remote::Verdict::Hold);
+    let stream = world.hold_for_what_never_comes();
     world.workers[1].tick(&world.board, world.now_ms + 1000);
     assert_eq!(world.workers[1].take_releases(), []);
     world.workers[1].tick(&world.board, world.now_ms + 10_000);

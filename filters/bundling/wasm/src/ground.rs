@@ -56,12 +56,8 @@ impl Context for GroundStream {}
 
 impl HttpContext for GroundStream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
-        let action = self.request().unwrap_or_else(|error| {
-            log::write(Level::Warn, &format!("bundling: a request passes as it is: {error}"));
-            Action::Continue
-        });
-        self.worker.settle(self.id);
-        action
+        let outcome = self.request();
+        self.worker.decided(self.id, outcome)
     }
 
     fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {

@@ -2,7 +2,6 @@
 
 use crate::worker::{ProxyBoard, Worker, now_ms, send};
 use filter_host::headers::{self, Map};
-use filter_host::log::{self, Level};
 use filter_host::{HostError, property};
 use page_flights::remote::Verdict;
 use page_flights::{FLIGHT_FIELD, RemoteEnd};
@@ -43,12 +42,7 @@ impl Context for RemoteStream {}
 
 impl HttpContext for RemoteStream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
-        let action = self.request().unwrap_or_else(|error| {
-            log::write(Level::Warn, &format!("bundling: a request passes as it is: {error}"));
-            Action::Continue
-        });
-        self.worker.settle(self.id);
-        action
+        self.worker.decided(self.id, self.request())
     }
 }
 

@@ -4,7 +4,8 @@ use crate::counters::Counters;
 use filter_host::log::{self, Level};
 use filter_host::{HostError, callout, context, reply, shared, timer};
 use page_flights::board::Board;
-use page_flights::{Answer, Call, Counts, GroundEnd, Release, RemoteEnd, Reply};
+use page_flights::{Answer, End, Release, Reply};
+use proxy_wasm::types::Action;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,65 +27,6 @@ impl Board for ProxyBoard {
 
     fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
         shared::set(name, value, version).unwrap_or(false)
-    }
-}
-
-/// What both ends have in common.
-pub(crate) trait End {
-    fn tick(&mut self, now_ms: u64);
-    fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64);
-    fn gone(&mut self, stream: u32);
-    fn take_calls(&mut self) -> Vec<Call>;
-    fn take_releases(&mut self) -> Vec<(u32, Release)>;
-    fn next_tick(&self) -> Option<Duration>;
-    fn counts(&mut self) -> &mut Counts;
-}
-
-impl End for RemoteEnd {
-    fn tick(&mut self, now_ms: u64) {
-        Self::tick(self, &ProxyBoard, now_ms);
-    }
-    fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
-        Self::answered(self, &ProxyBoard, call, answer, now_ms);
-    }
-    fn gone(&mut self, stream: u32) {
-        Self::gone(self, stream);
-    }
-    fn take_calls(&mut self) -> Vec<Call> {
-        Self::take_calls(self)
-    }
-    fn take_releases(&mut self) -> Vec<(u32, Release)> {
-        Self::take_releases(self)
-    }
-    fn next_tick(&self) -> Option<Duration> {
-        Self::next_tick(self)
-    }
-    fn counts(&mut self) -> &mut Counts {
-        &mut self.counts
-    }
-}
-
-impl End for GroundEnd {
-    fn tick(&mut self, now_ms: u64) {
-        Self::tick(self, &ProxyBoard, now_ms);
-    }
-    fn answered(&mut self, call: u64, answer: &Answer<'_>, now_ms: u64) {
-        Self::answered(self, &ProxyBoard, call, answer, now_ms);
-    }
-    fn gone(&mut self, stream: u32) {
-        Self::gone(self, stream);
-    }
-    fn take_calls(&mut self) -> Vec<Call> {
-        Self::take_calls(self)
-    }
-    fn take_releases(&mut self) -> Vec<(u32, Release)> {
-        Self::take_releases(self)
-    }
-    fn next_tick(&self) -> Option<Duration> {
-        Self::next_tick(self)
-    }
-    fn counts(&mut self) -> &mut Counts {
-        &mut self.counts
     }
 }
 
@@ -130,6 +72,16 @@ impl<E: End> Worker<E> {
         }
     }
 
+    /// What was decided on a request of the stream `own`; where it could not be, the request passes.
+    pub(crate) fn decided(&self, own: u32, outcome: Result<Action, HostError>) -> Action {
+        let action = outcome.unwrap_or_else(|error| {
+            log::write(Level::Warn, &format!("bundling: a request passes as it is: {error}"));
+            Action::Continue
+        });
+        self.settle(own);
+        action
+    }
+
     /// Sends what the end wants sent. Only in a callback of the root context: an answer comes to the context whose callback
     /// sent the request, and no other outlives a page.
     fn send_calls(&self) {
@@ -144,7 +96,7 @@ impl<E: End> Worker<E> {
                 }
                 Err(error) => {
                     log::write(Level::Warn, &format!("bundling: a request of ours was not sent: {error}"));
-                    end.answered(call.id, &Answer::Failed, now_ms());
+                    end.answered(&ProxyBoard, call.id, &Answer::Failed, now_ms());
                 }
             }
         }
@@ -152,7 +104,7 @@ impl<E: End> Worker<E> {
 
     pub(crate) fn on_tick(&self) {
         if let Ok(mut end) = self.end.try_borrow_mut() {
-            end.tick(now_ms());
+            end.tick(&ProxyBoard, now_ms());
         }
         self.send_calls();
         self.settle(self.root);
@@ -167,9 +119,9 @@ impl<E: End> Worker<E> {
             match &came {
                 Ok(Some((headers, body))) => {
                     let headers: Vec<(&[u8], &[u8])> = headers.iter().collect();
-                    end.answered(call, &Answer::Came(&headers, body), now_ms());
+                    end.answered(&ProxyBoard, call, &Answer::Came(&headers, body), now_ms());
                 }
-                Ok(None) | Err(_) => end.answered(call, &Answer::Failed, now_ms()),
+                Ok(None) | Err(_) => end.answered(&ProxyBoard, call, &Answer::Failed, now_ms()),
             }
         }
         self.send_calls();

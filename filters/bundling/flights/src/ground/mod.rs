@@ -27,7 +27,7 @@ use crate::link::{self, Link};
 use crate::object::{self, Unfit};
 use crate::remote::read_path;
 use crate::request;
-use crate::{Answer, Call, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
+use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 use flight::{Fetch, Flight, Visitor};
 use memory::{Known, Pages};
 
@@ -47,8 +47,7 @@ pub enum Verdict {
 /// One worker of the far end.
 #[derive(Debug)]
 pub struct GroundEnd {
-    /// What happened since it was last asked.
-    pub counts: Counts,
+    pub(crate) counts: Counts,
     link: Link,
     plan: Option<Rc<Plan>>,
     flights: HashMap<FlightId, Flight>,
@@ -169,9 +168,10 @@ impl GroundEnd {
         self.due |= announces || end;
         page.is_held
     }
+}
 
-    /// A stream is over, whole or not.
-    pub fn gone(&mut self, stream: u32) {
+impl End for GroundEnd {
+    fn gone(&mut self, stream: u32) {
         match self.streams.remove(&stream) {
             Some(Stream::Slot(id)) => {
                 if let Some(flight) = self.flights.get_mut(&id) {
@@ -188,8 +188,7 @@ impl GroundEnd {
         }
     }
 
-    /// A request of ours has ended.
-    pub fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
+    fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
         let Some((id, fetch)) = self.fetches.remove(&call) else { return };
         let Some(flight) = self.flights.get_mut(&id) else { return };
         flight.fetching = flight.fetching.saturating_sub(1);
@@ -226,8 +225,7 @@ impl GroundEnd {
         self.pump(board, now_ms);
     }
 
-    /// Time has passed.
-    pub fn tick(&mut self, board: &dyn Board, now_ms: u64) {
+    fn tick(&mut self, board: &dyn Board, now_ms: u64) {
         let over = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) > limits::FLIGHT_MS;
         let late: Vec<FlightId> = self.flights.iter().filter(|(_, flight)| over(flight)).map(|(id, _)| *id).collect();
         for id in late {
@@ -245,18 +243,15 @@ impl GroundEnd {
         }
     }
 
-    /// Requests to send, from a context that outlives every stream.
-    pub fn take_calls(&mut self) -> Vec<Call> {
+    fn take_calls(&mut self) -> Vec<Call> {
         std::mem::take(&mut self.outbox)
     }
 
-    /// Streams that wait no more.
-    pub fn take_releases(&mut self) -> Vec<(u32, Release)> {
+    fn take_releases(&mut self) -> Vec<(u32, Release)> {
         std::mem::take(&mut self.releases)
     }
 
-    /// How soon [`GroundEnd::tick`] has something to do; none: not before something else happens.
-    pub fn next_tick(&self) -> Option<Duration> {
+    fn next_tick(&self) -> Option<Duration> {
         if self.due || !self.outbox.is_empty() {
             Some(link::NEXT_TICK)
         } else if self.flights.values().any(|flight| flight.has_objects() && !flight.slots.is_empty()) {
@@ -268,6 +263,12 @@ impl GroundEnd {
         }
     }
 
+    fn counts(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+}
+
+impl GroundEnd {
     fn slot(&mut self, board: &dyn Board, stream: u32, fields: Fields<'_>, now_ms: u64) -> Verdict {
         let Some((id, report)) = fields.text(":path").and_then(read_path) else {
             return Verdict::Answer(Reply::empty(400));
