@@ -91,6 +91,7 @@ def _site(folder: Path) -> Site:
         "dead.html": f'<img src="http://dead.bundle.test/x.png"><img src="{lab}{_order("noise", cut="300")}">'
         + pictures,
         "large.html": f'<img src="{lab}{_order("noise", size="1200000")}">{pictures}',
+        "late.html": "<script>addEventListener('load', () => new Image().src = '/late.svg')</script>",
         "slow.html": f'<img src="{lab}{_order("noise", size="4000", chunk="400", pause="400")}">' + pictures,
     }
     for name, body in pages.items():
@@ -98,6 +99,7 @@ def _site(folder: Path) -> Site:
     (roots[WWW] / "style.css").write_text("body{background:#eef url(/ground.svg)}" + "p{margin:1px}" * 400)
     (roots[WWW] / "script.js").write_text("document.title += ' ran';" + "var x = 1;" * 400)
     (roots[WWW] / "ground.svg").write_text(_picture(99))
+    (roots[WWW] / "late.svg").write_text(_picture(98))
     for number in range(PICTURES):
         (roots[IMAGES] / f"p{number}.svg").write_text(_picture(number))
     site = Site(dns=[f"{RESOLVER}:53"])
@@ -246,3 +248,27 @@ def test_a_page_is_complete_while_the_ground_starts_again(bed: Bed) -> None:
     load = bed.load("/page.html")
     assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, [one.url for one in load.failed()]
     assert bed.curl().get(made_to_order(LAB, size=1000)).status == http.client.OK
+
+
+def test_what_a_script_loads_at_every_visit_is_sent_before_it_is_asked_for(bed: Bed) -> None:
+    page, image = f"http://{WWW}/late.html", f"http://{WWW}/late.svg"
+
+    def visit(wanted: str) -> None:
+        bed.fly("late.html")
+        assert bed.curl().get(wanted, "--header", f"Referer: {page}").status == http.client.OK
+
+    before, answered = bed.counted("ground"), bed.answered()
+    # Both ends have two workers, and each of the ground's learns for itself: three visits for whichever comes.
+    for _ in range(12):
+        visit(image)
+    assert bed.answered() == answered, "the page does not name it"
+    learnt = 'learnt_total{reason="added"}'
+    wait_for("the lesson", lambda: bed.counted("ground")[learnt] > before.get(learnt, 0), timeout_s=40, interval_s=0.5)
+
+    def is_answered() -> bool:
+        before = bed.answered()
+        load = bed.load("/late.html")
+        assert image in {one.url for one in load.loaded()}, load.failed()
+        return bed.answered() == before + 1
+
+    wait_for("a visit whose worker has learnt it", is_answered, timeout_s=60)

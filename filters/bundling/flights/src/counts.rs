@@ -57,6 +57,10 @@ counts! {
     UnfitSize = "unfit_total_reason_size";
     /// Objects not even fetched, as earlier visitors' browsers did not ask for them.
     Skipped = "skipped_total_reason_unused";
+    /// Objects that a page does not name and its visitors' browsers ask for every time: sent from now on.
+    LearntAdded = "learnt_total_reason_added";
+    /// Objects of that kind that are not asked for any more.
+    LearntDropped = "learnt_total_reason_dropped";
     /// Bytes of objects that browsers then asked for.
     UsedBytes = "used_bytes_total";
     /// Bytes of objects that they did not.

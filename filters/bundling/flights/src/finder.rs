@@ -14,12 +14,14 @@ use crate::limits;
 pub(crate) struct Found {
     /// As a browser will ask for it.
     pub(crate) url: String,
-    pub(crate) usage: Use,
+    /// None: learnt from browsers that asked for it; what for is not known.
+    pub(crate) usage: Option<Use>,
 }
 
 /// What a page waits for comes first: its sheets and scripts, then fonts, then images in the order of the page, then what
-/// sheets draw with.
-pub(crate) fn rank(usage: Use) -> u8 {
+/// sheets draw with and what only scripts can name.
+pub(crate) fn rank(usage: Option<Use>) -> u8 {
+    let Some(usage) = usage else { return 4 };
     match usage {
         Use::Stylesheet | Use::CssImport | Use::Script => 0,
         Use::Font => 1,
@@ -102,7 +104,7 @@ fn collector(found: Rc<RefCell<Vec<Found>>>) -> impl FnMut(&UrlEvent<'_>) {
             && url.len() <= limits::URL_BYTES
             && found.len() < limits::ENTRIES
         {
-            found.push(Found { url: url.to_owned(), usage: fetch.usage });
+            found.push(Found { url: url.to_owned(), usage: Some(fetch.usage) });
         }
     }
 }
@@ -119,7 +121,7 @@ mod tests {
             found.extend(finder.read(&[*byte]));
         }
         found.extend(finder.finish());
-        found.into_iter().map(|found| (found.url, found.usage.as_str())).collect()
+        found.into_iter().map(|found| (found.url, found.usage.map_or("", Use::as_str))).collect()
     }
 
     #[test]

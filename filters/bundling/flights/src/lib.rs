@@ -13,6 +13,7 @@
 //! | `object` | which objects any client may have, and how they are packed for the way |
 //! | `digest` | names of URLs and objects |
 //! | `wire`, `frames` | parcels as bytes; `README.md` has the format |
+//! | `report` | what the near end says of a flight afterwards, for the page's next visitors |
 //! | `finder` | objects of a page and of its sheets, by the code that moves URLs |
 //! | `ground` | the far end |
 //! | `remote` | the near end |
@@ -32,6 +33,7 @@ mod link;
 mod log;
 mod object;
 pub mod remote;
+mod report;
 mod request;
 mod shelf;
 #[cfg(test)]

@@ -18,6 +18,10 @@ pub(crate) const FLIGHTS: usize = 256;
 pub(crate) const FLIGHT_MS: u64 = 60_000;
 /// Pages whose objects' use is remembered, and objects of each.
 pub(crate) const PAGES: usize = 2048;
+/// URLs of one page that its markup does not name and browsers ask for all the same, as far as they are reported and
+/// learnt, and the sum of their bytes.
+pub(crate) const OTHERS: usize = 16;
+pub(crate) const OTHERS_BYTES: usize = 2048;
 /// Objects that the far end knows a near end to hold.
 pub(crate) const KNOWN: usize = 4096;
 /// Near ends that are told apart.

@@ -35,7 +35,12 @@ pub(crate) struct Flight {
     pub(crate) id: FlightId,
     pub(crate) client: u64,
     pub(crate) started_ms: u64,
+    /// The page, and the root of its site: what a request on its behalf has as its `Referer`.
+    pub(crate) page: Mark,
+    pub(crate) site: Mark,
     pub(crate) entries: Vec<Entry>,
+    /// URLs that were asked for on its behalf and that no manifest had.
+    pub(crate) others: Vec<String>,
 }
 
 /// The name of a client: its address.
@@ -52,6 +57,7 @@ fn read(value: &[u8]) -> Result<Vec<Flight>, Malformed> {
     let mut flights = Vec::new();
     while !reader.is_empty() {
         let (id, client, started_ms) = (reader.array()?, u64::from_le_bytes(reader.array()?), reader.number()?);
+        let (page, site) = (reader.array()?, reader.array()?);
         let count = reader.length()?.min(limits::ENTRIES);
         let mut entries = Vec::new();
         for _ in 0..count {
@@ -66,7 +72,11 @@ fn read(value: &[u8]) -> Result<Vec<Flight>, Malformed> {
             };
             entries.push(Entry { mark, state });
         }
-        flights.push(Flight { id, client, started_ms, entries });
+        let mut others = Vec::new();
+        for _ in 0..reader.length()?.min(limits::OTHERS) {
+            others.push(String::from_utf8(reader.bytes()?.to_vec()).map_err(|_| Malformed)?);
+        }
+        flights.push(Flight { id, client, started_ms, page, site, entries, others });
     }
     Ok(flights)
 }
@@ -77,6 +87,8 @@ fn write(flights: &[Flight]) -> Vec<u8> {
         out.extend_from_slice(&flight.id);
         out.extend_from_slice(&flight.client.to_le_bytes());
         put_number(&mut out, flight.started_ms);
+        out.extend_from_slice(&flight.page);
+        out.extend_from_slice(&flight.site);
         put_length(&mut out, flight.entries.len());
         for entry in &flight.entries {
             out.extend_from_slice(&entry.mark);
@@ -93,20 +105,56 @@ fn write(flights: &[Flight]) -> Vec<u8> {
                 put_bytes(&mut out, moment);
             }
         }
+        put_length(&mut out, flight.others.len());
+        for url in &flight.others {
+            put_bytes(&mut out, url.as_bytes());
+        }
     }
     out
 }
 
-/// Opens a flight; those that are over are forgotten on the way.
-pub(crate) fn open(board: &dyn Board, id: FlightId, client: u64, now_ms: u64) -> bool {
+/// Opens a flight for the page `url`; those that are over are forgotten on the way.
+pub(crate) fn open(board: &dyn Board, id: FlightId, client: u64, url: &str, now_ms: u64) -> bool {
+    let (page, site) = (mark(&id, url), mark(&id, root(url)));
     update(board, &name(client), |value| {
         let mut flights = read(value).unwrap_or_default();
         flights.retain(|flight| now_ms.saturating_sub(flight.started_ms) < limits::FLIGHT_MS);
         let too_many = (flights.len() + 1).saturating_sub(limits::FLIGHTS_PER_LOG);
         flights.drain(..too_many.min(flights.len()));
-        flights.push(Flight { id, client, started_ms: now_ms, entries: Vec::new() });
+        let (entries, others) = (Vec::new(), Vec::new());
+        flights.push(Flight { id, client, started_ms: now_ms, page, site, entries, others });
         Some(write(&flights))
     })
+}
+
+/// The root of the site that `url` is on, which is all that other sites are told of a page
+/// (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
+fn root(url: &str) -> &str {
+    let host_at = "http://".len();
+    let path_at = url.get(host_at..).and_then(|rest| rest.find('/'));
+    path_at.and_then(|at| url.get(..=host_at + at)).unwrap_or(url)
+}
+
+/// Notes that a client asked for `url` on behalf of the page that `referrer` names; nobody had said that it would.
+pub(crate) fn note(board: &dyn Board, client: u64, referrer: &str, url: &str, now_ms: u64) {
+    let name = name(client);
+    if board.get(&name).1 == 0 {
+        return;
+    }
+    update(board, &name, |value| {
+        let mut flights = read(value).ok()?;
+        let is_of = |flight: &Flight| [flight.page, flight.site].contains(&mark(&flight.id, referrer));
+        let is_open = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) < limits::FLIGHT_MS;
+        let own = flights.iter_mut().rev().filter(|flight| flight.client == client && is_open(flight));
+        let others = &mut own.into_iter().find(|flight| is_of(flight))?.others;
+        let bytes: usize = others.iter().map(String::len).sum();
+        let has_room = others.len() < limits::OTHERS && bytes + url.len() <= limits::OTHERS_BYTES;
+        if !has_room || others.iter().any(|other| other == url) {
+            return None;
+        }
+        others.push(url.to_owned());
+        Some(write(&flights))
+    });
 }
 
 /// Changes one flight, if it is still known.
@@ -180,7 +228,9 @@ mod tests {
             State::Lost,
         ];
         let entries = states.into_iter().map(|state| Entry { mark: [9; 16], state }).collect();
-        let flights = vec![Flight { id: [1; 16], client: u64::MAX, started_ms: 1 << 41, entries }];
+        let others = vec!["http://a.test/".to_owned(), String::new()];
+        let (page, site) = ([2; 16], [3; 16]);
+        let flights = vec![Flight { id: [1; 16], client: u64::MAX, started_ms: 1 << 41, page, site, entries, others }];
         assert_eq!(read(&write(&flights)), Ok(flights));
     }
 
@@ -188,7 +238,10 @@ mod tests {
     fn a_client_expects_what_is_on_its_way_to_it_and_nobody_elses() {
         let board = Memory::default();
         let (one, other) = (7, 7 + limits::LOGS);
-        assert!(open(&board, [1; 16], one, 1000) && open(&board, [2; 16], other, 1000));
+        assert!(
+            open(&board, [1; 16], one, "http://p.test/d/", 1000)
+                && open(&board, [2; 16], other, "http://p.test/d/", 1000)
+        );
         assert!(change(&board, one, &[1; 16], |flight| {
             if let Some(entry) = flight.entry(2) {
                 *entry = Entry { mark: mark(&[1; 16], "http://a.test/"), state: State::Coming };
@@ -205,10 +258,38 @@ mod tests {
     fn flights_that_are_over_or_too_many_are_forgotten() {
         let board = Memory::default();
         for number in 0..20 {
-            assert!(open(&board, [number; 16], 5, u64::from(number)));
+            assert!(open(&board, [number; 16], 5, "http://p.test/d/", u64::from(number)));
         }
         assert!(flight(&board, 5, &[11; 16]).is_none() && flight(&board, 5, &[12; 16]).is_some());
-        assert!(open(&board, [99; 16], 5, limits::FLIGHT_MS * 2));
+        assert!(open(&board, [99; 16], 5, "http://p.test/d/", limits::FLIGHT_MS * 2));
         assert!(flight(&board, 5, &[19; 16]).is_none() && flight(&board, 5, &[99; 16]).is_some());
+    }
+
+    #[test]
+    fn what_is_asked_for_on_behalf_of_a_page_is_noted_with_its_newest_flight_once_and_within_bounds() {
+        let board = Memory::default();
+        assert!(open(&board, [1; 16], 5, "http://p.test/d/", 0) && open(&board, [2; 16], 5, "http://p.test/e", 0));
+        for (client, referrer, url) in [
+            (5, "http://p.test/d/", "http://p.test/one"),
+            (5, "http://p.test/d/", "http://p.test/one"),
+            (5, "http://p.test/", "http://cdn.test/two"),
+            (5, "http://other.test/", "http://p.test/three"),
+            (6, "http://p.test/", "http://p.test/four"),
+            (5 + limits::LOGS, "http://p.test/", "http://p.test/five"),
+        ] {
+            note(&board, client, referrer, url, 1000);
+        }
+        note(&board, 5, "http://p.test/d/", "http://p.test/late", limits::FLIGHT_MS);
+        let others = |id| flight(&board, 5, &[id; 16]).unwrap().others;
+        assert_eq!(
+            (others(1), others(2)),
+            (vec!["http://p.test/one".to_owned()], vec!["http://cdn.test/two".to_owned()])
+        );
+        for number in 0..100 {
+            note(&board, 5, "http://p.test/d/", &format!("http://p.test/{number}"), 1000);
+        }
+        assert_eq!(others(1).len(), limits::OTHERS);
+        note(&board, 5, "http://p.test/e", &"x".repeat(limits::OTHERS_BYTES), 1000);
+        assert_eq!(others(2).len(), 1);
     }
 }

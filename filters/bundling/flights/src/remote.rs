@@ -12,13 +12,14 @@ use flate2::read::GzDecoder;
 use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, hex, unhex_array};
+use crate::digest::{FlightId, hex};
 use crate::fields::{Fields, takes};
 use crate::frames::{self, Frame};
 use crate::limits;
 use crate::link::{self, Link};
 use crate::log::{self, Entry, Expected, State};
 use crate::object;
+use crate::report;
 use crate::request::{self, Asked};
 use crate::shelf;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
@@ -91,6 +92,8 @@ enum Match {
     Wait,
     /// Nothing.
     None,
+    /// Nobody has said that it would come.
+    Unknown,
 }
 
 impl RemoteEnd {
@@ -126,8 +129,8 @@ impl RemoteEnd {
             return Verdict::Answer(Reply::empty(404));
         }
         let client = log::client_key(client);
-        if request::page(fields).is_some() {
-            if let Some(field) = self.open(board, client, now_ms) {
+        if let Some(url) = request::page(fields) {
+            if let Some(field) = self.open(board, client, &url, now_ms) {
                 return Verdict::Open(field);
             }
         } else if let Some(asked) = request::asked(fields) {
@@ -140,6 +143,11 @@ impl RemoteEnd {
                     let deadline_ms = now_ms.saturating_add(self.link.hold_ms());
                     self.held.push(Held { stream, client, asked, deadline_ms });
                     return Verdict::Hold;
+                }
+                Match::Unknown => {
+                    if let Some(referrer) = &asked.referrer {
+                        log::note(board, client, referrer, &asked.url, now_ms);
+                    }
                 }
                 Match::Wait | Match::None => {}
             }
@@ -178,8 +186,9 @@ impl End for RemoteEnd {
             .collect();
         for id in due {
             let Some(opened) = self.opened.remove(&id) else { continue };
-            if let Some(flight) = log::flight(board, opened.client, &id) {
-                self.report(&flight);
+            let report = log::flight(board, opened.client, &id).and_then(|flight| report::write(&flight));
+            if let Some(path) = report {
+                self.call(CallKind::Report, path);
             }
         }
     }
@@ -210,12 +219,12 @@ impl End for RemoteEnd {
 }
 
 impl RemoteEnd {
-    fn open(&mut self, board: &dyn Board, client: u64, now_ms: u64) -> Option<String> {
+    fn open(&mut self, board: &dyn Board, client: u64, url: &str, now_ms: u64) -> Option<String> {
         if now_ms < self.silent_until_ms || self.opened.len() >= limits::FLIGHTS {
             return None;
         }
         let id = self.random.draw();
-        if !log::open(board, id, client, now_ms) {
+        if !log::open(board, id, client, url, now_ms) {
             return None;
         }
         self.opened.insert(id, Opened { client, started_ms: now_ms, ended: false });
@@ -227,7 +236,7 @@ impl RemoteEnd {
     }
 
     fn slot(&mut self, id: &FlightId) {
-        self.call(CallKind::Slot(*id), format!("/{}", hex(id)));
+        self.call(CallKind::Slot(*id), report::slot(id));
     }
 
     fn call(&mut self, kind: CallKind, path: String) {
@@ -311,7 +320,7 @@ impl RemoteEnd {
         for held in std::mem::take(&mut self.held) {
             let (count, release) = match self.matching(board, held.client, &held.asked, now_ms) {
                 Match::Reply(reply) => (Count::Awaited, Release::Answer(reply)),
-                Match::None => (Count::LetGoWithdrawn, Release::GoOn),
+                Match::None | Match::Unknown => (Count::LetGoWithdrawn, Release::GoOn),
                 Match::Wait if now_ms >= held.deadline_ms => (Count::LetGoLate, Release::GoOn),
                 Match::Wait => {
                     self.held.push(held);
@@ -325,7 +334,7 @@ impl RemoteEnd {
 
     fn matching(&mut self, board: &dyn Board, client: u64, asked: &Asked, now_ms: u64) -> Match {
         let Some(Expected { flight, index, state }) = log::expected(board, client, &asked.url, now_ms) else {
-            return Match::None;
+            return Match::Unknown;
         };
         match state {
             State::Coming => Match::Wait,
@@ -346,30 +355,6 @@ impl RemoteEnd {
             }
         }
     }
-
-    /// Tells the far end what was used and what is not here any more.
-    fn report(&mut self, flight: &log::Flight) {
-        if flight.entries.is_empty() {
-            return;
-        }
-        let bits = |is: &dyn Fn(&State) -> bool| {
-            let bytes = flight.entries.chunks(8).map(|eight| {
-                eight.iter().enumerate().fold(0, |byte: u8, (bit, entry)| byte | (u8::from(is(&entry.state)) << bit))
-            });
-            hex(&bytes.collect::<Vec<u8>>())
-        };
-        let used = bits(&|state| *state == State::Used);
-        let lost = bits(&|state| *state == State::Lost);
-        self.call(CallKind::Report, format!("/{}?used={used}&lost={lost}", hex(&flight.id)));
-    }
-}
-
-/// The flight and the bits of a report, as [`RemoteEnd`] writes them into a path.
-pub(crate) fn read_path(path: &str) -> Option<(FlightId, Option<(&str, &str)>)> {
-    let path = path.strip_prefix('/')?;
-    let Some((id, query)) = path.split_once('?') else { return Some((unhex_array(path)?, None)) };
-    let (used, lost) = query.strip_prefix("used=")?.split_once("&lost=")?;
-    Some((unhex_array(id)?, Some((used, lost))))
 }
 
 fn record(flight: &mut log::Flight, frame: &Frame<'_>, kept: bool) {

@@ -44,6 +44,8 @@ pub(crate) struct Asked {
     pub(crate) accepted: Vec<u8>,
     /// Bears a cookie, so that only what says it is for everybody will do.
     pub(crate) with_cookie: bool,
+    /// The `Referer` of somebody who bears no cookie: what others ask for on behalf of a page is learnt from them alone.
+    pub(crate) referrer: Option<String>,
     /// Made with CORS: only an answer that allows every origin will do, as ours was asked for without one.
     pub(crate) with_origin: bool,
 }
@@ -69,10 +71,12 @@ pub(crate) fn asked(fields: Fields<'_>) -> Option<Asked> {
     if !plain || revalidates {
         return None;
     }
+    let with_cookie = fields.has("cookie");
     Some(Asked {
         url: url(fields)?,
         accepted: fields.get("accept-encoding").unwrap_or_default().to_vec(),
-        with_cookie: fields.has("cookie"),
+        with_cookie,
+        referrer: fields.text("referer").filter(|_| !with_cookie).map(str::to_owned),
         with_origin: fields.has("origin"),
     })
 }
@@ -143,6 +147,10 @@ mod tests {
         let plain = with(IMAGE, "x", "", asked).unwrap();
         assert_eq!((&*plain.url, plain.with_cookie, plain.with_origin), ("http://img.site.test/a.png", false, false));
         assert!(with(IMAGE, "cookie", "a=b", asked).unwrap().with_cookie);
+        assert_eq!(
+            with(IMAGE, "referer", "http://a.test/", asked).unwrap().referrer.as_deref(),
+            Some("http://a.test/")
+        );
         assert!(with(IMAGE, "origin", "http://www.site.test", asked).unwrap().with_origin);
         for name in NEVER {
             assert_eq!(with(IMAGE, name, "x", asked), None, "{name}");

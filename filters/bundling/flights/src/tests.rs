@@ -113,7 +113,7 @@ impl World {
 
     fn answer_page(&mut self, page: u32) {
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert!(self.ground.response(page, &borrowed(&fields)));
+        assert!(self.ground.response(page, &borrowed(&fields), self.now_ms));
         let waits = self.ground.body(page, PAGE.as_bytes(), true);
         self.turn();
         assert_eq!(self.released.remove(&page), waits.then_some(Release::GoOnDown));
@@ -185,7 +185,7 @@ impl World {
     fn hold_for_what_never_comes(&mut self) -> u32 {
         let page = self.begin_visit(0, "client");
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert!(self.ground.response(page, &borrowed(&fields)));
+        assert!(self.ground.response(page, &borrowed(&fields), self.now_ms));
         self.ground.body(page, PAGE.as_bytes(), false);
         self.origin.clear();
         self.ground.tick(&self.board, self.now_ms);
@@ -232,7 +232,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(page, &borrowed(&fields)));
+    assert!(world.ground.response(page, &borrowed(&fields), world.now_ms));
     world.ground.body(page, PAGE.as_bytes(), false);
     // One tick announces and sends for the objects; they come with the next.
     world.turn();
@@ -347,6 +347,36 @@ fn what_a_returning_browser_does_not_ask_for_is_still_sent_to_others() {
 }
 
 #[test]
+fn what_scripts_load_at_every_visit_is_sent_like_the_rest_and_not_any_more_when_they_do_not() {
+    let mut world = World::new();
+    let image = (list(&[(":status", "200"), ("content-type", "image/png")]), b"late".to_vec());
+    world.origin.insert("/late.png?a=1&b=2", image);
+    let late = [("referer", "http://www.test/")];
+    let mut visit = |client: &str, path: &str, more: &[(&str, &str)]| {
+        world.fetched.clear();
+        world.visit(0, client);
+        assert_eq!(world.read_all(client), 4);
+        let found = body(&world.ask(1, client, path, more).1).map(<[u8]>::to_vec);
+        world.now_ms += 20_000;
+        world.turn();
+        (found, world.fetched.len(), world.count(Count::LearntAdded), world.count(Count::LearntDropped))
+    };
+    // Somebody with a cookie, and requests on behalf of another page or of none, teach nothing.
+    for (client, more) in
+        [("a", &[late[0], ("cookie", "me")][..]), ("b", &[("referer", "http://other.test/")]), ("c", &[])]
+    {
+        assert_eq!(visit(client, "/late.png?a=1&b=2", more), (None, 4, 0, 0));
+    }
+    for (client, learnt) in [("d", 0), ("e", 0), ("f", 1)] {
+        assert_eq!(visit(client, "/late.png?a=1&b=2", &late), (None, 4, learnt, 0), "{client}");
+    }
+    assert_eq!(visit("g", "/late.png?a=1&b=2", &late), (Some(b"late".to_vec()), 5, 1, 0));
+    assert_eq!(visit("h", "/4.png", &late), (None, 5, 1, 0));
+    assert_eq!(visit("i", "/5.png", &late), (None, 5, 1, 1));
+    assert_eq!(visit("j", "/6.png", &late), (None, 4, 1, 1));
+}
+
+#[test]
 fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip() {
     let mut world = World::new();
     let paths: Vec<String> = (0..100).map(|number| format!("/{number}.gif")).collect();
@@ -357,7 +387,7 @@ fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip
     }
     let stream = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(stream, &borrowed(&fields)));
+    assert!(world.ground.response(stream, &borrowed(&fields), world.now_ms));
     world.ground.body(stream, page.as_bytes(), true);
     for _ in 0..40 {
         world.turn();
@@ -423,7 +453,11 @@ fn hostile_openings_slots_and_parcels_change_nothing() {
             (FLIGHT_FIELD, value),
         ]);
         assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Page);
-        assert!(!world.ground.response(stream, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))));
+        assert!(!world.ground.response(
+            stream,
+            &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])),
+            0
+        ));
     }
     for (path, status) in [
         ("/x", 400),

@@ -35,7 +35,7 @@ pub(super) struct Visitor {
 pub(super) struct Fetch {
     pub(super) index: usize,
     pub(super) url: String,
-    pub(super) usage: Use,
+    pub(super) usage: Option<Use>,
 }
 
 /// What was sent of an object.
@@ -272,9 +272,9 @@ impl Visitor {
         let rest = fetch.url.strip_prefix("http://").unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let accept = match fetch.usage {
-            Use::Stylesheet | Use::CssImport => "text/css,*/*;q=0.1",
-            Use::Image | Use::CssImage | Use::Poster | Use::Background | Use::Icon => "image/*,*/*;q=0.8",
-            Use::Script | Use::Font | Use::Media | Use::Track => "*/*",
+            Some(Use::Stylesheet | Use::CssImport) => "text/css,*/*;q=0.1",
+            Some(Use::Image | Use::CssImage | Use::Poster | Use::Background | Use::Icon) => "image/*,*/*;q=0.8",
+            Some(Use::Script | Use::Font | Use::Media | Use::Track) | None => "*/*",
         };
         let mut fields = vec![
             (":method", "GET".to_owned()),

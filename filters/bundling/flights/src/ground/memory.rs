@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::board::{Board, update};
-use crate::digest::Ident;
+use crate::digest::{Ident, key};
 use crate::limits;
 
 /// Objects that near ends hold, the longest known forgotten first. On the board, for all workers: a near end's flights come
@@ -70,6 +70,8 @@ pub(super) enum Skip {
 
 /// Visitors in a row whose browsers did not ask for an object, until it is no more sent.
 const MISSES: u8 = 2;
+/// Visitors in a row whose browsers asked for something that the page does not name, until it is sent like the rest.
+const VISITS: u8 = 3;
 /// What was learnt is forgotten so long after the page was last asked for.
 const PAGE_MS: u64 = 24 * 3600 * 1000;
 
@@ -81,6 +83,22 @@ pub(super) struct Pages(HashMap<u64, Page>);
 struct Page {
     changed_ms: u64,
     objects: HashMap<u64, Lesson>,
+    others: Vec<Other>,
+}
+
+/// Something that the page's markup does not name and a browser asked for on its behalf.
+#[derive(Debug)]
+struct Other {
+    url: String,
+    /// Visitors in a row who asked for it; from [`VISITS`] on it is learnt, and [`Lesson::misses`] decides.
+    visits: u8,
+}
+
+/// How many objects [`Pages::asked`] learnt or dropped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) added: u64,
+    pub(super) dropped: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -114,7 +132,59 @@ impl Pages {
         self.learn(page, object, now_ms, |lesson| lesson.unfit = true);
     }
 
+    /// URLs that browsers ask for on behalf of the page although it does not name them.
+    pub(super) fn learnt(&self, page: u64, now_ms: u64) -> impl Iterator<Item = &str> {
+        let page = self.0.get(&page).filter(|page| now_ms.saturating_sub(page.changed_ms) <= PAGE_MS);
+        let others = page.map(|page| page.others.as_slice()).unwrap_or_default();
+        others.iter().filter(|other| other.visits >= VISITS).map(|other| &*other.url)
+    }
+
+    /// A browser of a new visitor asked for `urls`, none of which its flight had. Comes after [`Pages::used`], which says
+    /// what became of those that are learnt already.
+    pub(super) fn asked(&mut self, page: u64, urls: &[&str], now_ms: u64) -> Change {
+        let mut change = Change::default();
+        if urls.is_empty() && self.0.get(&page).is_none_or(|page| page.others.is_empty()) {
+            return change;
+        }
+        let Page { objects, others, .. } = self.page(page, now_ms);
+        others.retain_mut(|other| {
+            let lesson = objects.get_mut(&key(other.url.as_bytes()));
+            if other.visits >= VISITS {
+                let is_in_vain = lesson.is_some_and(|lesson| lesson.unfit || lesson.misses >= MISSES);
+                change.dropped += u64::from(is_in_vain);
+                return !is_in_vain;
+            }
+            let is_asked = urls.contains(&&*other.url);
+            other.visits += u8::from(is_asked);
+            if other.visits == VISITS {
+                change.added += 1;
+                // It may be one that was dropped before.
+                if let Some(lesson) = lesson {
+                    lesson.misses = 0;
+                }
+            }
+            is_asked
+        });
+        for url in urls {
+            let bytes: usize = others.iter().map(|other| other.url.len()).sum();
+            let has_room = others.len() < limits::OTHERS && bytes + url.len() <= limits::OTHERS_BYTES;
+            let is_unfit = objects.get(&key(url.as_bytes())).is_some_and(|lesson| lesson.unfit);
+            if has_room && !is_unfit && others.iter().all(|other| other.url != *url) {
+                others.push(Other { url: (*url).to_owned(), visits: 1 });
+            }
+        }
+        change
+    }
+
     fn learn(&mut self, page: u64, object: u64, now_ms: u64, lesson: impl FnOnce(&mut Lesson)) {
+        let page = self.page(page, now_ms);
+        if page.objects.len() < limits::ENTRIES || page.objects.contains_key(&object) {
+            lesson(page.objects.entry(object).or_default());
+        }
+    }
+
+    /// What is known of a page, which changes now.
+    fn page(&mut self, page: u64, now_ms: u64) -> &mut Page {
         if !self.0.contains_key(&page) && self.0.len() >= limits::PAGES {
             self.0.retain(|_, page| now_ms.saturating_sub(page.changed_ms) < PAGE_MS);
             let oldest = self.0.iter().min_by_key(|(_, page)| page.changed_ms).map(|(key, _)| *key);
@@ -125,11 +195,10 @@ impl Pages {
         let page = self.0.entry(page).or_default();
         if now_ms.saturating_sub(page.changed_ms) > PAGE_MS {
             page.objects.clear();
+            page.others.clear();
         }
         page.changed_ms = now_ms;
-        if page.objects.len() < limits::ENTRIES || page.objects.contains_key(&object) {
-            lesson(page.objects.entry(object).or_default());
-        }
+        page
     }
 }
 
@@ -137,6 +206,7 @@ impl Pages {
 mod tests {
     use super::*;
     use crate::board::memory::Memory;
+    use proptest::prelude::*;
 
     #[test]
     fn what_a_store_has_is_known_until_it_is_lost_or_too_long_ago() {
@@ -182,5 +252,78 @@ mod tests {
         }
         assert_eq!(pages.0.len(), limits::PAGES);
         assert_eq!((pages.skips(0, 1), pages.skips(5, 1)), (None, Some(Skip::Unfit)));
+    }
+
+    fn learnt(pages: &Pages, page: u64, now_ms: u64) -> Vec<String> {
+        pages.learnt(page, now_ms).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_three_visitors_in_a_row_ask_for_beside_the_page_is_learnt_and_dropped_when_two_do_not() {
+        let mut pages = Pages::default();
+        let url = "http://a.test/late.png";
+        for (urls, change) in
+            [(&[url][..], (0, 0)), (&[url], (0, 0)), (&[], (0, 0)), (&[url], (0, 0)), (&[url], (0, 0))]
+        {
+            let found = pages.asked(1, urls, 0);
+            assert_eq!((found.added, found.dropped), change);
+            assert_eq!(learnt(&pages, 1, 0), [""; 0], "not in a row");
+        }
+        assert_eq!(pages.asked(1, &[url], 0), Change { added: 1, dropped: 0 });
+        assert_eq!((learnt(&pages, 1, 0), learnt(&pages, 2, 0)), (vec![url.to_owned()], vec![]));
+        // It is in the flight now; whether it is used, says the report of that.
+        for (was_used, change, left) in [(true, 0, 1), (false, 0, 1), (true, 0, 1), (false, 0, 1), (false, 1, 0)] {
+            pages.used(1, key(url.as_bytes()), was_used, 0);
+            assert_eq!(pages.asked(1, &[], 0), Change { added: 0, dropped: change });
+            assert_eq!(learnt(&pages, 1, 0).len(), left);
+        }
+        for _ in 0..3 {
+            pages.asked(1, &[url], 0);
+        }
+        assert_eq!(learnt(&pages, 1, PAGE_MS), [url]);
+        assert_eq!(pages.skips(1, key(url.as_bytes())), None, "learnt anew");
+        assert_eq!(learnt(&pages, 1, PAGE_MS + 1), [""; 0], "too long ago");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_not_learnt() {
+        let mut pages = Pages::default();
+        let url = "http://a.test/mine";
+        for _ in 0..3 {
+            pages.asked(1, &[url], 0);
+        }
+        pages.unfit(1, key(url.as_bytes()), 0);
+        assert_eq!(pages.asked(1, &[url], 0), Change { added: 0, dropped: 1 });
+        for _ in 0..3 {
+            pages.asked(1, &[url], 0);
+        }
+        assert_eq!(learnt(&pages, 1, 0), [""; 0]);
+    }
+
+    proptest! {
+        /// Which of nine URLs each visitor asks for, over and over, and nobody uses what is sent.
+        #[test]
+        fn what_is_learnt_is_what_the_last_visitors_asked_for_and_never_too_much(visits in proptest::collection::vec(any::<[bool; 9]>(), 0..24), length in 1_usize..400) {
+            let mut pages = Pages::default();
+            let urls: Vec<String> = (0..9).map(|number| format!("http://a.test/{number}/{}", "x".repeat(length))).collect();
+            let mut in_a_row = [0; 9];
+            for visit in visits {
+                let before = learnt(&pages, 1, 0);
+                let asked: Vec<&str> = urls.iter().zip(visit).filter(|(_, is)| *is).map(|(url, _)| &**url).collect();
+                pages.asked(1, &asked, 0);
+                for (count, is) in in_a_row.iter_mut().zip(visit) {
+                    *count = if is { *count + 1 } else { 0 };
+                }
+                let now = learnt(&pages, 1, 0);
+                prop_assert!(before.iter().all(|url| now.contains(url)), "nothing said that it is of no use");
+                for new in now.iter().filter(|url| !before.contains(url)) {
+                    let at = urls.iter().position(|url| url == new).unwrap();
+                    prop_assert!(in_a_row[at] >= usize::from(VISITS));
+                }
+                let others = &pages.0.get(&1).map(|page| &page.others).into_iter().flatten().collect::<Vec<_>>();
+                prop_assert!(others.len() <= limits::OTHERS);
+                prop_assert!(others.iter().map(|other| other.url.len()).sum::<usize>() <= limits::OTHERS_BYTES);
+            }
+        }
     }
 }

@@ -19,13 +19,13 @@ use url_rewriting::Plan;
 use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, key, unhex, unhex_array};
+use crate::digest::{FlightId, key, unhex_array};
 use crate::fields::Fields;
-use crate::finder::{self, Finder};
+use crate::finder::{self, Finder, Found};
 use crate::limits;
 use crate::link::{self, Link};
 use crate::object::{self, Unfit};
-use crate::remote::read_path;
+use crate::report::{self, Path, Report};
 use crate::request;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 use flight::{Fetch, Flight, Visitor};
@@ -134,7 +134,7 @@ impl GroundEnd {
     }
 
     /// The headers of the answer on a stream whose request was a [`Verdict::Page`]. True if its body is to be shown, too.
-    pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
+    pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
         let fields = Fields(headers);
@@ -144,6 +144,10 @@ impl GroundEnd {
         if let Some(reader) = reader {
             flight.visitor.no_referer = fields.has("referrer-policy");
             page.finder = Some(Box::new(reader));
+            // Announced with what the page's first bytes name.
+            let learnt =
+                self.pages.learnt(flight.page_key, now_ms).map(|url| Found { url: url.to_owned(), usage: None });
+            flight.add(&page.flight, learnt.collect(), &self.pages, &mut self.counts);
             self.counts.add(Count::Pages, 1);
             return true;
         }
@@ -270,13 +274,14 @@ impl End for GroundEnd {
 
 impl GroundEnd {
     fn slot(&mut self, board: &dyn Board, stream: u32, fields: Fields<'_>, now_ms: u64) -> Verdict {
-        let Some((id, report)) = fields.text(":path").and_then(read_path) else {
-            return Verdict::Answer(Reply::empty(400));
+        let id = match fields.text(":path").and_then(report::read) {
+            Some(Path::Slot(id)) => id,
+            Some(Path::Report(id, report)) => {
+                self.report(board, &id, &report, now_ms);
+                return Verdict::Answer(Reply::empty(204));
+            }
+            None => return Verdict::Answer(Reply::empty(400)),
         };
-        if let Some((used, lost)) = report {
-            self.report(board, &id, &unhex(used).unwrap_or_default(), &unhex(lost).unwrap_or_default(), now_ms);
-            return Verdict::Answer(Reply::empty(204));
-        }
         let Some(flight) = self.flights.get_mut(&id) else { return Verdict::Answer(Reply::empty(410)) };
         flight.slots.push_back(stream);
         self.streams.insert(stream, Stream::Slot(id));
@@ -284,27 +289,33 @@ impl GroundEnd {
         Verdict::Hold
     }
 
-    /// Which objects of a flight were used: learnt for the page's next visitors.
-    fn report(&mut self, board: &dyn Board, id: &FlightId, used: &[u8], lost: &[u8], now_ms: u64) {
+    /// Which objects of a flight were used, and what was asked for beside them: learnt for the page's next visitors.
+    fn report(&mut self, board: &dyn Board, id: &FlightId, report: &Report, now_ms: u64) {
         let Some(at) = self.past.iter().position(|(past, _)| past == id) else { return };
         let Some((_, past)) = self.past.remove(at) else { return };
-        let bit = |bits: &[u8], index: usize| bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1);
         let sent = past.entries.iter().filter(|entry| entry.sent.is_some()).count();
-        let asked_for = (0..past.entries.len()).filter(|index| bit(used, *index)).count();
+        let asked_for = (0..past.entries.len()).filter(|index| report.used(*index)).count();
         // Who asks for little has the rest from an earlier visit: what others need is not learnt from that.
         let is_new_here = 2 * asked_for >= sent;
         for (index, entry) in past.entries.iter().enumerate() {
             let Some(sent) = &entry.sent else { continue };
-            if bit(lost, index) {
+            if report.lost(index) {
                 Known { board }.forget(past.store, &sent.ident);
                 continue;
             }
-            let was_used = bit(used, index);
+            let was_used = report.used(index);
             let count = if was_used { Count::UsedBytes } else { Count::UnusedBytes };
             self.counts.add(count, sent.bytes);
             if is_new_here {
                 self.pages.used(past.page_key, entry.object_key, was_used, now_ms);
             }
+        }
+        if is_new_here {
+            let named = |url: &&String| past.entries.iter().any(|entry| entry.object_key == key(url.as_bytes()));
+            let others: Vec<&str> = report.others.iter().filter(|url| !named(url)).map(String::as_str).collect();
+            let change = self.pages.asked(past.page_key, &others, now_ms);
+            self.counts.add(Count::LearntAdded, change.added);
+            self.counts.add(Count::LearntDropped, change.dropped);
         }
     }
 

@@ -1,0 +1,153 @@
+//! What the near end says of a flight when its visitor has had the time to ask for everything: which objects were used,
+//! which it has lost, and what was asked for beside them. It is the path of a request, `README.md` has the format.
+
+use url::form_urlencoded;
+
+use crate::digest::{FlightId, hex, unhex, unhex_array};
+use crate::limits;
+use crate::log::{Flight, State};
+
+/// A report as the far end reads it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    used: Vec<u8>,
+    lost: Vec<u8>,
+    /// URLs that the browser asked for on the page's behalf and that the manifest had not.
+    pub(crate) others: Vec<String>,
+}
+
+/// What a request to us is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// A slot of the flight.
+    Slot(FlightId),
+    /// A report on it.
+    Report(FlightId, Report),
+}
+
+impl Report {
+    /// Whether the browser got the object `index` from the near end.
+    pub(crate) fn used(&self, index: usize) -> bool {
+        bit(&self.used, index)
+    }
+
+    /// Whether the near end was believed to have it, and had not.
+    pub(crate) fn lost(&self, index: usize) -> bool {
+        bit(&self.lost, index)
+    }
+}
+
+fn bit(bits: &[u8], index: usize) -> bool {
+    bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
+}
+
+/// The path of a slot.
+pub(crate) fn slot(id: &FlightId) -> String {
+    format!("/{}", hex(id))
+}
+
+/// The path of a report; none if there is nothing to say.
+pub(crate) fn write(flight: &Flight) -> Option<String> {
+    if flight.entries.is_empty() && flight.others.is_empty() {
+        return None;
+    }
+    let bits = |state: &State| {
+        let bytes = flight.entries.chunks(8).map(|eight| {
+            eight.iter().enumerate().fold(0, |byte: u8, (bit, entry)| byte | (u8::from(entry.state == *state) << bit))
+        });
+        hex(&bytes.collect::<Vec<u8>>())
+    };
+    let mut path = form_urlencoded::Serializer::for_suffix(slot(&flight.id) + "?", slot(&flight.id).len() + 1);
+    path.append_pair("used", &bits(&State::Used)).append_pair("lost", &bits(&State::Lost));
+    path.extend_pairs(flight.others.iter().map(|url| ("other", url)));
+    Some(path.finish())
+}
+
+/// Reads a path as [`slot`] and [`write`] make it. Of URLs, those are left out that no browser would ask for so.
+pub(crate) fn read(path: &str) -> Option<Path> {
+    let path = path.strip_prefix('/')?;
+    let Some((id, query)) = path.split_once('?') else { return Some(Path::Slot(unhex_array(path)?)) };
+    let id = unhex_array(id)?;
+    let (mut report, mut is_report) = (Report::default(), false);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "used" => {
+                report.used = unhex(&value).unwrap_or_default();
+                is_report = true;
+            }
+            "lost" => report.lost = unhex(&value).unwrap_or_default(),
+            "other" if report.others.len() < limits::OTHERS && is_plain(&value) => report.others.push(value.into()),
+            _ => {}
+        }
+    }
+    is_report.then_some(Path::Report(id, report))
+}
+
+/// A URL over http as browsers spell it, with nothing in it that is not sent.
+fn is_plain(text: &str) -> bool {
+    let Some(url) = url::Url::parse(text).ok().filter(|_| text.len() <= limits::OTHERS_BYTES) else { return false };
+    let is_bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    url.scheme() == "http" && url.has_host() && is_bare && url.as_str() == text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Entry;
+    use proptest::prelude::*;
+
+    fn flight(states: Vec<State>, others: &[&str]) -> Flight {
+        let entries = states.into_iter().map(|state| Entry { mark: [0; 16], state }).collect();
+        let others = others.iter().map(|url| (*url).to_owned()).collect();
+        Flight { id: [7; 16], client: 1, started_ms: 2, page: [0; 16], site: [0; 16], entries, others }
+    }
+
+    #[test]
+    fn a_report_reads_back_as_it_was_written() {
+        let mut states = vec![State::Coming; 12];
+        states[0] = State::Used;
+        states[9] = State::Used;
+        states[11] = State::Lost;
+        let url = "http://a.test/x.png?a=b&c=%20+d";
+        let path = write(&flight(states, &[url])).unwrap();
+        let Some(Path::Report(id, report)) = read(&path) else { panic!("{path}") };
+        assert_eq!((id, &*report.others), ([7; 16], &[url.to_owned()][..]));
+        let of = |is: &dyn Fn(usize) -> bool| (0..40).filter(|index| is(*index)).collect::<Vec<_>>();
+        assert_eq!((of(&|index| report.used(index)), of(&|index| report.lost(index))), (vec![0, 9], vec![11]));
+        assert_eq!(write(&flight(vec![], &[])), None, "nothing to say");
+        assert_eq!(read(&slot(&[9; 16])), Some(Path::Slot([9; 16])));
+    }
+
+    #[test]
+    fn urls_that_no_browser_asks_for_so_and_too_many_are_left_out() {
+        for url in [
+            "https://a.test/",
+            "http://user@a.test/",
+            "http://a.test/#f",
+            "http://A.test/",
+            "http://a.test",
+            "/x",
+            "http://a.test/ x",
+            "http:///x",
+            "ftp://a.test/",
+        ] {
+            let Some(Path::Report(_, report)) = read(&write(&flight(vec![], &[url])).unwrap()) else { panic!("{url}") };
+            assert_eq!(report.others, [""; 0], "{url}");
+        }
+        let many = vec!["http://a.test/"; limits::OTHERS + 5];
+        let Some(Path::Report(_, report)) = read(&write(&flight(vec![], &many)).unwrap()) else { panic!() };
+        assert_eq!(report.others.len(), limits::OTHERS);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_paths_are_refused_or_bounded(tail: String) {
+            for path in [tail.clone(), format!("/{}?used=&{tail}", "0".repeat(32))] {
+                if let Some(Path::Report(_, report)) = read(&path) {
+                    prop_assert!(report.others.len() <= limits::OTHERS);
+                    prop_assert!(report.others.iter().all(|url| url.starts_with("http://")));
+                }
+            }
+        }
+    }
+}
