@@ -136,11 +136,14 @@ class Origin:
         body = int(request.get("content-length") or 0)
         reader.read(body)
         self.requests.append(request)
-        for index, piece in enumerate(self.answer.pieces):
-            if index and self.answer.pause_s:
-                time.sleep(self.answer.pause_s)
-            if index and index <= len(self.answer.gates):
-                self.answer.gates[index - 1].wait(DEADLINE_S)
+        # The client may have all of it, and its test be over, before this thread is done: by then `self.answer` is the
+        # next test's, and a `connection: close` in that one would close a connection that Envoy keeps.
+        answer = self.answer
+        for index, piece in enumerate(answer.pieces):
+            if index and answer.pause_s:
+                time.sleep(answer.pause_s)
+            if index and index <= len(answer.gates):
+                answer.gates[index - 1].wait(DEADLINE_S)
             writer.write(piece)
             writer.flush()
         if request.get("upgrade"):
@@ -149,7 +152,7 @@ class Origin:
                 writer.write(data)
                 writer.flush()
             return False
-        return b"connection: close" not in self.answer.pieces[0].lower()
+        return b"connection: close" not in answer.pieces[0].lower()
 
     def close(self) -> None:
         self.server.shutdown()
