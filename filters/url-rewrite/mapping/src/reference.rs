@@ -4,6 +4,7 @@
 //! too few or too many slashes. Those forms exist, mean something, and are rare.
 
 use crate::base::Scheme;
+use memchr::{memchr, memchr2, memchr2_iter, memchr3};
 
 /// What a reference looks like. Leading and trailing controls and spaces do not count (WHATWG URL, basic URL parser).
 #[derive(Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl<'a> Shape<'a> {
         let reference = trim(reference);
         let bytes = reference.as_bytes();
         let Some(&first) = bytes.first() else { return Self::Empty };
-        if bytes.iter().any(|&byte| matches!(byte, b'\t' | b'\n' | b'\r')) {
+        if memchr3(b'\t', b'\n', b'\r', bytes).is_some() {
             return Self::Odd;
         }
         if first == b'#' {
@@ -78,19 +79,14 @@ enum PathShape {
 
 impl PathShape {
     fn of(rest: &str) -> Self {
-        // Nearly no path has a segment that begins with a dot or a percent sign.
-        let mut suspicious = false;
-        let mut previous = b'/';
-        for byte in rest.bytes() {
-            match byte {
-                b'?' | b'#' => break,
-                b'\\' => return Self::Backslash,
-                b'.' | b'%' if previous == b'/' => suspicious = true,
-                _ => {}
-            }
-            previous = byte;
+        let path = path_of(rest);
+        if memchr(b'\\', path.as_bytes()).is_some() {
+            return Self::Backslash;
         }
-        if suspicious && path_of(rest).split('/').any(is_dot_segment) { Self::DotSegment } else { Self::Plain }
+        // Nearly no path has a segment that begins with a dot or a percent sign.
+        let begins_segment = |at: usize| at == 0 || path.as_bytes().get(at - 1) == Some(&b'/');
+        let suspicious = memchr2_iter(b'.', b'%', path.as_bytes()).any(begins_segment);
+        if suspicious && path.split('/').any(is_dot_segment) { Self::DotSegment } else { Self::Plain }
     }
 }
 
@@ -110,8 +106,7 @@ fn scheme_of(reference: &str) -> Option<&str> {
 
 /// What stands before the first `?` or `#`.
 pub(crate) fn path_of(rest: &str) -> &str {
-    let end = rest.bytes().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(rest.len());
-    rest.get(..end).unwrap_or(rest)
+    memchr2(b'?', b'#', rest.as_bytes()).and_then(|end| rest.get(..end)).unwrap_or(rest)
 }
 
 fn is_dot_segment(segment: &str) -> bool {

@@ -53,15 +53,14 @@ impl<'v> Decoded<'v> {
     }
 
     /// What to replace, and by what, in the value as written, so that this range of the text becomes `with`.
-    pub(crate) fn replacement(&self, range: Range<usize>, with: &str, quote: Quote) -> (Range<usize>, String) {
+    pub(crate) fn replacement(&self, range: Range<usize>, with: String, quote: Quote) -> (Range<usize>, String) {
         let written = self.written(range);
-        let mut text = String::with_capacity(with.len() + 8);
+        let mut text = encode(with, quote);
         let follows_open = self.references.iter().any(|before| before.written.end == written.start && before.is_open);
         if follows_open {
             // What follows now decides whether `&quot` is a reference; the semicolon settles it.
-            text.push(';');
+            text.insert(0, ';');
         }
-        text.push_str(&encode(with, quote));
         (written, text)
     }
 
@@ -89,23 +88,7 @@ fn tail_in_common(piece: &str, decoded: &str) -> usize {
 }
 
 /// `value` written so that it decodes to itself between the given quotes.
-pub(crate) fn encode(value: &str, quote: Quote) -> Cow<'_, str> {
-    let reference = |character: char| match (character, quote) {
-        ('&', _) => Some("&amp;"),
-        ('"', Quote::Double | Quote::None) => Some("&quot;"),
-        ('\'', Quote::Single | Quote::None) => Some("&#39;"),
-        ('<', Quote::None) => Some("&lt;"),
-        ('>', Quote::None) => Some("&gt;"),
-        ('=', Quote::None) => Some("&#61;"),
-        ('`', Quote::None) => Some("&#96;"),
-        (' ', Quote::None) => Some("&#32;"),
-        ('\t', Quote::None) => Some("&#9;"),
-        ('\n', Quote::None) => Some("&#10;"),
-        ('\x0C', Quote::None) => Some("&#12;"),
-        // A bare carriage return would be read as a line feed, between quotes too.
-        ('\r', _) => Some("&#13;"),
-        _ => None,
-    };
+pub(crate) fn encode(value: String, quote: Quote) -> String {
     let written_by_reference = |block: Block| {
         let always = block.is(b'&') | block.is(b'\r');
         match quote {
@@ -117,17 +100,48 @@ pub(crate) fn encode(value: &str, quote: Quote) -> Cow<'_, str> {
             }
         }
     };
-    if find_where(value.as_bytes(), written_by_reference).is_none() {
-        return Cow::Borrowed(value);
-    }
-    let mut written = String::with_capacity(value.len() + 16);
-    for character in value.chars() {
-        match reference(character) {
-            Some(text) => written.push_str(text),
-            None => written.push(character),
+    let mut rest = value.as_str();
+    let mut written = String::new();
+    while let Some(at) = find_where(rest.as_bytes(), written_by_reference) {
+        if written.is_empty() {
+            written.reserve(value.len() + 32);
         }
+        let (as_it_is, behind) = rest.split_at_checked(at).unwrap_or_default();
+        written.push_str(as_it_is);
+        let mut behind = behind.chars();
+        if let Some(character) = behind.next() {
+            match reference(character) {
+                Some(text) => written.push_str(text),
+                None => written.push(character),
+            }
+        }
+        rest = behind.as_str();
     }
-    Cow::Owned(written)
+    if written.is_empty() {
+        return value;
+    }
+    written.push_str(rest);
+    written
+}
+
+/// The reference to write for a character that cannot stand for itself.
+fn reference(character: char) -> Option<&'static str> {
+    Some(match character {
+        '&' => "&amp;",
+        '"' => "&quot;",
+        '\'' => "&#39;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        '=' => "&#61;",
+        '`' => "&#96;",
+        ' ' => "&#32;",
+        '\t' => "&#9;",
+        '\n' => "&#10;",
+        '\x0C' => "&#12;",
+        // A bare carriage return would be read as a line feed, between quotes too.
+        '\r' => "&#13;",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -172,9 +186,9 @@ mod tests {
         #[test]
         fn what_is_written_reads_back_as_itself(value in "[ -~\n\r\t\x0Cé]*") {
             for (quote, tag) in [
-                (Quote::Double, format!("<a b=\"{}\">", encode(&value, Quote::Double))),
-                (Quote::Single, format!("<a b='{}'>", encode(&value, Quote::Single))),
-                (Quote::None, format!("<a b={}>", encode(&value, Quote::None))),
+                (Quote::Double, format!("<a b=\"{}\">", encode(value.clone(), Quote::Double))),
+                (Quote::Single, format!("<a b='{}'>", encode(value.clone(), Quote::Single))),
+                (Quote::None, format!("<a b={}>", encode(value.clone(), Quote::None))),
             ] {
                 let read: Vec<_> = Attributes::of(tag.as_bytes()).collect();
                 prop_assert_eq!(read.len(), 1, "{:?} {}", quote, tag);
@@ -188,7 +202,7 @@ mod tests {
             prop_assert_eq!(&decoded.text, &htmlize::unescape_attribute(&written));
             for (start, _) in decoded.text.char_indices() {
                 for (end, _) in decoded.text.char_indices().filter(|(end, _)| *end > start) {
-                    let (range, with) = decoded.replacement(start..end, "h&=", Quote::Double);
+                    let (range, with) = decoded.replacement(start..end, "h&=".to_owned(), Quote::Double);
                     let changed = format!("{}{with}{}", &written[..range.start], &written[range.end..]);
                     let wanted = format!("{}h&={}", &decoded.text[..start], &decoded.text[end..]);
                     prop_assert_eq!(decode(&changed), wanted);

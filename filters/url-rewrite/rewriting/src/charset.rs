@@ -83,13 +83,13 @@ impl Charset {
     }
 
     /// Text for an attribute, as bytes. Characters that the encoding lacks become numeric references.
-    pub(crate) fn write(self, text: &str, opaque: bool) -> Cow<'_, [u8]> {
+    pub(crate) fn write(self, text: String, opaque: bool) -> Vec<u8> {
         if text.is_ascii() {
-            return Cow::Borrowed(text.as_bytes());
+            return text.into_bytes();
         }
         match self.encoding_of(opaque) {
-            Some(encoding) => encoding.encode(text).0,
-            None => Cow::Owned(ascii_references(text).into_bytes()),
+            Some(encoding) => encoding.encode(&text).0.into_owned(),
+            None => ascii_references(&text).into_bytes(),
         }
     }
 

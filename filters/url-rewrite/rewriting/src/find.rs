@@ -103,10 +103,20 @@ fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
             return Some(number * BLOCK + distance);
         }
     }
-    let mut block = [0; BLOCK];
-    block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
-    let bits = is(Block(u8x16::new(block))).0.to_bitmask() & ((1 << rest.len()) - 1);
-    (bits != 0).then(|| blocks.len() * BLOCK + bits.trailing_zeros() as usize)
+    if rest.is_empty() {
+        return None;
+    }
+    // The last block again, of which only the end is new, if there is one; else what there is.
+    let (block, new) = match bytes.last_chunk() {
+        Some(block) => (*block, (u32::MAX << (BLOCK - rest.len())) & 0xFFFF),
+        None => {
+            let mut block = [0; BLOCK];
+            block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
+            (block, (1 << rest.len()) - 1)
+        }
+    };
+    let bits = is(Block(u8x16::new(block))).0.to_bitmask() & new;
+    (bits != 0).then(|| bytes.len().saturating_sub(BLOCK) + bits.trailing_zeros() as usize)
 }
 
 /// Bytes that are looked at by the word, and those that are looked at by the block before `memchr` takes over.

@@ -145,20 +145,32 @@ impl Ledger {
         mention: &Mention<'_>,
         write: impl FnOnce(&str) -> Result<T, Reason>,
     ) -> Option<T> {
-        let (outcome, written) = match self.outcome(mention) {
-            Outcome::Left(reason) => (Outcome::Left(reason), None),
-            Outcome::Moved(url) => match write(&url) {
-                Ok(written) => (Outcome::Moved(url), Some(written)),
-                Err(reason) => (Outcome::Left(reason), None),
-            },
-            Outcome::Pinned(url, why) => match write(&url) {
-                Ok(written) => (Outcome::Pinned(url, why), Some(written)),
-                Err(reason) => (Outcome::Left(reason), None),
-            },
-        };
+        let mut written = None;
+        self.decide_as_is(mention, |url| {
+            written = Some(write(url)?);
+            Ok(())
+        });
+        written
+    }
+
+    /// The same where the new URL is written as it is, if it `fits`.
+    pub(crate) fn decide_as_is(
+        &mut self,
+        mention: &Mention<'_>,
+        fits: impl FnOnce(&str) -> Result<(), Reason>,
+    ) -> Option<String> {
+        let mut outcome = self.outcome(mention);
+        if let Outcome::Moved(url) | Outcome::Pinned(url, _) = &outcome
+            && let Err(reason) = fits(url)
+        {
+            outcome = Outcome::Left(reason);
+        }
         let fetch = mention.verdict.ok().map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once, cors: ask.cors });
         self.record(mention.place, mention.offset, mention.url, &outcome, fetch);
-        written
+        match outcome {
+            Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(url),
+            Outcome::Left(_) => None,
+        }
     }
 
     /// Records a URL that stays for a reason that is known without looking at it.

@@ -3,6 +3,8 @@
 //! It is of setting connections up alone. What fewer, fuller connections and the proxy's cache do besides depends on the
 //! browser and is measured by experiments, not counted here.
 
+use memchr::memchr_iter;
+
 /// Of one host: the look-up of its name and the TCP handshake; and for https a TLS 1.3 handshake.
 const PLAIN_ROUND_TRIPS: u64 = 2;
 const TLS_ROUND_TRIPS: u64 = 3;
@@ -44,15 +46,14 @@ impl MovedHosts {
     /// Counts the host in `moved`, a URL in its moved form: `SCHEME://TARGET/HOST[:PORT]/...`. The browser has been to the
     /// page's own already.
     pub(crate) fn count(&mut self, moved: &str, page_host: &str) {
-        let mut parts = moved.splitn(5, '/');
-        let (Some(scheme), Some(_), Some(_), Some(host)) = (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return;
-        };
+        // `https://NAME/HOST/...`
+        let mut slashes = memchr_iter(b'/', moved.as_bytes()).skip(2);
+        let host = slashes.next().and_then(|before| moved.get(before + 1..slashes.next().unwrap_or(moved.len())));
+        let Some(host) = host else { return };
         if host.strip_prefix(page_host).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) {
             return;
         }
-        self.to_tls |= scheme == "https:";
+        self.to_tls |= moved.starts_with("https:");
         // The port says the origin's scheme: the moved form's own rule.
         let seen = if host.ends_with(":443") { &mut self.tls } else { &mut self.plain };
         let hash = fnv1a(host.as_bytes());

@@ -114,7 +114,7 @@ impl<'v> Value<'v> {
         let start = text.len() - text.trim_start_matches(is_dropped).len();
         let url = text.trim_matches(is_dropped);
         let mention = Mention { place, offset: self.range.start, url, verdict };
-        let moved = ledger.decide(&mention, |moved| self.fits(url, moved).map(|()| moved.to_owned()));
+        let moved = ledger.decide_as_is(&mention, |moved| self.fits(url, moved));
         moved.map(|moved| (start..start + url.len(), moved)).into_iter().collect()
     }
 
@@ -133,9 +133,9 @@ impl<'v> Value<'v> {
         let mut changes = Changes::new();
         for range in Candidates::of(text) {
             let url = text.get(range.clone()).unwrap_or_default();
-            let moved = ledger.decide(&Mention { place, offset, url, verdict }, |moved| {
+            let moved = ledger.decide_as_is(&Mention { place, offset, url, verdict }, |moved| {
                 self.fits(url, moved)?;
-                if srcset::can_hold(moved) { Ok(moved.to_owned()) } else { Err(Reason::Srcset) }
+                if srcset::can_hold(moved) { Ok(()) } else { Err(Reason::Srcset) }
             });
             changes.extend(moved.map(|moved| (range, moved)));
         }
@@ -181,13 +181,13 @@ impl<'v> Value<'v> {
     }
 
     fn apply(&self, decoded: &Decoded<'_>, changes: Changes, edits: &mut Vec<Edit>) {
-        let written = changes.into_iter().map(|(range, text)| decoded.replacement(range, &text, self.quote));
+        let written = changes.into_iter().map(|(range, text)| decoded.replacement(range, text, self.quote));
         let whole = match &self.written.text {
             // The text is the bytes, so only what changes is replaced.
             Cow::Borrowed(_) => {
                 let start = self.range.start;
-                let bytes = |text: &str| self.charset.write(text, false).into_owned();
-                edits.extend(written.map(|(range, text)| (start + range.start..start + range.end, bytes(&text))));
+                let moved = |range: Range<usize>| start + range.start..start + range.end;
+                edits.extend(written.map(|(range, text)| (moved(range), self.charset.write(text, false))));
                 return;
             }
             Cow::Owned(whole) => whole,
@@ -201,7 +201,7 @@ impl<'v> Value<'v> {
         }
         if at > 0 {
             text.push_str(whole.get(at..).unwrap_or_default());
-            edits.push((self.range.clone(), self.charset.write(&text, self.written.opaque).into_owned()));
+            edits.push((self.range.clone(), self.charset.write(text, self.written.opaque)));
         }
     }
 }
