@@ -87,7 +87,8 @@ impl Reader {
         let element = elements::of(name);
         let foreign = is_foreign(name).then(|| Name::of(name));
         let in_svg = self.skimmer.in_svg();
-        if may_matter(&element, bytes, name.len(), in_svg) {
+        // Without an oracle to ask, looking for what matters is no less than looking at it.
+        if may_hold_any(&element, bytes, name.len()) && (self.oracle.is_none() || holds_any(&element, bytes, in_svg)) {
             if !self.is_tag(page, range.start, range.start + 1 + name.len())? {
                 self.skimmer.step_over(range.start);
                 return Ok(());
@@ -165,23 +166,23 @@ fn is_foreign(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"svg") || name.eq_ignore_ascii_case(b"math")
 }
 
-/// Whether a tag can hold anything of interest, told without keeping anything of it.
-fn may_matter(element: &Element, tag: &[u8], name_length: usize, in_svg: bool) -> bool {
+/// Whether a tag can hold anything of interest, told without reading it.
+fn may_hold_any(element: &Element, tag: &[u8], name_length: usize) -> bool {
     if matches!(element.content, Content::Style | Content::Noscript) {
         return true;
     }
-    // `<`, the name, `>`.
-    if tag.len() < name_length + 4 {
-        return false;
-    }
     let has_place = !element.places.is_empty() || element.is_about_page;
-    if !has_place && !css::may_hold_url_written(tag) {
-        return false;
-    }
-    Attributes::of(tag).any(|attribute| {
-        element.is_about_page
-            || element.places.iter().any(|place| attribute.is(place.attribute))
-            || (attribute.is("style") && css::may_hold_url_written(attribute.value))
-            || (in_svg && presentation(&attribute).is_some())
-    })
+    // `<`, the name, `>`.
+    tag.len() >= name_length + 4 && (has_place || css::may_hold_url_written(tag))
+}
+
+/// Whether it does.
+fn holds_any(element: &Element, tag: &[u8], in_svg: bool) -> bool {
+    matches!(element.content, Content::Style | Content::Noscript)
+        || Attributes::of(tag).any(|attribute| {
+            element.is_about_page
+                || element.places.iter().any(|place| attribute.is(place.attribute))
+                || (attribute.is("style") && css::may_hold_url_written(attribute.value))
+                || (in_svg && presentation(&attribute).is_some())
+        })
 }

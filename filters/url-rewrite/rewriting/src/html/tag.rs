@@ -3,6 +3,9 @@
 use super::attributes::{Attribute, Attributes};
 use super::tag_end::name_length;
 
+/// Room for the attributes of nearly every tag without growing.
+const USUAL_ATTRIBUTES: usize = 8;
+
 /// A start tag's name and attributes.
 #[derive(Debug)]
 pub(crate) struct Tag<'t> {
@@ -14,7 +17,9 @@ pub(crate) struct Tag<'t> {
 impl<'t> Tag<'t> {
     /// `tag` is the whole start tag, from `<` to `>`.
     pub(crate) fn read(tag: &'t [u8]) -> Self {
-        Self { name: Self::name_in(tag), attributes: Attributes::of(tag).collect() }
+        let mut attributes = Vec::with_capacity(USUAL_ATTRIBUTES);
+        attributes.extend(Attributes::of(tag));
+        Self { name: Self::name_in(tag), attributes }
     }
 
     /// The name in a start tag.
