@@ -190,7 +190,7 @@ mod tests {
                 (Quote::Single, format!("<a b='{}'>", encode(value.clone(), Quote::Single))),
                 (Quote::None, format!("<a b={}>", encode(value.clone(), Quote::None))),
             ] {
-                let read: Vec<_> = Attributes::of(tag.as_bytes()).collect();
+                let read: Vec<_> = Attributes::of(tag.as_bytes(), 1).collect();
                 prop_assert_eq!(read.len(), 1, "{:?} {}", quote, tag);
                 prop_assert_eq!(decode(std::str::from_utf8(read[0].value).unwrap()), value.as_str());
             }

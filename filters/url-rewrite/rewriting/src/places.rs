@@ -96,15 +96,6 @@ pub static PLACES: &[Place] = places! {
     "use"     "xlink:href" Url    Leave(Reason::SameOriginOnly);
 };
 
-/// The rows of one element, by its name in lower case: they stand together in the table.
-pub(crate) fn of_element(name: &[u8]) -> &'static [Place] {
-    let is_it = |place: &Place| place.element.as_bytes() == name;
-    let Some(first) = PLACES.iter().position(is_it) else { return &[] };
-    let rows = PLACES.get(first..).unwrap_or_default();
-    let count = rows.iter().take_while(|place| is_it(place)).count();
-    rows.get(..count).unwrap_or_default()
-}
-
 /// Attributes that SVG has for what in HTML is a property of CSS:
 /// <https://svgwg.org/svg2-draft/styling.html#PresentationAttributes>. What they name is a part of a document, nearly always
 /// of this one, and browsers take none from another origin; the picture of a `cursor` is too rare to be worth a rule.

@@ -57,8 +57,14 @@ impl Page {
     }
 
     /// Decides what a tag holds.
-    pub(super) fn look_at(&mut self, range: Range<usize>, element: &Element, context: Context) -> Result<(), BailOut> {
-        let tag = Tag::read(self.patch.bytes(range.clone()));
+    pub(super) fn look_at(
+        &mut self,
+        range: Range<usize>,
+        name_length: usize,
+        element: &Element,
+        context: Context,
+    ) -> Result<(), BailOut> {
+        let tag = Tag::read(self.patch.bytes(range.clone()), name_length);
         if element.is_about_page {
             about_page(
                 &tag,
@@ -96,8 +102,8 @@ impl Page {
     }
 
     /// The reader of a `style` element's text, if that is CSS. `tag`: its start tag.
-    pub(super) fn style_sheet(&self, tag: &Range<usize>) -> Option<Box<Stream>> {
-        let tag = Tag::read(self.patch.bytes(tag.clone()));
+    pub(super) fn style_sheet(&self, tag: &Range<usize>, name_length: usize) -> Option<Box<Stream>> {
+        let tag = Tag::read(self.patch.bytes(tag.clone()), name_length);
         let is_css = tag.get("type").is_none_or(|_| tag.says("type", "") || tag.says("type", "text/css"));
         is_css.then(|| Box::new(Stream::new(self.charset, self.ledger.plan.limits().url_bytes)))
     }

@@ -70,6 +70,10 @@ pub(super) fn read_script(input: &Input<'_>, mut at: usize, escape: &mut Escape)
     loop {
         let (Escape::Comment { since } | Escape::ScriptInComment { since }) = *escape else {
             let Some(found) = input.find(at, b'<') else { return open(input.end()) };
+            if !matches!(input.byte(found + 1), None | Some(b'/' | b'!')) {
+                at = found + 1;
+                continue;
+            }
             match (tag(input, found, "</", SCRIPT), begins(input, found, "<!--")) {
                 (Match::Yes, _) => return Reach::Ended(found),
                 (Match::Cut, _) | (_, Match::Cut) => return open(found),

@@ -9,7 +9,6 @@ use super::oracle::Oracle;
 use super::page::{Context, Page, presentation};
 use super::raw_text::Text;
 use super::skimmer::{Found, Name, Skimmer};
-use super::tag::Tag;
 use crate::bail_out::BailOut;
 use crate::css;
 use crate::css::stream::Stream;
@@ -55,7 +54,7 @@ impl Reader {
     pub(super) fn read(&mut self, page: &mut Page, end: usize, last: bool) -> Result<(), BailOut> {
         loop {
             match self.skimmer.next(page.patch.bytes(self.needed..end), self.needed, last) {
-                Found::StartTag(range) => self.start_tag(page, range)?,
+                Found::StartTag(range, name) => self.start_tag(page, range, name)?,
                 Found::LongTag(name) => self.long_tag(name)?,
                 Found::Text(range) => self.told_text(page, range)?,
                 Found::EndOfText(at) => self.end_of_text(page, at)?,
@@ -81,20 +80,22 @@ impl Reader {
         Ok(self.oracle.as_ref().is_none_or(|oracle| oracle.is_tag(open)))
     }
 
-    fn start_tag(&mut self, page: &mut Page, range: Range<usize>) -> Result<(), BailOut> {
+    fn start_tag(&mut self, page: &mut Page, range: Range<usize>, name_length: usize) -> Result<(), BailOut> {
         let bytes = page.patch.bytes(range.clone());
-        let name = Tag::name_in(bytes);
+        let name = bytes.get(1..1 + name_length).unwrap_or_default();
         let element = elements::of(name);
         let foreign = is_foreign(name).then(|| Name::of(name));
         let in_svg = self.skimmer.in_svg();
         // Without an oracle to ask, looking for what matters is no less than looking at it.
-        if may_hold_any(&element, bytes, name.len()) && (self.oracle.is_none() || holds_any(&element, bytes, in_svg)) {
-            if !self.is_tag(page, range.start, range.start + 1 + name.len())? {
+        if may_hold_any(&element, bytes, name_length)
+            && (self.oracle.is_none() || holds_any(&element, bytes, name_length, in_svg))
+        {
+            if !self.is_tag(page, range.start, range.start + 1 + name_length)? {
                 self.skimmer.step_over(range.start);
                 return Ok(());
             }
             let context = Context { in_svg, in_template: self.skimmer.in_template(), in_noscript: self.depth > 0 };
-            page.look_at(range.clone(), &element, context)?;
+            page.look_at(range.clone(), name_length, &element, context)?;
         }
         if let Some(name) = foreign.filter(|_| self.oracle.is_none()) {
             self.oracle = Some(Oracle::inside(name.as_bytes(), range.end, page.longest_markup() * 2)?);
@@ -105,7 +106,7 @@ impl Reader {
             Content::Ignored(_) | Content::Noscript if in_svg => {}
             Content::Ignored(text) => self.skimmer.enter_text(text),
             Content::Style => {
-                let stream = page.style_sheet(&range);
+                let stream = page.style_sheet(&range, name_length);
                 self.skimmer.enter_text(match &stream {
                     Some(_) if in_svg => Text::UntilMarkup,
                     _ => Text::Until { name: "style", told: stream.is_some() },
@@ -177,9 +178,9 @@ fn may_hold_any(element: &Element, tag: &[u8], name_length: usize) -> bool {
 }
 
 /// Whether it does.
-fn holds_any(element: &Element, tag: &[u8], in_svg: bool) -> bool {
+fn holds_any(element: &Element, tag: &[u8], name_length: usize, in_svg: bool) -> bool {
     matches!(element.content, Content::Style | Content::Noscript)
-        || Attributes::of(tag).any(|attribute| {
+        || Attributes::of(tag, name_length).any(|attribute| {
             element.is_about_page
                 || element.places.iter().any(|place| attribute.is(place.attribute))
                 || (attribute.is("style") && css::may_hold_url_written(attribute.value))

@@ -20,8 +20,8 @@ use super::tag_end::{TagEnd, Whole, name_length};
 /// What was found next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A start tag, from `<` to `>`.
-    StartTag(Range<usize>),
+    /// A start tag, from `<` to `>`, and how many bytes its name has.
+    StartTag(Range<usize>, usize),
     /// A start tag of this name that is too long to be looked at ended here.
     LongTag(Name),
     /// Text of the element that was announced by [`Skimmer::enter_text`].
@@ -164,7 +164,7 @@ impl Skimmer {
             if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
                 continue;
             }
-            if let Some(found) = self.end_of_tag(input, open..at, closing) {
+            if let Some(found) = self.end_of_tag(input, open..at, name, closing) {
                 return Some(found);
             }
         }
@@ -204,7 +204,9 @@ impl Skimmer {
     /// A tag that is not at hand to its end, or was not.
     fn tag(&mut self, input: &Input<'_>, start: usize, mut end: TagEnd, closing: bool) -> Option<Found> {
         if let Some(length) = end.find(input.from(self.at)) {
-            return self.end_of_tag(input, start..self.at + length, closing);
+            let range = start..self.at + length;
+            let name = name_in(input.range(range.clone()), closing);
+            return self.end_of_tag(input, range, name, closing);
         }
         let read = input.end();
         if read - start <= self.longest {
@@ -225,19 +227,17 @@ impl Skimmer {
         opens.map(Found::LongTag)
     }
 
-    fn end_of_tag(&mut self, input: &Input<'_>, range: Range<usize>, closing: bool) -> Option<Found> {
+    fn end_of_tag(&mut self, input: &Input<'_>, range: Range<usize>, name: &[u8], closing: bool) -> Option<Found> {
         self.enter(State::Markup, range.end);
-        let tag = input.range(range.clone());
         if range.len() > self.longest {
-            return (!closing).then(|| Found::LongTag(Name::of(name_in(tag, closing))));
+            return (!closing).then(|| Found::LongTag(Name::of(name)));
         }
-        self.count_open(tag, closing);
-        (!closing).then_some(Found::StartTag(range))
+        self.count_open(input.range(range.clone()), name, closing);
+        (!closing).then_some(Found::StartTag(range, name.len()))
     }
 
     /// Keeps track of `svg` and `template`.
-    fn count_open(&mut self, tag: &[u8], closing: bool) {
-        let name = name_in(tag, closing);
+    fn count_open(&mut self, tag: &[u8], name: &[u8], closing: bool) {
         let counter = if name.eq_ignore_ascii_case(b"svg") {
             if !closing && tag.ends_with(b"/>") {
                 return;
@@ -340,7 +340,8 @@ mod tests {
             let last = count == pieces;
             loop {
                 match skimmer.next(&html.as_bytes()[held..end], held, last) {
-                    Found::StartTag(range) => {
+                    Found::StartTag(range, name) => {
+                        assert_eq!(name_in(html[range.clone()].as_bytes(), false).len(), name);
                         let tag = &html[range];
                         found.push(tag.to_owned());
                         if tag.starts_with("<style") {

@@ -1,7 +1,6 @@
 //! One start tag, read once.
 
 use super::attributes::{Attribute, Attributes};
-use super::tag_end::name_length;
 
 /// Room for the attributes of nearly every tag without growing.
 const USUAL_ATTRIBUTES: usize = 8;
@@ -15,17 +14,11 @@ pub(crate) struct Tag<'t> {
 }
 
 impl<'t> Tag<'t> {
-    /// `tag` is the whole start tag, from `<` to `>`.
-    pub(crate) fn read(tag: &'t [u8]) -> Self {
+    /// `tag` is the whole start tag, from `<` to `>`, and its name has `name` bytes.
+    pub(crate) fn read(tag: &'t [u8], name: usize) -> Self {
         let mut attributes = Vec::with_capacity(USUAL_ATTRIBUTES);
-        attributes.extend(Attributes::of(tag));
-        Self { name: Self::name_in(tag), attributes }
-    }
-
-    /// The name in a start tag.
-    pub(crate) fn name_in(tag: &'t [u8]) -> &'t [u8] {
-        let name = tag.get(1..).unwrap_or_default();
-        name.get(..name_length(name).unwrap_or(name.len())).unwrap_or_default()
+        attributes.extend(Attributes::of(tag, name));
+        Self { name: tag.get(1..1 + name).unwrap_or_default(), attributes }
     }
 
     pub(crate) fn is(&self, name: &str) -> bool {
