@@ -46,6 +46,21 @@ fn check_of_a_right_file_prints_what_follows_from_it_and_succeeds() {
 }
 
 #[test]
+fn check_says_that_browsers_race_our_address_with_the_origins_only_where_they_do() {
+    let says = |config: &str| {
+        let folder = folder(config);
+        let output = longhaul(folder.path(), &["check", "longhaul.yaml"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).contains("RFC 8305")
+    };
+    let steering = format!("{CONFIG}dns: {{ www: true }}\n");
+    assert!(says(&steering));
+    assert!(!says(CONFIG), "nothing is steered");
+    assert!(!says(&steering.replace("600ms", "249ms")), "the first connection stands before a second is tried");
+    assert!(!says(&steering.replace("www: true", "www: true, mode: replace")), "there is one address");
+}
+
+#[test]
 fn every_command_refuses_a_wrong_file_with_its_place_and_status_2_and_does_nothing() {
     let folder = folder(&CONFIG.replace("20mbit", "20mbits"));
     for arguments in [

@@ -1,11 +1,15 @@
 //! `longhaul check FILE`: is it right, and what follows from it.
 
+use std::time::Duration;
+
 use super::table::table;
 use super::{ConfigFile, Outcome, load_or_refuse, print};
 use crate::config::units::show_duration;
-use crate::config::{HostName, Remote, Role, Settings, WhenDown};
+use crate::config::{DnsMode, HostName, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
 
+/// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
+const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Columns of the printed table, for terminals and for files under review.
 const WIDTH: usize = 140;
 
@@ -35,6 +39,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
             derived.model.sentence()
         ),
         target(derived),
+        names(settings),
         pair(settings),
         "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
         table(&["name", "value", "what for, and why"], &rows, WIDTH),
@@ -79,6 +84,22 @@ fn target(derived: &Derived) -> String {
     };
     let warning = choice.warning.as_ref().map(|warning| format!("  warning: {warning}\n")).unwrap_or_default();
     format!("{what}\n  {}\n{warning}", choice.reason)
+}
+
+/// What clients make of the addresses in a steered answer. A remote answers with its own alone.
+fn names(settings: &Settings) -> String {
+    let DnsMode::Prepend { max_origin } = settings.dns.mode else { return String::new() };
+    let steered = settings.listen.dns.is_some() && (!settings.dns.domains.is_empty() || settings.dns.www);
+    let raced = settings.link.rtt >= CONNECTION_ATTEMPT_DELAY && max_origin > 0;
+    if !(steered && raced && settings.role == Role::Edge) {
+        return String::new();
+    }
+    format!(
+        "\nsteered names: our address, then the origin's\n  browsers that race addresses (RFC 8305) open every \
+         connection twice on this link, as the first takes more than {} to answer; \
+         `dns: {{ mode: replace }}` spares that and takes the way past the proxy\n",
+        show_duration(CONNECTION_ATTEMPT_DELAY)
+    )
 }
 
 /// Two lines a value: what it is for, then where it came from.
