@@ -36,6 +36,12 @@ impl Block {
         Which(above.min(most).simd_eq(above))
     }
 
+    /// Of a byte, the highest bit alone says whether something holds of it.
+    #[inline]
+    pub(crate) fn is_beyond_ascii(self) -> Which {
+        Which(self.0)
+    }
+
     /// White space, as HTML has it.
     #[inline]
     pub(crate) fn is_space(self) -> Which {
@@ -192,6 +198,7 @@ mod tests {
             assert_eq!(holds(block.is_space()), b" \t\n\x0C\r".contains(&byte), "{byte}");
             assert_eq!(holds(block.is_in(b'\''..=b')')), (b'\''..=b')').contains(&byte), "{byte}");
             assert!(holds(block.is_in(0..=0xFF)), "{byte}");
+            assert_eq!(holds(block.is_beyond_ascii()), !byte.is_ascii(), "{byte}");
             assert_eq!(holds(block.without_case().is(b'e')), byte.eq_ignore_ascii_case(&b'e'), "{byte}");
         }
         assert!(Block::first_of(&[0; BLOCK - 1]).is_none());

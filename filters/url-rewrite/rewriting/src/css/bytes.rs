@@ -6,6 +6,8 @@
 
 use encoding_rs::{BIG5, EUC_KR, Encoding, GB18030, GBK, SHIFT_JIS};
 
+use crate::find::{Block, find_where};
+
 /// Turns bytes into a stand-in of the same length, one piece after the other.
 #[derive(Debug)]
 pub(crate) struct StandIn {
@@ -36,15 +38,17 @@ impl StandIn {
 
     /// Appends the stand-in of `bytes`, which has as many bytes.
     pub(crate) fn push(&mut self, bytes: &[u8], text: &mut String) {
-        if !self.after_lead
-            && let Ok(ascii) = str::from_utf8(bytes)
-            && ascii.is_ascii()
-        {
-            text.push_str(ascii);
-            return;
-        }
         text.reserve(bytes.len());
-        for &byte in bytes {
+        let mut rest = bytes;
+        while let Some((&byte, behind)) = rest.split_first() {
+            let run = if self.after_lead { 0 } else { find_where(rest, Block::is_beyond_ascii).unwrap_or(rest.len()) };
+            let (run, behind_run) = rest.split_at_checked(run).unwrap_or_default();
+            if let (false, Ok(ascii)) = (run.is_empty(), simdutf8::basic::from_utf8(run)) {
+                text.push_str(ascii);
+                rest = behind_run;
+                continue;
+            }
+            rest = behind;
             let trail = self.after_lead && byte >= 0x30;
             self.after_lead = !trail && self.is_lead(byte);
             text.push(if trail || !byte.is_ascii() { '_' } else { char::from(byte) });
