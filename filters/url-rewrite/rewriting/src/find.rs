@@ -113,13 +113,12 @@ fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
         return None;
     }
     // The last block again, of which only the end is new, if there is one; else what there is.
-    let (block, new) = match bytes.last_chunk() {
-        Some(block) => (*block, (u32::MAX << (BLOCK - rest.len())) & 0xFFFF),
-        None => {
-            let mut block = [0; BLOCK];
-            block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
-            (block, (1 << rest.len()) - 1)
-        }
+    let (block, new) = if let Some(block) = bytes.last_chunk() {
+        (*block, (u32::MAX << (BLOCK - rest.len())) & 0xFFFF)
+    } else {
+        let mut block = [0; BLOCK];
+        block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
+        (block, (1 << rest.len()) - 1)
     };
     let bits = is(Block(u8x16::new(block))).0.to_bitmask() & new;
     (bits != 0).then(|| bytes.len().saturating_sub(BLOCK) + bits.trailing_zeros() as usize)

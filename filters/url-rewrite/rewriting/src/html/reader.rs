@@ -87,15 +87,15 @@ impl Reader {
         let foreign = is_foreign(name).then(|| Name::of(name));
         let in_svg = self.skimmer.in_svg();
         // Without an oracle to ask, looking for what matters is no less than looking at it.
-        if may_hold_any(&element, bytes, name_length)
-            && (self.oracle.is_none() || holds_any(&element, bytes, name_length, in_svg))
+        if may_hold_any(element, bytes, name_length)
+            && (self.oracle.is_none() || holds_any(element, bytes, name_length, in_svg))
         {
             if !self.is_tag(page, range.start, range.start + 1 + name_length)? {
                 self.skimmer.step_over(range.start);
                 return Ok(());
             }
             let context = Context { in_svg, in_template: self.skimmer.in_template(), in_noscript: self.depth > 0 };
-            page.look_at(range.clone(), name_length, &element, context)?;
+            page.look_at(range.clone(), name_length, element, context)?;
         }
         if let Some(name) = foreign.filter(|_| self.oracle.is_none()) {
             self.oracle = Some(Oracle::inside(name.as_bytes(), range.end, page.longest_markup() * 2)?);
