@@ -21,6 +21,7 @@ GO_MODULES := coredns-plugin integration/origins
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
 FUZZ = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
+FUZZ_BUNDLING = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/bundling/fuzz/Cargo.toml --
 FUZZ_HEADERS = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/header-compression/fuzz/Cargo.toml --
 
 export LONGHAUL_DIST := $(abspath $(DIST))
@@ -119,6 +120,7 @@ test-go: test-start
 test-fuzz: test-start
 	$(FUZZ) --seconds 10
 	$(FUZZ_HEADERS) --seconds 2
+	$(FUZZ_BUNDLING) --seconds 2
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
@@ -156,6 +158,7 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 fuzz: ## every fuzz target for TIME seconds
 	$(FUZZ) --seconds $(TIME)
 	$(FUZZ_HEADERS) --seconds $(TIME)
+	$(FUZZ_BUNDLING) --seconds $(TIME)
 	coredns-plugin/fuzz.sh $(TIME)s
 
 .PHONY: clean

@@ -1,0 +1,151 @@
+//! What must hold for every input: one function a target. Each panics where a law is broken.
+
+use fuzz_driver::Target;
+use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
+
+use crate::seeds;
+use crate::world::{PAGE_STREAM, World};
+
+/// Every target.
+pub(crate) const TARGETS: &[Target] = &[
+    ("parcel", parcel, seeds::parcels),
+    ("opening", opening, seeds::openings),
+    ("path", path, seeds::paths),
+    ("page", page, seeds::pages),
+    ("object", object, seeds::objects),
+    ("config", configuration, seeds::configurations),
+];
+
+/// A parcel as a far end that lies would send it, plain and as gzip: memory stays bounded, no request waits for ever, and
+/// the next page is served.
+fn parcel(data: &[u8]) {
+    for coding in [&b""[..], b"gzip"] {
+        let mut world = World::new();
+        world.open();
+        let calls = world.near.take_calls();
+        let fields = [(&b":status"[..], &b"200"[..]), (b"content-encoding", coding)];
+        let fields = if coding.is_empty() { &fields[..1] } else { &fields[..] };
+        for call in calls.iter().take(2) {
+            world.near.answered(&world.near_values, call.id, &Answer::Came(fields, data), world.now_ms);
+        }
+        world.near_values.are_bounded();
+        for path in seeds::OBJECTS {
+            let (stream, verdict) = world.ask(path.as_bytes(), b"*/*");
+            if verdict == remote::Verdict::Hold {
+                world.near.tick(&world.near_values, world.now_ms + 60_000);
+                assert!(
+                    world.near.take_releases().iter().any(|(released, _)| *released == stream),
+                    "it waits for ever"
+                );
+            }
+        }
+        drop(world.open());
+    }
+}
+
+/// The header that opens a flight, as anybody may write it.
+fn opening(data: &[u8]) {
+    let mut world = World::new();
+    let is_read = world.begin(data);
+    if is_read {
+        world.far.body(PAGE_STREAM, seeds::PAGE, true);
+    }
+    world.far.tick(&world.far_values, world.now_ms);
+    world.far.gone(PAGE_STREAM);
+    assert_eq!(is_read, !world.far.take_calls().is_empty(), "a page that is read has its objects fetched, no other");
+}
+
+/// The path of a slot or of a report: answered at once or held, and what it teaches leads to plain requests only.
+fn path(data: &[u8]) {
+    let mut world = World::new();
+    for _ in 0..4 {
+        let field = world.open();
+        let id = field.split(';').next().unwrap_or_default().to_owned();
+        assert!(world.begin(field.as_bytes()));
+        world.far.body(PAGE_STREAM, b"<p>", true);
+        world.far.gone(PAGE_STREAM);
+        for _ in 0..3 {
+            world.turn(|_| None);
+        }
+        let (_, verdict) = world.say(data);
+        let is_mine = String::from_utf8_lossy(data).trim_start_matches('/').starts_with(&id);
+        assert!(is_mine || verdict != ground::Verdict::Hold, "a slot of no flight is held");
+        // The same as a report on this flight, however the rest reads.
+        let report = [b"/", id.as_bytes(), b"?used=&", data].concat();
+        let (_, verdict) = world.say(&report);
+        assert!(matches!(verdict, ground::Verdict::Answer(_)), "a report waits for nothing");
+        world.now_ms += 20_000;
+    }
+}
+
+/// A page, in two pieces: whatever it names, requests are plain and no more than a flight has room for.
+fn page(data: &[u8]) {
+    let mut world = World::new();
+    let field = world.open();
+    assert!(world.begin(field.as_bytes()));
+    let (first, rest) = data.split_at(data.len() / 2);
+    world.far.body(PAGE_STREAM, first, false);
+    // What was read is let go, so that the next piece begins anew.
+    let mut fetched = 0;
+    let mut origin = |_: &str| {
+        fetched += 1;
+        None
+    };
+    world.turn(&mut origin);
+    world.far.body(PAGE_STREAM, rest, true);
+    for _ in 0..20 {
+        world.turn(&mut origin);
+    }
+    assert!(fetched <= 192, "{fetched} objects of one page");
+    world.far_values.are_bounded();
+}
+
+/// An origin's answer: lines of headers, an empty one, and a body; and what a browser gets of it at the near end.
+pub(crate) fn fetched(data: &[u8]) -> (FieldList, Vec<u8>, Option<Reply>) {
+    let (head, body) = match data.windows(2).position(|pair| pair == b"\n\n") {
+        Some(at) => (&data[..at], &data[at + 2..]),
+        None => (data, &b""[..]),
+    };
+    let fields: FieldList = head
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let colon = line.windows(2).skip(1).position(|pair| pair == b": ")? + 1;
+            Some((line[..colon].to_ascii_lowercase(), line[colon + 2..].to_vec()))
+        })
+        .collect();
+    let mut world = World::new();
+    let field = world.open();
+    assert!(world.begin(field.as_bytes()));
+    world.far.body(PAGE_STREAM, seeds::PAGE, true);
+    for _ in 0..30 {
+        world.turn(|path| (path == seeds::OBJECTS[0]).then(|| (fields.clone(), body.to_vec())));
+    }
+    world.near_values.are_bounded();
+    world.far_values.are_bounded();
+    let reply = world.object(seeds::OBJECTS[0]);
+    (fields, body.to_vec(), reply)
+}
+
+/// What is given to a browser is what the origin sent, and for everybody.
+fn object(data: &[u8]) {
+    let (fields, body, Some(reply)) = fetched(data) else { return };
+    assert!(reply.body == body, "another body than the origin's");
+    let lists = |wanted: &str, token: &[u8]| {
+        let mut values = fields.iter().filter(|(name, _)| name == wanted.as_bytes());
+        values.any(|(_, value)| {
+            value.to_ascii_lowercase().split(|byte| *byte == b',').any(|one| one.trim_ascii() == token)
+        })
+    };
+    assert!(!lists("cache-control", b"private") && !lists("cache-control", b"no-store"), "meant for one client");
+    assert!(!fields.iter().any(|(name, _)| name == b"set-cookie"), "a cookie for whoever asked first");
+    for (name, value) in &reply.fields {
+        assert!(fields.contains(&(name.clone(), value.clone())), "a header that the origin did not send");
+    }
+}
+
+/// The filter's configuration.
+fn configuration(data: &[u8]) {
+    if let Ok(config) = Config::from_json(data) {
+        assert!(config.down > 0 && config.up > 0);
+    }
+}

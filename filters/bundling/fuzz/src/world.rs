@@ -1,0 +1,167 @@
+//! A pair with an origin behind it, driven by hand: what the proxies at both ends do between the filters.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use page_flights::board::Board;
+use page_flights::{
+    Answer, Config, End, FLIGHT_FIELD, FieldList, GroundEnd, Release, RemoteEnd, Reply, Role, SLOT_AUTHORITY, ground,
+    remote,
+};
+
+/// Headers of a request or an answer.
+pub(crate) type Fields<'a> = Vec<(&'a [u8], &'a [u8])>;
+
+/// Values of a proxy, and a watch on how large they grow.
+#[derive(Debug, Default)]
+pub(crate) struct Values(RefCell<HashMap<String, (Vec<u8>, u32)>>);
+
+/// More than all that one flight may have brought: its objects, and the lists that name them.
+const MOST_BYTES: usize = 2 << 20;
+
+impl Board for Values {
+    fn get(&self, name: &str) -> (Vec<u8>, u32) {
+        self.0.borrow().get(name).cloned().unwrap_or_default()
+    }
+
+    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
+        let mut values = self.0.borrow_mut();
+        let entry = values.entry(name.to_owned()).or_default();
+        let is_current = version == 0 || version == entry.1;
+        if is_current {
+            *entry = (value.to_vec(), entry.1 + 1);
+        }
+        is_current
+    }
+}
+
+impl Values {
+    pub(crate) fn are_bounded(&self) {
+        let bytes: usize = self.0.borrow().values().map(|(value, _)| value.len()).sum();
+        assert!(bytes <= MOST_BYTES, "{bytes} bytes are kept");
+    }
+}
+
+fn config(role: Role) -> Config {
+    Config { role, cluster: "c".into(), rtt_ms: 600, down: 2_500_000, up: 625_000, store_bytes: 1 << 20 }
+}
+
+/// One worker at each end, and one flight.
+pub(crate) struct World {
+    pub(crate) near_values: Values,
+    pub(crate) far_values: Values,
+    pub(crate) near: RemoteEnd,
+    pub(crate) far: GroundEnd,
+    pub(crate) now_ms: u64,
+    /// The near end's name for each slot that the far end holds.
+    slots: HashMap<u32, u64>,
+    last_stream: u32,
+}
+
+/// The stream of the page at either end.
+pub(crate) const PAGE_STREAM: u32 = 1;
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            near_values: Values::default(),
+            far_values: Values::default(),
+            near: RemoteEnd::new(&config(Role::Remote), [1; 32], [2; 8]),
+            far: GroundEnd::new(&config(Role::Ground)),
+            now_ms: 1_000_000,
+            slots: HashMap::new(),
+            last_stream: PAGE_STREAM,
+        }
+    }
+
+    /// A request of the one client there is, for something on the page's host.
+    pub(crate) fn ask(&mut self, path: &[u8], accept: &[u8]) -> (u32, remote::Verdict) {
+        self.last_stream += 1;
+        let fields: Fields<'_> = vec![
+            (b":method", b"GET"),
+            (b":authority", b"www.test"),
+            (b":path", path),
+            (b"accept", accept),
+            (b"accept-encoding", b"gzip"),
+            (b"referer", b"http://www.test/"),
+        ];
+        (self.last_stream, self.near.request(&self.near_values, self.last_stream, b"client", &fields, self.now_ms))
+    }
+
+    /// Opens the flight; returns its header.
+    pub(crate) fn open(&mut self) -> String {
+        let (_, verdict) = self.ask(b"/", b"text/html,*/*");
+        let remote::Verdict::Open(field) = verdict else { panic!("a page opens a flight: {verdict:?}") };
+        field
+    }
+
+    /// The far end gets the page's request with this header, and a good answer's head.
+    pub(crate) fn begin(&mut self, opening: &[u8]) -> bool {
+        let fields: Fields<'_> = vec![
+            (b":method", b"GET"),
+            (b":authority", b"www.test"),
+            (b":path", b"/"),
+            (b"accept", b"text/html"),
+            (b"accept-encoding", b"gzip"),
+            (FLIGHT_FIELD.as_bytes(), opening),
+        ];
+        let verdict = self.far.request(&self.far_values, PAGE_STREAM, &fields, self.now_ms);
+        assert_eq!(verdict, ground::Verdict::Page, "the header is taken off");
+        self.far.response(PAGE_STREAM, &[(b":status", b"200"), (b"content-type", b"text/html")], self.now_ms)
+    }
+
+    /// A request of the near end to the far end, by its path.
+    pub(crate) fn say(&mut self, path: &[u8]) -> (u32, ground::Verdict) {
+        self.last_stream += 1;
+        let fields: Fields<'_> =
+            vec![(b":method", b"GET"), (b":authority", SLOT_AUTHORITY.as_bytes()), (b":path", path)];
+        (self.last_stream, self.far.request(&self.far_values, self.last_stream, &fields, self.now_ms))
+    }
+
+    /// A tick everywhere; what is sent arrives. `origin` answers for every object that the far end wants.
+    pub(crate) fn turn(&mut self, mut origin: impl FnMut(&str) -> Option<(FieldList, Vec<u8>)>) {
+        self.now_ms += 50;
+        self.near.tick(&self.near_values, self.now_ms);
+        for call in self.near.take_calls() {
+            let path = call.fields.iter().find(|(name, _)| *name == ":path").map(|(_, value)| value.clone());
+            match self.say(path.unwrap_or_default().as_bytes()) {
+                (stream, ground::Verdict::Hold) => drop(self.slots.insert(stream, call.id)),
+                (_, ground::Verdict::Answer(reply)) => self.deliver(call.id, &reply),
+                (_, other) => panic!("a slot is held or answered: {other:?}"),
+            }
+        }
+        self.far.tick(&self.far_values, self.now_ms);
+        for call in self.far.take_calls() {
+            let of = |wanted| call.fields.iter().find(|(name, _)| *name == wanted).map_or("", |(_, value)| value);
+            assert_eq!(of(":scheme"), "http");
+            assert!(!of(":authority").is_empty() && of(":path").starts_with('/'), "{call:?}");
+            let plain = |text: &str| text.bytes().all(|byte| matches!(byte, 0x21..=0x7e));
+            assert!(plain(of(":authority")) && plain(of(":path")), "{call:?}");
+            let found = origin(of(":path"));
+            let fields: Fields<'_> =
+                found.iter().flat_map(|(fields, _)| fields.iter().map(|(name, value)| (&**name, &**value))).collect();
+            let answer = found.as_ref().map_or(Answer::Failed, |(_, body)| Answer::Came(&fields, body));
+            self.far.answered(&self.far_values, call.id, &answer, self.now_ms);
+        }
+        for (stream, release) in self.far.take_releases() {
+            if let (Some(call), Release::Answer(reply)) = (self.slots.remove(&stream), release) {
+                self.deliver(call, &reply);
+            }
+        }
+    }
+
+    fn deliver(&mut self, call: u64, reply: &Reply) {
+        let status = reply.status.to_string();
+        let mut fields: Fields<'_> = vec![(b":status", status.as_bytes())];
+        fields.extend(reply.fields.iter().map(|(name, value)| (&**name, &**value)));
+        self.near.answered(&self.near_values, call, &Answer::Came(&fields, &reply.body), self.now_ms);
+    }
+
+    /// The body a browser gets for an object, if the near end has it.
+    pub(crate) fn object(&mut self, path: &str) -> Option<Reply> {
+        match self.ask(path.as_bytes(), b"*/*").1 {
+            remote::Verdict::Answer(reply) => Some(reply),
+            _ => None,
+        }
+    }
+}
