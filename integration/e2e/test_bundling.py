@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +93,11 @@ def _site(folder: Path) -> Site:
         + pictures,
         "large.html": f'<img src="{lab}{_order("noise", size="1200000")}">{pictures}',
         "late.html": "<script>addEventListener('load', () => new Image().src = '/late.svg')</script>",
+        **{
+            f"{end}.html": f'<img src="{lab}{_order("noise", size="4000", chunk="400", pause="400", end=end)}">'
+            + pictures
+            for end in ("remote", "ground")
+        },
         "slow.html": f'<img src="{lab}{_order("noise", size="4000", chunk="400", pause="400")}">' + pictures,
     }
     for name, body in pages.items():
@@ -236,17 +242,56 @@ def test_a_browser_that_has_the_page_is_sent_nothing(bed: Bed) -> None:
     assert bed.counted("remote")["flights_total"] == before + 1
 
 
-def test_a_page_is_complete_while_the_ground_starts_again(bed: Bed) -> None:
-    admin = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{GROUND_ADMIN}/quitquitquit"]
-    subprocess.run(bed.line.gateway.inside(admin), check=True, capture_output=True)
+def _is_bundled(bed: Bed) -> None:
+    """A fresh browser's page is complete, and its objects come before they are asked for."""
+    before = bed.answered()
+    load = bed.load("/page.html")
+    assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, [one.url for one in load.failed()]
+    assert bed.answered() - before >= PICTURES
+
+
+def test_a_page_is_complete_after_an_outage_in_the_middle_and_the_next_is_bundled(bed: Bed) -> None:
+    def in_the_middle() -> None:
+        wait_for("the page at its origin", lambda: bed.origins.requests(host=WWW), timeout_s=30)
+        assert bed.line.link
+        bed.line.link.outage("10s drop")
+
+    bed.origins.forget()
+    with ThreadPoolExecutor(1) as pool:
+        outage = pool.submit(in_the_middle)
+        load = bed.load("/page.html?outage")
+        outage.result()
+    assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, [one.url for one in load.failed()]
+    assert load.load_ms > 10_000, "the outage was in the middle"
+    _is_bundled(bed)
+
+
+@pytest.mark.parametrize("end", ["ground", "remote"])
+def test_a_page_ends_while_an_end_starts_again_and_the_next_is_bundled(bed: Bed, end: str) -> None:
+    namespace, admin = {
+        "ground": (bed.line.gateway, GROUND_ADMIN), "remote": (bed.line.near, REMOTE_ADMIN),
+    }[end]  # fmt: skip
+    before = bed.answered()
+
+    def in_the_middle() -> None:
+        # The first pictures are there; one object is still on its way to the ground.
+        wait_for("a picture", lambda: bed.answered() > before, timeout_s=30)
+        quit_now = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{admin}/quitquitquit"]
+        subprocess.run(namespace.inside(quit_now), check=True, capture_output=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        fault = pool.submit(in_the_middle)
+        load = bed.load(f"/{end}.html")
+        fault.result()
+    # What was on its way just then is gone, as without bundling; nobody waits for it.
+    assert load.load_ms < 15_000
     wait_for(
         "the pair",
         lambda: bed.curl().get(f"http://{WWW}/style.css?back", timeout_s=10).status == http.client.OK,
         timeout_s=60,
         interval_s=0.5,
     )
-    load = bed.load("/page.html")
-    assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, [one.url for one in load.failed()]
+    _is_bundled(bed)
     assert bed.curl().get(made_to_order(LAB, size=1000)).status == http.client.OK
 
 

@@ -167,10 +167,12 @@ impl End for RemoteEnd {
             Answer::Came(headers, body) => match Fields(headers).status() {
                 200 => self.parcel(board, &id, Fields(headers), body, now_ms),
                 204 | 410 => self.end(&id),
-                _ => {
+                404 => {
                     self.silent_until_ms = now_ms.saturating_add(SILENCE_MS);
                     self.abandon(board, &id, now_ms);
                 }
+                // A proxy's own word for a link that broke: the next page may find it whole.
+                _ => self.abandon(board, &id, now_ms),
             },
             Answer::Failed => self.abandon(board, &id, now_ms),
         }
@@ -264,16 +266,8 @@ impl RemoteEnd {
                 Err(_) => self.counts.add(Count::Malformed, 1),
             }
         }
-        let Some(opened) = self.opened.get_mut(id) else { return };
-        let client = opened.client;
-        if received.contains(&Frame::End) {
-            opened.ended = true;
-        }
-        let open = !opened.ended;
-        if open {
-            self.slot(id);
-        }
-        // Objects first: whoever sees the record finds what it names.
+        // Objects first: whoever sees the record finds what it names. They are kept even if the flight is over, as after an
+        // outage: the far end takes them for held here.
         let mut lost = 0;
         let kept: Vec<bool> = received
             .iter()
@@ -285,11 +279,18 @@ impl RemoteEnd {
             .inspect(|kept| lost += u64::from(!kept))
             .collect();
         self.counts.add(Count::Lost, lost);
+        let Some(opened) = self.opened.get_mut(id) else { return };
+        let client = opened.client;
+        opened.ended |= received.contains(&Frame::End);
+        let open = !opened.ended;
         log::change(board, client, id, |flight| {
             for (frame, kept) in received.iter().zip(&kept) {
                 record(flight, frame, *kept);
             }
         });
+        if open {
+            self.slot(id);
+        }
         self.look_again(board, now_ms);
     }
 

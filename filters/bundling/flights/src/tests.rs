@@ -431,6 +431,53 @@ fn a_far_end_that_knows_no_flights_is_not_asked_again_for_a_while() {
 }
 
 #[test]
+fn a_link_that_broke_is_no_sign_that_the_far_end_knows_no_flights() {
+    let mut world = World::new();
+    let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
+    assert!(matches!(verdict, remote::Verdict::Open(_)));
+    for call in world.workers[0].take_calls() {
+        world.workers[0].answered(
+            &world.board,
+            call.id,
+            &Answer::Came(&[(b":status", b"503")], b"reset"),
+            world.now_ms,
+        );
+    }
+    assert!(matches!(world.ask(0, "client", "/", &[("accept", "text/html")]).1, remote::Verdict::Open(_)));
+}
+
+#[test]
+fn what_comes_when_its_flight_is_over_is_there_for_the_next_visitor() {
+    let mut world = World::new();
+    let page = world.begin_visit(0, "client");
+    world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])), world.now_ms);
+    world.ground.body(page, PAGE.as_bytes(), true);
+    // The link is away: parcels leave the ground and arrive after the report.
+    let mut late = Vec::new();
+    for _ in 0..10 {
+        world.now_ms += 50;
+        world.ground.tick(&world.board, world.now_ms);
+        for call in world.ground.take_calls() {
+            let path = call.fields.iter().find(|(name, _)| *name == ":path").unwrap().1.clone();
+            let (fields, body) = world.origin.get(path.as_str()).unwrap().clone();
+            let answer = Answer::Came(&borrowed(&fields), &body);
+            world.ground.answered(&world.board, call.id, &answer, world.now_ms);
+        }
+        late.extend(world.ground.take_releases());
+    }
+    world.now_ms += 20_000;
+    world.workers[0].tick(&world.board, world.now_ms);
+    for (stream, release) in late {
+        if let (Some((worker, call)), Release::Answer(reply)) = (world.slots.remove(&stream), release) {
+            world.deliver(worker, call, &reply);
+        }
+    }
+    world.visit(0, "another");
+    assert_eq!((world.count(Count::References), world.count(Count::Lost)), (4, 0));
+    assert_eq!(world.read_all("another"), 4);
+}
+
+#[test]
 fn names_of_ours_mean_nothing_from_a_client() {
     let mut world = World::new();
     let claimed = world.ask(0, "client", "/1.png", &[(FLIGHT_FIELD, "00;00")]).1;
