@@ -10,6 +10,7 @@ use serde::Serialize;
 use url::Url;
 use url_mapping::{Outcome, Reason};
 use url_rewriting::headers::{Edit, Fields, request, response};
+use url_rewriting::inline::{Inliner, Kept};
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
 use crate::config::{Host, Settings};
@@ -40,6 +41,8 @@ pub struct Explanation {
     pub headers: Vec<HeaderChange>,
     /// Every URL that was found, in the order of the page.
     pub urls: Vec<UrlFate>,
+    /// Objects that could stand in the page themselves, for each of the URLs; none where `page.inline` is off.
+    pub inline: Vec<InlineFate>,
     /// How many move.
     pub moved: u64,
     /// How many stay, by reason.
@@ -93,6 +96,17 @@ pub struct UrlFate {
     pub explanation: Option<&'static str>,
 }
 
+/// Whether an object could be put into the page itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InlineFate {
+    /// Line of the page, from 1.
+    pub line: usize,
+    /// What its place says.
+    pub url: String,
+    /// Why it is not; None: it is, as soon as it is at hand and if it is small enough.
+    pub reason: Option<&'static str>,
+}
+
 /// How many URLs stay for a reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Count {
@@ -132,7 +146,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
         .chain(question.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
         .collect();
     match response::decide(&plan, &visit, &fields) {
-        response::Decision::Rewrite { edits, body } => Ok(rewritten(&url, plan, *body, &edits, question.page)),
+        response::Decision::Rewrite { edits, body } => Ok(rewritten(&url, plan, &visit, *body, &edits, question.page)),
         response::Decision::Pass { edits } => {
             let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
             let reason = why.map_or("not_rewritten", |why| why.as_str());
@@ -182,14 +196,29 @@ fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
     }
 }
 
-fn rewritten(url: &Url, plan: Rc<Plan>, body: url_rewriting::Body, edits: &[Edit], page: &[u8]) -> Explanation {
+fn rewritten(
+    url: &Url,
+    plan: Rc<Plan>,
+    visit: &request::Visit,
+    body: url_rewriting::Body,
+    edits: &[Edit],
+    page: &[u8],
+) -> Explanation {
     let found: Rc<RefCell<Vec<UrlFate>>> = Rc::default();
     let places = Places::of(page);
+    let inline: Rc<RefCell<Vec<InlineFate>>> = Rc::default();
     let observer = {
-        let found = Rc::clone(&found);
-        move |event: &UrlEvent<'_>| found.borrow_mut().push(UrlFate::of(event, &places))
+        let (found, inline) = (Rc::clone(&found), Rc::clone(&inline));
+        move |event: &UrlEvent<'_>| {
+            inline.borrow_mut().extend(InlineFate::of(event, &places));
+            found.borrow_mut().push(UrlFate::of(event, &places));
+        }
     };
+    let inliner = Inliner::explaining(&plan, visit);
     let mut rewriter = Rewriter::new(plan, body, Some(Box::new(observer)));
+    if let Some(inliner) = inliner {
+        rewriter.inline(inliner);
+    }
     let mut out = Vec::new();
     rewriter.write(page, &mut out);
     rewriter.finish(&mut out);
@@ -199,6 +228,7 @@ fn rewritten(url: &Url, plan: Rc<Plan>, body: url_rewriting::Body, edits: &[Edit
         page: PageFate::Rewritten,
         headers: edits.iter().map(HeaderChange::of).collect(),
         urls: found.take(),
+        inline: inline.take(),
         moved: tally.moved,
         left: tally.left().map(|(reason, urls)| Count { reason: reason.as_str(), urls }).collect(),
         stopped,
@@ -231,6 +261,7 @@ impl Explanation {
             page: PageFate::Rewritten,
             headers: Vec::new(),
             urls: Vec::new(),
+            inline: Vec::new(),
             moved: 0,
             left: Vec::new(),
             stopped: None,
@@ -266,6 +297,16 @@ impl UrlFate {
             reason: reason.map(Reason::as_str),
             explanation: reason.map(Reason::explanation),
         }
+    }
+}
+
+impl InlineFate {
+    fn of(event: &UrlEvent<'_>, places: &Places) -> Option<Self> {
+        let reason = match event.inline? {
+            Ok(_) | Err(Kept::NotHeld) => None,
+            Err(why) => Some(why.as_str()),
+        };
+        Some(Self { line: places.line_and_column(event.offset).0, url: event.url.to_owned(), reason })
     }
 }
 
@@ -322,6 +363,16 @@ mod tests {
         let told =
             asked(HTTP, "http://www.example.org/", &[HTML, csp], "<img src=http://img.example.net/a.png>").unwrap();
         assert_eq!((told.moved, told.urls[0].reason), (0, Some("csp")));
+    }
+
+    #[test]
+    fn what_could_stand_in_the_page_itself_is_told_where_inlining_is_on() {
+        let page = "<img src=http://img.example.net/a.png>\n<img loading=lazy src=http://img.example.net/b.png><img src=/c.png>";
+        let told =
+            |more: &str| asked(&format!("{HTTP}{more}"), "http://www.example.org/", &[HTML], page).unwrap().inline;
+        let fates: Vec<_> = told("page: { inline: on }\n").iter().map(|fate| (fate.line, fate.reason)).collect();
+        assert_eq!(fates, [(1, None), (2, Some("uncertain"))]);
+        assert!(told("").is_empty());
     }
 
     #[test]

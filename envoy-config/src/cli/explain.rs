@@ -95,6 +95,13 @@ fn describe(explanation: &Explanation) -> String {
         lines.push(String::new());
         lines.push(table(&["line", "where", "fate", "URL, and what becomes of it"], &rows, width));
     }
+    lines.extend(explanation.inline.iter().map(|object| match object.reason {
+        None => format!(
+            "  line {}: {} itself goes into the page, once at hand and if small enough",
+            object.line, object.url
+        ),
+        Some(reason) => format!("  line {}: {} itself does not go into the page: {reason}", object.line, object.url),
+    }));
     if explanation.page == PageFate::Rewritten {
         let moved = format!("{} moved", explanation.moved);
         let left = explanation.left.iter().map(|count| format!(", {} left ({})", count.urls, count.reason));

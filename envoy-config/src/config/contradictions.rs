@@ -6,7 +6,8 @@ use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
-    Cache, DnsMode, Level, Listen, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream, WhenDown,
+    Cache, DnsMode, Inline, Level, Listen, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream,
+    WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::derive::{OverrideValue, TransportKey};
@@ -120,6 +121,19 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             )
             .and(places.of(&["cache"]), "is off, or another proxy's")
             .help("give `cache` a `dir`, or write `prefetch: false`"),
+        );
+    }
+    if let (Some(page), Some(cache), Some(Role::Edge)) = (draft.page, &draft.cache, &draft.role)
+        && page.inline != Inline::Off
+        && !(page.prefetch && matches!(cache, Cache::Disk { .. }))
+    {
+        problems.push(
+            Problem::warning(
+                "`page.inline` has no effect without objects fetched ahead",
+                places.of(&["page", "inline"]),
+                "nothing is at hand to be put into pages",
+            )
+            .help("give `cache` a `dir`, and do not write `prefetch: false`"),
         );
     }
     if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {

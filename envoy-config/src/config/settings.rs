@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use super::allowlist::NamePattern;
 use super::names::{Host, HostName, HostPort};
 use super::units::{Bytes, Rate};
-use crate::derive::Overrides;
+use crate::derive::{LinkClass, LinkModel, Overrides};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
@@ -456,6 +456,16 @@ impl Settings {
     /// would keep them.
     pub fn prefetches(&self) -> bool {
         self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
+    }
+
+    /// Whether small objects are put into pages: of those that were fetched ahead, and where no near box can hold them.
+    pub fn inlines(&self) -> bool {
+        let pays = match self.page.inline {
+            Inline::On => true,
+            Inline::Off => false,
+            Inline::Auto => LinkModel::of(&self.link).class == LinkClass::LongRoundTrips,
+        };
+        pays && self.prefetches() && matches!(self.role, Role::Edge)
     }
 
     /// Every authority that is the proxy itself, secure names first.

@@ -123,6 +123,8 @@ transport_keys! {
     Http3 "http3" Kind::Switch, "HTTP/3 (QUIC on the UDP port of `listen.tls`) for names whose TLS ends here";
     ConnectionBuffer "connection_buffer" Kind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes Envoy holds for one connection, and the largest chunk a filter sees";
     UpstreamConnections "upstream_connections" Kind::Count { min: 1, max: 10_000, off: false }, "connections to one origin at one time";
+    InlineObject "inline_object" Kind::Bytes { min: 1, max: 256 * KIB }, "the largest object that `page.inline` puts into a page";
+    InlinePage "inline_page" Kind::Bytes { min: 1, max: 4 * MIB }, "by how much `page.inline` lets a page grow";
     Shards "shards" Kind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";
 }
 

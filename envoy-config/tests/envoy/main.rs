@@ -19,6 +19,7 @@ mod filter;
 mod guard;
 mod hardening;
 mod headers;
+mod inline;
 mod intercept;
 mod pools;
 mod prefetch;

@@ -7,10 +7,6 @@ use crate::derive::{LinkClass, LinkModel};
 
 use super::split::Kind;
 
-/// Keys a file may hold for a later version. They only speed pages up, so a file that asks for one is not refused, but
-/// told.
-const LATER: &[&str] = &["inline"];
-
 pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Option<&Link>) -> Option<Page> {
     let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
@@ -27,15 +23,9 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
         ];
         reader.word(setting, &words)
     });
-    for setting in LATER.iter().filter_map(|key| section.get(key)).filter(|setting| !setting.is_off()) {
-        reader.problems.push(
-            Problem::warning(
-                format!("`{}` is not available in this version", setting.name),
-                setting.place(),
-                "has no effect",
-            )
-            .help("see the status table in README.md"),
-        );
+    if let Some(setting) = section.get("inline").filter(|setting| kind != Kind::Edge && !setting.is_off()) {
+        let is_for_one = Problem::warning("`page.inline` is for one box", setting.place(), "has no effect");
+        reader.problems.push(is_for_one.help("a pair sends objects unasked instead: `page.bundle`"));
     }
     if let Some(setting) = section.get("bundle").filter(|setting| kind == Kind::Edge && !setting.is_off()) {
         let needs_a_pair = Problem::warning("`page.bundle` needs a pair", setting.place(), "has no effect");

@@ -2,11 +2,13 @@
 
 use url_mapping::Level as FilterLevel;
 use url_rewriting::config::Targets;
+use url_rewriting::inline::Budget;
 use url_rewriting::{Config, Limits};
 
 use super::super::artifacts::{AccessLog, Artifacts, WasmModule};
 use super::super::engine::RenderError;
 use super::wasm::WasmFilter;
+use crate::config::units::Bytes;
 use crate::config::{Level, Settings};
 use crate::derive::{Derived, TargetKind};
 
@@ -72,10 +74,15 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
         exclude: settings.rewrite.exclude.iter().map(ToString::to_string).collect(),
         ports: settings.upstream.ports.iter().copied().collect(),
         prefetch: settings.prefetches(),
-        limits: Limits {
-            page_memory_bytes: usize::try_from(settings.limits.page_memory.0).unwrap_or(usize::MAX),
-            ..Limits::default()
-        },
+        inline: settings.inlines().then(|| Budget {
+            object_bytes: to_usize(derived.inline_object.value),
+            page_bytes: to_usize(derived.inline_page.value),
+        }),
+        limits: Limits { page_memory_bytes: to_usize(settings.limits.page_memory), ..Limits::default() },
         account: false,
     }
+}
+
+fn to_usize(bytes: Bytes) -> usize {
+    usize::try_from(bytes.0).unwrap_or(usize::MAX)
 }

@@ -3,6 +3,7 @@
 //! One type for the writer and the reader, so that they cannot disagree. Unknown keys are refused: a misspelt limit that
 //! is silently ignored is worse than none.
 
+use crate::inline::Budget;
 use crate::limits::Limits;
 use serde::{Deserialize, Serialize};
 use url_mapping::Level;
@@ -25,6 +26,9 @@ pub struct Config {
     /// Whether a page's moved objects are fetched into the proxy's cache while the page passes.
     #[serde(default)]
     pub prefetch: bool,
+    /// What may be put into pages of the objects that were fetched ahead; nothing where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inline: Option<Budget>,
     /// Bounds of one page; each has a default.
     #[serde(default)]
     pub limits: Limits,

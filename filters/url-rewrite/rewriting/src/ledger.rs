@@ -6,6 +6,7 @@ use std::rc::Rc;
 use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
 use crate::headers::csp::Policies;
+use crate::inline::{Inliner, Kept};
 use crate::places::Place;
 use crate::plan::Plan;
 use crate::savings::{MovedHosts, Savings};
@@ -19,6 +20,8 @@ pub struct UrlEvent<'e> {
     pub url: &'e str,
     /// What became of it.
     pub outcome: &'e Outcome,
+    /// Whether the object itself stands in the page instead, in how many bytes, or why not; none where it could not.
+    pub inline: Option<Result<usize, Kept>>,
     /// What its place makes of the object; none where a browser fetches none, or in a way of its own.
     pub fetch: Option<Fetch>,
     /// What it is relative to, where it stands.
@@ -56,13 +59,25 @@ impl<F: FnMut(&UrlEvent<'_>)> Observer for F {
 pub struct Tally {
     /// URLs that now point to the proxy.
     pub moved: u64,
+    /// URLs in whose place stands the object itself.
+    pub inlined: u64,
+    /// Bytes of these objects, as they stand in the page.
+    pub inlined_bytes: u64,
+    kept: [u64; Kept::ALL.len()],
     left: [u64; Reason::ALL.len()],
     hosts: MovedHosts,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { moved: 0, left: [0; Reason::ALL.len()], hosts: MovedHosts::default() }
+        Self {
+            moved: 0,
+            inlined: 0,
+            inlined_bytes: 0,
+            kept: [0; Kept::ALL.len()],
+            left: [0; Reason::ALL.len()],
+            hosts: MovedHosts::default(),
+        }
     }
 }
 
@@ -72,16 +87,31 @@ impl Tally {
         Reason::ALL.iter().copied().zip(self.left).filter(|&(_, count)| count > 0)
     }
 
+    /// The reasons for which objects were not put into the page, and how many each; reasons without one are not listed.
+    pub fn kept(&self) -> impl Iterator<Item = (Kept, u64)> {
+        Kept::ALL.iter().copied().zip(self.kept).filter(|&(_, count)| count > 0)
+    }
+
     /// What the moves so far save on the link, by estimate.
     pub fn savings(&self) -> Savings {
         self.hosts.savings()
     }
 
-    fn count(&mut self, outcome: &Outcome, page_host: &str) {
+    fn count(&mut self, outcome: &Outcome, inline: Option<Result<usize, Kept>>, page_host: &str) {
+        if let Some(Err(why)) = inline
+            && let Some(count) = self.kept.get_mut(why.index())
+        {
+            *count += 1;
+        }
         match outcome {
             Outcome::Moved(url) => {
-                self.moved += 1;
                 self.hosts.count(url, page_host);
+                if let Some(Ok(bytes)) = inline {
+                    self.inlined += 1;
+                    self.inlined_bytes += bytes as u64;
+                } else {
+                    self.moved += 1;
+                }
             }
             Outcome::Left(reason) | Outcome::Pinned(_, reason) => {
                 if let Some(count) = self.left.get_mut(reason.index()) {
@@ -130,12 +160,14 @@ pub(crate) struct Ledger {
     /// Content-Security-Policy of headers and, from where they stand, of `meta` elements.
     pub(crate) policies: Policies,
     pub(crate) tally: Tally,
+    /// None where nothing is put into the page.
+    pub(crate) inliner: Option<Box<Inliner>>,
     observer: Option<Box<dyn Observer>>,
 }
 
 impl Ledger {
     pub(crate) fn new(plan: Rc<Plan>, base: Base, policies: Policies, observer: Option<Box<dyn Observer>>) -> Self {
-        Self { plan, base, policies, tally: Tally::default(), observer }
+        Self { plan, base, policies, tally: Tally::default(), inliner: None, observer }
     }
 
     /// Decides one URL. If it changes, `write` turns the new URL into what is written in its place, or says why it cannot
@@ -153,29 +185,44 @@ impl Ledger {
         written
     }
 
-    /// The same where the new URL is written as it is, if it `fits`.
+    /// The same where the new URL, or the object itself as one, is written as it is, if it `fits`.
     pub(crate) fn decide_as_is(
         &mut self,
         mention: &Mention<'_>,
         fits: impl FnOnce(&str) -> Result<(), Reason>,
     ) -> Option<String> {
         let mut outcome = self.outcome(mention);
+        let inline = self.inline(mention.place, mention.verdict, &outcome);
+        let object = inline.as_ref().and_then(|object| object.as_deref().ok());
         if let Outcome::Moved(url) | Outcome::Pinned(url, _) = &outcome
-            && let Err(reason) = fits(url)
+            && let Err(reason) = fits(object.unwrap_or(url))
         {
             outcome = Outcome::Left(reason);
         }
         let fetch = mention.verdict.ok().map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once, cors: ask.cors });
-        self.record(mention.place, mention.offset, mention.url, &outcome, fetch);
+        let told = inline.as_ref().map(|object| object.as_ref().map(String::len).map_err(|why| *why));
+        self.record(mention.place, mention.offset, mention.url, &outcome, fetch, told);
         match outcome {
-            Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(url),
+            Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(inline.and_then(Result::ok).unwrap_or(url)),
             Outcome::Left(_) => None,
         }
     }
 
     /// Records a URL that stays for a reason that is known without looking at it.
     pub(crate) fn leave(&mut self, place: &'static Place, offset: usize, reason: Reason) {
-        self.record(place, offset, "", &Outcome::Left(reason), None);
+        let outcome = Outcome::Left(reason);
+        let inline = self.inline(place, Err(reason), &outcome).map(|object| object.map(|text| text.len()));
+        self.record(place, offset, "", &outcome, None, inline);
+    }
+
+    /// The object in the place of its URL, or why not; none where it could not stand there.
+    fn inline(
+        &mut self,
+        place: &Place,
+        verdict: Result<Ask, Reason>,
+        outcome: &Outcome,
+    ) -> Option<Result<String, Kept>> {
+        self.inliner.as_mut()?.consider(place, verdict, outcome, &self.policies)
     }
 
     fn outcome(&self, mention: &Mention<'_>) -> Outcome {
@@ -202,10 +249,18 @@ impl Ledger {
         object.host == base.page_host() && object.scheme == base.page_scheme() && object.port == base.page_port()
     }
 
-    fn record(&mut self, place: &'static Place, offset: usize, url: &str, outcome: &Outcome, fetch: Option<Fetch>) {
-        self.tally.count(outcome, self.base.page_host());
+    fn record(
+        &mut self,
+        place: &'static Place,
+        offset: usize,
+        url: &str,
+        outcome: &Outcome,
+        fetch: Option<Fetch>,
+        inline: Option<Result<usize, Kept>>,
+    ) {
+        self.tally.count(outcome, inline, self.base.page_host());
         if let Some(observer) = &mut self.observer {
-            observer.url(&UrlEvent { place, url, outcome, fetch, base: &self.base, offset });
+            observer.url(&UrlEvent { place, url, outcome, inline, fetch, base: &self.base, offset });
         }
     }
 }

@@ -9,6 +9,8 @@ pub mod eligible;
 mod find;
 pub mod headers;
 mod html;
+pub mod inline;
+mod labels;
 mod ledger;
 pub mod limits;
 mod links;
@@ -20,6 +22,7 @@ mod rewriter;
 mod rules;
 mod savings;
 mod srcset;
+mod true_url;
 mod unpack;
 
 pub use bail_out::BailOut;

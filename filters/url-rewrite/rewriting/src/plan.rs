@@ -1,6 +1,7 @@
 //! The configuration checked and compiled: immutable, shared by every stream of a worker.
 
 use crate::config::Config;
+use crate::inline::Budget;
 use crate::limits::Limits;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -27,6 +28,7 @@ pub struct Plan {
     mapper: Mapper,
     limits: Limits,
     prefetch: bool,
+    inline: Option<Budget>,
     fingerprint: u64,
     keeps_account: bool,
 }
@@ -64,8 +66,14 @@ impl Plan {
             ports: config.ports.clone(),
             url_bytes: limits.url_bytes,
         })?;
-        let fingerprint = fingerprint(config);
-        Ok(Rc::new(Self { mapper, limits, prefetch: config.prefetch, fingerprint, keeps_account: config.account }))
+        Ok(Rc::new(Self {
+            mapper,
+            limits,
+            prefetch: config.prefetch,
+            inline: config.inline,
+            fingerprint: fingerprint(config),
+            keeps_account: config.account,
+        }))
     }
 
     /// What URLs become.
@@ -76,6 +84,11 @@ impl Plan {
     /// Whether moved objects are fetched ahead of need.
     pub fn prefetches(&self) -> bool {
         self.prefetch
+    }
+
+    /// What may be put into pages, if anything is: only what was fetched ahead is at hand.
+    pub fn inlines(&self) -> Option<&Budget> {
+        self.inline.as_ref().filter(|_| self.prefetch)
     }
 
     /// Bounds of one page.
@@ -99,8 +112,8 @@ impl Plan {
 fn fingerprint(config: &Config) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    // What is fetched ahead or told changes no page.
-    let Config { targets, own, level, exclude, ports, limits, prefetch: _, account: _ } = config;
+    // What is fetched ahead or told changes no page, and a page that objects are put into has no tag.
+    let Config { targets, own, level, exclude, ports, limits, prefetch: _, inline: _, account: _ } = config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
     format!("{limits:?}").hash(&mut hasher);
     hasher.finish()

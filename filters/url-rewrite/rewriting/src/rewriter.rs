@@ -10,6 +10,7 @@ use crate::charset::Charset;
 use crate::css::rewriter::CssRewriter;
 use crate::headers::csp::Policies;
 use crate::html::rewriter::HtmlRewriter;
+use crate::inline::Inliner;
 use crate::ledger::{Ledger, Observer, Tally};
 use crate::plan::Plan;
 use crate::unpack::{Broken, Packing, Unpacker};
@@ -96,6 +97,13 @@ impl Rewriter {
         };
         let unpacker = (body.packing == Packing::Gzip).then(|| Box::new(Unpacker::new()));
         Self { inner, unpacker, broken: None, bytes_read: 0 }
+    }
+
+    /// Has objects put into the body, if it is a page. To be called before the first bytes.
+    pub fn inline(&mut self, inliner: Inliner) {
+        if let Inner::Html(html) = &mut self.inner {
+            html.inline(inliner);
+        }
     }
 
     /// Takes the next bytes of the body and appends to `out` all that is certain by now.

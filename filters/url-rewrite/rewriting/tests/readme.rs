@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use url_mapping::{Reason, Refusal};
 use url_rewriting::eligible::Ineligible;
+use url_rewriting::inline::Kept;
 use url_rewriting::prefetch::{Failure, Skip};
 use url_rewriting::{BailOut, Limits, Plan};
 
@@ -49,6 +50,7 @@ fn every_refusal_bail_out_and_exception_is_listed() {
     assert_lists("Why a body passed untouched", BailOut::ALL.iter().map(|it| it.as_str()), &["trailers"]);
     assert_lists("Why an object, or nothing", Skip::ALL.iter().map(|it| it.as_str()), &[]);
     assert_lists("Why a fetch was of no use", Failure::ALL.iter().map(|it| it.as_str()), &[]);
+    assert_lists("Why an object was not put into the page", Kept::ALL.iter().map(|it| it.as_str()), &[]);
     assert_lists("Everything else passes with its body", Ineligible::ALL.iter().map(|it| it.as_str()), &[]);
 }
 

@@ -1,4 +1,4 @@
-//! Fetching ahead: what the core's [`Fetcher`] orders is sent, and how it ended is told back.
+//! Fetching ahead, and what becomes of what came: what the core's [`Fetcher`] orders is sent, and how it ended is told back.
 //!
 //! A request of a stream ends with the stream, and a page's end comes before its objects; so requests are sent by the root
 //! context, which a timer wakes as soon as something waits.
@@ -11,7 +11,8 @@ use filter_host::callout::{self, Ending, Token};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, timer};
 use url_rewriting::headers::{Fields, request};
-use url_rewriting::prefetch::{Asker, CLUSTER, Fetcher, Scout, Skip, TIMEOUT_MS, Wishes};
+use url_rewriting::inline::{Inliner, Shelf};
+use url_rewriting::prefetch::{Asker, CLUSTER, Fetcher, Scout, Skip, TIMEOUT_MS, Wish, Wishes};
 use url_rewriting::{Observer, Plan};
 
 use crate::counters::Counters;
@@ -23,29 +24,53 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Ahead {
     fetcher: RefCell<Fetcher>,
+    /// What may be put into pages; None where nothing is.
+    shelf: Option<Rc<RefCell<Shelf>>>,
     started: Instant,
 }
 
 /// What a page's scout has found and nobody has taken yet.
 pub(crate) type Found = Rc<RefCell<Wishes>>;
 
+/// What goes along with a page.
+pub(crate) struct Escort {
+    scout: Box<dyn Observer>,
+    found: Found,
+    inliner: Option<Inliner>,
+}
+
+impl Escort {
+    pub(crate) fn into_parts(self) -> (Option<Box<dyn Observer>>, Option<Found>, Option<Inliner>) {
+        (Some(self.scout), Some(self.found), self.inliner)
+    }
+}
+
 impl Ahead {
     /// None where nothing is fetched ahead.
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
-        plan.prefetches().then(|| Self { fetcher: RefCell::default(), started: Instant::now() })
+        plan.prefetches().then(|| Self {
+            fetcher: RefCell::default(),
+            shelf: plan.inlines().map(|budget| Rc::new(RefCell::new(Shelf::new(*budget)))),
+            started: Instant::now(),
+        })
     }
 
-    /// A scout for a page, if anything of it is to be fetched.
-    pub(crate) fn scout(
+    /// Who looks after the objects of a page, if any of them are to be fetched.
+    pub(crate) fn escort(
+        &self,
         plan: &Rc<Plan>,
         asker: Result<Asker, Skip>,
+        visit: &request::Visit,
         answer: &Fields<'_>,
         counters: &Counters,
-    ) -> Option<(Box<dyn Observer>, Found)> {
+    ) -> Option<Escort> {
         match asker.and_then(|asker| asker.with_answer(answer)) {
             Ok(asker) => {
+                let now_ms = self.now_ms();
+                let inline = |objects| Inliner::new(plan, objects, &asker, visit, answer, now_ms);
+                let inliner = self.shelf.as_ref().and_then(inline);
                 let (scout, found) = Scout::new(Rc::clone(plan), asker);
-                Some((Box::new(scout), found))
+                Some(Escort { scout: Box::new(scout), found, inliner })
             }
             Err(why) => {
                 counters.skipped(why);
@@ -106,10 +131,24 @@ impl Ahead {
             Ending::Failed => None,
         };
         let Ok(mut fetcher) = self.fetcher.try_borrow_mut() else { return Ok(()) };
-        if let Some(ended) = fetcher.ended(token.number(), pairs.as_ref(), self.now_ms()) {
+        let now_ms = self.now_ms();
+        let fields = pairs.as_ref();
+        let stored = |wish: &Wish, fresh_ms| self.shelve(wish, fields, body_bytes, fresh_ms, now_ms);
+        if let Some(ended) = fetcher.ended(token.number(), fields, now_ms, stored) {
             counters.fetched(ended);
         }
         Ok(())
+    }
+
+    /// Keeps an object at hand, if it may be put into pages. Without its body it is not there, that is all.
+    fn shelve(&self, wish: &Wish, fields: Option<&Fields<'_>>, body_bytes: usize, fresh_ms: u64, now_ms: u64) {
+        let Some(mut objects) = self.shelf.as_ref().and_then(|objects| objects.try_borrow_mut().ok()) else { return };
+        let Some(spot) = fields.and_then(|fields| objects.spot(wish, fields, body_bytes, fresh_ms, now_ms)) else {
+            return;
+        };
+        if let Ok(body) = callout::read_body(body_bytes) {
+            objects.put(&spot, &body);
+        }
     }
 
     fn now_ms(&self) -> u64 {

@@ -6,6 +6,7 @@ use filter_host::metrics::Counter;
 use std::collections::BTreeSet;
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
+use url_rewriting::inline::Kept;
 use url_rewriting::prefetch::{Ended, Failure, Skip};
 use url_rewriting::{BailOut, Tally};
 
@@ -20,6 +21,9 @@ pub(crate) struct Counters {
     round_trips_saved: Counter,
     link_bytes_saved: Counter,
     pub(crate) broken: Counter,
+    inlined: Counter,
+    inlined_bytes: Counter,
+    inline_kept: Vec<Counter>,
     redirected: Counter,
     prefetched: Counter,
     prefetch_failed: Vec<Counter>,
@@ -52,6 +56,12 @@ impl Counters {
             round_trips_saved: counter("round_trips_saved_total"),
             link_bytes_saved: counter("link_bytes_saved_total"),
             broken: counter("broken_total"),
+            inlined: counter("inlined_total"),
+            inlined_bytes: counter("inlined_bytes_total"),
+            inline_kept: Kept::ALL
+                .iter()
+                .map(|it| counter(&format!("inline_kept_total_reason_{}", it.as_str())))
+                .collect(),
             redirected: counter("redirected_total"),
             prefetched: counter("prefetched_total"),
             prefetch_failed: Failure::ALL
@@ -86,6 +96,11 @@ impl Counters {
         self.urls_moved.add(tally.moved);
         for (reason, count) in tally.left() {
             self.urls_left.get(reason.index()).copied().unwrap_or_default().add(count);
+        }
+        self.inlined.add(tally.inlined);
+        self.inlined_bytes.add(tally.inlined_bytes);
+        for (reason, count) in tally.kept() {
+            self.inline_kept.get(reason.index()).copied().unwrap_or_default().add(count);
         }
         let savings = tally.savings();
         self.hosts_saved.add(savings.hosts);

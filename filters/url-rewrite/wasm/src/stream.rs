@@ -1,7 +1,7 @@
 //! One request and its response: each callback is one call into the core.
 
 use crate::account;
-use crate::ahead::{Ahead, Found};
+use crate::ahead::{Escort, Found};
 use crate::root::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
@@ -70,10 +70,19 @@ impl Stream {
             response::Decision::Rewrite { edits, body } => {
                 apply(Map::Response, &edits)?;
                 shared.counters.pages.add(1);
-                let asker = self.asker.take();
-                let scout = asker.and_then(|asker| Ahead::scout(&shared.plan, asker, &fields, &shared.counters));
-                let (observer, found) = scout.unzip();
-                let rewriter = Rewriter::new(shared.plan.clone(), *body, observer);
+                let escort = shared
+                    .ahead
+                    .as_ref()
+                    .zip(self.asker.take())
+                    .and_then(|(ahead, asker)| ahead.escort(&shared.plan, asker, visit, &fields, &shared.counters));
+                let (observer, found, inliner) = escort.map_or((None, None, None), Escort::into_parts);
+                if let Some(inliner) = &inliner {
+                    apply(Map::Response, &inliner.edits())?;
+                }
+                let mut rewriter = Rewriter::new(shared.plan.clone(), *body, observer);
+                if let Some(inliner) = inliner {
+                    rewriter.inline(inliner);
+                }
                 self.page = Some(Page { rewriter, found, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
             }
             response::Decision::Reply(reply) => return send(shared, &reply),

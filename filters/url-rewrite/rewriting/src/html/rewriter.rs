@@ -4,6 +4,7 @@ use super::page::Page;
 use super::reader::Reader;
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
+use crate::inline::Inliner;
 use crate::ledger::{Ledger, Tally};
 
 /// How much is read at a time, in bytes: beyond what must be held, no more of a page is kept than this.
@@ -25,6 +26,10 @@ impl HtmlRewriter {
         let page = Page::new(ledger, charset);
         let reader = Reader::new(0, 0, &page);
         Self { page, reader: Some(reader), stopped: None, head: Some(Vec::new()) }
+    }
+
+    pub(crate) fn inline(&mut self, inliner: Inliner) {
+        self.page.ledger.inliner = Some(Box::new(inliner));
     }
 
     pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {

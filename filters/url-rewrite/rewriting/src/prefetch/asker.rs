@@ -30,6 +30,7 @@ pub struct Asker {
     tells_destination: bool,
     referrer: Option<String>,
     page_scheme: Scheme,
+    is_returning: bool,
 }
 
 impl Asker {
@@ -63,6 +64,9 @@ impl Asker {
             // What browsers send to another origin unless the page says otherwise (strict-origin-when-cross-origin).
             referrer: Some(format!("{}://{}/", visit.scheme, visit.authority)),
             page_scheme: visit.scheme,
+            is_returning: ["cookie", "if-none-match", "if-modified-since"]
+                .iter()
+                .any(|name| fields.get(name).is_some()),
         })
     }
 
@@ -80,6 +84,17 @@ impl Asker {
             self.referrer = None;
         }
         Ok(self)
+    }
+
+    /// Whether its browser has been here before and may still have objects of the page: it sends a cookie, or asks whether
+    /// its copy of the page is still good.
+    pub(crate) fn is_returning(&self) -> bool {
+        self.is_returning
+    }
+
+    /// Whether its browser asks for pictures in newer formats.
+    pub(crate) fn knows_newer_pictures(&self) -> bool {
+        self.pictures == NEWER_PICTURES
     }
 
     /// The request for one object. `authority` and `path` are its true ones.

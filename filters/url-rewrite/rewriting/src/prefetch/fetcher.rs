@@ -123,8 +123,15 @@ impl Fetcher {
         Ended::Failed(Failure::NotSent)
     }
 
-    /// A fetch ended: with the headers of its answer, or without one. None for a token that is not ours.
-    pub fn ended(&mut self, token: u32, answer: Option<&Fields<'_>>, now_ms: u64) -> Option<Ended> {
+    /// A fetch ended: with the headers of its answer, or without one. What is in the cache now, and for how many
+    /// milliseconds it is fresh, is told to `stored`. None for a token that is not ours.
+    pub fn ended(
+        &mut self,
+        token: u32,
+        answer: Option<&Fields<'_>>,
+        now_ms: u64,
+        stored: impl FnOnce(&Wish, u64),
+    ) -> Option<Ended> {
         let wish = self.in_flight.remove(&token)?;
         if let Some(count) = self.of_host.get_mut(&wish.authority) {
             *count = count.saturating_sub(1);
@@ -139,6 +146,7 @@ impl Fetcher {
             Some(fields) => match storable(fields) {
                 Storable::For(fresh_ms) => {
                     self.memory.held(scheme, authority, path, fresh_ms, now_ms);
+                    stored(&wish, fresh_ms);
                     return Some(Ended::Stored);
                 }
                 Storable::No => {

@@ -13,6 +13,8 @@
 //! | `storable` | whether and how long the cache keeps an answer |
 //! | `memory` | what was learned about objects, bounded and forgotten with age |
 
+use crate::labels::labelled;
+
 mod asker;
 mod fetcher;
 mod memory;
@@ -22,6 +24,7 @@ mod storable;
 pub use asker::Asker;
 pub use fetcher::{Ended, Fetcher, Order};
 pub use scout::{Scout, Wish, Wishes};
+pub(crate) use storable::kept_by_browsers_ms;
 
 /// The cluster that leads through the cache and the guard (`envoy-config/templates/part/fetch_listener.yaml.j2`).
 pub const CLUSTER: &str = "fetch";
@@ -51,31 +54,6 @@ mod limits {
     pub(super) const LEFT_ALONE_MS: u64 = 60_000;
     /// What is repeated of a page's request, in bytes of one value.
     pub(super) const FIELD_BYTES: usize = 1_024;
-}
-
-macro_rules! labelled {
-    ($(#[doc = $head:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $label:literal;)+ }) => {
-        $(#[doc = $head])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl $name {
-            /// All of them, in the order of declaration: `ALL[it.index()] == it`.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The metric label, `snake_case`; a contract with dashboards.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $label,)+ }
-            }
-
-            /// Position in `ALL`, for arrays of counters.
-            pub const fn index(self) -> usize {
-                self as usize
-            }
-        }
-    };
 }
 
 labelled! {

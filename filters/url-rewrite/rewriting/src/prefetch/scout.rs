@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use url_mapping::{Outcome, Reverse, Scheme, Use};
+use url_mapping::{Outcome, Scheme, Use};
 
 use super::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
 use super::{Asker, Skip};
 use crate::ledger::{Fetch, Observer, UrlEvent};
 use crate::plan::Plan;
+use crate::true_url::TrueUrl;
 
 /// An object that a browser is about to ask for.
 #[derive(Debug, Clone)]
@@ -19,6 +20,18 @@ pub struct Wish {
     pub(super) path: String,
     pub(super) usage: Use,
     pub(super) asker: Rc<Asker>,
+}
+
+impl Wish {
+    /// Where it is.
+    pub(crate) fn true_url(&self) -> TrueUrl<'_> {
+        TrueUrl { scheme: self.scheme, authority: &self.authority, path: &self.path }
+    }
+
+    /// See [`Asker::knows_newer_pictures`].
+    pub(crate) fn knows_newer_pictures(&self) -> bool {
+        self.asker.knows_newer_pictures()
+    }
 }
 
 /// What a scout has found since it was last asked.
@@ -67,12 +80,7 @@ impl Scout {
         if !fetch.at_once || in_choice || matches!(fetch.usage, Use::CssImage | Use::CssImport) {
             return Err(Skip::Uncertain);
         }
-        let (authority, path) = parts(url).ok_or(Skip::Spelling)?;
-        let Reverse::Origin(origin) = self.plan.mapper().reverse(authority.as_bytes(), path.as_bytes()) else {
-            return Err(Skip::Spelling);
-        };
-        let path =
-            std::str::from_utf8(origin.path).ok().filter(|path| is_spelled_as_sent(path)).ok_or(Skip::Spelling)?;
+        let origin = TrueUrl::of_moved(self.plan.mapper(), url).ok_or(Skip::Spelling)?;
         if self.taken >= OBJECTS_A_PAGE {
             return Err(Skip::PageLimit);
         }
@@ -85,7 +93,7 @@ impl Scout {
         Ok(Wish {
             scheme: origin.scheme,
             authority: origin.authority.to_owned(),
-            path: path.to_owned(),
+            path: origin.path.to_owned(),
             usage: fetch.usage,
             asker: Rc::clone(&self.asker),
         })
@@ -105,48 +113,5 @@ impl Observer for Scout {
             Ok(wish) => found.wishes.push(wish),
             Err(why) => found.skipped.push(why),
         }
-    }
-}
-
-/// Authority and path of a moved URL, without its fragment.
-fn parts(url: &str) -> Option<(&str, &str)> {
-    let (_, rest) = url.split_once("://")?;
-    let rest = rest.split('#').next()?;
-    let slash = rest.find('/')?;
-    rest.split_at_checked(slash)
-}
-
-/// Whether a browser sends the path and query as they are written: no character that it would encode, no `.` or `..`
-/// between slashes (URL, "path percent-encode set", "special-query percent-encode set").
-fn is_spelled_as_sent(path: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?@!$&()*+,;=%[]".contains(&byte);
-    let dots = |segment: &str| {
-        matches!(segment.len(), 1..=6)
-            && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
-    };
-    path.bytes().all(plain) && !path.split('?').next().unwrap_or_default().split('/').any(dots)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_browser_would_write_in_another_way_is_told() {
-        for path in ["/", "/a.png?v=1&w=%20", "/.well-known/x", "/a..b/...", "/a?../x"] {
-            assert!(is_spelled_as_sent(path), "{path}");
-        }
-        for path in ["/a b", "/ü", "/a/../b", "/a/.", "/%2E%2e/b", "/a'", "/a\"", "/{x}", "/a|b", "/a\\b"] {
-            assert!(!is_spelled_as_sent(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn a_moved_url_is_taken_apart() {
-        assert_eq!(
-            parts("https://pep.example.net/a.example:443/x?y#z"),
-            Some(("pep.example.net", "/a.example:443/x?y"))
-        );
-        assert_eq!(parts("https://pep.example.net"), None);
     }
 }

@@ -27,6 +27,19 @@ pub(super) fn storable(fields: &Fields<'_>) -> Storable {
     }
 }
 
+/// For how long a browser, or a cache in front of it, may show an answer without asking: 0 where it says nothing, as it is
+/// only by `Last-Modified` that they guess.
+pub(crate) fn kept_by_browsers_ms(fields: &Fields<'_>) -> u64 {
+    let says = |directive| fields.lists("cache-control", directive);
+    if says("no-store") || says("no-cache") {
+        return 0;
+    }
+    let lifetime = [seconds(fields, "max-age"), seconds(fields, "s-maxage"), until_expiry(fields)];
+    let longest = lifetime.into_iter().flatten().max().unwrap_or(0);
+    let beyond = seconds(fields, "stale-while-revalidate").unwrap_or(0);
+    longest.saturating_add(beyond).saturating_mul(1_000)
+}
+
 /// The argument of a directive of `Cache-Control`.
 fn seconds(fields: &Fields<'_>, directive: &str) -> Option<u64> {
     fields.all("cache-control").flat_map(|value| value.split(|&byte| byte == b',')).find_map(|item| {
@@ -68,6 +81,18 @@ mod tests {
         ] {
             assert_eq!(of(fields), Storable::For(seconds * 1_000), "{fields:?}");
         }
+    }
+
+    #[test]
+    fn what_browsers_keep_is_the_longest_that_is_said_and_nothing_where_nothing_is() {
+        let of = |value: &str| {
+            let fields =
+                [(&b"cache-control"[..], value.as_bytes()), (b"last-modified", b"Sat, 21 Nov 2026 13:00:00 GMT")];
+            kept_by_browsers_ms(&fields.into_iter().collect())
+        };
+        assert_eq!(of("private, max-age=60"), 60_000);
+        assert_eq!(of("max-age=60, s-maxage=5, stale-while-revalidate=10"), 70_000);
+        assert_eq!((of("no-store, max-age=60"), of("no-cache, max-age=60"), of("public")), (0, 0, 0));
     }
 
     #[test]

@@ -114,6 +114,11 @@ impl Policies {
         if permitted { Ok(()) } else { Err(Reason::Csp) }
     }
 
+    /// Whether an object may stand in the page as a `data:` URL.
+    pub fn permit_data(&self, usage: Use) -> bool {
+        self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| list.has_data && !policy.frozen))
+    }
+
     /// Whether the browser heeds `<base href>` that means `url`.
     pub fn permits_base(&self, url: &str) -> bool {
         self.policies.iter().all(|policy| match (&policy.base_uri, Place::of_url(url)) {
@@ -162,9 +167,13 @@ impl Policy {
         Read { policy, upgrade_insecure_requests }
     }
 
+    /// The list that decides about a use, if there is one.
+    fn governing(&self, usage: Use) -> Option<&SourceList> {
+        governing(usage).iter().find_map(|&position| self.lists.get(position)?.as_ref())
+    }
+
     fn permits(&self, usage: Use, object: &Object<'_>) -> bool {
-        let governing = governing(usage).iter().find_map(|&position| self.lists.get(position)?.as_ref());
-        let Some(list) = governing else { return true };
+        let Some(list) = self.governing(usage) else { return true };
         if self.frozen || (list.has_nonces && has_nonces(usage)) {
             return false;
         }

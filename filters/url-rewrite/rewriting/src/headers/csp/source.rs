@@ -48,12 +48,15 @@ pub(super) struct SourceList {
     pub(super) sources: Vec<Source>,
     /// Nonces, hashes or `strict-dynamic` are among them.
     pub(super) has_nonces: bool,
+    /// `data:` is among them; `*` does not cover it.
+    pub(super) has_data: bool,
 }
 
 impl SourceList {
     pub(super) fn read<'a>(tokens: impl Iterator<Item = &'a str>) -> Self {
         let mut list = Self::default();
         for token in tokens {
+            list.has_data |= token.eq_ignore_ascii_case("data:");
             if token.eq_ignore_ascii_case("'self'") {
                 list.sources.push(Source::Itself);
             } else if let Some(keyword) = token.strip_prefix('\'') {

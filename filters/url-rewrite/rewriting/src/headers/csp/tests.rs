@@ -13,6 +13,7 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         exclude: list(&["bank.example"]),
         ports: vec![80, 443, 8080],
         prefetch: false,
+        inline: None,
         limits: Limits::default(),
         account: false,
     })

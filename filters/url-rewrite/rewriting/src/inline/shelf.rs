@@ -1,0 +1,205 @@
+//! What one worker has at hand to be put into pages: small objects that were fetched ahead, and how pages use them.
+//!
+//! Foreign pages decide what is asked for, so everything is bounded, the oldest makes room for the newest, and entries are
+//! found by keyed hashes, so that nobody can choose URLs that stand for others'.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+
+use url_mapping::Scheme;
+
+use super::limits::{BELIEVED_MS, REMEMBERED, SHELF_BYTES};
+use super::picture::Type;
+use super::{Budget, Kept};
+use crate::headers::Fields;
+use crate::prefetch::Wish;
+use crate::true_url::TrueUrl;
+
+/// The shelf of a worker.
+#[derive(Debug)]
+pub struct Shelf {
+    budget: Budget,
+    entries: HashMap<u64, Entry>,
+    order: VecDeque<u64>,
+    /// Bytes of all objects.
+    bytes: usize,
+    views: u64,
+    keys: RandomState,
+}
+
+/// Where an object that is on its way will stand.
+#[derive(Debug)]
+pub struct Spot {
+    key: u64,
+    content_type: Vec<u8>,
+    newer_pictures: bool,
+    fresh_until_ms: u64,
+}
+
+/// One page as somebody looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct View {
+    page: u64,
+    number: u64,
+}
+
+/// What a page needs of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Need {
+    pub(super) fresh_until_ms: u64,
+    /// Its browser knows the newer formats of pictures.
+    pub(super) newer_pictures: bool,
+}
+
+/// An object at hand.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub(super) kind: Type,
+    pub(super) body: Rc<[u8]>,
+    newer_pictures: bool,
+    fresh_until_ms: u64,
+}
+
+/// What is known of an object.
+#[derive(Debug)]
+struct Entry {
+    /// The last look at a page that named it.
+    last: View,
+    uses: Uses,
+    since_ms: u64,
+    object: Option<Object>,
+}
+
+/// How pages use an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Uses {
+    Once,
+    Repeatedly,
+    OnSeveralPages,
+}
+
+impl Shelf {
+    /// An empty one.
+    pub fn new(budget: Budget) -> Self {
+        Self { budget, entries: HashMap::new(), order: VecDeque::new(), bytes: 0, views: 0, keys: RandomState::new() }
+    }
+
+    /// Where the answer to a wish will stand, if it may be put into pages: `body_bytes` long as it came, fresh for
+    /// `fresh_ms` from now, and an answer that a cache shared by all clients keeps.
+    pub fn spot(
+        &self,
+        wish: &Wish,
+        fields: &Fields<'_>,
+        body_bytes: usize,
+        fresh_ms: u64,
+        now_ms: u64,
+    ) -> Option<Spot> {
+        let key = self.key(&wish.true_url());
+        let is_small = body_bytes > 0 && body_bytes <= self.budget.object_bytes;
+        // What was not named by a page since it was asked for has no place there.
+        let is_named = self.entries.contains_key(&key);
+        (is_small && is_named && is_for_anybody(fields)).then(|| Spot {
+            key,
+            content_type: fields.get("content-type").unwrap_or_default().to_vec(),
+            newer_pictures: wish.knows_newer_pictures(),
+            fresh_until_ms: now_ms.saturating_add(fresh_ms),
+        })
+    }
+
+    /// Takes an object.
+    pub fn put(&mut self, spot: &Spot, body: &[u8]) {
+        let Some(kind) = Type::of(&spot.content_type, body) else { return };
+        let object = Object {
+            kind,
+            body: body.into(),
+            newer_pictures: spot.newer_pictures,
+            fresh_until_ms: spot.fresh_until_ms,
+        };
+        let Some(entry) = self.entries.get_mut(&spot.key) else { return };
+        self.bytes += body.len();
+        if let Some(old) = entry.object.replace(object) {
+            self.bytes = self.bytes.saturating_sub(old.body.len());
+        }
+        while self.bytes > SHELF_BYTES && self.forget_oldest() {}
+    }
+
+    /// Somebody looks at a page.
+    pub(super) fn look(&mut self, scheme: Scheme, authority: &str, path: &str) -> View {
+        self.views += 1;
+        View { page: self.key(&TrueUrl { scheme, authority, path }), number: self.views }
+    }
+
+    /// Whether something of the page that nothing speaks against is at hand.
+    pub(super) fn serves(&self, view: View, need: Need) -> bool {
+        let serves = |entry: &Entry| entry.last.page == view.page && entry.object(need).is_ok();
+        self.entries.values().any(serves)
+    }
+
+    /// A page names an object: remembered, and what there is of it or why it is not for this page.
+    pub(super) fn named(&mut self, url: &TrueUrl<'_>, view: View, need: Need, now_ms: u64) -> Result<Object, Kept> {
+        let key = self.key(url);
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.is_named_in(view, now_ms);
+            return entry.object(need).cloned();
+        }
+        self.entries.insert(key, Entry { last: view, uses: Uses::Once, since_ms: now_ms, object: None });
+        self.order.push_back(key);
+        if self.order.len() > REMEMBERED {
+            self.forget_oldest();
+        }
+        Err(Kept::NotHeld)
+    }
+
+    fn forget_oldest(&mut self) -> bool {
+        let Some(oldest) = self.order.pop_front() else { return false };
+        if let Some(Entry { object: Some(object), .. }) = self.entries.remove(&oldest) {
+            self.bytes = self.bytes.saturating_sub(object.body.len());
+        }
+        true
+    }
+
+    fn key(&self, url: &TrueUrl<'_>) -> u64 {
+        self.keys.hash_one((url.scheme.as_str(), url.authority, url.path))
+    }
+}
+
+impl Entry {
+    fn is_named_in(&mut self, view: View, now_ms: u64) {
+        if now_ms.saturating_sub(self.since_ms) > BELIEVED_MS {
+            self.since_ms = now_ms;
+            self.uses = Uses::Once;
+        } else if self.last.page != view.page {
+            self.uses = Uses::OnSeveralPages;
+        } else if self.last.number == view.number {
+            self.uses = Uses::Repeatedly;
+        }
+        self.last = view;
+    }
+
+    fn object(&self, need: Need) -> Result<&Object, Kept> {
+        match self.uses {
+            Uses::Once => {}
+            Uses::Repeatedly => return Err(Kept::Repeated),
+            Uses::OnSeveralPages => return Err(Kept::Shared),
+        }
+        let object = self.object.as_ref().ok_or(Kept::NotHeld)?;
+        if object.newer_pictures != need.newer_pictures {
+            return Err(Kept::Format);
+        }
+        if object.fresh_until_ms < need.fresh_until_ms {
+            return Err(Kept::Stale);
+        }
+        Ok(object)
+    }
+}
+
+/// Whether an answer that the cache keeps says nothing against being handed to any client, in any page. That it may not
+/// be embedded in pages of others (`Cross-Origin-Resource-Policy`) is one such word.
+fn is_for_anybody(fields: &Fields<'_>) -> bool {
+    let embeddable = fields.get("cross-origin-resource-policy").is_none_or(|value| value == b"cross-origin");
+    let forbids = ["set-cookie", "content-encoding", "content-disposition", "refresh", "vary"];
+    embeddable
+        && !forbids.iter().any(|name| fields.get(name).is_some())
+        && !fields.lists("cache-control", "no-transform")
+}

@@ -1,0 +1,28 @@
+//! Enums of reasons whose names are labels of metrics.
+
+macro_rules! labelled {
+    ($(#[doc = $head:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $label:literal;)+ }) => {
+        $(#[doc = $head])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in the order of declaration: `ALL[it.index()] == it`.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The metric label, `snake_case`; a contract with dashboards.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $label,)+ }
+            }
+
+            /// Position in `ALL`, for arrays of counters.
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+pub(crate) use labelled;

@@ -1,0 +1,65 @@
+//! The true URL of an object that was moved, taken from the moved one, if the browser will ask for exactly that.
+
+use url_mapping::{Mapper, Reverse, Scheme};
+
+/// Where an object is, without fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TrueUrl<'u> {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: &'u str,
+    /// With its query.
+    pub(crate) path: &'u str,
+}
+
+impl<'u> TrueUrl<'u> {
+    /// None where browsers write the URL in another way than it stands there.
+    pub(crate) fn of_moved(mapper: &Mapper, moved: &'u str) -> Option<Self> {
+        let (authority, path) = parts(moved)?;
+        let Reverse::Origin(origin) = mapper.reverse(authority.as_bytes(), path.as_bytes()) else { return None };
+        let path = std::str::from_utf8(origin.path).ok().filter(|path| is_spelled_as_sent(path))?;
+        Some(Self { scheme: origin.scheme, authority: origin.authority, path })
+    }
+}
+
+/// Authority and path of a moved URL, without its fragment.
+fn parts(url: &str) -> Option<(&str, &str)> {
+    let (_, rest) = url.split_once("://")?;
+    let rest = rest.split('#').next()?;
+    let slash = rest.find('/')?;
+    rest.split_at_checked(slash)
+}
+
+/// Whether a browser sends the path and query as they are written: no character that it would encode, no `.` or `..`
+/// between slashes (URL, "path percent-encode set", "special-query percent-encode set").
+fn is_spelled_as_sent(path: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?@!$&()*+,;=%[]".contains(&byte);
+    let dots = |segment: &str| {
+        matches!(segment.len(), 1..=6)
+            && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+    };
+    path.bytes().all(plain) && !path.split('?').next().unwrap_or_default().split('/').any(dots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_browser_would_write_in_another_way_is_told() {
+        for path in ["/", "/a.png?v=1&w=%20", "/.well-known/x", "/a..b/...", "/a?../x"] {
+            assert!(is_spelled_as_sent(path), "{path}");
+        }
+        for path in ["/a b", "/ü", "/a/../b", "/a/.", "/%2E%2e/b", "/a'", "/a\"", "/{x}", "/a|b", "/a\\b"] {
+            assert!(!is_spelled_as_sent(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_moved_url_is_taken_apart() {
+        assert_eq!(
+            parts("https://pep.example.net/a.example:443/x?y#z"),
+            Some(("pep.example.net", "/a.example:443/x?y"))
+        );
+        assert_eq!(parts("https://pep.example.net"), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! One worker as the filter runs it, without a proxy: pages pass, what they name is fetched ahead and kept at hand.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use url_mapping::Base;
+use url_rewriting::headers::request::{Decision, decide};
+use url_rewriting::headers::{Edit, Fields, csp};
+use url_rewriting::inline::{Inliner, Kept, Shelf};
+use url_rewriting::prefetch::{Asker, Fetcher, Scout};
+use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
+
+/// A header list.
+pub(crate) type List<'a> = &'a [(&'a str, &'a str)];
+
+/// What an origin has under a path: headers and body.
+pub(crate) type Origin = fn(&str) -> (List<'static>, &'static [u8]);
+
+/// A page that somebody asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Page<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) request: List<'a>,
+    pub(crate) answer: List<'a>,
+    pub(crate) markup: &'a str,
+    /// The pieces it comes in, in bytes.
+    pub(crate) piece: usize,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn of(markup: &'a str) -> Self {
+        Self { path: "/", request: &[], answer: &[], markup, piece: usize::MAX }
+    }
+}
+
+/// What came of it.
+pub(crate) struct Seen {
+    pub(crate) html: String,
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) inlined: u64,
+    pub(crate) moved: u64,
+    pub(crate) kept: Vec<(Kept, u64)>,
+}
+
+pub(crate) struct Worker {
+    plan: Rc<Plan>,
+    shelf: Rc<RefCell<Shelf>>,
+    fetcher: Fetcher,
+    origin: Origin,
+    pub(crate) now_ms: u64,
+}
+
+pub(crate) fn fields(list: List<'_>) -> Fields<'_> {
+    list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
+}
+
+impl Worker {
+    pub(crate) fn new(level: &str, budget: &str, origin: Origin) -> Self {
+        let json = format!(
+            r#"{{"targets": {{"https": ["pep.example.net"]}}, "own": ["pep.example.net"], "level": "{level}",
+                "ports": [80, 443], "prefetch": true, "inline": {budget}}}"#
+        );
+        let plan = Plan::from_json(json.as_bytes()).unwrap();
+        let shelf = Rc::new(RefCell::new(Shelf::new(*plan.inlines().unwrap())));
+        Self { plan, shelf, fetcher: Fetcher::default(), origin, now_ms: 0 }
+    }
+
+    /// A page passes, and what it names is fetched.
+    pub(crate) fn pass(&mut self, page: Page<'_>) -> Seen {
+        // The first value of a name counts.
+        let ours = [
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":authority", "www.foo.example"),
+            (":path", page.path),
+            ("accept", "text/html,image/webp"),
+        ];
+        let request: Vec<_> = page.request.iter().copied().chain(ours).collect();
+        let answer: Vec<_> = [(":status", "200")].into_iter().chain(page.answer.iter().copied()).collect();
+        let Decision::Forward { visit, .. } = decide(&self.plan, &fields(&request)) else { panic!("not forwarded") };
+        let asker = Asker::of(&visit, &fields(&request)).unwrap().unwrap().with_answer(&fields(&answer)).unwrap();
+        let inliner = Inliner::new(&self.plan, &self.shelf, &asker, &visit, &fields(&answer), self.now_ms).unwrap();
+        let edits = inliner.edits();
+        let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
+        let base = Base::new(visit.scheme, &visit.authority, &visit.path).unwrap();
+        let policies = fields(&answer).get("content-security-policy").map_or_else(Policies::default, |text| {
+            csp::translate(&self.plan, &base, std::str::from_utf8(text).unwrap()).policies
+        });
+        let body = Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies };
+        let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
+        rewriter.inline(inliner);
+        let mut out = Vec::new();
+        for piece in page.markup.as_bytes().chunks(page.piece) {
+            rewriter.write(piece, &mut out);
+        }
+        rewriter.finish(&mut out);
+        let tally = rewriter.tally();
+        for wish in found.take().wishes {
+            let _ = self.fetcher.ask(wish, self.now_ms);
+        }
+        self.fetch();
+        let html = String::from_utf8(out).unwrap();
+        Seen { html, edits, inlined: tally.inlined, moved: tally.moved, kept: tally.kept().collect() }
+    }
+
+    fn fetch(&mut self) {
+        let now_ms = self.now_ms;
+        while let Some(order) = self.fetcher.next(now_ms, |_| ()) {
+            let path = order.fields().into_iter().find(|(name, _)| *name == ":path").unwrap().1;
+            let (headers, body) = (self.origin)(&path);
+            let answer: Vec<_> = [(":status", "200")].into_iter().chain(headers.iter().copied()).collect();
+            let answer = fields(&answer);
+            self.fetcher.sent(order, 1);
+            self.fetcher.ended(1, Some(&answer), now_ms, |wish, fresh_ms| {
+                let mut objects = self.shelf.borrow_mut();
+                if let Some(spot) = objects.spot(wish, &answer, body.len(), fresh_ms, now_ms) {
+                    objects.put(&spot, body);
+                }
+            });
+        }
+    }
+}
