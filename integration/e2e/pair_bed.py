@@ -12,13 +12,13 @@ from typing import Any
 from e2e.bed import FORBIDDEN
 from experiments import links
 from experiments.contenders.base import intercept, rules
-from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from experiments.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.artifacts import need_commands
 from harness.authority import Authority
 from harness.browser import browser
 from harness.clients import Curl, DnsAnswer, dig
 from harness.origins import Origins, Site
-from harness.pair import GROUND_NAME, REDIRECTS, Ends, Pair, pair
+from harness.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
 from harness.topology import RESOLVER, SITES
 from harness.waiting import wait_for
 
@@ -108,5 +108,5 @@ def _site(authority: Authority) -> Site:
     site.hosts[SOCKETS] = {"address": next(addresses), "generate": True}
     for number in range(28):
         site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
-    site.records = {name: [address] for name, address in FORBIDDEN.items()} | {GROUND_NAME: [FAR]}
+    site.records = {name: [address] for name, address in FORBIDDEN.items()} | {GROUND_NAME: [FAR], REMOTE_NAME: [NEAR]}
     return site

@@ -84,16 +84,17 @@ def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str
     return remote, ground
 
 
-def ground_host(ends: Ends, *, transport: str = "h2", **_: Any) -> str:
+def ground_host(ends: Ends, *, transport: str = "h2", dial: str = "remote", **_: Any) -> str:
     """What the remote knows the ground by."""
-    return GROUND_NAME if transport == "h3" else ends.far_address
+    return GROUND_NAME if transport == "h3" or dial == "ground" else ends.far_address
 
 
 def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
     """longhaul.yaml of the end beside the clients."""
     host = ground_host(ends, **split)
+    dials = split.get("dial") != "ground"
     # Others have nothing to ask.
-    asks = split.get("when_down") == "direct" or host == GROUND_NAME
+    asks = split.get("when_down") == "direct" or (dials and host == GROUND_NAME)
     upstream = {"upstream": {"resolvers": [RESOLVER]}} if asks else {}
     return {
         "role": "remote",
@@ -105,26 +106,33 @@ def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **
         },
         "dns": {"domains": [STEERED]},
         **upstream,
-        "split": {"peer": f"{host}:{PIPE_PORT}", **identity, **split},
+        "split": {"peer": f"{host}:{PIPE_PORT}" if dials else [host], **identity, **split},
     }  # fmt: skip
 
 
 def ground_config(
-    folder: Path, ends: Ends, identity: dict[str, str], link: dict[str, str], transport: str = "h2"
+    folder: Path,
+    ends: Ends,
+    identity: dict[str, str],
+    link: dict[str, str],
+    *,
+    transport: str = "h2",
+    dial: str = "remote",
+    **_: Any,
 ) -> dict:
-    """longhaul.yaml of the end on the wired side."""
+    """longhaul.yaml of the end on the wired side; of `split`, what both ends say."""
+    meets = (
+        {"dial": dial, "peer": f"{REMOTE_NAME}:{PIPE_PORT}"}
+        if dial == "ground"
+        else {"listen": f"{ends.far_address}:{PIPE_PORT}", "peer": [REMOTE_NAME]}
+    )
     return {
         "role": "ground",
         "link": link,
         "listen": {"admin": GROUND_ADMIN},
         "upstream": {"resolvers": [RESOLVER]},
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
-        "split": {
-            "listen": f"{ends.far_address}:{PIPE_PORT}",
-            "peer": [REMOTE_NAME],
-            "transport": transport,
-            **identity,
-        },
+        "split": {**meets, "transport": transport, **identity},
     }
 
 
@@ -153,8 +161,7 @@ def write_pair(
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
     both = {"page": page} if page else {}
-    transport = split.get("transport", "h2")
-    far_config = ground_config(homes["ground"], ends, ground_identity, link, transport) | both
+    far_config = ground_config(homes["ground"], ends, ground_identity, link, **split) | both
     near_config = remote_config(ends, remote_identity, link, **split) | both
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity

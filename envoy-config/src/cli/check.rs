@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::table::table;
 use super::{ConfigFile, Outcome, load_or_refuse, print};
 use crate::config::units::show_duration;
-use crate::config::{DnsMode, HostName, Remote, Role, Settings, WhenDown};
+use crate::config::{DnsMode, HostName, Peer, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -67,13 +67,24 @@ fn pair(settings: &Settings) -> String {
     match &settings.role {
         Role::Edge => String::new(),
         Role::Remote(remote) => {
-            [&format!("pair: the ground is at {}, ", remote.ground), &kept_open(remote), past_it(remote)].concat()
+            let ground = match &remote.ground {
+                Peer::Dialled { at } => format!("pair: the ground is at {at}, {}", kept_open(remote)),
+                Peer::Dials { listen, names } => format!(
+                    "pair: the ground comes to {listen}, as {}; all goes over connections that it opens\n",
+                    either(names)
+                ),
+            };
+            [&ground, past_it(remote)].concat()
         }
-        Role::Ground(ground) => {
-            let names: Vec<&str> = ground.remotes.iter().map(HostName::as_str).collect();
-            format!("pair: remotes come to {}, as {}\n", ground.listen, names.join(" or "))
-        }
+        Role::Ground(ground) => match &ground.remote {
+            Peer::Dials { listen, names } => format!("pair: remotes come to {listen}, as {}\n", either(names)),
+            Peer::Dialled { at } => format!("pair: the remote is at {at}; this end opens the connections\n"),
+        },
     }
+}
+
+fn either(names: &[HostName]) -> String {
+    names.iter().map(HostName::as_str).collect::<Vec<_>>().join(" or ")
 }
 
 fn target(derived: &Derived) -> String {

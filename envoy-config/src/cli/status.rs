@@ -93,7 +93,7 @@ fn child(child: &Child) -> String {
 fn listening(status: &Status) -> String {
     let listen = &status.listen;
     let sockets = [
-        ("http", Some(listen.http)),
+        ("http", listen.http),
         ("tls", listen.tls),
         ("dns", listen.dns),
         ("admin", Some(listen.admin)),

@@ -6,8 +6,8 @@ use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
-    Cache, DnsMode, Inline, Level, Listen, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Ttl, Upstream,
-    WhenDown,
+    Cache, DnsMode, Ground, Inline, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish, Termination,
+    Ttl, Upstream, WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::derive::{OverrideValue, TransportKey};
@@ -65,7 +65,7 @@ impl Places<'_> {
 pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     let places = Places { root };
     if let Some(listen) = &draft.listen {
-        shared_sockets(&places, listen, problems);
+        shared_sockets(&places, listen, draft.role.as_ref(), problems);
         if let Some(upstream) = &draft.upstream {
             resolver_is_ourselves(&places, listen, draft.proxy.as_ref(), upstream, problems);
             mapped_to_ourselves(&places, listen, upstream, problems);
@@ -94,6 +94,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         ground_by_name(&places, role, upstream, problems);
         direct_without_resolvers(&places, role, upstream, problems);
         quic_by_address(&places, role, problems);
+        quic_of_a_ground_that_dials(&places, role, problems);
     }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {
@@ -150,7 +151,10 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
 
 /// A ground given by name has to be found, and not with this box's own DNS, which asks through the ground.
 fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote { ground: HostPort { host: Host::Name(name), .. }, .. }) = role else { return };
+    let Role::Remote(Remote { ground: Peer::Dialled { at: HostPort { host: Host::Name(name), .. } }, .. }) = role
+    else {
+        return;
+    };
     if upstream.resolvers.is_empty() {
         problems.push(
             Problem::error("nobody to ask for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
@@ -176,7 +180,7 @@ fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstrea
 /// Envoy compares the certificate of a QUIC server with the server name alone, and sends no address as one.
 fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
     let Role::Remote(Remote {
-        ground: HostPort { host: Host::Address(address), .. },
+        ground: Peer::Dialled { at: HostPort { host: Host::Address(address), .. } },
         transport: PipeTransport::H3,
         ..
     }) = role
@@ -190,32 +194,55 @@ fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>
     );
 }
 
+/// Envoy's reverse tunnels are TCP.
+fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
+    let (Role::Remote(Remote { transport, .. }) | Role::Ground(Ground { transport, .. })) = role else { return };
+    if *transport == PipeTransport::H3 && role.ground_dials() {
+        problems.push(
+            Problem::error(
+                "`split.transport: h3` where the ground dials",
+                places.of(&["split", "transport"]),
+                "QUIC can be opened by the remote alone",
+            )
+            .and(places.of(&["split", "dial"]), "the ground opens the connections")
+            .help("write `transport: h2` at both ends, or let the remote dial"),
+        );
+    }
+}
+
 /// TCP sockets only: HTTP/3 and DNS share ports with nothing else of ours.
-fn shared_sockets(places: &Places<'_>, listen: &Listen, problems: &mut Vec<Problem>) {
-    let sockets: Vec<(&str, SocketAddr)> = [
-        ("http", Some(listen.http)),
-        ("tls", listen.tls),
-        ("dns", listen.dns),
-        ("admin", Some(listen.admin)),
-        ("metrics", listen.metrics),
+fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, problems: &mut Vec<Problem>) {
+    // A ground's is its `listen.http`.
+    let dialled_in = match role {
+        Some(Role::Remote(remote)) => remote.ground.listen(),
+        Some(Role::Edge | Role::Ground(_)) | None => None,
+    };
+    let sockets: Vec<([&str; 2], SocketAddr)> = [
+        (["listen", "http"], listen.http),
+        (["listen", "tls"], listen.tls),
+        (["listen", "dns"], listen.dns),
+        (["listen", "admin"], Some(listen.admin)),
+        (["listen", "metrics"], listen.metrics),
+        (["split", "listen"], dialled_in),
     ]
     .into_iter()
-    .filter_map(|(key, socket)| socket.map(|socket| (key, socket)))
+    .filter_map(|(path, socket)| socket.map(|socket| (path, socket)))
     .collect();
-    for (index, (key, socket)) in sockets.iter().enumerate() {
+    for (index, (path, socket)) in sockets.iter().enumerate() {
         for (earlier, other) in sockets.iter().take(index) {
+            let ([group, key], [earlier_group, earlier_key]) = (path, earlier);
             if overlap(*socket, *other) {
                 problems.push(
                     Problem::error(
                         format!(
                             "{} and {} want the same socket",
-                            places.name("listen", earlier),
-                            places.name("listen", key)
+                            places.name(earlier_group, earlier_key),
+                            places.name(group, key)
                         ),
-                        places.of(&["listen", key]),
+                        places.of(path),
                         format!("{key} on {socket}"),
                     )
-                    .and(places.of(&["listen", earlier]), format!("{earlier} on {other}"))
+                    .and(places.of(earlier), format!("{earlier_key} on {other}"))
                     .help("give one of them another port"),
                 );
             }
@@ -260,7 +287,7 @@ fn resolver_is_ourselves(
 
 fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream, problems: &mut Vec<Problem>) {
     let sockets =
-        [("http", Some(listen.http)), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
+        [("http", listen.http), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
     for (name, target) in &upstream.map {
         let hit = sockets.iter().find_map(|(key, socket)| {
             socket.filter(|socket| reaches(*socket, *target, &[])).map(|socket| (key, socket))
@@ -381,7 +408,7 @@ fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: 
 /// Told, not refused: a laboratory or a closed network may mean it.
 fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
     // Everything on loopback is somebody trying it out on one machine.
-    if listen.http.ip().is_loopback() {
+    if listen.http.is_none_or(|http| http.ip().is_loopback()) {
         return;
     }
     for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| is_not_routable(**address)) {

@@ -88,6 +88,24 @@ impl Role {
         }
     }
 
+    /// The other end of a pair; none for a box alone.
+    pub fn peer(&self) -> Option<&Peer> {
+        match self {
+            Self::Edge => None,
+            Self::Remote(remote) => Some(&remote.ground),
+            Self::Ground(ground) => Some(&ground.remote),
+        }
+    }
+
+    /// Whether the ground opens the connections over the link (`split.dial: ground`).
+    pub fn ground_dials(&self) -> bool {
+        match self {
+            Self::Edge => false,
+            Self::Remote(remote) => remote.ground.dials(),
+            Self::Ground(ground) => !ground.remote.dials(),
+        }
+    }
+
     /// What an end of a pair shows the other; none for a box alone.
     pub fn identity(&self) -> Option<&Identity> {
         match self {
@@ -101,8 +119,8 @@ impl Role {
 /// What the end beside the clients knows of the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Where the ground listens. Its certificate must be for this very host.
-    pub ground: HostPort,
+    /// Where the ground is, or that it comes to us.
+    pub ground: Peer,
     /// Who we are, and whom we trust.
     pub identity: Identity,
     /// Connections over the link that are open and unused at any time, so that a client's need not wait for a handshake.
@@ -115,6 +133,38 @@ pub struct Remote {
     pub when_down: WhenDown,
     /// What requests cross the link on.
     pub transport: PipeTransport,
+}
+
+/// The other end of a pair, and who opens the connections between the two (`split.dial`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// We do.
+    Dialled {
+        /// Where it listens. Its certificate must be for this very host.
+        at: HostPort,
+    },
+    /// It does.
+    Dials {
+        /// Where we listen.
+        listen: SocketAddr,
+        /// Names of which its certificate must bear one. At least one.
+        names: Vec<HostName>,
+    },
+}
+
+impl Peer {
+    /// Where we listen for it; None where we dial.
+    pub fn listen(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Dialled { .. } => None,
+            Self::Dials { listen, .. } => Some(*listen),
+        }
+    }
+
+    /// Whether it opens the connections.
+    pub fn dials(&self) -> bool {
+        matches!(self, Self::Dials { .. })
+    }
 }
 
 /// What requests cross the link on. Clients' bytes have TCP connections in any case.
@@ -138,10 +188,8 @@ pub enum WhenDown {
 /// What the end on the wired side knows of those beside clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ground {
-    /// Where remotes connect.
-    pub listen: SocketAddr,
-    /// Names of which a remote's certificate must bear one. At least one.
-    pub remotes: Vec<HostName>,
+    /// Where remotes come to us, or the one we go to.
+    pub remote: Peer,
     /// What remotes may come with: HTTP/2 always, HTTP/3 too where written.
     pub transport: PipeTransport,
     /// Who we are, and whom we trust.
@@ -191,8 +239,8 @@ pub struct Proxy {
 /// The sockets we bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listen {
-    /// Transparent and proxy-address http traffic.
-    pub http: SocketAddr,
+    /// Transparent and proxy-address http traffic; a ground's pipe. None: a ground that dials.
+    pub http: Option<SocketAddr>,
     /// TLS: our own names, terminated names, everything else passed through by SNI. None: `off`.
     pub tls: Option<SocketAddr>,
     /// The steering DNS, UDP and TCP. None: `off`.
@@ -433,7 +481,8 @@ pub struct Limits {
 impl Settings {
     /// Authorities an http object can be moved to without TLS: `ADDRESS`, with the port where it is not 80.
     pub fn http_authorities(&self) -> Vec<String> {
-        self.proxy.addresses.iter().map(|a| Host::Address(*a).authority(self.listen.http.port(), 80)).collect()
+        let Some(http) = self.listen.http else { return Vec::new() };
+        self.proxy.addresses.iter().map(|a| Host::Address(*a).authority(http.port(), 80)).collect()
     }
 
     /// The proxy's own https authorities: names or addresses, with the port where it is not 443.

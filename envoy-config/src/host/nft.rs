@@ -18,7 +18,7 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     let mut chain = |text: String| {
         let _ = writeln!(out, "{text}");
     };
-    let web: Vec<(u16, SocketAddr)> = [(80, Some(listen.http)), (443, listen.tls)]
+    let web: Vec<(u16, SocketAddr)> = [(80, listen.http), (443, listen.tls)]
         .into_iter()
         .filter_map(|(port, socket)| socket.map(|socket| (port, socket)))
         .collect();
@@ -94,11 +94,8 @@ fn refuse_quic(interface: &str) -> String {
 /// that a client that was steered here for another port falls through to the origin's address behind ours.
 fn guard(settings: &Settings, interface: &str) -> String {
     let listen = &settings.listen;
-    let tcp: Vec<String> = [Some(listen.http), listen.tls, listen.dns]
-        .into_iter()
-        .flatten()
-        .map(|socket| socket.port().to_string())
-        .collect();
+    let tcp: Vec<String> =
+        [listen.http, listen.tls, listen.dns].into_iter().flatten().map(|socket| socket.port().to_string()).collect();
     let quic = listen.tls.filter(|_| offers_http3(settings));
     let udp: Vec<String> = [listen.dns, quic].into_iter().flatten().map(|socket| socket.port().to_string()).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };

@@ -44,11 +44,14 @@ pub struct NearSockets {
     pub hold_pipe: SocketAddr,
     /// CoreDNS asks the ground's resolver here, over TCP.
     pub dns: SocketAddr,
+    /// The pipe is led into a tunnel of a ground that dials here.
+    pub dialled: SocketAddr,
 }
 
 impl NearSockets {
     /// Where they are in files that `longhaul render` writes; `longhaul run` takes free ones.
-    pub const CUSTOMARY: Self = Self { hold: loopback(8154), hold_pipe: loopback(8155), dns: loopback(8156) };
+    pub const CUSTOMARY: Self =
+        Self { hold: loopback(8154), hold_pipe: loopback(8155), dns: loopback(8156), dialled: loopback(8157) };
 }
 
 const fn loopback(port: u16) -> SocketAddr {

@@ -21,11 +21,18 @@ use super::report::ChildReport;
 use super::say;
 use super::service::BackOff;
 use super::watches;
+use crate::config::Role;
 use crate::derive::Derived;
 use crate::render::RenderedTree;
 
 /// The old process gets this much longer than its connections to end.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);
+/// An Envoy that has to end before the next begins is given this long.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+/// Without notices that a used feature is young or renamed: they are for who writes the templates, not for who runs them.
+const LOG_LEVELS: &str = "misc:error";
+/// Where the ground dials also without a line for each attempt and request while no tunnel stands, which we say once.
+const TUNNEL_LOG_LEVELS: &str = "misc:error,filter:critical,io:critical,upstream:error";
 /// Read once, at start.
 pub(super) const BOOTSTRAP: &str = "bootstrap.yaml";
 
@@ -42,6 +49,8 @@ pub(super) struct Envoy {
     running: Option<Running>,
     /// Those that were taken over from and still finish their connections.
     draining: Vec<Running>,
+    /// What it was started as.
+    role: Option<Role>,
     admin: Option<SocketAddr>,
     back_off: BackOff,
     restart_at: Option<Instant>,
@@ -59,6 +68,13 @@ pub(super) fn is_watched(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "yaml") && path != BOOTSTRAP
 }
 
+/// Whether the present process must end before the next begins. A ground's tunnels belong to one process, and no others
+/// come while it has them.
+fn must_end_first(old: &Role, new: &Role) -> bool {
+    let is_dialled = |role: &Role| matches!(role, Role::Remote(remote) if remote.ground.dials());
+    is_dialled(old) || is_dialled(new) || old.ground_dials() != new.ground_dials()
+}
+
 /// How many files of the tree Envoy watches.
 fn watched(tree: &RenderedTree) -> usize {
     tree.files().keys().filter(|path| is_watched(path)).count()
@@ -74,6 +90,7 @@ impl Envoy {
             epoch: 0,
             running: None,
             draining: Vec::new(),
+            role: None,
             admin: None,
             back_off: BackOff::new(),
             restart_at: None,
@@ -90,7 +107,8 @@ impl Envoy {
         self.admin = Some(present.settings.listen.admin);
         self.restart_at = None;
         let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
-        self.running = Some(Running::start(&self.program(arguments))?);
+        self.running = Some(Running::start(&self.program(&present.settings.role, arguments))?);
+        self.role = Some(present.settings.role.clone());
         Ok(())
     }
 
@@ -115,6 +133,11 @@ impl Envoy {
     /// Starts a generation that takes over from the present one; without one, the next start is the new generation.
     pub(super) fn replace(&mut self, next: &Generation) {
         self.drain_time = next.derived.drain_time.value;
+        let role = &next.settings.role;
+        if self.role.as_ref().is_some_and(|old| must_end_first(old, role)) {
+            self.start_anew(next);
+            return;
+        }
         let Some(base_id) = self.read_base_id() else { return };
         let Some(old) = self.running.take() else { return };
         let epoch = self.epoch + 1;
@@ -122,10 +145,11 @@ impl Envoy {
             ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
         // The old one keeps its own.
         let started =
-            watches::are_to_be_had(watched(&next.tree)).and_then(|()| Running::start(&self.program(arguments)));
+            watches::are_to_be_had(watched(&next.tree)).and_then(|()| Running::start(&self.program(role, arguments)));
         match started {
             Ok(new) => {
                 self.epoch = epoch;
+                self.role = Some(role.clone());
                 self.running = Some(new);
                 self.draining.push(old);
             }
@@ -138,21 +162,35 @@ impl Envoy {
         }
     }
 
-    fn program(&self, more: impl IntoIterator<Item = OsString>) -> Program {
+    /// Ends what runs, then starts the next.
+    fn start_anew(&mut self, next: &Generation) {
+        let mut old = self.take_all();
+        child::stop_all(&mut old, END_PATIENCE, || false);
+        if let Err(error) = self.start(next) {
+            say(&format!("cannot start another Envoy: {error}; trying again"));
+            self.restart_at = Some(Instant::now() + self.back_off.after(Duration::ZERO));
+        }
+    }
+
+    fn program(&self, role: &Role, more: impl IntoIterator<Item = OsString>) -> Program {
         let drain = self.drain_time.as_secs().max(1);
+        let tunnels = role.ground_dials();
         let mut arguments: Vec<OsString> = vec![
             "-c".into(),
             self.root.join(BOOTSTRAP).into(),
             "--log-level".into(),
             "warning".into(),
-            // Notices that a used feature is young or renamed: for who writes the templates, not for who runs them.
             "--component-log-level".into(),
-            "misc:error".into(),
+            if tunnels { TUNNEL_LOG_LEVELS } else { LOG_LEVELS }.into(),
             "--drain-time-s".into(),
             drain.to_string().into(),
             "--parent-shutdown-time-s".into(),
             (drain + PARENT_MARGIN.as_secs()).to_string().into(),
         ];
+        if tunnels {
+            // A tunnel belongs to a worker, and its requests to the worker they came to: with one they always meet.
+            arguments.extend(["--concurrency".into(), "1".into()]);
+        }
         arguments.extend(more);
         Program { name: "Envoy", path: self.path.clone(), arguments }
     }

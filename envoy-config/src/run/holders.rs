@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::say;
-use crate::config::{Remote, Role, Settings, WhenDown};
+use crate::config::{Ground, Peer, Remote, Role, Settings, WhenDown};
 use crate::render::NearSockets;
 
 /// Envoy accepts on loopback at once, or is not there.
@@ -31,6 +31,7 @@ pub(super) struct Holders {
     /// Whether the ground was there when we last looked; None before the first time.
     linked: Option<bool>,
     asked_at: Option<Instant>,
+    began: Option<Instant>,
 }
 
 /// Connections to one of Envoy's sockets.
@@ -55,9 +56,20 @@ impl Holders {
         near: NearSockets,
         link_is_up: impl FnOnce(WhenDown) -> Option<bool>,
     ) {
-        let Role::Remote(remote) = &settings.role else {
-            *self = Self::default();
-            return;
+        let remote = match &settings.role {
+            Role::Remote(remote) => remote,
+            Role::Ground(Ground { remote: Peer::Dialled { .. }, .. }) => {
+                // Nothing is held: Envoy keeps its tunnels up by itself. Only whether there are any is said.
+                if self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY) {
+                    self.asked_at = Some(Instant::now());
+                    self.announce(true, link_is_up(WhenDown::Error), &settings.role);
+                }
+                return;
+            }
+            Role::Edge | Role::Ground(_) => {
+                *self = Self::default();
+                return;
+            }
         };
         let (warm, pipe) = wanted(remote, workers());
         let broke = self.warm.tend(near.hold, warm) | self.pipe.tend(near.hold_pipe, pipe);
@@ -67,30 +79,67 @@ impl Holders {
         let turns = remote.when_down == WhenDown::Direct;
         if broke || (due && (turns || (whole && self.linked != Some(true)))) {
             self.asked_at = Some(Instant::now());
-            self.announce(broke || turns, link_is_up(remote.when_down), remote.when_down);
+            self.announce(broke || turns, link_is_up(remote.when_down), &settings.role);
         }
     }
 
     /// A start is no outage: until something broke, a link that is not up yet is being opened.
-    fn announce(&mut self, broke: bool, up: Option<bool>, when_down: WhenDown) {
+    fn announce(&mut self, broke: bool, up: Option<bool>, role: &Role) {
+        // A ground that dials waits between its attempts, and so do those who wait for it.
+        let began = *self.began.get_or_insert_with(Instant::now);
+        let broke = broke && (self.linked.is_some() || !role.ground_dials() || began.elapsed() > PROVEN);
         match (self.linked, up) {
             (Some(false), Some(true)) => {
-                say(match when_down {
-                    WhenDown::Error => "the ground answers again",
-                    WhenDown::Direct => "the ground answers again; its pipe is used again",
-                });
+                say(&is_back(role));
                 self.warm.again_at = None;
                 self.pipe.again_at = None;
             }
-            (None | Some(true), Some(false)) if broke => say(match when_down {
-                WhenDown::Error => "the ground does not answer; trying again until it does",
-                WhenDown::Direct => "the ground does not answer; going to origins directly until it does",
-            }),
+            (None | Some(true), Some(false)) if broke => say(&is_away(role, self.linked.is_some())),
             (None, Some(true)) => {}
             _ => return,
         }
         self.linked = up;
     }
+}
+
+fn is_back(role: &Role) -> String {
+    match role {
+        Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => "the ground answers again; its pipe is used again",
+        Role::Remote(_) => "the ground answers again",
+        Role::Edge | Role::Ground(_) => "the remote is reached",
+    }
+    .to_owned()
+}
+
+/// `was_there`: the other end has been seen in this run. Where it has not, its file may be at fault.
+fn is_away(role: &Role, was_there: bool) -> String {
+    let (who, until) = match role {
+        Role::Remote(Remote { ground: Peer::Dials { listen, .. }, when_down, .. }) => (
+            format!("no ground has opened a connection to {listen}"),
+            match when_down {
+                WhenDown::Error => "clients are told so until one does",
+                WhenDown::Direct => "going to origins directly until one does",
+            },
+        ),
+        Role::Remote(Remote { when_down, .. }) => (
+            "the ground does not answer".to_owned(),
+            match when_down {
+                WhenDown::Error => "trying again until it does",
+                WhenDown::Direct => "going to origins directly until it does",
+            },
+        ),
+        Role::Ground(Ground { remote: Peer::Dialled { at }, .. }) => {
+            (format!("the remote at {at} does not answer"), "trying again every 10 to 30 s until it does")
+        }
+        Role::Edge | Role::Ground(_) => ("the remote does not answer".to_owned(), "it is the one that dials"),
+    };
+    let doubt = if was_there {
+        String::new()
+    } else {
+        let dial = if role.ground_dials() { "ground" } else { "remote" };
+        format!(" (is it running, and does its file say `split.dial: {dial}`?)")
+    };
+    format!("{who}; {until}{doubt}")
 }
 
 impl Group {
@@ -138,7 +187,7 @@ fn is_open(stream: &mut TcpStream) -> bool {
 /// How many to hold for clients' bytes and for the pipe.
 fn wanted(remote: &Remote, workers: usize) -> (usize, usize) {
     let warm = usize::try_from(remote.warm).unwrap_or(usize::MAX);
-    (warm.div_ceil(2), workers)
+    (warm.div_ceil(2), if remote.ground.dials() { 1 } else { workers })
 }
 
 /// As many as Envoy starts unless told otherwise.

@@ -50,14 +50,15 @@ struct Holder {
 pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
     let listen = &settings.listen;
     let tcp = [
-        (http_key(settings), Some(listen.http)),
+        (http_key(settings), listen.http),
         ("listen.tls", listen.tls),
         ("listen.dns", listen.dns),
         ("listen.admin", Some(listen.admin)),
+        ("split.listen", dialled_in(settings)),
         ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
     ];
     let quic = match &settings.role {
-        Role::Ground(Ground { listen, transport: PipeTransport::H3, .. }) => Some(*listen),
+        Role::Ground(Ground { remote, transport: PipeTransport::H3, .. }) => remote.listen(),
         _ => None,
     };
     let udp = [
@@ -72,6 +73,14 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
             .collect::<Vec<_>>()
     };
     [all(&tcp, Transport::Tcp), all(&udp, Transport::Udp)].concat()
+}
+
+/// Where a remote waits for a ground that dials.
+pub(super) fn dialled_in(settings: &Settings) -> Option<SocketAddr> {
+    match &settings.role {
+        Role::Remote(remote) => remote.ground.listen(),
+        Role::Edge | Role::Ground(_) => None,
+    }
 }
 
 /// The key that sets where requests come in.

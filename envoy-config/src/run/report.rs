@@ -60,8 +60,8 @@ pub struct Refusal {
 /// The sockets by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
-    /// `listen.http`
-    pub http: SocketAddr,
+    /// `listen.http`; `split.listen` of a ground that is dialled.
+    pub http: Option<SocketAddr>,
     /// `listen.tls`
     pub tls: Option<SocketAddr>,
     /// `listen.dns`
@@ -234,7 +234,7 @@ mod tests {
             in_force_since: 0,
             changes: 0,
             refused: None,
-            listen: Sockets { http: socket, tls: None, dns: None, admin: socket, metrics: None },
+            listen: Sockets { http: Some(socket), tls: None, dns: None, admin: socket, metrics: None },
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),
         }

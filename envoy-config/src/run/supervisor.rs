@@ -121,6 +121,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
             hold: ports::free_loopback().map_err(system)?,
             hold_pipe: ports::free_loopback().map_err(system)?,
             dns: ports::free_loopback().map_err(system)?,
+            dialled: ports::free_loopback().map_err(system)?,
         },
         access_log: options.access_log.clone(),
     };
@@ -375,7 +376,8 @@ fn ready_line(settings: &Settings) -> String {
     let listen = &settings.listen;
     let dns = listen.dns;
     let sockets = [
-        (ports::http_key(settings).trim_start_matches("listen."), Some(listen.http)),
+        (ports::http_key(settings).trim_start_matches("listen."), listen.http),
+        ("split.listen", ports::dialled_in(settings)),
         ("tls", listen.tls),
         ("dns", dns),
         ("admin", Some(listen.admin)),

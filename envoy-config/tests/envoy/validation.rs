@@ -107,7 +107,11 @@ const PAIRS: &[(&str, &str)] = &[
     ("remote", "peer: 'ground.test:8443', when_down: direct, warm: 0"),
     ("remote", "peer: 'ground.test:8443', transport: h3"),
     ("remote", "peer: 'ground.test:8443', transport: h3, when_down: direct"),
+    ("remote", "dial: ground, peer: [ground.test]"),
+    ("remote", "dial: ground, peer: [ground.test, spare.test], listen: '192.0.2.1:9443', when_down: direct"),
     ("ground", "peer: [ship.test]"),
+    ("ground", "dial: ground, peer: 'ship.test:8443'"),
+    ("ground", "dial: ground, peer: '192.0.2.1:8443'"),
     ("ground", "peer: [ship.test], transport: h3"),
 ];
 

@@ -109,7 +109,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
             &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
         )
     });
-    Some(Listen { http: http?, tls: tls?, dns: dns?, admin: admin?, metrics: metrics?, intercept: intercept? })
+    Some(Listen { http: Some(http?), tls: tls?, dns: dns?, admin: admin?, metrics: metrics?, intercept: intercept? })
 }
 
 /// `ADDRESS:PORT` or `off`; the outer None is a problem, the inner one says off.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{
-    Ground, Identity, Intercept, Link, Listen, PipeTransport, Remote, Role, Udp443, WhenDown,
+    Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, Udp443, WhenDown,
 };
 use crate::config::yaml::{NodeValue, Place};
 
@@ -23,8 +23,8 @@ pub(super) enum Kind {
 /// Keys of `split`; those of the other end are refused with a word on why.
 const KEYS: &[&str] =
     &["peer", "listen", "cert", "key", "ca", "transport", "dial", "when_down", "instant_answers", "warm", "udp443"];
-/// Where a ground listens unless told otherwise.
-const GROUND_SOCKET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
+/// Where the end that is dialled listens unless told otherwise.
+const PIPE_SOCKET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
 /// Enough for one page of a browser (28 connections) at any time.
 const WARM: u64 = 32;
 /// What opening one costs the way up: two certificates' worth of a handshake, and its acknowledgements.
@@ -33,7 +33,6 @@ const HANDSHAKE_BYTES: u64 = 4 << 10;
 const OPENING: Duration = Duration::from_secs(3);
 /// Each costs both ends a socket and some memory; a ship full of browsers needs hundreds.
 const MAX_WARM: u32 = 4096;
-const STATUS: &str = "see the status table in README.md";
 
 pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<Kind> {
     let words = [("edge", Kind::Edge), ("remote", Kind::Remote), ("ground", Kind::Ground)];
@@ -50,18 +49,22 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
         return Some(Role::Edge);
     }
     let section = reader.section(top, "split", KEYS);
-    not_yet(reader, &section);
+    let dial = reader.optional(&section, "dial", Kind::Remote, |reader, setting| {
+        reader.word(setting, &[("remote", Kind::Remote), ("ground", Kind::Ground)])
+    })?;
+    let peer = peer(reader, &section, kind, dial);
     let identity = identity(reader, &section);
     let transport = reader.optional(&section, "transport", PipeTransport::H2, |reader, setting| {
         reader.word(setting, &[("h2", PipeTransport::H2), ("h3", PipeTransport::H3)])
     });
     match kind {
         Kind::Remote => {
-            not_of_this_end(reader, &section, &["listen"], "the ground listens, this end dials");
-            let what = "where the ground listens, such as `peer: ground.example:8443`";
-            let ground = reader.required(&section, "peer", what, Reader::host_port);
-            let warm = reader
-                .optional(&section, "warm", warm_for(link), |reader, setting| reader.number(setting, 0, MAX_WARM));
+            let warm = if dial == Kind::Ground {
+                not_of_this_end(reader, &section, &["warm"], "the ground dials, and opens none ahead of need");
+                Some(0)
+            } else {
+                reader.optional(&section, "warm", warm_for(link), |reader, setting| reader.number(setting, 0, MAX_WARM))
+            };
             let udp443 = reader.optional(&section, "udp443", Udp443::Pass, |reader, setting| {
                 reader.word(setting, &[("pass", Udp443::Pass), ("refuse", Udp443::Refuse)])
             });
@@ -70,7 +73,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 reader.word(setting, &[("error", WhenDown::Error), ("direct", WhenDown::Direct)])
             });
             Some(Role::Remote(Remote {
-                ground: ground?,
+                ground: peer?,
                 identity: identity?,
                 warm: warm?,
                 udp443: udp443?,
@@ -86,25 +89,46 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 &["warm", "udp443", "instant_answers", "when_down"],
                 "the remote decides it",
             );
-            let listen = reader.optional(&section, "listen", GROUND_SOCKET, Reader::socket);
-            let what = "the names of remotes as their certificates bear them, such as `peer: [ship.example]`";
-            let remotes = reader.required(&section, "peer", what, |reader, setting| {
-                let remotes = reader.list(setting, Reader::host_name);
-                let remotes = reader.without_duplicates(setting, remotes)?;
-                if remotes.is_empty() {
-                    reader.expected(setting, "at least one name", "nobody could connect");
-                    return None;
-                }
-                Some(remotes)
-            });
-            Some(Role::Ground(Ground {
-                listen: listen?,
-                remotes: remotes?,
-                identity: identity?,
-                transport: transport?,
-            }))
+            Some(Role::Ground(Ground { remote: peer?, identity: identity?, transport: transport? }))
         }
     }
+}
+
+/// The other end: an address where this end dials, names where it listens.
+fn peer(reader: &mut Reader, section: &Section<'_>, kind: Kind, dial: Kind) -> Option<Peer> {
+    let (other, name) = if kind == Kind::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
+    if kind == dial {
+        not_of_this_end(reader, section, &["listen"], &format!("the {other} listens, this end dials"));
+        let what = format!("where the {other} listens, such as `peer: {name}:8443`");
+        let at = reader.required(section, "peer", &what, |reader, setting| {
+            if setting.text().is_none() {
+                let help = format!("this end dials: write where the {other} listens; where it is the {other} that dials, write `dial: {other}` at both ends");
+                reader.expected(setting, "HOST:PORT", &help);
+                return None;
+            }
+            reader.host_port(setting)
+        })?;
+        return Some(Peer::Dialled { at });
+    }
+    let listen = reader.optional(section, "listen", PIPE_SOCKET, Reader::socket);
+    let what =
+        format!("the names of {other}s as their certificates bear them, such as `peer: [{name}]`: the {other} dials");
+    let names = reader.required(section, "peer", &what, |reader, setting| {
+        if setting.text().is_some() {
+            let here = if kind == Kind::Remote { "remote" } else { "ground" };
+            let help = format!("the {other} dials, this end listens: write the names its certificate bears, such as `[{name}]`; where it is this end that dials, write `dial: {here}` at both ends");
+            reader.expected(setting, "a list of names", &help);
+            return None;
+        }
+        let names = reader.list(setting, Reader::host_name);
+        let names = reader.without_duplicates(setting, names)?;
+        if names.is_empty() {
+            reader.expected(setting, "at least one name", "nobody could connect");
+            return None;
+        }
+        Some(names)
+    });
+    Some(Peer::Dials { listen: listen?, names: names? })
 }
 
 /// A burst's worth, or as many as the way up bears; none where opening one takes longer than the round trip it saves.
@@ -161,7 +185,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
         Role::Edge | Role::Remote(_) => listen,
         Role::Ground(ground) => Listen {
-            http: ground.listen,
+            http: ground.remote.listen(),
             tls: None,
             dns: None,
             admin: listen.admin,
@@ -181,14 +205,6 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
     }
     reader.problems.push(problem.help("remove `split`, or write `role: remote` or `role: ground`"));
     None
-}
-
-/// What the file may say one day: refused rather than ignored.
-fn not_yet(reader: &mut Reader, section: &Section<'_>) {
-    let Some(setting) = section.get("dial") else { return };
-    if reader.word(&setting, &[("remote", true), ("ground", false)]) == Some(false) {
-        reader.bad(&setting, "`ground` is not available in this version, only `remote`".to_owned(), STATUS);
-    }
 }
 
 fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], why: &str) {

@@ -40,7 +40,8 @@ pub(super) struct View {
     /// box, and another for the next box.
     cdn_id: String,
     admin: Socket,
-    http: Socket,
+    /// None: a ground that dials.
+    http: Option<Socket>,
     /// Client packets for other addresses reach our listeners: the original destination can be asked for.
     intercepts: bool,
     /// The listeners' sockets accept foreign destination addresses as their own (TPROXY).
@@ -186,7 +187,7 @@ impl View {
             pair: Pair::new(settings, artifacts),
             cdn_id: cdn_id(settings),
             admin: settings.listen.admin.into(),
-            http: settings.listen.http.into(),
+            http: settings.listen.http.map(Socket::from),
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
@@ -279,7 +280,9 @@ fn cache_parent(cache: &Cache) -> Option<Socket> {
 /// A token of RFC 8586 made from what tells this box from others and says nothing about it.
 fn cdn_id(settings: &Settings) -> String {
     let listen = &settings.listen;
-    format!("longhaul-{}", short_hash(&format!("{:?} {} {:?}", settings.proxy, listen.http, listen.tls)))
+    // A ground that dials has no socket of its own: it is known by the remote it goes to.
+    let http = listen.http.map_or_else(|| format!("{:?}", settings.role.peer()), |socket| socket.to_string());
+    format!("longhaul-{}", short_hash(&format!("{:?} {http} {:?}", settings.proxy, listen.tls)))
 }
 
 /// Twelve hex digits of a SHA-256: for names that must change with what they name.

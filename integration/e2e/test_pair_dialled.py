@@ -1,0 +1,206 @@
+"""A pair with `split.dial: ground`: nobody can open a connection to the ground, which opens them all itself."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import made_to_order
+from e2e.pair_bed import GONE, LAB, LISTED, TODAY, PairBed, standing_pair
+from experiments.contenders.base import rules
+from experiments.line import FAR, NEAR, NEAR_HOME
+from harness.clients import Curl
+from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
+from harness.waiting import wait_for
+
+CLOSED = """chain closed {
+    type filter hook input priority filter; policy accept;
+    iifname != "lo" tcp flags & (syn | ack) == syn drop
+}"""
+"""A firewall, or a carrier's address translation: nothing comes in that was not asked for."""
+RETRY_S = 45.0
+"""Envoy dials again every 10 s, and after failures only every 30 s."""
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
+    with (
+        standing_pair(tmp_path_factory.mktemp("dialled"), dial="ground") as standing,
+        rules(standing.line.gateway, CLOSED),
+    ):
+        until_dialled(standing)
+        yield standing
+
+
+def tunnels(bed: PairBed) -> float:
+    """Tunnels that stand, as the ground has them."""
+    return bed.pair.ground.metrics(GROUND_ADMIN)['envoy_cluster_upstream_cx_active{envoy_cluster_name="pipe"}']
+
+
+def accepted(bed: PairBed) -> float:
+    """Tunnels that the remote let in so far."""
+    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    return sum(value for name, value in metrics.items() if "reverse_tunnel_handshake_accepted" in name)
+
+
+def until_dialled(bed: PairBed) -> None:
+    wait_for("tunnels", lambda: tunnels(bed) >= 4, timeout_s=60, interval_s=0.3)
+    serves(bed)
+
+
+def serves(bed: PairBed) -> None:
+    def one() -> bool:
+        return bed.curl.get(f"http://{LAB}/again.bin", timeout_s=10).status == 200
+
+    wait_for("an answer", one, timeout_s=RETRY_S, interval_s=0.5)
+
+
+def takes_another_envoy(config: Path) -> None:
+    """A change that only another process can take."""
+    config.write_text(config.read_text() + 'limits: {"connections": 40000}\n')
+
+
+def quit_envoy(bed: PairBed, admin: str) -> None:
+    where = bed.line.near if admin == REMOTE_ADMIN else bed.line.gateway
+    command = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{admin}/quitquitquit"]
+    subprocess.run(where.inside(command), check=True, capture_output=True)
+
+
+def test_nobody_reaches_the_ground_and_everything_is_served(bed: PairBed) -> None:
+    knock = Curl(bed.folder, bed.line.near, "--insecure").get(f"https://{FAR}:{PIPE_PORT}/", timeout_s=3)
+    assert (knock.status, bool(knock.problem)) == (0, True), knock
+    url = f"http://{LAB}/plain.bin"
+    answer = bed.curl.get(url)
+    assert (answer.status, answer.body) == (200, bed.original(url))
+    assert not [name for name, _ in answer.headers if name.startswith(("x-longhaul", "x-envoy", "via"))]
+    # curl trusts the origins' authority alone: nobody else could have ended this connection.
+    secure = bed.curl.get(f"https://{TODAY}/x.bin", "--resolve", f"{TODAY}:443:{bed.address(TODAY)}")
+    assert secure.status == 200, secure
+    assert bed.dig(TODAY, "AAAA").addresses() == ["2001:db8::5"]
+    assert bed.dig(LISTED, "A").addresses() == [NEAR_HOME]
+    assert bed.curl.get(f"https://{LISTED}/page.html").status == 200
+    assert b"could not be resolved" in bed.curl.get(f"http://{GONE}/", "--resolve", f"{GONE}:80:{NEAR_HOME}").body
+
+
+def test_a_hundred_at_once_uploads_and_large_answers_open_nothing(bed: PairBed) -> None:
+    serves(bed)
+    before = bed.pair.connections("pipe")["total"]
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda n: bed.curl.get(f"http://{LAB}/many-{n}.bin", timeout_s=60), range(100)))
+    assert [one.status for one in answers] == [200] * 100
+    names = [f"h{number}.example.org" for number in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        secure = pool.map(
+            lambda name: bed.curl.get(f"https://{name}/x.bin", "--resolve", f"{name}:443:{bed.address(name)}"), names
+        )
+        assert [one.status for one in secure] == [200] * 12
+    answer = bed.curl.get(made_to_order(LAB, size=3_000_000), timeout_s=60)
+    assert (answer.status, len(answer.body)) == (200, 3_000_000)
+    body = bed.folder / "upload.bin"
+    body.write_bytes(b"u" * 300_000)
+    assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=60).status == 200
+    assert bed.pair.connections("pipe")["total"] == before
+
+
+def test_headers_are_packed_in_tunnels_too(bed: PairBed) -> None:
+    serves(bed)
+    before = bed.pair.packed()
+    for number in range(10):
+        assert bed.curl.get(f"http://{LAB}/packed-{number}.bin").status == 200
+    after = bed.pair.packed()
+    plain, packed = (after[key] - before[key] for key in ("plain", "packed"))
+    assert packed < plain / 3, f"{plain:.0f} bytes became {packed:.0f}"
+
+
+def test_what_crosses_in_a_tunnel_cannot_be_read_on_the_way(bed: PairBed) -> None:
+    """Envoy's tunnels are bare sockets once it is known who dials."""
+    serves(bed)
+    listener = subprocess.Popen(
+        bed.line.near.inside(["timeout", "20", "python3", "-c", SNIFFER, "sky0"]), stdout=subprocess.PIPE, text=True
+    )
+    assert listener.stdout
+    try:
+        assert listener.stdout.readline() == "listening\n"
+        assert bed.curl.get(f"http://{LAB}/telltale-object.bin", "--header", "X-Secret: telltale").status == 200
+        seen = listener.stdout.readline().split()
+    finally:
+        listener.terminate()
+        listener.wait()
+        listener.stdout.close()
+    packets, clear = (int(one) for one in seen)
+    assert packets > 0, "the request crossed the link"
+    assert clear == 0
+
+
+SNIFFER = """
+import socket, sys, time
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+raw.bind((sys.argv[1], 0)); raw.settimeout(0.2)
+print("listening", flush=True)
+packets = clear = 0; last = time.monotonic() + 5
+while time.monotonic() < last:
+    try: packet = raw.recv(65536)
+    except TimeoutError: continue
+    packets += 1; clear += b"telltale" in packet or b"PRI * HTTP/2" in packet
+print(packets, clear, flush=True)
+"""
+
+
+def test_without_the_pair_s_certificate_nobody_poses_as_the_ground(bed: PairBed) -> None:
+    stranger = bed.authority.issue("ground.example.org")
+    identity = bed.pair.identity
+    before = accepted(bed)
+    assert before >= 4
+    tunnel = f"https://{NEAR}:{PIPE_PORT}/reverse_connections/request"
+    # The remote's own certificate is of the pair, and not a ground's.
+    for shown in (
+        [],
+        ["--cert", str(stranger.cert), "--key", str(stranger.key)],
+        ["--cert", identity["cert"], "--key", identity["key"]],
+    ):
+        answer = Curl(bed.folder, bed.line.gateway, "--insecure", "--http1.1").get(tunnel, *shown, timeout_s=10)
+        assert (answer.status, bool(answer.problem)) == (0, True), answer
+    assert accepted(bed) == before
+
+
+def test_chromium_loads_http_and_https_pages(bed: PairBed) -> None:
+    bed.load_in_chromium("h2.example.org")
+
+
+@pytest.mark.parametrize("admin", [GROUND_ADMIN, REMOTE_ADMIN], ids=["ground", "remote"])
+def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed: PairBed, admin: str) -> None:
+    serves(bed)
+    quit_envoy(bed, admin)
+    answer = bed.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)
+    # Nobody listens for the moment it takes to start the remote's again.
+    assert answer.status in (0, 200, 503), answer
+    if answer.status == 503:
+        assert b"the link is down" in answer.body
+    serves(bed)
+    until_dialled(bed)
+
+
+def test_another_envoy_at_either_end_takes_over(bed: PairBed) -> None:
+    """Of a ground nothing is lost; a remote is dialled again."""
+    serves(bed)
+    takes_another_envoy(bed.pair.ground.config)
+    wait_for("it taken", lambda: "another Envoy takes over" in bed.pair.ground.output(), timeout_s=30)
+    for number in range(20):
+        assert bed.curl.get(f"http://{LAB}/over-{number}.bin", timeout_s=20).status == 200
+    takes_another_envoy(bed.pair.remote.config)
+    wait_for("it taken", lambda: "another Envoy takes over" in bed.pair.remote.output(), timeout_s=30)
+    serves(bed)
+
+
+def test_what_is_down_is_said_and_that_it_is_back(bed: PairBed) -> None:
+    serves(bed)
+    with bed.pair.without_ground():
+        answer = bed.curl.get(f"http://{LAB}/away.bin", timeout_s=20)
+        assert (answer.status, b"the link is down" in answer.body) == (503, True), answer
+        wait_for("the word", lambda: "no ground has opened a connection" in bed.pair.remote.output(), timeout_s=30)
+    serves(bed)
+    wait_for("the word", lambda: "the ground answers again" in bed.pair.remote.output(), timeout_s=30)
