@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from e2e.bed import FORBIDDEN, made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
 from experiments.line import FAR, NEAR_HOME
-from harness.artifacts import REPOSITORY
+from harness.artifacts import REPOSITORY, built
 from harness.clients import Curl
+from harness.namespaces import Namespace
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
+from harness.pep import Pep
 from harness.waiting import wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
@@ -110,6 +114,28 @@ def test_what_header_compression_counts_is_documented_and_there_at_both_ends(war
         assert {name.split("{")[0] for name in live} == rows.keys()
         for name in live:
             assert ("reason=" in name) == ("reason" in rows[name.split("{")[0]]), name
+
+
+def status(end: Pep, where: Namespace) -> dict[str, Any]:
+    line = where.inside([str(built("longhaul")), "status", "--state", str(end.state), "--json"])
+    done = subprocess.run(line, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_status_of_either_end_says_what_is_open_and_what_headers_shrank_to(warm: PairBed) -> None:
+    for number in range(5):
+        assert warm.curl.get(f"http://{LAB}/status-{number}.bin").status == 200
+    near = status(warm.pair.remote, warm.line.near)
+    assert (near["role"], near["pair"]["up"]) == ("remote", True), near
+    # Two for each in use, of which our own are half of WARM and the rest DNS.
+    assert WARM <= near["pair"]["warm"] < 2 * WARM, near
+    assert "the ground does not answer" not in near["problems"]
+    far = status(warm.pair.ground, warm.line.gateway)
+    assert (far["role"], far["pair"]["up"]) == ("ground", True), far
+    for end in (near, far):
+        assert end["pair"]["pipe"] >= 1
+        assert 0 < end["pair"]["headers"]["ratio"] < 1
 
 
 def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: PairBed) -> None:

@@ -57,6 +57,7 @@ fn describe(status: &Status) -> String {
     rows.push(row("Envoy", &child(&status.envoy)));
     rows.push(row("CoreDNS", &child(&status.coredns)));
     rows.push(row("listening", &listening(status)));
+    rows.extend(pair(status));
     rows.extend(traffic(status));
     rows.extend(dns(status));
     let problems = status.problems.iter().flat_map(|problem| ["problem: ", problem, "\n"]);
@@ -102,6 +103,27 @@ fn listening(status: &Status) -> String {
     let words: Vec<String> =
         sockets.iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}"))).collect();
     words.join(", ")
+}
+
+/// The link of a pair.
+fn pair(status: &Status) -> Vec<Vec<String>> {
+    let Some(pair) = &status.pair else { return Vec::new() };
+    let (other, ahead) = if pair.warm.is_some() { ("the ground", "used of those") } else { ("remotes", "sent for") };
+    let open = match (pair.up, pair.warm) {
+        (false, _) => format!("{other}: NOT CONNECTED"),
+        (true, None | Some(0)) => format!("{other}: {} connections", pair.pipe),
+        (true, Some(warm)) => format!("{other}: {} connections, {warm} more open and unused", pair.pipe),
+    };
+    let headers = &pair.headers;
+    let ratio = headers.ratio.map(|ratio| format!(" ({:.0} %)", ratio * 100.0)).unwrap_or_default();
+    let mut rows = vec![
+        row("link", &open),
+        row("headers", &format!("{} to {} bytes{ratio}", headers.plain_bytes, headers.packed_bytes)),
+    ];
+    if let Some(bundled) = &pair.bundled {
+        rows.push(row("bundled", &format!("{} objects {ahead} {} pages", bundled.objects, bundled.pages)));
+    }
+    rows
 }
 
 fn traffic(status: &Status) -> Vec<Vec<String>> {

@@ -22,6 +22,8 @@ const REPORT: &str = "run.json";
 pub struct RunReport {
     /// Of this program.
     pub version: String,
+    /// `edge`, `remote` or `ground`.
+    pub role: String,
     /// The process of `longhaul run`.
     pub pid: u32,
     /// When that process started, as the kernel counts it: tells it from a later one with its number.
@@ -226,6 +228,7 @@ mod tests {
         let socket = "127.0.0.1:1".parse().unwrap();
         RunReport {
             version: String::new(),
+            role: String::new(),
             pid,
             process_start,
             started: 0,

@@ -305,6 +305,7 @@ impl Run {
         let pid = std::process::id();
         RunReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            role: self.generation.settings.role.as_str().to_owned(),
             pid,
             process_start: process_start(pid).unwrap_or(0),
             started: self.started,

@@ -2,6 +2,7 @@
 //!
 //! Every counter that is read here is described in `METRICS.md`.
 
+mod pair;
 mod scrape;
 
 use std::fs;
@@ -13,6 +14,7 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::run::{ChildReport, Refusal, RunReport, Sockets, hex};
+pub use pair::{Bundled, Packed, Pair};
 use scrape::Scrape;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,6 +28,8 @@ pub struct Status {
     pub version: String,
     /// Its process.
     pub pid: u32,
+    /// `edge`, `remote` or `ground`.
+    pub role: String,
     /// For how long it runs.
     pub uptime_s: u64,
     /// What is in force.
@@ -38,6 +42,8 @@ pub struct Status {
     pub coredns: Child,
     /// What Envoy counted; None where it does not answer.
     pub traffic: Option<Traffic>,
+    /// The other end of a pair; None for a box alone, and where Envoy does not answer.
+    pub pair: Option<Pair>,
     /// What CoreDNS counted; None where `listen.dns` or `listen.metrics` is off, or it does not answer.
     pub dns: Option<Dns>,
 }
@@ -201,6 +207,7 @@ pub fn gather(run: RunReport) -> Status {
         problems: Vec::new(),
         version: run.version,
         pid: run.pid,
+        role: run.role,
         uptime_s: since(run.started),
         config: Config {
             is_the_file: fs::read(&run.file).is_ok_and(|bytes| hex(&Sha256::digest(bytes)) == run.config_sha256),
@@ -213,6 +220,7 @@ pub fn gather(run: RunReport) -> Status {
         envoy: child(run.envoy),
         coredns: child(run.coredns),
         traffic: None,
+        pair: None,
         dns: None,
         listen: run.listen,
     };
@@ -232,7 +240,10 @@ impl Status {
             let version = info.get("version").and_then(|version| version.as_str());
             self.envoy.version = version.and_then(|version| version.split('/').nth(1)).map(str::to_owned);
         }
-        self.traffic = get(admin, "/stats/prometheus").map(|page| Traffic::of(&Scrape::parse(&page)));
+        let Some(page) = get(admin, "/stats/prometheus") else { return };
+        let scrape = Scrape::parse(&page);
+        self.traffic = Some(Traffic::of(&scrape));
+        self.pair = Pair::of(&self.role, &scrape);
     }
 
     fn ask_coredns(&mut self) {
@@ -260,6 +271,10 @@ impl Status {
                 .push("the files as they are now were refused; an earlier state of them is in force".to_owned());
         } else if !self.config.is_the_file {
             self.problems.push("the configuration file is not what is in force: it changed a moment ago".to_owned());
+        }
+        // A ground may wait for remotes as long as they like.
+        if self.role == "remote" && self.pair.as_ref().is_some_and(|pair| !pair.up) {
+            self.problems.push("the ground does not answer".to_owned());
         }
         if self.dns.as_ref().is_some_and(|dns| !dns.steering) {
             self.problems.push("no name is steered: the proxy does not answer, or steering is paused".to_owned());

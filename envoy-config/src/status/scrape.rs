@@ -35,6 +35,11 @@ impl Scrape {
         self.sum_where(name, |of| of(label).as_deref() == Some(value))
     }
 
+    /// Whether any name begins so.
+    pub(super) fn has(&self, beginning: &str) -> bool {
+        self.0.iter().any(|sample| sample.name.starts_with(beginning))
+    }
+
     /// `name` by the values of `label`, largest first, without those that are 0.
     pub(super) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         let mut sums = BTreeMap::new();

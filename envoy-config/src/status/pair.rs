@@ -1,0 +1,117 @@
+//! The link of a pair: what is open over it, and what packing and bundling made of what crosses it.
+
+use serde::Serialize;
+
+use super::ratio;
+use super::scrape::Scrape;
+
+/// One end's view of the other.
+#[derive(Debug, Serialize)]
+pub struct Pair {
+    /// Whether requests have a connection to cross the link on; a remote that goes to origins itself has none.
+    pub up: bool,
+    /// Connections of requests: at a remote to the ground, at a ground those of remotes.
+    pub pipe: u64,
+    /// Connections for clients' bytes that are open and unused. None at a ground, which does not count them apart.
+    pub warm: Option<u64>,
+    /// Bytes of headers before they were packed here, and after.
+    pub headers: Packed,
+    /// Objects of pages that were sent before they were asked for; None where `page.bundle` is off.
+    pub bundled: Option<Bundled>,
+}
+
+/// Header fields.
+#[derive(Debug, Serialize)]
+pub struct Packed {
+    /// As names and values, in bytes.
+    pub plain_bytes: u64,
+    /// As they crossed the link.
+    pub packed_bytes: u64,
+    /// The one as part of the other; None before the first.
+    pub ratio: Option<f64>,
+}
+
+/// Objects sent ahead.
+#[derive(Debug, Serialize)]
+pub struct Bundled {
+    /// Remote: pages whose objects were to come. Ground: pages that were read for them.
+    pub pages: u64,
+    /// Remote: browsers' requests answered with such an object. Ground: objects sent.
+    pub objects: u64,
+}
+
+impl Pair {
+    /// None for the role `edge`.
+    pub(super) fn of(role: &str, scrape: &Scrape) -> Option<Self> {
+        let cluster =
+            |gauge: &str, name: &str| scrape.sum_of(&format!("envoy_cluster_{gauge}"), "envoy_cluster_name", name);
+        let remotes =
+            || scrape.sum_of("envoy_http_downstream_cx_active", "envoy_http_conn_manager_prefix", "edge_http");
+        let bundling = |name: &str| scrape.sum(&format!("longhaul_bundling_{name}_total"));
+        let (up, pipe, warm, [pages, objects]) = match role {
+            "remote" => {
+                let pipe = cluster("upstream_cx_active", "pipe");
+                let warm = cluster("upstream_cx_active", "warm").saturating_sub(cluster("upstream_rq_active", "warm"));
+                let up = pipe > 0 && cluster("membership_healthy", "pipe") > 0;
+                (up, pipe, Some(warm), ["flights", "answered"])
+            }
+            "ground" => (remotes() > 0, remotes(), None, ["pages", "objects"]),
+            _ => return None,
+        };
+        let packing = |name: &str| scrape.sum(&format!("longhaul_header_compression_{name}_bytes_total"));
+        let (plain_bytes, packed_bytes) = (packing("plain"), packing("packed"));
+        Some(Self {
+            up,
+            pipe,
+            warm,
+            headers: Packed {
+                plain_bytes,
+                packed_bytes,
+                ratio: (plain_bytes > 0).then(|| ratio(packed_bytes, plain_bytes)),
+            },
+            bundled: scrape
+                .has("longhaul_bundling_")
+                .then(|| Bundled { pages: bundling(pages), objects: bundling(objects) }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REMOTE: &str = "\
+envoy_cluster_membership_healthy{envoy_cluster_name=\"pipe\"} 1
+envoy_cluster_upstream_cx_active{envoy_cluster_name=\"pipe\"} 2
+envoy_cluster_upstream_cx_active{envoy_cluster_name=\"warm\"} 48
+envoy_cluster_upstream_rq_active{envoy_cluster_name=\"warm\"} 16
+longhaul_header_compression_plain_bytes_total{} 1000
+longhaul_header_compression_packed_bytes_total{} 50
+";
+
+    #[test]
+    fn a_remote_counts_what_is_open_and_unused_and_is_down_where_the_pipe_is_not_used() {
+        let pair = Pair::of("remote", &Scrape::parse(REMOTE)).unwrap();
+        assert_eq!((pair.up, pair.pipe, pair.warm), (true, 2, Some(32)));
+        assert_eq!(pair.headers.ratio, Some(0.05));
+        assert!(pair.bundled.is_none());
+        let away = REMOTE.replace(
+            "membership_healthy{envoy_cluster_name=\"pipe\"} 1",
+            "membership_healthy{envoy_cluster_name=\"pipe\"} 0",
+        );
+        assert!(!Pair::of("remote", &Scrape::parse(&away)).unwrap().up);
+        assert!(Pair::of("edge", &Scrape::parse(REMOTE)).is_none());
+    }
+
+    #[test]
+    fn a_ground_counts_its_remotes_and_objects_it_sent() {
+        let text = "envoy_http_downstream_cx_active{envoy_http_conn_manager_prefix=\"edge_http\"} 3\n\
+                    envoy_http_downstream_cx_active{envoy_http_conn_manager_prefix=\"inner\"} 9\n\
+                    longhaul_bundling_pages_total{} 4\nlonghaul_bundling_objects_total{} 40\n";
+        let pair = Pair::of("ground", &Scrape::parse(text)).unwrap();
+        assert_eq!((pair.up, pair.pipe, pair.warm), (true, 3, None));
+        let bundled = pair.bundled.unwrap();
+        assert_eq!((bundled.pages, bundled.objects), (4, 40));
+        assert!(!Pair::of("ground", &Scrape::parse("")).unwrap().up);
+    }
+}
