@@ -118,6 +118,7 @@ def ground_config(
     *,
     transport: str = "h2",
     dial: str = "remote",
+    ground_packs: bool = True,
     **_: Any,
 ) -> dict:
     """longhaul.yaml of the end on the wired side; of `split`, what both ends say."""
@@ -132,7 +133,7 @@ def ground_config(
         "listen": {"admin": GROUND_ADMIN},
         "upstream": {"resolvers": [RESOLVER]},
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
-        "split": {**meets, "transport": transport, **identity},
+        "split": {**meets, "transport": transport, "pack_headers": ground_packs, **identity},
     }
 
 
@@ -155,13 +156,14 @@ def write_pair(
     **split: Any,
 ) -> Files:
     """The files of both ends. `steered` are names the remote answers at once; `page` is that section of both files;
-    `split` changes keys of the remote's."""
+    `split` changes keys of the remote's; `ground_packs` is the ground's own `pack_headers`."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
     both = {"page": page} if page else {}
     far_config = ground_config(homes["ground"], ends, ground_identity, link, **split) | both
+    split.pop("ground_packs", None)
     near_config = remote_config(ends, remote_identity, link, **split) | both
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity

@@ -129,6 +129,8 @@ pub struct Remote {
     pub udp443: Udp443,
     /// Listed names are answered with our own address before the ground has been asked: it finds the origin by the name.
     pub instant_answers: bool,
+    /// Headers are packed before they cross the link.
+    pub pack_headers: bool,
     /// What clients get while the ground does not answer.
     pub when_down: WhenDown,
     /// What requests cross the link on.
@@ -190,6 +192,8 @@ pub enum WhenDown {
 pub struct Ground {
     /// Where remotes come to us, or the one we go to.
     pub remote: Peer,
+    /// Headers are packed before they cross the link, where the remote does so, too.
+    pub pack_headers: bool,
     /// What remotes may come with: HTTP/2 always, HTTP/3 too where written.
     pub transport: PipeTransport,
     /// Who we are, and whom we trust.

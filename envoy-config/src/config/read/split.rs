@@ -21,8 +21,20 @@ pub(super) enum Kind {
 }
 
 /// Keys of `split`; those of the other end are refused with a word on why.
-const KEYS: &[&str] =
-    &["peer", "listen", "cert", "key", "ca", "transport", "dial", "when_down", "instant_answers", "warm", "udp443"];
+const KEYS: &[&str] = &[
+    "peer",
+    "listen",
+    "cert",
+    "key",
+    "ca",
+    "transport",
+    "dial",
+    "pack_headers",
+    "when_down",
+    "instant_answers",
+    "warm",
+    "udp443",
+];
 /// Where the end that is dialled listens unless told otherwise.
 const PIPE_SOCKET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
 /// Enough for one page of a browser (28 connections) at any time.
@@ -57,6 +69,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
     let transport = reader.optional(&section, "transport", PipeTransport::H2, |reader, setting| {
         reader.word(setting, &[("h2", PipeTransport::H2), ("h3", PipeTransport::H3)])
     });
+    let pack_headers = reader.optional(&section, "pack_headers", true, Reader::boolean);
     match kind {
         Kind::Remote => {
             let warm = if dial == Kind::Ground {
@@ -78,6 +91,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 warm: warm?,
                 udp443: udp443?,
                 instant_answers: instant_answers?,
+                pack_headers: pack_headers?,
                 when_down: when_down?,
                 transport: transport?,
             }))
@@ -89,7 +103,12 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 &["warm", "udp443", "instant_answers", "when_down"],
                 "the remote decides it",
             );
-            Some(Role::Ground(Ground { remote: peer?, identity: identity?, transport: transport? }))
+            Some(Role::Ground(Ground {
+                remote: peer?,
+                identity: identity?,
+                pack_headers: pack_headers?,
+                transport: transport?,
+            }))
         }
     }
 }

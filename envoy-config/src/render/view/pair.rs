@@ -243,11 +243,14 @@ const CAPABILITIES: &[&str] = &[
 /// The header-compression filter of this end; none for a box alone.
 pub(super) fn header_compression(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {
     let module = artifacts.header_compression.as_ref()?;
-    let role = match settings.role {
+    let (role, packs) = match &settings.role {
         Role::Edge => return None,
-        Role::Remote(_) => "remote",
-        Role::Ground(_) => "ground",
+        Role::Remote(remote) => ("remote", remote.pack_headers),
+        Role::Ground(ground) => ("ground", ground.pack_headers),
     };
+    if !packs {
+        return None;
+    }
     let configuration = format!("{{\"role\":\"{role}\"}}");
     Some(WasmFilter::new("header-compression", &artifacts.root, module, configuration, CAPABILITIES))
 }
@@ -256,7 +259,7 @@ pub(super) fn header_compression(settings: &Settings, artifacts: &Artifacts) -> 
 /// when its turn came to go past it.
 pub(super) fn header_compression_direct(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {
     let module = artifacts.header_compression.as_ref()?;
-    let direct = matches!(settings.role, Role::Remote(Remote { when_down: WhenDown::Direct, .. }));
+    let direct = matches!(settings.role, Role::Remote(Remote { when_down: WhenDown::Direct, pack_headers: true, .. }));
     let configuration = "{\"role\":\"ground\"}".to_owned();
     let name = "header-compression-direct";
     direct.then(|| WasmFilter::new(name, &artifacts.root, module, configuration, CAPABILITIES))
