@@ -119,10 +119,22 @@ def _mobility(repeats: int) -> list[Group]:
 
 def _one_flight(repeats: int) -> list[Group]:
     pages = ("cnn", "lab-modern")
-    contenders = ("direct", "envoy-pair", "longhaul-pair", "longhaul-pair-bundling")
+    contenders = (
+        "direct", "longhaul-inline-safe", "longhaul-edge-full", "longhaul-inline-full", "envoy-pair",
+        "longhaul-pair", "longhaul-pair-bundling",
+    )  # fmt: skip
     # Beds one after the other: two pairs would want the same sockets.
     return [
-        Group("one-flight", "geo", pages, (), contenders, repeats, special="one-flight", special_ms=repeats * 130_000)
+        Group(
+            "one-flight",
+            "geo",
+            pages,
+            (),
+            contenders,
+            repeats,
+            special="one-flight",
+            special_ms=180_000 + repeats * 170_000,
+        )
     ]
 
 

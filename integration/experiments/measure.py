@@ -100,13 +100,22 @@ def measure(
         fresh = stack.enter_context(
             browser(ground.folder, ground.line.clients, ground.authority, flags=contender.flags(ground))
         )
-        runs = [_load(ground, fresh, page, template, "cold", timeout_s)]
+        runs = [_load(ground, fresh, page, template, "cold", timeout_s, inlines=contender.inlines)]
         if warm and runs[0].complete:
-            runs.append(_load(ground, fresh, page, template, "warm", timeout_s))
+            runs.append(_load(ground, fresh, page, template, "warm", timeout_s, inlines=contender.inlines))
     return runs
 
 
-def _load(ground: Ground, fresh: Browser, page: Page | SavedPage, template: Run, cache: str, timeout_s: float) -> Run:
+def _load(
+    ground: Ground,
+    fresh: Browser,
+    page: Page | SavedPage,
+    template: Run,
+    cache: str,
+    timeout_s: float,
+    *,
+    inlines: bool,
+) -> Run:
     url = page.url(template.scheme)
     run = Run(**{**template.as_dict(), "cache": cache})
     link = ground.line.link
@@ -122,12 +131,12 @@ def _load(ground: Ground, fresh: Browser, page: Page | SavedPage, template: Run,
     _count(run, link.statistics())
     if not quiet:
         run.doubts.append("the link was not quiet before the load")
-    _take(run, load, page)
+    _take(run, load, page, in_page=load.inlined if inlines else 0)
     return run
 
 
-def _take(run: Run, load: Load, page: Page | SavedPage) -> None:
-    """Judges a load by the page's own list of objects, whatever URL each came under."""
+def _take(run: Run, load: Load, page: Page | SavedPage, *, in_page: int) -> None:
+    """Judges a load by the page's own list of objects, whatever URL each came under; so many stood in the page."""
     own = set(FURTHER_PROXY_ADDRESSES)
     loaded = {true_url(one.url, own) for one in load.loaded()}
     wanted = set(page.urls(run.scheme))
@@ -136,7 +145,7 @@ def _take(run: Run, load: Load, page: Page | SavedPage) -> None:
     run.expected_objects, run.objects = len(wanted), len(wanted) - len(absent)
     run.failures = [f"{one.url}: {one.failure or one.status}" for one in load.failed()]
     run.steps = _steps(load)
-    if absent:
+    if len(absent) > in_page:
         run.problem = f"{len(absent)} of {len(wanted)} objects did not load: {', '.join(absent[:3])}"
     elif run.load_ms <= 0:
         run.problem = "the browser reports no load event"

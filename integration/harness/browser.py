@@ -59,6 +59,10 @@ TALLEST_PX = 6000
 """Most of a page that a screenshot shows: some saved pages, without their sheets, are very long."""
 
 
+INLINED = "[...document.images].filter(one => one.currentSrc.startsWith('data:') && one.naturalWidth > 0).length"
+"""Script: how many pictures of the page came with it and can be seen."""
+
+
 @dataclass
 class Request:
     """One request as the browser's network events tell it."""
@@ -102,6 +106,8 @@ class Load:
     """Errors and warnings, of the page and of the browser about the page."""
     screenshot: bytes
     """PNG of the whole page."""
+    inlined: int = 0
+    """Pictures that stood in the page itself, as `data:` URLs."""
 
     def loaded(self) -> list[Request]:
         """The requests that gave their object."""
@@ -200,6 +206,7 @@ class Browser:
             # Before the picture is taken: that stretches the window, and a responsive page then loads other images.
             events = tab.events()
             shot = self._screenshot(tab)
+            inlined = int(tab.evaluate(INLINED) or 0)
         return Load(
             url=url,
             load_ms=timing.get("loadEventEnd", 0.0),
@@ -207,6 +214,7 @@ class Browser:
             requests=list(requests_of(events)),
             console=list(console_of(events)),
             screenshot=shot,
+            inlined=inlined,
         )
 
     def _screenshot(self, tab: Tab) -> bytes:

@@ -58,6 +58,8 @@ class Contender(ABC):
     """A sentence for the report: what it is, how it is set up."""
     schemes: tuple[str, ...] = ("http", "https")
     """What it does something about."""
+    inlines: bool = False
+    """It puts pictures into pages, which browsers then do not ask for."""
     watches: int = 0
     """Inotify instances that its processes open."""
 

@@ -32,6 +32,7 @@ class Edge(Contender):
     addresses: int = 1
     secure: bool = True
     """Each of its addresses has a certificate: https and HTTP/2 to the proxy."""
+    inlines: bool = False
     watches: int = watches.EDGE
 
     @contextmanager
@@ -117,6 +118,16 @@ def edge_contenders() -> tuple[Contender, ...]:
         Edge(
             "longhaul-edge", "Longhaul, edge",
             "Longhaul as one box with its defaults: what it does is derived from the link's two numbers.",
+        ),
+        *(
+            Edge(
+                f"longhaul-{'inline' if inlines else 'edge'}-{level}",
+                f"Longhaul, edge, level {level}{', inlining' if inlines else ''}",
+                f"Longhaul as one box at level {level}, small pictures {'put into pages' if inlines else 'asked for'}.",
+                sections={"rewrite": {"level": level}, "page": {"inline": inlines}},
+                inlines=inlines,
+            )
+            for level, inlines in (("safe", True), ("full", False), ("full", True))
         ),
         Edge(
             "longhaul-paper", "Longhaul, as the paper",

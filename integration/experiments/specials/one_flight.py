@@ -22,6 +22,14 @@ from ..tables import page_table
 
 SHORT = {"cnn": "cnn", "lab-modern": "modern"}
 BUNDLING, WITHOUT = "longhaul-pair-bundling", "longhaul-pair"
+EDGES = {
+    "longhaul-inline-safe": "edge_safe",
+    "longhaul-edge-full": "edge_without",
+    "longhaul-inline-full": "edge",
+}
+"""One box, by what its figures are called."""
+EARLIER = 4
+"""Visitors of a page before it is measured at one box: each worker keeps its own objects at hand."""
 LATER = 3
 """Visitors of a page at a pair that bundles; what is sent in vain is counted over all of them."""
 
@@ -39,11 +47,13 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
             if name not in bed.contenders:
                 continue
             weights = weights or bed.weights
-            visitors = LATER if name == BUNDLING else group.repeats
+            earlier = EARLIER if name in EDGES else 0
+            visitors = LATER if name == BUNDLING else earlier + group.repeats
             for page, visitor in [(page, visitor) for page in pages for visitor in range(1, visitors + 1)]:
                 for run in _visit(bed, page, name, group, visitor, last=visitor == visitors):
                     later = name == BUNDLING and visitor > 1 and run.cache == "cold"
-                    runs.setdefault((name, page.name, "later" if later else run.cache), []).append(run)
+                    cache = "earlier" if visitor <= earlier else "later" if later else run.cache
+                    runs.setdefault((name, page.name, cache), []).append(run)
             if name == BUNDLING:
                 figures |= _bundle(bed)
     for page in pages:
@@ -86,6 +96,10 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
             median(BUNDLING, "bytes_down", "warm"), median(WITHOUT, "bytes_down", "warm"),
         ),
     }  # fmt: skip
+    ratios |= {
+        f"{called}_{short}_vs_direct": (median(name, "load_ms"), median("direct", "load_ms"))
+        for name, called in EDGES.items()
+    }
     figures = {name: round(ours / theirs, 4) for name, (ours, theirs) in ratios.items() if ours and theirs}
     for name in group.contenders:
         found = runs.get((name, page, "cold"), [])
