@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -204,3 +205,24 @@ def test_what_is_down_is_said_and_that_it_is_back(bed: PairBed) -> None:
         wait_for("the word", lambda: "no ground has opened a connection" in bed.pair.remote.output(), timeout_s=30)
     serves(bed)
     wait_for("the word", lambda: "the ground answers again" in bed.pair.remote.output(), timeout_s=30)
+
+
+def test_a_remote_goes_past_a_ground_that_has_not_dialled_and_back(tmp_path: Path, root_bed: None) -> None:  # noqa: ARG001 - order of set-up
+    with standing_pair(tmp_path, dial="ground", when_down="direct") as standing:
+        until_dialled(standing)
+
+        def is_on_the_pipe() -> bool:
+            path = f"/{time.monotonic_ns()}.bin"
+            answer = standing.curl.get(f"http://{LAB}{path}", timeout_s=20)
+            seen = [one.get("path") for one in standing.pair.ground.requests()]
+            return answer.status == 200 and path in seen
+
+        wait_for("the pipe in use", is_on_the_pipe, timeout_s=60, interval_s=0.5)
+        with standing.pair.without_ground():
+            wait_for(
+                "the way past it",
+                lambda: standing.curl.get(f"http://{LAB}/past.bin", timeout_s=20).status == 200,
+                timeout_s=60,
+                interval_s=0.5,
+            )
+        wait_for("the pipe in use", is_on_the_pipe, timeout_s=60, interval_s=0.5)
