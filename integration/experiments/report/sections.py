@@ -17,7 +17,18 @@ from .published import CELLS, IMAGES, TEN_PAGES, TEN_PAGES_PAIR_PERCENT
 from .special import SPECIAL_SECTIONS
 from .tables import cell_table
 
-PAPERS_FIRST = ("connections", "cells", "gprs", "ten-pages", "images", "shards", "mobility", "today", "quick")
+PAPERS_FIRST = (
+    "connections",
+    "cells",
+    "gprs",
+    "ten-pages",
+    "images",
+    "one-flight",
+    "shards",
+    "mobility",
+    "today",
+    "quick",
+)
 
 
 def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[str]:

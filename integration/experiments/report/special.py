@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+import statistics
 from collections.abc import Callable
 from typing import Any
 
 from . import plots
 from .figure import figure
-from .published import CONNECTIONS, CONNECTIONS_WHY, FAIRNESS_WHY, MOBILITY_WHY
+from .published import CONNECTIONS, CONNECTIONS_WHY, FAIRNESS_WHY, IMAGES, MOBILITY_WHY
 
 
 def _connections(text: dict[str, Any]) -> str:
@@ -82,9 +83,52 @@ def _fairness(text: dict[str, Any]) -> str:
     )
 
 
+def _one_flight(text: dict[str, Any]) -> str:
+    """The pages of HTTPEP's figures 3 to 5, and how the pair does beside them."""
+    rows = [row for row in text.get("details", {}).get("rows", []) if row["cache"] == "cold"]
+    parts = []
+    for link_name in dict.fromkeys(row["link"] for row in rows):
+        own = {(row["contender"], row["page"]): row["load_ms"] for row in rows if row["link"] == link_name}
+        names = list(dict.fromkeys(name for name, _ in own))
+        heads = "".join(f"<th class=n>{plots.title_of(name)}, s</th>" for name in names)
+        lines = "".join(
+            f"<tr><td>{page}</td>"
+            + "".join(f"<td class=n>{_median_s(own.get((name, page), []))}</td>" for name in names)
+            + "</tr>"
+            for page in dict.fromkeys(page for _, page in own)
+        )
+        parts.append(f"<h3>{html.escape(link_name)}</h3><table><tr><th>page</th>{heads}</tr>{lines}</table>")
+        if paper := IMAGES.get(link_name):
+            parts.append(
+                f"<p>{paper.source}: {paper.theirs[0]:+.0f} % on the mean of its pages, without recompression. Ours: "
+                f"{html.escape(_changes(own, names))}.</p>"
+            )
+    return "".join(parts)
+
+
+def _median_s(times_ms: list[float]) -> str:
+    return f"{statistics.median(times_ms) / 1000:.2f}" if times_ms else "–"
+
+
+def _changes(own: dict[tuple[str, str], list[float]], names: list[str]) -> str:
+    """The mean change of load time to direct over all pages, for everybody else."""
+    said = []
+    for name in names:
+        pairs = [
+            (statistics.median(times), statistics.median(own["direct", page]))
+            for (who, page), times in own.items()
+            if who == name != "direct" and times and own.get(("direct", page))
+        ]
+        if pairs:
+            mean = statistics.mean(ours / direct - 1 for ours, direct in pairs)
+            said.append(f"{plots.title_of(name)} {100 * mean:+.0f} %")
+    return ", ".join(said)
+
+
 SPECIAL_SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "connections": _connections,
     "mobility": _mobility,
     "gprs": _fairness,
+    "one-flight": _one_flight,
 }
 """By experiment: a section made of its JSON."""

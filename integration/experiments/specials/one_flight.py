@@ -30,6 +30,8 @@ EDGES = {
 """One box, by what its figures are called."""
 EARLIER = 4
 """Visitors of a page before it is measured at one box: each worker keeps its own objects at hand."""
+TODAY = "geo"
+"""The link of the project's own figures; those of the paper's links bear the link's name."""
 LATER = 3
 """Visitors of a page at a pair that bundles; what is sent in vain is counted over all of them."""
 
@@ -48,7 +50,7 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
                 continue
             weights = weights or bed.weights
             earlier = EARLIER if name in EDGES else 0
-            visitors = LATER if name == BUNDLING else earlier + group.repeats
+            visitors = earlier + _visitors(group, name)
             for page, visitor in [(page, visitor) for page in pages for visitor in range(1, visitors + 1)]:
                 for run in _visit(bed, page, name, group, visitor, last=visitor == visitors):
                     later = name == BUNDLING and visitor > 1 and run.cache == "cold"
@@ -58,8 +60,11 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
                 figures |= _bundle(bed)
     for page in pages:
         figures |= _of_page(page.name, runs, weights[page.name], group)
+    if group.link_name != TODAY:
+        figures = {f"{group.link_name.replace('-', '_')}_{name}": value for name, value in figures.items()}
     rows = [
-        {"contender": name, "page": page, "cache": cache, "load_ms": [round(run.load_ms) for run in found],
+        {"link": group.link_name, "contender": name, "page": page, "cache": cache,
+         "load_ms": [round(run.load_ms) for run in found],
          "first_byte_ms": [round(run.first_byte_ms) for run in found], "bytes_down": [run.bytes_down for run in found],
          "problems": [run.problem for run in found if run.problem]}
         for (name, page, cache), found in runs.items()
@@ -70,6 +75,13 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
 def _beds(group: Group) -> list[tuple[str, int]]:
     repeats = {name: group.repeats if name == BUNDLING else 1 for name in group.contenders}
     return [(name, number) for name, times in repeats.items() for number in range(times)]
+
+
+def _visitors(group: Group, name: str) -> int:
+    """Who visits each page of one bed and is measured. The paper compares first visits alone."""
+    if name != BUNDLING:
+        return group.repeats
+    return LATER if group.link_name == TODAY else 1
 
 
 def _visit(bed: Bed, page: Page, name: str, group: Group, visitor: int, *, last: bool) -> list[Run]:
