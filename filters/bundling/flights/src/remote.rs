@@ -3,7 +3,7 @@
 //! What one worker receives, all see on the board; what is held is held by the worker that the browser's connection is on.
 //! A request is held only for what is on its way, and not for long: whatever is in doubt crosses the link as ever.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::time::Duration;
 
@@ -44,6 +44,10 @@ const REPORT_MS: u64 = 15_000;
 /// After a sign that the far end does not know flights, it is not asked to carry any for so long.
 const SILENCE_MS: u64 = 60_000;
 
+/// Slots that leave together. The first of them bring the manifest; all at once they would keep the far end's worker from
+/// the page that they are for.
+const BATCH: usize = 4;
+
 /// One worker of the near end.
 #[derive(Debug)]
 pub struct RemoteEnd {
@@ -57,6 +61,8 @@ pub struct RemoteEnd {
     calls: HashMap<u64, CallKind>,
     last_call: u64,
     outbox: Vec<Call>,
+    /// Flights of whom a slot is to leave when nothing else does.
+    spare: VecDeque<FlightId>,
     held: Vec<Held>,
     releases: Vec<(u32, Release)>,
     silent_until_ms: u64,
@@ -109,6 +115,7 @@ impl RemoteEnd {
             calls: HashMap::new(),
             last_call: 0,
             outbox: Vec::new(),
+            spare: VecDeque::new(),
             held: Vec::new(),
             releases: Vec::new(),
             silent_until_ms: 0,
@@ -180,6 +187,13 @@ impl End for RemoteEnd {
 
     fn tick(&mut self, board: &dyn Board, now_ms: u64) {
         self.look_again(board, now_ms);
+        while self.outbox.len() < BATCH
+            && let Some(id) = self.spare.pop_front()
+        {
+            if self.opened.get(&id).is_some_and(|opened| !opened.ended) {
+                self.slot(&id);
+            }
+        }
         let due: Vec<FlightId> = self
             .opened
             .iter()
@@ -206,7 +220,7 @@ impl End for RemoteEnd {
     fn next_tick(&self) -> Option<Duration> {
         if !self.outbox.is_empty() {
             Some(link::NEXT_TICK)
-        } else if !self.held.is_empty() {
+        } else if !self.spare.is_empty() || !self.held.is_empty() {
             Some(link::BUSY_TICK)
         } else if !self.opened.is_empty() {
             Some(link::IDLE_TICK)
@@ -230,9 +244,11 @@ impl RemoteEnd {
             return None;
         }
         self.opened.insert(id, Opened { client, started_ms: now_ms, ended: false });
-        for _ in 0..self.link.slots() {
+        let slots = self.link.slots();
+        for _ in 0..slots.min(BATCH) {
             self.slot(&id);
         }
+        self.spare.extend((BATCH..slots).map(|_| id));
         self.counts.add(Count::Flights, 1);
         Some(format!("{};{}", hex(&id), hex(&self.store)))
     }

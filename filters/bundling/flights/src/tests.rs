@@ -114,7 +114,7 @@ impl World {
     fn answer_page(&mut self, page: u32) {
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
         assert!(self.ground.response(page, &borrowed(&fields), self.now_ms));
-        let waits = self.ground.body(page, PAGE.as_bytes(), true);
+        let waits = self.ground.body(page, PAGE.as_bytes(), true, self.now_ms);
         self.turn();
         assert_eq!(self.released.remove(&page), waits.then_some(Release::GoOnDown));
         self.ground.gone(page);
@@ -186,7 +186,7 @@ impl World {
         let page = self.begin_visit(0, "client");
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
         assert!(self.ground.response(page, &borrowed(&fields), self.now_ms));
-        self.ground.body(page, PAGE.as_bytes(), false);
+        self.ground.body(page, PAGE.as_bytes(), false, self.now_ms);
         self.origin.clear();
         self.ground.tick(&self.board, self.now_ms);
         for (stream, release) in self.ground.take_releases() {
@@ -233,7 +233,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
     let page = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
     assert!(world.ground.response(page, &borrowed(&fields), world.now_ms));
-    world.ground.body(page, PAGE.as_bytes(), false);
+    world.ground.body(page, PAGE.as_bytes(), false, world.now_ms);
     // One tick announces and sends for the objects; they come with the next.
     world.turn();
     let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
@@ -388,13 +388,44 @@ fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip
     let stream = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
     assert!(world.ground.response(stream, &borrowed(&fields), world.now_ms));
-    world.ground.body(stream, page.as_bytes(), true);
+    world.ground.body(stream, page.as_bytes(), true, world.now_ms);
     for _ in 0..40 {
         world.turn();
     }
     assert!(world.parcels <= 32, "{} parcels: more than the flight began with slots", world.parcels);
     let here = paths.iter().filter(|path| body(&world.ask(1, "client", path, &[]).1).is_some());
     assert_eq!(here.count(), 100);
+}
+
+#[test]
+fn a_page_that_is_faster_than_its_first_slot_waits_for_it_a_moment_and_no_longer() {
+    let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
+    for (slot_comes, waited_ms) in [(true, 5), (false, 20)] {
+        let mut world = World::new();
+        let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
+        let remote::Verdict::Open(field) = verdict else { panic!("{verdict:?}") };
+        let page = list(&[
+            (":method", "GET"),
+            (":authority", "www.test"),
+            (":path", "/"),
+            ("accept", "text/html"),
+            (FLIGHT_FIELD, &field),
+        ]);
+        world.ground.request(&world.board, 99, &borrowed(&page), world.now_ms);
+        assert!(world.ground.response(99, &borrowed(&fields), world.now_ms));
+        assert!(world.ground.body(99, PAGE.as_bytes(), true, world.now_ms), "its bytes wait");
+        let began_ms = world.now_ms;
+        world.ground.tick(&world.board, world.now_ms);
+        assert_eq!(world.ground.take_releases(), [], "no slot is there");
+        if !slot_comes {
+            world.workers[0].take_calls();
+            world.workers = [0, 1].map(|seed| RemoteEnd::new(&config(Role::Remote), [seed; 32], [7; 8]));
+        }
+        while !world.released.contains_key(&99) {
+            world.turn();
+        }
+        assert_eq!((world.now_ms - began_ms, world.parcels > 0), (waited_ms, slot_comes));
+    }
 }
 
 #[test]
@@ -406,8 +437,9 @@ fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
     for (_, (worker, call)) in std::mem::take(&mut world.slots) {
         world.workers[worker].answered(&world.board, call, &Answer::Failed, world.now_ms);
     }
-    world.turn();
-    world.turn();
+    for _ in 0..10 {
+        world.turn();
+    }
     assert_eq!(world.released.get(&stream), Some(&Release::GoOn));
     // Without even that, the deadline lets it go.
     let mut world = World::new();
@@ -451,7 +483,7 @@ fn what_comes_when_its_flight_is_over_is_there_for_the_next_visitor() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
     world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])), world.now_ms);
-    world.ground.body(page, PAGE.as_bytes(), true);
+    world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
     // The link is away: parcels leave the ground and arrive after the report.
     let mut late = Vec::new();
     for _ in 0..10 {

@@ -17,7 +17,7 @@ pub(crate) fn parcels() -> Vec<Vec<u8>> {
     for _ in 0..8 {
         assert_eq!(world.say(format!("/{id}").as_bytes()).1, ground::Verdict::Hold);
     }
-    world.far.body(PAGE_STREAM, PAGE, true);
+    world.far.body(PAGE_STREAM, PAGE, true, world.now_ms);
     let mut parcels = Vec::new();
     for _ in 0..10 {
         use page_flights::{Answer, End};

@@ -48,7 +48,7 @@ fn opening(data: &[u8]) {
     let mut world = World::new();
     let is_read = world.begin(data);
     if is_read {
-        world.far.body(PAGE_STREAM, seeds::PAGE, true);
+        world.far.body(PAGE_STREAM, seeds::PAGE, true, world.now_ms);
     }
     world.far.tick(&world.far_values, world.now_ms);
     world.far.gone(PAGE_STREAM);
@@ -62,7 +62,7 @@ fn path(data: &[u8]) {
         let field = world.open();
         let id = field.split(';').next().unwrap_or_default().to_owned();
         assert!(world.begin(field.as_bytes()));
-        world.far.body(PAGE_STREAM, b"<p>", true);
+        world.far.body(PAGE_STREAM, b"<p>", true, world.now_ms);
         world.far.gone(PAGE_STREAM);
         for _ in 0..3 {
             world.turn(|_| None);
@@ -84,7 +84,7 @@ fn page(data: &[u8]) {
     let field = world.open();
     assert!(world.begin(field.as_bytes()));
     let (first, rest) = data.split_at(data.len() / 2);
-    world.far.body(PAGE_STREAM, first, false);
+    world.far.body(PAGE_STREAM, first, false, world.now_ms);
     // What was read is let go, so that the next piece begins anew.
     let mut fetched = 0;
     let mut origin = |_: &str| {
@@ -92,7 +92,7 @@ fn page(data: &[u8]) {
         None
     };
     world.turn(&mut origin);
-    world.far.body(PAGE_STREAM, rest, true);
+    world.far.body(PAGE_STREAM, rest, true, world.now_ms);
     for _ in 0..20 {
         world.turn(&mut origin);
     }
@@ -116,7 +116,7 @@ pub(crate) fn fetched(data: &[u8]) -> (FieldList, Vec<u8>, Option<Reply>) {
     let mut world = World::new();
     let field = world.open();
     assert!(world.begin(field.as_bytes()));
-    world.far.body(PAGE_STREAM, seeds::PAGE, true);
+    world.far.body(PAGE_STREAM, seeds::PAGE, true, world.now_ms);
     for _ in 0..30 {
         world.turn(|path| (path == seeds::OBJECTS[0]).then(|| (fields.clone(), body.to_vec())));
     }

@@ -46,7 +46,7 @@ impl GroundStream {
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(()) };
         self.is_read = end.response(self.id, &pairs.iter().collect::<Vec<_>>(), now_ms());
         if end_of_stream {
-            end.body(self.id, &[], true);
+            end.body(self.id, &[], true, now_ms());
         }
         Ok(())
     }
@@ -73,7 +73,11 @@ impl HttpContext for GroundStream {
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         if self.is_read {
             let chunk = body::read(Buffer::ResponseBody, size).unwrap_or_default();
-            let waits = self.worker.end.try_borrow_mut().is_ok_and(|mut end| end.body(self.id, &chunk, end_of_stream));
+            let waits = self
+                .worker
+                .end
+                .try_borrow_mut()
+                .is_ok_and(|mut end| end.body(self.id, &chunk, end_of_stream, now_ms()));
             self.worker.settle(self.id);
             if waits {
                 return Action::Pause;

@@ -18,6 +18,10 @@ const PARCEL_BYTES: usize = 16 << 10;
 /// ... unless the first has waited so long for the others.
 const GATHER_MS: u64 = 25;
 
+/// An origin next door may answer for the page before its first slot has come. Its bytes wait so long, from the request on:
+/// a browser that sees them before the manifest asks over the link, which takes a round trip.
+const FIRST_SLOT_MS: u64 = 20;
+
 /// Who asked for the page, as far as its objects are asked for in the same words.
 #[derive(Debug, Clone)]
 pub(super) struct Visitor {
@@ -167,6 +171,17 @@ impl Flight {
     /// An object will not come.
     pub(super) fn withdraw(&mut self, index: usize) {
         self.withdrawn.push(index);
+    }
+
+    /// Whether what there is to say can be said now or in a moment: the first slots travel right behind the page's request.
+    pub(super) fn is_heard(&self, now_ms: u64) -> bool {
+        !self.slots.is_empty() || self.awaits_slot(now_ms)
+    }
+
+    /// Whether something is to be announced, and the first slot may still be on its way.
+    pub(super) fn awaits_slot(&self, now_ms: u64) -> bool {
+        let is_early = now_ms.saturating_sub(self.started_ms) < FIRST_SLOT_MS;
+        self.announced == 0 && !self.marks.is_empty() && self.slots.is_empty() && is_early
     }
 
     /// Whether a slot would be answered.

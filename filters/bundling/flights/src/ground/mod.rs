@@ -158,7 +158,7 @@ impl GroundEnd {
 
     /// What the proxy has of the page's body, beginning with what waits there. True if it is to wait: until the next tick,
     /// which announces what it names, so that the near end knows before the browser asks. Nothing else is waited for.
-    pub fn body(&mut self, stream: u32, bytes: &[u8], end: bool) -> bool {
+    pub fn body(&mut self, stream: u32, bytes: &[u8], end: bool, now_ms: u64) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let (Some(finder), Some(flight)) = (&mut page.finder, self.flights.get_mut(&page.flight)) else { return false };
         let mut found = finder.read(bytes.get(page.held_bytes..).unwrap_or_default());
@@ -167,7 +167,7 @@ impl GroundEnd {
             flight.page_done = true;
         }
         let announces = flight.add(&page.flight, found, &self.pages, &mut self.counts);
-        page.is_held |= announces && !flight.slots.is_empty();
+        page.is_held |= announces && flight.is_heard(now_ms);
         page.held_bytes = if page.is_held { bytes.len() } else { 0 };
         self.due |= announces || end;
         page.is_held
@@ -238,12 +238,14 @@ impl End for GroundEnd {
         self.due = false;
         self.pump(board, now_ms);
         for (stream, held) in &mut self.streams {
-            if let Stream::Page(page) = held
-                && std::mem::take(&mut page.is_held)
-            {
+            let Stream::Page(page) = held else { continue };
+            let waits = self.flights.get(&page.flight).is_some_and(|flight| flight.awaits_slot(now_ms));
+            if page.is_held && !waits {
+                page.is_held = false;
                 page.held_bytes = 0;
                 self.releases.push((*stream, Release::GoOnDown));
             }
+            self.due |= page.is_held;
         }
     }
 
