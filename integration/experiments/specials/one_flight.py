@@ -52,7 +52,8 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
             earlier = EARLIER if name in EDGES else 0
             visitors = earlier + _visitors(group, name)
             for page, visitor in [(page, visitor) for page in pages for visitor in range(1, visitors + 1)]:
-                for run in _visit(bed, page, name, group, visitor, last=visitor == visitors):
+                last = visitor == visitors and group.link_name == TODAY
+                for run in _visit(bed, page, name, group, visitor, last=last):
                     later = name == BUNDLING and visitor > 1 and run.cache == "cold"
                     cache = "earlier" if visitor <= earlier else "later" if later else run.cache
                     runs.setdefault((name, page.name, cache), []).append(run)
