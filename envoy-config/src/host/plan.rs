@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::nft;
 use super::routes;
 use crate::config::units::Bytes;
-use crate::config::{Intercept, Settings};
+use crate::config::{Intercept, Role, Settings};
 use crate::derive::{CongestionControl, Derived};
 
 /// The steps for one configuration on one machine.
@@ -117,11 +117,7 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
     let mut wanted = vec![
         (SLOW_START, "0".to_owned(), "a kept connection starts its next page at the speed it had".to_owned()),
         (WMEM, with_maximum(machine.sysctl(WMEM), derived.send_buffer_max.value), derived.send_buffer_max.comment()),
-        (
-            RMEM,
-            with_maximum(machine.sysctl(RMEM), derived.receive_buffer_max.value),
-            derived.receive_buffer_max.comment(),
-        ),
+        (RMEM, receive_buffers(settings, derived, machine.sysctl(RMEM)), derived.receive_buffer_max.comment()),
     ];
     if settings.listen.intercept != Intercept::None {
         wanted.push((FORWARD, "1".to_owned(), "this host is on the clients' way".to_owned()));
@@ -137,6 +133,23 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
         (before != value).then(|| Step { why, action: Action::Sysctl { name: name.to_owned(), value, before } })
     };
     wanted.into_iter().filter_map(step).collect()
+}
+
+/// The payload of a segment on Ethernet.
+const SEGMENT_BYTES: u64 = 1460;
+
+/// A remote's pipe receives whole pages at once. The kernel offers half of the default as a connection's first window, whatever
+/// `initrwnd` says, and a window that opens only as bytes come costs a round trip.
+fn receive_buffers(settings: &Settings, derived: &Derived, present: Option<&str>) -> String {
+    let with_maximum = with_maximum(present, derived.receive_buffer_max.value);
+    let words: Vec<u64> = with_maximum.split(' ').filter_map(|word| word.parse().ok()).collect();
+    match (&settings.role, words.as_slice()) {
+        (Role::Remote(_), [least, default, most]) => {
+            let first = 2 * SEGMENT_BYTES * u64::from(derived.initial_window.value);
+            format!("{least} {} {most}", first.clamp(*default, (*most).max(*default)))
+        }
+        _ => with_maximum,
+    }
 }
 
 /// `min default max` with at least this maximum: what the host allows already is not taken away.

@@ -127,7 +127,7 @@ fn a_step_that_fails_takes_back_the_ones_before_it() {
 }
 
 #[test]
-fn a_remote_refuses_quic_only_where_it_is_told_to() {
+fn a_remote_refuses_quic_only_where_it_is_told_to_and_its_pipe_takes_a_page_at_once() {
     let config = |udp443: &str| {
         let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
         format!(
@@ -140,6 +140,10 @@ fn a_remote_refuses_quic_only_where_it_is_told_to() {
     let rule = "iifname \"lan0\" udp dport 443 reject";
     let Some(refused) = on_a_host(&config("refuse"), "longhaul --apply > /dev/null; state") else { return };
     assert!(refused.contains(rule), "{refused}");
+    // Half of the default is the first window of the pipe: 173 segments of 1460 bytes.
+    assert!(refused.contains("4096\t505160\t"), "{refused}");
+    let Some(edge) = on_a_host(CONFIG, "longhaul --apply > /dev/null; state") else { return };
+    assert!(!edge.contains("\t505160\t"), "{edge}");
     let Some(passed) = on_a_host(&config("pass"), "longhaul --apply > /dev/null; state") else { return };
     assert!(!passed.contains("udp dport 443"), "{passed}");
 }

@@ -102,6 +102,12 @@ def route_options(config: Path) -> list[str]:
     return options if values["window_clamp"] == "off" else [*options, "cwnd", "lock", values["window_clamp"]]
 
 
+def receive_buffers(config: Path) -> str:
+    """What `longhaul host` sets on a remote as `tcp_rmem`: half of the default is the first window that is offered."""
+    segments = int(route_options(config)[1])
+    return f"4096 {max(131_072, 2 * 1460 * segments)} {max(6_291_456, 4 * 1460 * segments)}"
+
+
 def edge_contenders() -> tuple[Contender, ...]:
     """All variants."""
     return (

@@ -14,7 +14,7 @@ from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
 from ..quiet import wait_until_quiet
 from .base import Contender, Ground, intercept, rules, sysctls
-from .longhaul import route_options
+from .longhaul import receive_buffers, route_options
 
 
 class LonghaulPair(Contender):
@@ -44,7 +44,11 @@ class LonghaulPair(Contender):
         files = write_pair(folder, ends, setting, steered=ground.hosts, page=self.page)
         ground.line.set_near_route(*route_options(files.remote))
         assert ground.line.link
-        with running(files, ends, trusted=trusted) as both:
+        buffers = receive_buffers(files.remote)
+        with (
+            sysctls(ground.line.near, tcp_rmem=buffers),
+            running(files, ends, trusted=trusted) as both,
+        ):
             # Envoy counts a connection from its first packet, before it has a window: only when the link is quiet do
             # all of them stand.
             wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
