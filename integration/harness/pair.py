@@ -47,12 +47,15 @@ class Pair:
     """The remote's files: cert, key and ca."""
 
     def connections(self, pool: str) -> dict[str, float]:
-        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far."""
+        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far, and those
+        `opening`, with their handshake still to come: Envoy counts a connection from its first packet."""
         metrics = self.remote.metrics(REMOTE_ADMIN)
         label = f'{{envoy_cluster_name="{pool}"}}'
-        return {
+        found = {
             kind: metrics[f"envoy_cluster_upstream_cx_{kind}{label}"] for kind in ("active", "total", "connect_fail")
         }
+        done = metrics.get(f"envoy_cluster_ssl_handshake{label}", 0)
+        return found | {"opening": found["total"] - found["connect_fail"] - done}
 
     @contextmanager
     def without_ground(self) -> Iterator[None]:
