@@ -48,10 +48,12 @@ def standing(
     *,
     seed: int,
     weighed: bool = True,
+    http3: bool = False,
 ) -> Iterator[Bed]:
-    """Sets everything up; takes it down in any case. `weighed` asks for the pages' weights."""
+    """Sets everything up; takes it down in any case. `weighed` asks for the pages' weights, `http3` for origins that
+    speak it and say so."""
     authority = Authority(folder)
-    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
+    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, http3_port=443 if http3 else 0, ca=authority.files.as_dict())
     # Pages may share addresses, hosts of one page never do: browsers keep sockets by name, and names of two pages
     # never meet.
     addresses = itertools.cycle(site_addresses())

@@ -136,8 +136,14 @@ def _one_flight(repeats: int) -> list[Group]:
         ),
         # The fastest of the paper's links, where it gained most without recompressing anything. One load of each page:
         # what is compared is the mean over the pages.
-        Group("one-flight", "satellite-2m", paper, (), ("direct", *pairs), 1, special="one-flight", special_ms=85_000),
+        Group("one-flight", "satellite-2m", paper, (), ("direct", *pairs), 1, special="one-flight", special_ms=95_000),
     ]
+
+
+def _quic(repeats: int) -> list[Group]:
+    # Two visits each, and up to half a minute between them until QUIC connections of the first are given up.
+    contenders = ("direct", "longhaul-pair-unlisted")
+    return [Group("quic", "geo", ("cnn",), (), contenders, repeats, special="quic", special_ms=repeats * 90_000)]
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -191,6 +197,11 @@ EXPERIMENTS: dict[str, Experiment] = {
             "one-flight", "A page in one flight",
             "Davern et al.: objects are sent to the near box before they are asked for; first and later visits.",
             _one_flight,
+        ),
+        Experiment(
+            "quic", "HTTP/3 of origins: past the pair, or refused",
+            "The CNN page from origins that speak HTTP/3, for a browser that knows they do: `split.udp443`, both ways.",
+            _quic,
         ),
         Experiment(
             "mobility", "A client that moves in the middle of a page",

@@ -217,6 +217,11 @@ class Browser:
             inlined=inlined,
         )
 
+    def forget_objects(self) -> None:
+        """Empties the cache. What the browser knows of servers, such as who speaks HTTP/3, it keeps."""
+        with self.tab() as tab:
+            tab.call("Network.clearBrowserCache")
+
     def _screenshot(self, tab: Tab) -> bytes:
         """The page from top to bottom, or as much of it as TALLEST_PX."""
         size = tab.call("Page.getLayoutMetrics")["cssContentSize"]

@@ -21,6 +21,7 @@ class Site:
     dns: list[str] = field(default_factory=list)
     http_port: int = 80
     https_port: int = 0
+    http3_port: int = 0
     ca: dict[str, str] | None = None
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
     records: dict[str, list[str]] = field(default_factory=dict)

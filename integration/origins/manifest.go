@@ -20,7 +20,9 @@ type Manifest struct {
 	// HTTPPort and HTTPSPort are opened on the address of every host; 0 leaves that scheme out.
 	HTTPPort  uint16 `json:"http_port"`
 	HTTPSPort uint16 `json:"https_port"`
-	// CA signs a certificate for every host when HTTPSPort is set.
+	// HTTP3Port is opened for QUIC on the address of every host, and announced by Alt-Svc in answers over TLS.
+	HTTP3Port uint16 `json:"http3_port"`
+	// CA signs a certificate for every host when HTTPSPort or HTTP3Port is set.
 	CA    *KeyFiles       `json:"ca"`
 	Hosts map[string]Host `json:"hosts"`
 	// Records are further A records, of names that this program does not serve.
@@ -108,7 +110,7 @@ func LoadSite(path string) (*Site, error) {
 			site.records[name] = append(site.records[name], address)
 		}
 	}
-	if site.HTTPSPort != 0 {
+	if site.HTTPSPort != 0 || site.HTTP3Port != 0 {
 		if site.CA == nil {
 			return nil, fmt.Errorf("%s: https_port is set but ca is not: nothing could sign the certificates", path)
 		}

@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // bed is a running site of two hosts on loopback addresses of their own.
@@ -55,10 +57,10 @@ func startBed(t *testing.T) *bed {
 	b.http, b.https = freePort(t), freePort(t)
 	b.dns = fmt.Sprintf("127.77.1.3:%d", freePort(t))
 	manifest := fmt.Sprintf(`{
-		"dns": [%q], "http_port": %d, "https_port": %d, "ca": {"cert": "ca.pem", "key": "ca.key"},
+		"dns": [%q], "http_port": %d, "https_port": %d, "http3_port": %[3]d, "ca": {"cert": "ca.pem", "key": "ca.key"},
 		"hosts": {
-			"www.page.test": {"address": %q, "root": ".", "special": true, "aaaa": "2001:db8::1", "https_record": true},
-			"img.page.test": {"address": %q, "generate": true, "header": {"X-Of-Host": "yes"}, "objects": {
+			"www.page.test": {"address": %[4]q, "root": ".", "special": true, "aaaa": "2001:db8::1", "https_record": true},
+			"img.page.test": {"address": %[5]q, "generate": true, "header": {"X-Of-Host": "yes"}, "objects": {
 				"/with space.php?a=ü|b": {"kind": "jpeg", "bytes": 5000, "header": {"X-Kind": "listed"}},
 				"/packed.js": {"kind": "script", "transfer_bytes": 29000}, "/packed.jpg": {"kind": "jpeg", "transfer_bytes": 9000},
 				"/plain.js": {"kind": "script", "bytes": 12000, "plain": true}}}
@@ -267,6 +269,32 @@ func TestHTTPSSpeaksHTTP2WithACertificateOfTheName(t *testing.T) {
 	}
 	if _, _, err := b.fetch("https", imgAddress, "nobody.test", "/"); err == nil {
 		t.Error("a name that is not served got a certificate")
+	}
+}
+
+func TestHTTP3IsSpokenAndAnnouncedOverTLSAlone(t *testing.T) {
+	b := startBed(t)
+	plain, _ := b.mustFetch("http", imgAddress, "img.page.test", "/a.png")
+	secure, body := b.mustFetch("https", imgAddress, "img.page.test", "/a.png")
+	want := fmt.Sprintf(`h3=":%d"; ma=86400`, b.https)
+	if got := secure.Header.Get("Alt-Svc"); got != want || plain.Header.Get("Alt-Svc") != "" {
+		t.Errorf("announced %q over TLS and %q without", got, plain.Header.Get("Alt-Svc"))
+	}
+	transport := &http3.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: b.roots},
+		Dial: func(ctx context.Context, _ string, config *tls.Config, more *quic.Config) (*quic.Conn, error) {
+			return quic.DialAddr(ctx, fmt.Sprintf("%s:%d", imgAddress, b.https), config, more)
+		},
+	}
+	defer transport.Close()
+	response, err := (&http.Client{Transport: transport}).Get("https://img.page.test/a.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	same, err := io.ReadAll(response.Body)
+	if err != nil || response.ProtoMajor != 3 || !bytes.Equal(same, body) {
+		t.Errorf("%s: %d bytes instead of %d, %v", response.Proto, len(same), len(body), err)
 	}
 }
 

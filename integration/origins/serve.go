@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // stopTimeout bounds how long answers in flight (slow pages, 50 MB bodies) may hold up the end of a test.
@@ -21,8 +22,9 @@ const stopTimeout = 500 * time.Millisecond
 
 // Servers are the running listeners of a site.
 type Servers struct {
-	dns  []*dns.Server
-	http []*http.Server
+	dns   []*dns.Server
+	http  []*http.Server
+	http3 []*http3.Server
 }
 
 // Start opens every socket before it returns; on an error it leaves none open.
@@ -50,7 +52,14 @@ func (s *Servers) open(site *Site, log *Log) error {
 		}
 		if site.HTTPSPort != 0 {
 			config := &tls.Config{GetCertificate: NewIssuer(site).Certificate}
-			if err := s.openHTTP(netip.AddrPortFrom(address, site.HTTPSPort), handler, config, log); err != nil {
+			announcing := announce(handler, site.HTTP3Port)
+			if err := s.openHTTP(netip.AddrPortFrom(address, site.HTTPSPort), announcing, config, log); err != nil {
+				return err
+			}
+		}
+		if site.HTTP3Port != 0 {
+			config := &tls.Config{GetCertificate: NewIssuer(site).Certificate}
+			if err := s.openHTTP3(netip.AddrPortFrom(address, site.HTTP3Port), handler, config); err != nil {
 				return err
 			}
 		}
@@ -119,10 +128,41 @@ func (s *Servers) openHTTP(address netip.AddrPort, handler http.Handler, config 
 	return nil
 }
 
+// announce tells clients that came over TCP that the same is to be had over QUIC (RFC 7838).
+func announce(handler http.Handler, port uint16) http.Handler {
+	if port == 0 {
+		return handler
+	}
+	value := fmt.Sprintf(`h3=":%d"; ma=86400`, port)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Alt-Svc", value)
+		handler.ServeHTTP(w, r)
+	})
+}
+
+func (s *Servers) openHTTP3(address netip.AddrPort, handler http.Handler, config *tls.Config) error {
+	packets, err := net.ListenPacket("udp", address.String())
+	if err != nil {
+		return fmt.Errorf("http3: %w", err)
+	}
+	server := &http3.Server{Handler: handler, TLSConfig: http3.ConfigureTLSConfig(config)}
+	s.http3 = append(s.http3, server)
+	go func() {
+		defer func() { _ = packets.Close() }()
+		if err := server.Serve(packets); !errors.Is(err, http.ErrServerClosed) {
+			panic(fmt.Sprintf("origin on %s over QUIC: %v", address, err))
+		}
+	}()
+	return nil
+}
+
 // Stop ends every listener; answers still in flight are cut after stopTimeout.
 func (s *Servers) Stop() {
 	for _, server := range s.dns {
 		_ = server.Shutdown()
+	}
+	for _, server := range s.http3 {
+		_ = server.Close()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

@@ -81,14 +81,14 @@ class Contender(ABC):
 
 
 @contextmanager
-def rules(namespace: Namespace, *chains: str) -> Iterator[None]:
+def rules(namespace: Namespace, *chains: str, table: str = TABLE) -> Iterator[None]:
     """A table of packet rules of our own, for a while."""
-    text = "\n".join((f"table ip {TABLE} {{", *chains, "}"))
+    text = "\n".join((f"table ip {table} {{", *chains, "}"))
     namespace.run("sh", "-c", 'printf "%s" "$0" | nft -f -', text)
     try:
         yield
     finally:
-        namespace.run("nft", "delete", "table", "ip", TABLE)
+        namespace.run("nft", "delete", "table", "ip", table)
 
 
 def intercept(device: str, *lines: str, own: tuple[str, ...] = ()) -> str:

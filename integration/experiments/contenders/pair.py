@@ -16,6 +16,9 @@ from ..quiet import wait_until_quiet
 from .base import Contender, Ground, intercept, rules, sysctls
 from .longhaul import receive_buffers, route_options
 
+NOBODY = "nobody.example.org"
+"""What stands on a list that means none: an empty one is refused."""
+
 
 class LonghaulPair(Contender):
     """Role `remote` on the near box, role `ground` on the gateway, both with their defaults but for bundling: a pair
@@ -32,6 +35,8 @@ class LonghaulPair(Contender):
 
     page: dict[str, Any] | None = {"bundle": False}  # noqa: RUF012 - never changed
     """The section `page` of both files."""
+    steers: bool = True
+    """All names are on the list, and answered at once."""
 
     @contextmanager
     def started(self, ground: Ground) -> Iterator[None]:
@@ -41,7 +46,7 @@ class LonghaulPair(Contender):
         folder, setting = self._folder(ground), ground.link.setting
         # Connections take the windows of the route they are opened on, and a pair's stand for good: it has been set up
         # before.
-        files = write_pair(folder, ends, setting, steered=ground.hosts, page=self.page)
+        files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], page=self.page)
         ground.line.set_near_route(*route_options(files.remote))
         assert ground.line.link
         buffers = receive_buffers(files.remote)
@@ -85,6 +90,19 @@ class LonghaulPairBundling(LonghaulPair):
     page = {"bundle": True}  # noqa: RUF012 - never changed
 
 
+class LonghaulPairUnlisted(LonghaulPair):
+    """The same, with no name on its list."""
+
+    name = "longhaul-pair-unlisted"
+    title = "Longhaul, pair, no name listed"
+    about = (
+        "Longhaul's pair with an empty list: clients get the origins' own addresses, and what they send there is "
+        "intercepted. A listed name has the near box's address, where no QUIC is spoken."
+    )
+    schemes = ("https",)
+    steers = False
+
+
 def pair_contenders() -> tuple[Contender, ...]:
     """The pair."""
-    return (LonghaulPair(), LonghaulPairBundling())
+    return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling())

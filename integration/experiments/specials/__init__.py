@@ -11,11 +11,13 @@ from .connections import connections
 from .fairness import fairness
 from .mobility import mobility
 from .one_flight import one_flight
+from .quic import quic
 
 SPECIALS: dict[str, Callable[[Path, Group, int], dict[str, Any]]] = {
     "connections": connections,
     "fairness": fairness,
     "mobility": mobility,
     "one-flight": one_flight,
+    "quic": quic,
 }
 """By name. Each returns what it found: "figures" are compared from run to run, the rest is for the report."""

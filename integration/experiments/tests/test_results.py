@@ -83,9 +83,9 @@ def test_every_experiment_names_pages_links_and_contenders_that_exist() -> None:
         assert 1 <= group.link.weight <= CAPACITY
 
 
-def test_the_full_set_fits_into_an_hour_and_today_into_twenty_minutes() -> None:
+def test_the_full_set_fits_into_an_hour_and_a_quarter_and_today_into_twenty_minutes() -> None:
     everything = [group for one in EXPERIMENTS.values() for group in one.groups(3)]
-    assert expected_total_ms(everything) < 60 * 60_000
+    assert expected_total_ms(everything) < 75 * 60_000
     assert expected_total_ms(EXPERIMENTS["today"].groups(3)) < 20 * 60_000
 
 

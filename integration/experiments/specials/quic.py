@@ -1,0 +1,103 @@
+"""HTTP/3 of origins: past the pair, or refused so that browsers use TCP, which the pair carries (`split.udp443`).
+
+A browser that has been there before knows by Alt-Svc that an origin speaks HTTP/3, and has nothing else left of that
+visit: its connections are gone and its cache is empty. What is timed is its next visit.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.browser import Browser, Load, browser
+from harness.namespaces import Namespace
+from harness.waiting import wait_for
+
+from ..bed import Bed, standing
+from ..contenders import contender
+from ..contenders.base import rules
+from ..line import NEAR_DEVICE
+from ..pages import Page, make_page
+from ..plan import Group, timeout_s
+from ..tables import page_table
+
+PAIR = "longhaul-pair-unlisted"
+WAYS = ("direct", "pass", "refuse")
+"""No pair, and a pair by its `split.udp443`."""
+REFUSED = f"""chain quic {{
+    type filter hook forward priority filter; policy accept;
+    iifname "{NEAR_DEVICE}" udp dport 443 reject
+}}"""
+"""What `longhaul host` prints for `udp443: refuse`."""
+IDLE_S = 60.0
+"""Longer than any QUIC connection of a browser lives without a request."""
+
+
+def quic(folder: Path, group: Group, seed: int) -> dict[str, Any]:
+    """Load times of a page whose origins announced HTTP/3, by what becomes of UDP port 443."""
+    pages = [make_page(page_table(name)) for name in group.pages]
+    found: dict[tuple[str, str], list[Load]] = {}
+    problems: dict[tuple[str, str], list[str]] = {}
+    everybody = [contender(name) for name in ("direct", PAIR)]
+    with standing(folder, group.link, pages, everybody, seed=seed, weighed=False, http3=True) as bed:
+        for _ in range(group.repeats):
+            for page in pages:
+                for way in WAYS:
+                    load = _next_visit(bed, page, way, timeout_s(page.name, group.link))
+                    found.setdefault((page.name, way), []).append(load)
+                    short = len(page.urls("https")) - len(load.loaded())
+                    if short > 0:
+                        problems.setdefault((page.name, way), []).append(f"{short} objects are missing")
+    rows = [_row(page, way, loads, problems.get((page, way), [])) for (page, way), loads in found.items()]
+    figures = {
+        f"{row['page'].replace('-', '_')}_{row['way']}_{what}": row[what]
+        for row in rows
+        for what in ("load_ms", "over_http3", "failures")
+    }
+    return {"figures": figures, "rows": rows}
+
+
+def _row(page: str, way: str, loads: list[Load], problems: list[str]) -> dict[str, Any]:
+    requests = [one for load in loads for one in load.requests if one.loaded]
+    return {
+        "page": page, "way": way, "problems": problems, "failures": len(problems),
+        "load_ms": round(statistics.median(load.load_ms for load in loads)),
+        "over_http3": round(sum(one.protocol == "h3" for one in requests) / max(len(requests), 1), 3),
+    }  # fmt: skip
+
+
+def _next_visit(bed: Bed, page: Page, way: str, timeout: float) -> Load:
+    ground = bed.ground
+    clients = ground.line.clients
+    # By this flag a browser takes a local authority's certificate over QUIC. Nobody asks for that port, so that nothing
+    # but what was announced leads to QUIC.
+    trusted = "--origin-to-force-quic-on=" + ",".join(f"{host}:444" for host in ground.hosts)
+    with _engaged(bed, way), browser(ground.folder, clients, ground.authority, flags=(trusted,)) as known:
+        known.load(page.url("https"), timeout_s=timeout)
+        _leave_nothing_but_knowledge(known, clients)
+        return known.load(page.url("https"), timeout_s=timeout)
+
+
+@contextmanager
+def _engaged(bed: Bed, way: str) -> Iterator[None]:
+    ground = bed.ground
+    with bed.contenders["direct" if way == "direct" else PAIR].engaged(ground):
+        if way != "refuse":
+            yield
+            return
+        with rules(ground.line.near, REFUSED, table="quic"):
+            yield
+
+
+def _leave_nothing_but_knowledge(known: Browser, clients: Namespace) -> None:
+    known.forget_objects()
+    clients.run("ss", "--tcp", "--kill", "dport", "=", ":443")
+
+    def nothing_is_open() -> bool:
+        standing = ("--udp", "--tcp", "--no-header", "state", "established")
+        return not clients.run("ss", *standing, "dport", "=", ":443").stdout
+
+    wait_for("connections of the visit before to end", nothing_is_open, timeout_s=IDLE_S, interval_s=0.2)
