@@ -103,6 +103,7 @@ lint: $(VENV_TEST)/.ready test-start ## formatters and linters of all three lang
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked -p url-rewrite-filter -p header-compression-filter -p bundling-filter --target wasm32-wasip1 -- -D warnings
+	for fuzz in filters/*/fuzz/Cargo.toml; do cargo metadata --locked --format-version 1 --manifest-path $$fuzz > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
 	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters
