@@ -133,8 +133,8 @@ test-e2e: build $(VENV_TEST)/.ready test-start
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest
 
 .PHONY: test-long
-test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s, which make test has no time for
-	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest e2e/test_pair.py -k outage
+test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
+	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest e2e -m long
 
 .PHONY: fidelity
 fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own in a real browser: the same without and with Longhaul?

@@ -12,6 +12,15 @@ import pytest
 from harness.artifacts import Missing
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What waits for minutes is left to `make test-long`. It is not a skip: nothing is missing."""
+    if os.environ.get("LONGHAUL_LONG_TESTS"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:  # noqa: ARG001 - pytest's names
     """A fixture that finds something missing skips the tests that use it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import time
@@ -208,11 +207,7 @@ def test_without_the_pairs_own_certificate_nobody_gets_in(warm: PairBed) -> None
         assert answer.problem
 
 
-OUTAGES_S = (5, 15, 40) if os.environ.get("LONGHAUL_LONG_TESTS") else (5,)
-"""`make test-long` waits for all of them."""
-
-
-@pytest.mark.parametrize("seconds", OUTAGES_S)
+@pytest.mark.parametrize("seconds", [5, *(pytest.param(more, marks=pytest.mark.long) for more in (15, 40))])
 def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
     def in_the_middle() -> None:
         wait_for("the download's start", lambda: warm.origins.requests(host=LAB), timeout_s=10)

@@ -172,7 +172,9 @@ def test_chromium_loads_http_and_https_pages(bed: PairBed) -> None:
     bed.load_in_chromium("h2.example.org")
 
 
-@pytest.mark.parametrize("admin", [GROUND_ADMIN, REMOTE_ADMIN], ids=["ground", "remote"])
+@pytest.mark.parametrize(
+    "admin", [pytest.param(GROUND_ADMIN, id="ground"), pytest.param(REMOTE_ADMIN, id="remote", marks=pytest.mark.long)]
+)
 def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed: PairBed, admin: str) -> None:
     serves(bed)
     quit_envoy(bed, admin)
@@ -185,6 +187,7 @@ def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed:
     until_dialled(bed)
 
 
+@pytest.mark.long
 def test_another_envoy_at_either_end_takes_over(bed: PairBed) -> None:
     """Of a ground nothing is lost; a remote is dialled again."""
     serves(bed)
@@ -207,6 +210,7 @@ def test_what_is_down_is_said_and_that_it_is_back(bed: PairBed) -> None:
     wait_for("the word", lambda: "the ground answers again" in bed.pair.remote.output(), timeout_s=30)
 
 
+@pytest.mark.long
 def test_a_remote_goes_past_a_ground_that_has_not_dialled_and_back(tmp_path: Path, root_bed: None) -> None:  # noqa: ARG001 - order of set-up
     with standing_pair(tmp_path, dial="ground", when_down="direct") as standing:
         until_dialled(standing)
