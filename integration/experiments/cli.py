@@ -61,9 +61,22 @@ def main(arguments: list[str]) -> int:
     if (needed := max(map(watches_of, groups))) > spare:
         print(f"make experiments: {watches.too_few(needed, spare)}", file=sys.stderr)
         return 1
-    outcome = Runner(groups, options.seed, spare).run()
-    for name in wanted:
-        _write(out / f"{name}.json", name, outcome, repeats, options.seed)
+    kept: list[str] = []
+
+    def keep(name: str) -> None:
+        _write(out / f"{name}.json", name, runner.outcome, repeats, options.seed)
+        kept.append(name)
+
+    runner = Runner(groups, options.seed, spare, keep)
+    try:
+        outcome = runner.run()
+    except KeyboardInterrupt:
+        lost = [name for name in wanted if name not in kept]
+        print(
+            f"stopped; kept: {', '.join(kept) or 'nothing'}; not run to their end: {', '.join(lost)}", file=sys.stderr
+        )
+        _report(out)
+        return 130
     for name, reason in outcome.absent.items():
         print(f"{name} took no part: {reason}")
     _print_failures(outcome.runs)

@@ -39,7 +39,9 @@ class Message:
 
 def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) -> None:
     """The whole of a lane's process. A bed that fails is reported, not raised: the other lanes go on."""
-    signal.signal(signal.SIGTERM, _stop)
+    # Ctrl-C reaches every process of a terminal; one way out is enough.
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, _stop)
     end_with_parent()
     try:
         with tempfile.TemporaryDirectory(prefix="lh-exp-") as folder:

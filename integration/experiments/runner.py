@@ -10,6 +10,7 @@ import multiprocessing
 import queue
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -40,9 +41,14 @@ class Outcome:
 class Runner:
     """Takes groups one after the other while there is room."""
 
-    def __init__(self, groups: list[Group], seed: int, watches: int) -> None:
-        """`watches`: inotify instances that beds may take together."""
+    def __init__(
+        self, groups: list[Group], seed: int, watches: int, finished: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`watches`: inotify instances that beds may take together. `finished` is told each experiment whose last bed
+        is down, so that its results are kept whatever becomes of the others."""
         self._groups = groups
+        self._finished = finished
+        self._down: set[int] = set()
         self._watches = watches
         self._seed = seed
         self._context = multiprocessing.get_context("spawn")
@@ -100,7 +106,7 @@ class Runner:
             self._progress.count(group, message.runs)
         if message.done:
             self._lanes.pop(message.group).join()
-            self._progress.finish(message.group)
+            self._take_down(message.group)
         self._progress.show(len(self._lanes))
 
     def _bury(self) -> None:
@@ -108,9 +114,16 @@ class Runner:
         for number, lane in list(self._lanes.items()):
             if not lane.is_alive() and self._messages.empty():
                 del self._lanes[number]
-                self._progress.finish(number)
-                group = self._groups[number]
-                self._fail(group, f"its lane ended with {lane.exitcode}")
+                self._fail(self._groups[number], f"its lane ended with {lane.exitcode}")
+                self._take_down(number)
+
+    def _take_down(self, number: int) -> None:
+        """A group is over."""
+        self._progress.finish(number)
+        self._down.add(number)
+        name = self._groups[number].experiment
+        if all(other in self._down for other, group in enumerate(self._groups) if group.experiment == name):
+            self._finished(name)
 
     def _fail(self, group: Group, why: str) -> None:
         """Loads that were not made are said at once, and again in the results."""

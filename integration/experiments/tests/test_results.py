@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,13 @@ from experiments.catalogue import EXPERIMENTS, QUICK_GROUPS
 from experiments.contenders import CONTENDERS
 from experiments.goals import goals
 from experiments.ideal import Weight, bound
+from experiments.lane import Message
 from experiments.links import CAPACITY, link
 from experiments.measure import Run, run_from
+from experiments.plan import Group
 from experiments.report import write_report
 from experiments.results import Results, spread
-from experiments.runner import expected_total_ms
+from experiments.runner import Runner, expected_total_ms
 from experiments.tables import page_tables
 
 WEIGHTS = {"cnn": Weight(197_000, 150_000)}
@@ -96,6 +98,37 @@ def test_turns_alternate_and_their_order_is_the_seeds() -> None:
     assert turns != [(turn.contender, turn.repeat) for turn in group.turns(8)]
     first_round = [contender for contender, repeat in turns if repeat == 1]
     assert set(first_round) == set(group.contenders)
+
+
+@dataclass
+class EndedLane:
+    """A lane that has said all it had to say."""
+
+    exitcode: int = 0
+
+    def join(self, _timeout_s: float = 0) -> None: ...
+
+    def terminate(self) -> None: ...
+
+
+def test_an_experiment_is_kept_once_its_last_bed_is_down_also_if_another_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heavy = Group("saved", "geo", ("cnn",), ("http",), ("direct",), 3)
+    light = [Group(name, "geo", ("cnn",), ("http",), ("direct",), 1) for name in ("saved", "cells", "today")]
+    kept: list[str] = []
+
+    def ends_at_once(runner: Runner, number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+        runner._lanes[number] = EndedLane()
+        runner._messages.put(Message(number, done=True))
+
+    monkeypatch.setattr(Runner, "_start", ends_at_once)
+    monkeypatch.setattr(Runner, "_fits", lambda runner, _: not runner._lanes)
+    with pytest.raises(KeyboardInterrupt):
+        Runner([heavy, *light], 1, 0, kept.append).run()
+    assert kept == ["saved", "cells"]
 
 
 def test_a_run_survives_json_and_the_report_names_what_failed(tmp_path: Path) -> None:
