@@ -49,7 +49,7 @@ class Edge(Contender):
         gateway, path = ground.line.gateway, self._folder(ground) / "longhaul.yaml"
         address, *shards = self._addresses(ground)
         # Shards are addresses of one listener.
-        own = tuple(f"ip daddr {one} tcp dport 80 dnat to {address}:80" for one in shards)
+        own = tuple(f"ip daddr {one} tcp dport {port} dnat to {address}:{port}" for one in shards for port in (80, 443))
         lines = []
         if self.interception:
             lines += [f"tcp dport {port} dnat to {address}:{port}" for port in (80, 443)]
@@ -74,7 +74,8 @@ class Edge(Contender):
 
     def write_config(self, ground: Ground) -> Path:
         folder, addresses = self._folder(ground), self._addresses(ground)
-        terminate = [{"names": [one], **ground.authority.issue(one).as_dict()} for one in addresses]
+        # One certificate for all: a browser names no address in its first packet, by which one could be chosen.
+        terminate = [{"names": addresses, **ground.authority.issue(*addresses).as_dict()}]
         sections: dict[str, Any] = {
             "link": ground.link.setting,
             "proxy": {"addresses": addresses, "secure_names": addresses if self.secure else []},
