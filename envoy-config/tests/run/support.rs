@@ -331,10 +331,13 @@ pub(crate) fn signal_process(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
 }
 
+/// Whether `pid` can still hold a socket.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    // A process that nobody has waited for yet is dead all the same.
+    // A process that nobody has waited for yet is dead all the same, but only once its other threads are gone too:
+    // until the last of them has ended, its ports stay taken behind a first thread that is a zombie already.
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    threads > 1 || stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
 fn children(parent: u32) -> Vec<(u32, String)> {
