@@ -22,6 +22,12 @@ pub(crate) const PAGES: usize = 2048;
 /// learnt, and the sum of their bytes.
 pub(crate) const OTHERS: usize = 16;
 pub(crate) const OTHERS_BYTES: usize = 2048;
+
+/// Whether another such URL still has room beside `others`.
+pub(crate) fn have_room<'o>(others: impl ExactSizeIterator<Item = &'o str>, url: &str) -> bool {
+    others.len() < OTHERS && others.map(str::len).sum::<usize>() + url.len() <= OTHERS_BYTES
+}
+
 /// Objects that the far end knows a near end to hold.
 pub(crate) const KNOWN: usize = 4096;
 /// Near ends that are told apart.

@@ -137,18 +137,13 @@ fn root(url: &str) -> &str {
 
 /// Notes that a client asked for `url` on behalf of the page that `referrer` names; nobody had said that it would.
 pub(crate) fn note(board: &dyn Board, client: u64, referrer: &str, url: &str, now_ms: u64) {
-    let name = name(client);
-    if board.get(&name).1 == 0 {
-        return;
-    }
-    update(board, &name, |value| {
+    update(board, &name(client), |value| {
         let mut flights = read(value).ok()?;
         let is_of = |flight: &Flight| [flight.page, flight.site].contains(&mark(&flight.id, referrer));
         let is_open = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) < limits::FLIGHT_MS;
         let own = flights.iter_mut().rev().filter(|flight| flight.client == client && is_open(flight));
         let others = &mut own.into_iter().find(|flight| is_of(flight))?.others;
-        let bytes: usize = others.iter().map(String::len).sum();
-        let has_room = others.len() < limits::OTHERS && bytes + url.len() <= limits::OTHERS_BYTES;
+        let has_room = limits::have_room(others.iter().map(String::as_str), url);
         if !has_room || others.iter().any(|other| other == url) {
             return None;
         }

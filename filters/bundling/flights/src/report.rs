@@ -57,7 +57,9 @@ pub(crate) fn write(flight: &Flight) -> Option<String> {
         });
         hex(&bytes.collect::<Vec<u8>>())
     };
-    let mut path = form_urlencoded::Serializer::for_suffix(slot(&flight.id) + "?", slot(&flight.id).len() + 1);
+    let before = slot(&flight.id) + "?";
+    let query_at = before.len();
+    let mut path = form_urlencoded::Serializer::for_suffix(before, query_at);
     path.append_pair("used", &bits(&State::Used)).append_pair("lost", &bits(&State::Lost));
     path.extend_pairs(flight.others.iter().map(|url| ("other", url)));
     Some(path.finish())

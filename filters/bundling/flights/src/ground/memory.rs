@@ -166,8 +166,7 @@ impl Pages {
             is_asked
         });
         for url in urls {
-            let bytes: usize = others.iter().map(|other| other.url.len()).sum();
-            let has_room = others.len() < limits::OTHERS && bytes + url.len() <= limits::OTHERS_BYTES;
+            let has_room = limits::have_room(others.iter().map(|other| &*other.url), url);
             let is_unfit = objects.get(&key(url.as_bytes())).is_some_and(|lesson| lesson.unfit);
             if has_room && !is_unfit && others.iter().all(|other| other.url != *url) {
                 others.push(Other { url: (*url).to_owned(), visits: 1 });
