@@ -212,18 +212,13 @@ fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut 
 
 /// TCP sockets only: HTTP/3 and DNS share ports with nothing else of ours.
 fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, problems: &mut Vec<Problem>) {
-    // A ground's is its `listen.http`.
-    let dialled_in = match role {
-        Some(Role::Remote(remote)) => remote.ground.listen(),
-        Some(Role::Edge | Role::Ground(_)) | None => None,
-    };
     let sockets: Vec<([&str; 2], SocketAddr)> = [
         (["listen", "http"], listen.http),
         (["listen", "tls"], listen.tls),
         (["listen", "dns"], listen.dns),
         (["listen", "admin"], Some(listen.admin)),
         (["listen", "metrics"], listen.metrics),
-        (["split", "listen"], dialled_in),
+        (["split", "listen"], role.and_then(Role::dialled_in)),
     ]
     .into_iter()
     .filter_map(|(path, socket)| socket.map(|socket| (path, socket)))

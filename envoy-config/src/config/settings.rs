@@ -97,6 +97,14 @@ impl Role {
         }
     }
 
+    /// Where a remote waits for a ground that dials; a ground's own socket is [`Listen::http`].
+    pub fn dialled_in(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Remote(remote) => remote.ground.listen(),
+            Self::Edge | Self::Ground(_) => None,
+        }
+    }
+
     /// Whether the ground opens the connections over the link (`split.dial: ground`).
     pub fn ground_dials(&self) -> bool {
         match self {

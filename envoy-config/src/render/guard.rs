@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Serialize;
 
-use crate::config::{Peer, Settings};
+use crate::config::Settings;
 
 /// What is refused: IANA's special-purpose registries, and ranges that carry an IPv4 address in disguise. Documentation
 /// ranges are reachable: nobody's network is there, and tests and examples live in them.
@@ -105,9 +105,9 @@ fn nat64(net: Ipv4Net) -> Option<IpNet> {
 pub(super) fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     let listen = &settings.listen;
     let mut endpoints = Vec::new();
-    let of_a_pair = settings.role.peer().and_then(Peer::listen);
+    let dialled_in = settings.role.dialled_in();
     for socket in
-        [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, of_a_pair].into_iter().flatten()
+        [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in].into_iter().flatten()
     {
         for address in addresses_of(socket, settings, local) {
             let length = if address.is_ipv4() { 32 } else { 128 };

@@ -90,7 +90,7 @@ impl Holders {
         let broke = broke && (self.linked.is_some() || !role.ground_dials() || began.elapsed() > PROVEN);
         match (self.linked, up) {
             (Some(false), Some(true)) => {
-                say(&is_back(role));
+                say(is_back(role));
                 self.warm.again_at = None;
                 self.pipe.again_at = None;
             }
@@ -102,13 +102,12 @@ impl Holders {
     }
 }
 
-fn is_back(role: &Role) -> String {
+fn is_back(role: &Role) -> &'static str {
     match role {
         Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => "the ground answers again; its pipe is used again",
         Role::Remote(_) => "the ground answers again",
         Role::Edge | Role::Ground(_) => "the remote is reached",
     }
-    .to_owned()
 }
 
 /// `was_there`: the other end has been seen in this run. Where it has not, its file may be at fault.

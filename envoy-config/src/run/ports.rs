@@ -54,7 +54,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
         ("listen.tls", listen.tls),
         ("listen.dns", listen.dns),
         ("listen.admin", Some(listen.admin)),
-        ("split.listen", dialled_in(settings)),
+        ("split.listen", settings.role.dialled_in()),
         ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
     ];
     let quic = match &settings.role {
@@ -73,14 +73,6 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
             .collect::<Vec<_>>()
     };
     [all(&tcp, Transport::Tcp), all(&udp, Transport::Udp)].concat()
-}
-
-/// Where a remote waits for a ground that dials.
-pub(super) fn dialled_in(settings: &Settings) -> Option<SocketAddr> {
-    match &settings.role {
-        Role::Remote(remote) => remote.ground.listen(),
-        Role::Edge | Role::Ground(_) => None,
-    }
 }
 
 /// The key that sets where requests come in.

@@ -378,7 +378,7 @@ fn ready_line(settings: &Settings) -> String {
     let dns = listen.dns;
     let sockets = [
         (ports::http_key(settings).trim_start_matches("listen."), listen.http),
-        ("split.listen", ports::dialled_in(settings)),
+        ("split.listen", settings.role.dialled_in()),
         ("tls", listen.tls),
         ("dns", dns),
         ("admin", Some(listen.admin)),
