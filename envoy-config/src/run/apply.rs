@@ -11,7 +11,7 @@ use super::ports::{self, Wanted};
 use super::probe::{XdsCounters, is_ready};
 use super::report::{self, Refusal};
 use super::say;
-use super::supervisor::{Applied, Run, prepare_folders, refuse_occupied};
+use super::supervisor::{Applied, Run, prepare_folders, refuse};
 use super::tree::{Written, write_tree};
 use crate::config::{LoadError, load};
 
@@ -66,7 +66,7 @@ impl Run {
         let ours = ports::wanted(&self.generation.settings);
         let new: Vec<Wanted> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
-        refuse_occupied(&new).map_err(|error| error.to_string())?;
+        refuse(ports::check(&new)).map_err(|error| error.to_string())?;
         prepare_folders(&next.settings).map_err(|error| error.to_string())?;
         Ok(next)
     }
@@ -105,7 +105,9 @@ impl Run {
         if same {
             Ok(next)
         } else {
-            ports::free_loopback().map(|socket| next.ready_at(socket)).map_err(|error| error.to_string())
+            ports::free_loopback(&ports::wanted(&next.settings))
+                .map(|[socket]| next.ready_at(socket))
+                .map_err(|error| error.to_string())
         }
     }
 

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::config::{Ground, PipeTransport, Role, Settings};
 use crate::derive::offers_http3;
@@ -30,6 +32,12 @@ impl fmt::Display for Transport {
         })
     }
 }
+
+/// How long a start waits for sockets that are taken. What a killed run had is free only once the last of its threads
+/// has ended, and a supervisor starts the next run at once.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often they are tried meanwhile.
+const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 /// Why a socket cannot be ours.
 #[derive(Debug)]
@@ -82,7 +90,29 @@ pub(super) fn http_key(settings: &Settings) -> &'static str {
 
 /// Tries to bind each and lets go of it again; all that fail are returned.
 pub(super) fn check(wanted: &[Wanted]) -> Vec<PortError> {
-    wanted.iter().filter_map(|wanted| try_bind(wanted).err().map(|error| PortError::new(*wanted, error))).collect()
+    failures(wanted).map(|(wanted, error)| PortError::new(wanted, error)).collect()
+}
+
+/// The same for a start: whoever has a socket may be on its way out. What waiting does not mend is returned at once.
+pub(super) fn check_patiently(wanted: &[Wanted]) -> Vec<PortError> {
+    let deadline = Instant::now() + PATIENCE;
+    while may_become_free(wanted) && Instant::now() < deadline {
+        thread::sleep(TRY_AGAIN);
+    }
+    check(wanted)
+}
+
+fn may_become_free(wanted: &[Wanted]) -> bool {
+    let mut failures = failures(wanted).peekable();
+    failures.peek().is_some() && failures.all(|(_, error)| is_taken(&error))
+}
+
+fn failures(wanted: &[Wanted]) -> impl Iterator<Item = (Wanted, io::Error)> {
+    wanted.iter().filter_map(|wanted| try_bind(wanted).err().map(|error| (*wanted, error)))
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
 }
 
 fn try_bind(wanted: &Wanted) -> io::Result<()> {
@@ -92,27 +122,28 @@ fn try_bind(wanted: &Wanted) -> io::Result<()> {
     }
 }
 
-/// A free loopback TCP port for our own use.
-pub(super) fn free_loopback() -> io::Result<SocketAddr> {
-    TcpListener::bind(("127.0.0.1", 0))?.local_addr()
-}
-
-/// The same, free for UDP as well as TCP.
-pub(super) fn free_loopback_for_dns() -> io::Result<SocketAddr> {
-    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-    for _ in 0..16 {
+/// Loopback ports for our own use, free for TCP and UDP, all different and none that `wanted` names: those are as free as
+/// any until they are taken.
+pub(super) fn free_loopback<const N: usize>(wanted: &[Wanted]) -> io::Result<[SocketAddr; N]> {
+    let mut held = Vec::with_capacity(N);
+    for _ in 0..16 * N {
         let tcp = TcpListener::bind(("127.0.0.1", 0))?;
-        match UdpSocket::bind(tcp.local_addr()?) {
-            Ok(udp) => return udp.local_addr(),
-            Err(error) => last = error,
+        let socket = tcp.local_addr()?;
+        let udp = UdpSocket::bind(socket);
+        if wanted.iter().all(|one| one.socket.port() != socket.port()) && udp.is_ok() {
+            held.push((socket, tcp, udp));
+        }
+        if held.len() == N {
+            break;
         }
     }
-    Err(last)
+    let sockets: Vec<SocketAddr> = held.iter().map(|(socket, ..)| *socket).collect();
+    sockets.try_into().map_err(|_| io::ErrorKind::AddrInUse.into())
 }
 
 impl PortError {
     fn new(wanted: Wanted, error: io::Error) -> Self {
-        let holder = if error.kind() == io::ErrorKind::AddrInUse { holder(&wanted) } else { None };
+        let holder = if is_taken(&error) { holder(&wanted) } else { None };
         Self { wanted, error, holder }
     }
 }
@@ -205,6 +236,55 @@ mod tests {
         assert!(message.contains(&format!("(process {})", std::process::id())), "{message}");
         drop(listener);
         assert!(check(&[wanted]).is_empty());
+    }
+
+    #[test]
+    fn a_start_waits_for_a_port_that_is_about_to_be_free_and_not_long_for_one_that_stays_taken() {
+        let staying = TcpListener::bind("127.0.0.1:0").unwrap();
+        let leaving = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wanted = |listener: &TcpListener| {
+            let socket = listener.local_addr().unwrap();
+            Wanted { key: "listen.http", socket, transport: Transport::Tcp }
+        };
+        let (stays, leaves) = (wanted(&staying), wanted(&leaving));
+        assert_eq!(check(&[leaves]).len(), 1, "a change of the file waits for nobody");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(PATIENCE / 4);
+                drop(leaving);
+            });
+            assert!(check_patiently(&[leaves]).is_empty());
+        });
+        let began = Instant::now();
+        let errors = check_patiently(&[stays]);
+        assert!(errors[0].to_string().contains(&format!("(process {})", std::process::id())), "{}", errors[0]);
+        assert!((PATIENCE..PATIENCE * 5).contains(&began.elapsed()), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn what_waiting_does_not_mend_is_said_at_once() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wanted = |socket| Wanted { key: "listen.http", socket, transport: Transport::Tcp };
+        let both = [wanted(taken.local_addr().unwrap()), wanted("192.0.2.77:8080".parse().unwrap())];
+        assert!(!may_become_free(&both));
+        assert!(may_become_free(&both[..1]));
+        assert_eq!(check_patiently(&both).len(), 2);
+    }
+
+    #[test]
+    fn ports_of_our_own_are_all_different_and_none_that_a_key_names() {
+        let named = |port: u16| port % 4 < 2;
+        let wanted: Vec<Wanted> = (1024..=u16::MAX)
+            .filter(|port| named(*port))
+            .map(|port| Wanted {
+                key: "listen.http",
+                socket: SocketAddr::from(([0, 0, 0, 0], port)),
+                transport: Transport::Tcp,
+            })
+            .collect();
+        let ours: [SocketAddr; 8] = free_loopback(&wanted).unwrap();
+        assert!(!ours.iter().any(|socket| named(socket.port())), "{ours:?}");
+        assert_eq!(ours.iter().collect::<std::collections::BTreeSet<_>>().len(), 8, "{ours:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::holders::Holders;
 use super::locate::{LocateError, Located, Overridden, PairFilters, locate};
-use super::ports::{self, PortError, Wanted};
+use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
 use super::room;
@@ -108,21 +108,18 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .map_err(|error| error.to_string())
         .and_then(|()| FileWatch::new(sender).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
-    refuse_occupied(&ports::wanted(&loaded.settings))?;
-    let system = |error: io::Error| RunError::System(error.to_string());
+    let wanted = ports::wanted(&loaded.settings);
+    refuse(ports::check_patiently(&wanted))?;
+    let [dns_ready, resolver, hold, hold_pipe, dns, dialled] =
+        ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
     let machine = Machine {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
         url_rewrite: Some(located.url_rewrite.clone()),
         pair_filters: PairFilters::of(&loaded.settings, &options.overridden)?,
-        dns_ready: ports::free_loopback().map_err(system)?,
-        resolver: ports::free_loopback_for_dns().map_err(system)?,
-        near: NearSockets {
-            hold: ports::free_loopback().map_err(system)?,
-            hold_pipe: ports::free_loopback().map_err(system)?,
-            dns: ports::free_loopback().map_err(system)?,
-            dialled: ports::free_loopback().map_err(system)?,
-        },
+        dns_ready,
+        resolver,
+        near: NearSockets { hold, hold_pipe, dns, dialled },
         access_log: options.access_log.clone(),
     };
     let generation = Generation::of(loaded.settings, &machine)?;
@@ -353,9 +350,8 @@ fn warn_of_few_files(settings: &Settings) {
     }
 }
 
-pub(super) fn refuse_occupied(wanted: &[Wanted]) -> Result<(), RunError> {
-    let errors = ports::check(wanted);
-    if errors.is_empty() { Ok(()) } else { Err(RunError::Ports(errors)) }
+pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
+    if occupied.is_empty() { Ok(()) } else { Err(RunError::Ports(occupied)) }
 }
 
 pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {

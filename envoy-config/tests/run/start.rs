@@ -4,6 +4,8 @@ use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
 
 use crate::support::{Host, listing, skip};
 
@@ -74,6 +76,19 @@ fn an_occupied_udp_port_is_named_too_and_all_occupied_ones_at_once() {
     assert!(stderr.contains("port 1053 (UDP)") && stderr.contains("`listen.dns`"), "{stderr}");
     assert!(stderr.contains("port 9901 (TCP)") && stderr.contains("`listen.admin`"), "{stderr}");
     drop((dns, admin));
+}
+
+#[test]
+fn a_port_whose_holder_is_about_to_end_is_waited_for() {
+    let Some(host) = Host::new() else { return };
+    let taken = TcpListener::bind(host.socket(8080)).unwrap();
+    let leaving = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        drop(taken);
+    });
+    let _run = host.start();
+    leaving.join().unwrap();
+    assert!(host.page_is_rewritten());
 }
 
 #[test]
