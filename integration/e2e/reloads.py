@@ -52,7 +52,7 @@ class Load:
         for thread in threads:
             thread.start()
         try:
-            wait_for("the load to run", lambda: self.pages > 20 or self.failed, timeout_s=30)
+            wait_for("the load to run", lambda: self.pages > 20 or self.failed, timeout_s=90)
             yield self
         finally:
             self._stop.set()
@@ -185,7 +185,7 @@ class Box:
         good = (self.desk.etc / name).read_bytes()
         before = self._outcomes()
         self._put(name, broken(good))
-        wait_for(f"{name} to be refused", lambda: self._outcomes() > before, timeout_s=30)
+        wait_for(f"{name} to be refused", lambda: self._outcomes() > before, timeout_s=90)
         said = self.pep.output()[self._at(before) :]
         assert "and was refused" in said, said
         assert complaint in said, said
@@ -193,12 +193,12 @@ class Box:
         self.changes += 1
         before = self._outcomes()
         self._put(name, good)
-        wait_for(f"the good {name}", lambda: self._outcomes() > before, timeout_s=30)
+        wait_for(f"the good {name}", lambda: self._outcomes() > before, timeout_s=90)
 
     def _taken(self, change: Callable[[], object]) -> None:
         before = self._outcomes()
         change()
-        wait_for("the change to be taken", lambda: self._outcomes() > before, timeout_s=30)
+        wait_for("the change to be taken", lambda: self._outcomes() > before, timeout_s=90)
         said = self.pep.output()[self._at(before) :]
         assert "refuse" not in said, said
         self.changes += 1

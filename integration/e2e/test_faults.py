@@ -213,11 +213,11 @@ def test_a_change_on_a_full_disk_is_refused_and_applied_when_there_is_room(root_
         filler = disk.folder / "filler"
         on(pep, "sh", "-c", f"cat /dev/zero > {filler} 2>/dev/null || true")
         desk.write(rewrite={"level": "off", "target": "http"})
-        wait_for("the complaint", lambda: "No space left on device" in pep.output(), timeout_s=20)
+        wait_for("the complaint", lambda: "No space left on device" in pep.output())
         assert desk.moved in desk.get(), "what ran before runs on"
         on(pep, "rm", str(filler))
         pep.child.process.send_signal(1)  # SIGHUP: look now, not within half a minute
-        wait_for("the change", lambda: desk.moved not in desk.get(), timeout_s=20)
+        wait_for("the change", lambda: desk.moved not in desk.get())
 
 
 # ---------------------------------------------------------------------------------------------------------- the page

@@ -107,7 +107,7 @@ def test_a_name_we_hold_no_key_for_is_refused_at_once_so_that_clients_go_on_over
     [answer] = over_quic(quic, "-connect", f"{PROXY}:443", f"https://{ELSEWHERE}/picture.jpg")
     assert answer.status == 0
     assert "no answer" not in answer.problem, "silence would cost clients a timeout"
-    assert answer.seconds < 2
+    assert answer.seconds < 4
 
 
 def test_without_a_name_our_address_is_us(quic: Bed) -> None:

@@ -101,4 +101,4 @@ def test_the_admin_interface_is_not_on_a_client_facing_address(bed: Bed) -> None
 def test_a_port_the_proxy_does_not_serve_is_refused_at_once(bed: Bed) -> None:
     answer = bed.curl.get(f"http://{PROXY}:22/", timeout_s=5)
     assert "refused" in answer.problem or "Failed to connect" in answer.problem
-    assert answer.seconds < 1
+    assert answer.seconds < 3

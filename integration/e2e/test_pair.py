@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +20,7 @@ from harness.clients import Curl
 from harness.namespaces import Namespace
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.pep import Pep
-from harness.waiting import wait_for
+from harness.waiting import quickest, wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 
@@ -53,11 +53,15 @@ def test_an_http_object_comes_through_as_the_origin_has_it(warm: PairBed) -> Non
 
 def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_trips(warm: PairBed) -> None:
     address = warm.site.hosts["h1.example.org"]["address"]
-    began = time.monotonic()
-    answer = warm.curl.get("https://h1.example.org/page.html", "--resolve", f"h1.example.org:443:{address}")
-    seconds = time.monotonic() - began
-    # curl trusts the origins' authority alone: nobody else could have ended this connection.
-    assert answer.status == 200, answer
+
+    def load() -> float:
+        warm.until_warm()
+        answer = warm.curl.get("https://h1.example.org/page.html", "--resolve", f"h1.example.org:443:{address}")
+        # curl trusts the origins' authority alone: nobody else could have ended this connection.
+        assert answer.status == 200, answer
+        return answer.seconds
+
+    seconds = quickest(load, 2.9 * RTT_S)
     assert 2 * RTT_S <= seconds < 2.9 * RTT_S, f"{seconds:.2f} s"
 
 
@@ -70,13 +74,17 @@ def test_a_browsers_burst_of_connections_waits_for_no_handshake_of_ours(warm: Pa
     command = ["curl", "--silent", "--show-error", "--parallel", "--parallel-immediate", "--parallel-max", "28"]
     command += ["--cacert", str(warm.authority.files.cert), "--range", "0-99"]
     command += ["--write-out", "%{response_code} %{time_starttransfer}\n", *many]
-    done = subprocess.run(warm.line.clients.inside(command), capture_output=True, text=True, timeout=60, check=True)
-    answers = [line.split() for line in done.stdout.splitlines()]
-    assert len(answers) == 28
-    assert {status for status, _ in answers} <= {"200", "206"}
-    seconds = sorted(float(one) for _, one in answers)
+
+    def median_s() -> float:
+        warm.until_warm()
+        done = subprocess.run(warm.line.clients.inside(command), capture_output=True, text=True, timeout=60, check=True)
+        answers = [line.split() for line in done.stdout.splitlines()]
+        assert len(answers) == 28
+        assert {status for status, _ in answers} <= {"200", "206"}
+        return statistics.median(float(one) for _, one in answers)
+
     # On a connection that had to be opened first it would be four round trips and more.
-    assert seconds[len(seconds) // 2] < 3.4 * RTT_S, seconds
+    assert quickest(median_s, 3.4 * RTT_S) < 3.4 * RTT_S
     assert warm.pair.connections("warm")["total"] > before, "what was taken is made up for"
 
 
@@ -142,16 +150,14 @@ def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: Pa
     assert warm.dig(TODAY, "AAAA").addresses() == ["2001:db8::5"]
     assert warm.dig(TODAY, "HTTPS").answer
     assert warm.dig("nothing.example.org", "A").status == "NXDOMAIN"
-    began = time.monotonic()
-    assert warm.dig(TODAY, "A").addresses()
-    assert time.monotonic() - began < RTT_S, "the second answer comes from the near end"
+    again = quickest(lambda: warm.dig(TODAY, "A").seconds, RTT_S)
+    assert again < RTT_S, "the second answer comes from the near end"
 
 
 def test_listed_names_are_answered_at_once_and_their_pages_come(warm: PairBed) -> None:
-    began = time.monotonic()
-    assert warm.dig(LISTED, "A").addresses() == [NEAR_HOME]
-    assert warm.dig(LISTED, "AAAA").addresses() == []
-    assert time.monotonic() - began < RTT_S, "nothing was waited for"
+    answers = [warm.dig(LISTED, kind) for kind in ("A", "AAAA")]
+    assert [answer.addresses() for answer in answers] == [[NEAR_HOME], []]
+    assert all(answer.seconds < RTT_S for answer in answers), "nothing was waited for"
     # By the client's own look-up: the address is the remote's, the name says where it goes.
     for scheme in ("http", "https"):
         answer = warm.curl.get(f"{scheme}://{LISTED}/page.html")
@@ -162,7 +168,7 @@ def test_a_listed_name_that_does_not_exist_is_said_so_once_that_is_known(warm: P
     first = warm.dig(GONE, "A")
     assert (first.status, first.addresses()) == ("NOERROR", [NEAR_HOME])
     assert b"could not be resolved" in warm.curl.get(f"http://{GONE}/", "--resolve", f"{GONE}:80:{NEAR_HOME}").body
-    wait_for("the truth", lambda: warm.dig(GONE, "A").status == "NXDOMAIN", timeout_s=15, interval_s=0.2)
+    wait_for("the truth", lambda: warm.dig(GONE, "A").status == "NXDOMAIN", interval_s=0.2)
 
 
 @pytest.mark.parametrize("name", sorted(FORBIDDEN))
@@ -210,7 +216,7 @@ def test_without_the_pairs_own_certificate_nobody_gets_in(warm: PairBed) -> None
 @pytest.mark.parametrize("seconds", [5, *(pytest.param(more, marks=pytest.mark.long) for more in (15, 40))])
 def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
     def in_the_middle() -> None:
-        wait_for("the download's start", lambda: warm.origins.requests(host=LAB), timeout_s=10)
+        wait_for("the download's start", lambda: warm.origins.requests(host=LAB))
         assert warm.line.link
         warm.line.link.outage(f"{seconds}s drop")
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,8 +66,11 @@ class Curl:
         body.unlink(missing_ok=True)
         return answer
 
-    def stream(self, url: str, *options: str, timeout_s: float = 30.0) -> list[tuple[float, bytes]]:
-        """Fetches a URL and tells when each part of the body arrived, in seconds after the first."""
+    def stream(
+        self, url: str, *options: str, timeout_s: float = 30.0, came: Callable[[bytes], None] = lambda _: None
+    ) -> list[tuple[float, bytes]]:
+        """Fetches a URL and tells when each part of the body arrived, in seconds after the first. `came` is called with
+        each as soon as it has."""
         command = ["curl", "--silent", "--no-buffer", "--max-time", str(timeout_s), *self._options, *options, url]
         parts: list[tuple[float, bytes]] = []
         with subprocess.Popen(
@@ -75,6 +79,7 @@ class Curl:
             assert process.stdout
             while part := os.read(process.stdout.fileno(), 1 << 16):
                 parts.append((time.monotonic(), part))
+                came(part)
         return [(at_s - parts[0][0], part) for at_s, part in parts]
 
 
@@ -96,6 +101,8 @@ class DnsAnswer:
     flags: list[str] = field(default_factory=list)
     answer: list[tuple[str, int, str, str]] = field(default_factory=list)
     authority: list[tuple[str, int, str, str]] = field(default_factory=list)
+    seconds: float = 0.0
+    """From the question to the answer."""
 
     def addresses(self) -> list[str]:
         """Addresses in the order of the answer."""
@@ -106,15 +113,16 @@ def dig(
     name: str, kind: str, server: str, *options: str, port: int = 53, namespace: Namespace | None = None
 ) -> DnsAnswer:
     """Asks one question once."""
-    command = ["dig", f"@{server}", "-p", str(port), "+tries=1", "+time=5", *options, name, kind]
+    command = ["dig", f"@{server}", "-p", str(port), "+tries=1", "+time=15", *options, name, kind]
     done = subprocess.run(
-        namespace.inside(command) if namespace else command, capture_output=True, text=True, timeout=20, check=False
+        namespace.inside(command) if namespace else command, capture_output=True, text=True, timeout=40, check=False
     )
     status = re.search(r"status: (\w+)", done.stdout)
     if status is None:
         return DnsAnswer(f"no answer: {done.stdout.strip()} {done.stderr.strip()}")
     flags = re.search(r";; flags: ([\w ]*);", done.stdout)
-    result = DnsAnswer(status[1], flags[1].split() if flags else [])
+    took = re.search(r";; Query time: (\d+) msec", done.stdout)
+    result = DnsAnswer(status[1], flags[1].split() if flags else [], seconds=int(took[1]) / 1000 if took else 0.0)
     section = None
     for line in done.stdout.splitlines():
         if line.startswith(";; ANSWER"):

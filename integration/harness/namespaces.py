@@ -19,7 +19,7 @@ PREFIX = "lh-"
 _counter = itertools.count()
 
 
-def _run(command: Sequence[str], *, timeout_s: float = 30.0, check: bool = True) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], *, timeout_s: float = 60.0, check: bool = True) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
     if check and done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from .artifacts import built
 from .namespaces import Namespace
-from .processes import Child
+from .processes import Child, whole_lines
 from .waiting import wait_for
 
 
@@ -58,8 +58,7 @@ class Origins:
 
     def events(self, event: str, **wanted: str) -> list[dict[str, Any]]:
         """Events of one kind since the last `forget`, oldest first; `wanted` filters by field."""
-        lines = self.log.read_text().splitlines()[self._seen :]
-        found = [json.loads(line) for line in lines if line.endswith("}")]
+        found = [json.loads(line) for line in whole_lines(self.log)[self._seen :]]
         return [
             one
             for one in found
@@ -70,10 +69,10 @@ class Origins:
         """Requests that arrived, such as `requests(host="img.demo.test")`."""
         return self.events("request", **wanted)
 
-    def wait_for_request(self, timeout_s: float = 5.0, **wanted: str) -> dict[str, Any]:
+    def wait_for_request(self, timeout_s: float = 30.0, **wanted: str) -> dict[str, Any]:
         """Waits until such a request has arrived."""
         return wait_for(f"a request {wanted} at the origins", lambda: self.requests(**wanted), timeout_s)[0]
 
     def forget(self) -> None:
         """Events so far are not looked at again."""
-        self._seen = len(self.log.read_text().splitlines())
+        self._seen = len(whole_lines(self.log))

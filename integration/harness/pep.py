@@ -13,7 +13,7 @@ from typing import Any
 
 from .artifacts import built
 from .namespaces import Namespace
-from .processes import Child
+from .processes import Child, whole_lines
 from .topology import PROXY, RESOLVER
 
 PROXY_NAME = "pep.example.net"
@@ -73,7 +73,7 @@ class Pep:
         trusted: Path | None = None,
         options: Sequence[str | Path] = (),
         log_requests: bool = True,
-        ready_timeout_s: float = 60.0,
+        ready_timeout_s: float = 120.0,
     ) -> None:
         """`trusted` is the bundle of authorities that origins' certificates are checked against."""
         self.config = config
@@ -116,7 +116,7 @@ class Pep:
         """Envoy's access log so far."""
         if not self._access_log.exists():
             return []
-        return [json.loads(line) for line in self._access_log.read_text().splitlines() if line.endswith("}")]
+        return [json.loads(line) for line in whole_lines(self._access_log)]
 
     def admin(self, path: str, address: str = "127.0.0.1:9901") -> str:
         """Asks Envoy's admin interface."""
@@ -127,7 +127,7 @@ class Pep:
         return parse_metrics(self.admin("/stats/prometheus", address))
 
     def _curl(self, url: str) -> str:
-        line = ["curl", "--silent", "--show-error", "--fail", "--max-time", "10", url]
+        line = ["curl", "--silent", "--show-error", "--fail", "--max-time", "30", url]
         done = subprocess.run(
             self._namespace.inside(line) if self._namespace else line, capture_output=True, text=True, check=True
         )

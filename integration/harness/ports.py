@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from contextlib import ExitStack
+from pathlib import Path
+
+LOWEST = 10_000
+"""Below are ports that programs are known by, and those of the demo."""
+EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_ports(count: int, address: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody listens on, over TCP or UDP; distinct, because all are held until the last is found."""
+    """Ports that nobody listens on, over TCP or UDP; distinct. They are not among those that the kernel gives to
+    whoever asks for any: until somebody listens on them, nobody else gets one by chance."""
+    highest = int(EPHEMERAL.read_text().split()[0])
     with ExitStack() as held:
         ports = []
-        while len(ports) < count:
+        for port in random.sample(range(LOWEST, highest), highest - LOWEST):
             tcp = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
             udp = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            tcp.bind((address, 0))
-            port = tcp.getsockname()[1]
             try:
+                tcp.bind((address, port))
                 udp.bind((address, port))
             except OSError:
                 continue
             ports.append(port)
-        return ports
+            if len(ports) == count:
+                return ports
+    raise OSError(f"no {count} free ports between {LOWEST} and {highest}")

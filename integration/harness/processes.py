@@ -23,6 +23,12 @@ def end_with_parent() -> None:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
+def whole_lines(log: Path) -> list[str]:
+    """The lines of a file that somebody is writing, without one that is not written to its end."""
+    *lines, _ = log.read_text(errors="replace").split("\n")
+    return lines
+
+
 class Child:
     """One running program. Use as a context manager; leaving it sends SIGTERM, then SIGKILL after `stop_timeout_s`."""
 
@@ -56,7 +62,7 @@ class Child:
         """What the program has written so far."""
         return self.log.read_text(errors="replace")
 
-    def wait_for_output(self, text: str, timeout_s: float = 20.0) -> str:
+    def wait_for_output(self, text: str, timeout_s: float = 60.0) -> str:
         """Waits for a line that contains `text` and returns it; fails at once when the program ends before."""
 
         def line() -> str | None:
@@ -71,7 +77,7 @@ class Child:
         except Timeout as problem:
             raise Timeout(f"{problem}\n{self.output()[-4000:]}") from None
 
-    def interrupt(self, timeout_s: float = 15.0) -> int:
+    def interrupt(self, timeout_s: float = 30.0) -> int:
         """Ctrl-C as a terminal sends it, to the whole group; returns the exit code."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(timeout_s)

@@ -364,6 +364,12 @@ func TestAnAnswerIsMadeToOrder(t *testing.T) {
 	if _, text, err := ask("size=40&chunk=10&pause=20"); err != nil || len(text) != 40 || time.Since(began) < 60*time.Millisecond {
 		t.Errorf("slow: %v, %d bytes after %v", err, len(text), time.Since(began))
 	}
+	if opened, _, err := b.fetch("http", wwwAddress, "www.page.test", "/_/open?gate=ready"); err != nil || opened.StatusCode != http.StatusNoContent {
+		t.Errorf("opening a gate: %v %v", opened, err)
+	}
+	if _, text, err := ask("size=40&chunk=20&gate=ready"); err != nil || len(text) != 40 {
+		t.Errorf("through a gate: %v, %d bytes", err, len(text))
+	}
 	if wrong, _, _ := ask("sise=40"); wrong.StatusCode != http.StatusBadRequest {
 		t.Errorf("a misspelt key was answered with %d", wrong.StatusCode)
 	}

@@ -27,7 +27,10 @@ import (
 //	  declare=CODING               says so without doing it: a lie
 //	  cut=BYTES                    promises the whole length, ends the connection after so many bytes
 //	  chunk=BYTES, pause=MS        sends the body in pieces, with a pause after each
+//	  gate=NAME                    sends a piece more each time the gate is opened, after the first
 //	  header=NAME:VALUE            a further header, may repeat
+//
+//	/_/open?gate=NAME       opens a gate once more
 //
 // One composable handler instead of one for every kind of trouble: tests of new troubles need no new code here.
 const specialPrefix = "/_/"
@@ -43,8 +46,11 @@ func serveSpecial(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		order.serve(w, r)
+	case "open":
+		gates.at(r.URL.Query().Get("gate")).open()
+		w.WriteHeader(http.StatusNoContent)
 	default:
-		http.Error(w, "special paths are /_/echo and /_/answer", http.StatusNotFound)
+		http.Error(w, "special paths are /_/echo, /_/answer and /_/open", http.StatusNotFound)
 	}
 }
 
@@ -65,13 +71,14 @@ type order struct {
 	cut         int
 	chunk       int
 	pause       time.Duration
+	gate        string
 	header      []string
 }
 
 func parseOrder(query url.Values) (*order, error) {
 	known := map[string]bool{
 		"body": true, "host": true, "size": true, "status": true, "type": true, "encode": true, "declare": true,
-		"cut": true, "chunk": true, "pause": true, "header": true,
+		"cut": true, "chunk": true, "pause": true, "gate": true, "header": true,
 	}
 	numbers := map[string]int{"size": -1, "status": http.StatusOK, "cut": -1, "chunk": 0, "pause": 0}
 	for key := range query {
@@ -88,7 +95,7 @@ func parseOrder(query url.Values) (*order, error) {
 	}
 	o := &order{
 		status: numbers["status"], cut: numbers["cut"], chunk: numbers["chunk"],
-		pause: time.Duration(numbers["pause"]) * time.Millisecond, header: query["header"],
+		pause: time.Duration(numbers["pause"]) * time.Millisecond, gate: query.Get("gate"), header: query["header"],
 	}
 	var err error
 	if o.body, o.contentType, err = makeBody(query.Get("body"), query["host"], numbers["size"]); err != nil {
@@ -189,14 +196,17 @@ func (o *order) sendBody(w http.ResponseWriter, r *http.Request) {
 		piece = len(rest)
 	}
 	flusher := http.NewResponseController(w)
-	for len(rest) > 0 {
+	for sent := 1; len(rest) > 0; sent++ {
 		n := min(piece, len(rest))
 		if _, err := w.Write(rest[:n]); err != nil {
 			return
 		}
 		rest = rest[n:]
-		if o.pause > 0 || o.cut >= 0 {
+		if o.pause > 0 || o.cut >= 0 || o.gate != "" {
 			_ = flusher.Flush()
+		}
+		if o.gate != "" && len(rest) > 0 && !gates.at(o.gate).pass(r.Context(), sent) {
+			return
 		}
 		select {
 		case <-r.Context().Done():
