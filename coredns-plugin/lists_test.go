@@ -38,7 +38,7 @@ func isListed(l *Longhaul, name string) bool {
 // eventually waits for a condition that a background task brings about.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("Did not happen: %s", what)
 		}
@@ -168,12 +168,18 @@ func TestAFileThatIsStillBeingWrittenIsNotRead(t *testing.T) {
 	overwrite(t, path, "two.example\n")
 	writing, stop := context.WithCancel(t.Context())
 	var writer sync.WaitGroup
+	written := make(chan struct{})
 	writer.Go(func() {
 		for i := 0; writing.Err() == nil; i++ {
 			overwrite(t, path, strings.Repeat("two.example\n", i%50+2))
+			if i == 0 {
+				close(written)
+			}
 		}
 	})
-	if f.refresh(t.Context(), 50*time.Millisecond) {
+	<-written
+	// Long enough for the writer to get its turn on a busy machine.
+	if f.refresh(t.Context(), 500*time.Millisecond) {
 		t.Error("Read while it changed")
 	}
 	stop()

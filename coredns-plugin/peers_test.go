@@ -119,7 +119,7 @@ func (p peer) run(t *testing.T, upstream, anchor string) string {
 
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	client := dns.Client{Timeout: 200 * time.Millisecond}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		m, _, err := client.Exchange(new(dns.Msg).SetQuestion("awake.example.", dns.TypeTXT), addr)
 		if err == nil && m.Rcode == dns.RcodeNameError {
 			return addr

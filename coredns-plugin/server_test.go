@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func (s *server) stop() {
 // query asks the server at addr.
 func query(t testing.TB, addr string, r *dns.Msg) *dns.Msg {
 	t.Helper()
-	client := dns.Client{Timeout: 5 * time.Second, UDPSize: dns.MaxMsgSize}
+	client := dns.Client{Timeout: 20 * time.Second, UDPSize: dns.MaxMsgSize}
 	m, _, err := client.Exchange(r, addr)
 	if err != nil {
 		t.Fatalf("Query for %s %s at %s: %v", r.Question[0].Name, dns.TypeToString[r.Question[0].Qtype], addr, err)
@@ -152,7 +153,7 @@ func file(t testing.TB, name, content string) string {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("Did not happen: %s", what)
 		}
@@ -187,7 +188,8 @@ func TestCacheHitsAreSteeredLikeMissesAndTheCacheHoldsTheTruth(t *testing.T) {
 	miss := records(ask(t, s.addr, "www.example.org.", dns.TypeA))
 	hit := records(ask(t, s.addr, "www.example.org.", dns.TypeA))
 	want := "www.example.org. 200 IN A " + proxy + "\nwww.example.org. 200 IN A 203.0.113.1"
-	if miss != want || hit != want && hit != strings.ReplaceAll(want, " 200 ", " 199 ") {
+	// A few seconds may have passed since.
+	if aged := regexp.MustCompile(` 19\d IN `); miss != want || aged.ReplaceAllString(hit, " 200 IN ") != want {
 		t.Errorf("First answer is\n%s\nthe one from the cache\n%s", miss, hit)
 	}
 	if n := o.queries(dns.TypeA); n != 1 {
@@ -379,7 +381,8 @@ func TestNoQueryIsLostWhileTheServerReloads(t *testing.T) {
 	var stop atomic.Bool
 	var asked, lost atomic.Int64
 	var clients sync.WaitGroup
-	for range 2 {
+	const reloads, clientsAsking = 5, 2
+	for range clientsAsking {
 		clients.Go(func() {
 			client := dns.Client{Timeout: time.Second}
 			for !stop.Load() {
@@ -391,7 +394,7 @@ func TestNoQueryIsLostWhileTheServerReloads(t *testing.T) {
 			}
 		})
 	}
-	for i := range 5 {
+	for i := range reloads {
 		if err := s.reload(body(101 + i)); err != nil {
 			t.Error(err)
 		}
@@ -405,8 +408,9 @@ func TestNoQueryIsLostWhileTheServerReloads(t *testing.T) {
 	}
 	stop.Store(true)
 	clients.Wait()
-	// A client that sent to the old server's socket at the moment it was closed has to ask again; UDP is like that.
-	if lost.Load()*100 > asked.Load() {
+	// A client that sent to the old server's socket at the moment it was closed has to ask again; UDP is like that. On a
+	// machine too busy for many questions that may be one of each client at each reload.
+	if lost.Load() > max(reloads*clientsAsking, asked.Load()/100) {
 		t.Errorf("Lost %d of %d queries", lost.Load(), asked.Load())
 	}
 	if m := ask(t, s.addr, "www.example.org.", dns.TypeA); m.Answer[0].Header().Ttl != 105 {
