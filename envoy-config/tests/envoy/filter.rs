@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::config::{Config, HTTP, module};
 use crate::support::dns::Dns;
@@ -134,7 +134,7 @@ fn another_configuration_is_applied_while_pages_stream_and_the_listeners_stay_as
     let mut ask_on_kept = || {
         let keep = request("GET", "/", &[("host", HOST), ("connection", "keep-alive")]);
         kept.write_all(keep.as_bytes()).unwrap();
-        read_answer(&mut BufReader::new(&kept), Instant::now(), false).expect("the connection is kept").text()
+        read_answer(&mut BufReader::new(&kept), false).expect("the connection is kept").text()
     };
     assert!(ask_on_kept().contains(&world.moved()));
     let before = world.config.render();

@@ -124,7 +124,8 @@ impl World {
 fn a_pages_objects_are_in_the_cache_before_they_are_asked_for_as_a_browser_would_ask() {
     let Some(world) = World::new("") else { return };
     assert_eq!(world.browse("/page").status, 200);
-    assert_eq!(world.fetched_all().len(), 4, "each once: {:?}", world.objects());
+    eventually("they are counted", || world.counted("longhaul_url_rewrite_prefetched_total{} 4"));
+    assert_eq!(world.objects().len(), 4, "each once: {:?}", world.objects());
     for (path, accept) in [("/a.css", "text/css,*/*;q=0.1"), ("/a.js", "*/*"), ("/a.png", "image/avif,image/webp")] {
         let asked = world.origin.received().into_iter().find(|asked| asked.path == path).unwrap();
         assert!(asked.header("accept").is_some_and(|value| value.starts_with(accept)), "{asked:?}");
@@ -138,7 +139,6 @@ fn a_pages_objects_are_in_the_cache_before_they_are_asked_for_as_a_browser_would
         assert!(hit.header("age").is_some(), "{path}: {hit:?}");
     }
     assert_eq!(world.objects().len(), 4, "the browser's requests reached no origin");
-    eventually("they are counted", || world.counted("longhaul_url_rewrite_prefetched_total{} 4"));
     eventually("a worker that fetched it knows what is held", || {
         world.browse("/page");
         let skipped = world.envoy.admin("/stats/prometheus?filter=prefetch_skipped");
@@ -153,7 +153,7 @@ fn what_a_browser_may_not_want_is_not_fetched() {
     let Some(world) = World::new("") else { return };
     world.browse("/uncertain");
     assert_eq!(world.fetched_all(), ["/last.png"]);
-    assert!(world.counted("longhaul_url_rewrite_prefetch_skipped_total{reason=\"unproven\"} 1"));
+    eventually("it is counted", || world.counted("longhaul_url_rewrite_prefetch_skipped_total{reason=\"unproven\"} 1"));
     assert!(world.counted("longhaul_url_rewrite_prefetch_skipped_total{reason=\"cors\"} 0"), "level safe moves none");
     eventually("a worker that saw it kept fetches it with any query", || {
         assert_eq!(world.object("/img.test/not/counter.png?reader=2").status, 200);

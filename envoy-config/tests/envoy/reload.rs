@@ -2,7 +2,6 @@
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Instant;
 
 use crate::support::config::{Config, HTTP, TLS};
 use crate::support::dns::Dns;
@@ -34,7 +33,7 @@ fn origins_ports_and_ranges_change_under_a_kept_connection() {
     kept.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut ask = |host: &str| {
         kept.write_all(request("GET", "/", &[("host", host), ("connection", "keep-alive")]).as_bytes()).unwrap();
-        read_answer(&mut BufReader::new(&kept), Instant::now(), false).expect("the connection is kept")
+        read_answer(&mut BufReader::new(&kept), false).expect("the connection is kept")
     };
     assert_eq!(ask("one.test").text(), "one");
     assert_eq!(ask("two.test").status, 502);

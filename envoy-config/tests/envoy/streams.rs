@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::config::{Config, HTTP};
 use crate::support::dns::Dns;
@@ -68,7 +68,7 @@ fn a_websocket_is_opened_and_carries_bytes_both_ways() {
     ];
     client.write_all(request("GET", "/", &upgrade).as_bytes()).unwrap();
     let mut reader = BufReader::new(client.try_clone().unwrap());
-    assert_eq!(read_answer(&mut reader, Instant::now(), false).unwrap().status, 101);
+    assert_eq!(read_answer(&mut reader, false).unwrap().status, 101);
     for message in [&b"one"[..], b"two"] {
         client.write_all(message).unwrap();
         let mut back = vec![0; message.len()];
@@ -109,7 +109,7 @@ fn large_bodies_pass_whole_both_ways() {
     let length = large.len().to_string();
     client.write_all(request("POST", "/", &[("host", HOST), ("content-length", &length)]).as_bytes()).unwrap();
     client.write_all(&large).unwrap();
-    assert_eq!(read_answer(&mut BufReader::new(client), Instant::now(), false).unwrap().status, 200);
+    assert_eq!(read_answer(&mut BufReader::new(client), false).unwrap().status, 200);
     assert!(origin.last().body == large);
 }
 
@@ -133,7 +133,7 @@ fn who_sends_a_header_by_the_byte_is_cut_off_and_who_is_slow_in_a_body_is_not() 
     let mut loris = TcpStream::connect(world.http()).unwrap();
     loris.set_read_timeout(Some(PATIENCE)).unwrap();
     loris.write_all(b"GET / HTTP/1.1\r\nhost: w").unwrap();
-    let cut_off = read_answer(&mut BufReader::new(&loris), Instant::now(), false).unwrap();
+    let cut_off = read_answer(&mut BufReader::new(&loris), false).unwrap();
     assert_eq!(cut_off.status, 408);
 
     let mut slow = TcpStream::connect(world.http()).unwrap();
@@ -142,7 +142,7 @@ fn who_sends_a_header_by_the_byte_is_cut_off_and_who_is_slow_in_a_body_is_not() 
         thread::sleep(Duration::from_millis(700));
         slow.write_all(byte).unwrap();
     }
-    assert_eq!(read_answer(&mut BufReader::new(slow), Instant::now(), false).unwrap().status, 200);
+    assert_eq!(read_answer(&mut BufReader::new(slow), false).unwrap().status, 200);
     assert_eq!(origin.received().len(), 1);
 }
 
@@ -154,7 +154,7 @@ fn clients_beyond_the_limit_are_turned_away_and_those_within_it_are_served() {
     let ask = |mut stream: &TcpStream| {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(request("GET", "/", &[("host", HOST), ("connection", "keep-alive")]).as_bytes())?;
-        read_answer(&mut BufReader::new(stream), Instant::now(), false)
+        read_answer(&mut BufReader::new(stream), false)
     };
     let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(world.http()).unwrap()).collect();
     for client in &clients {

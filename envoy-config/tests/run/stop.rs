@@ -36,7 +36,8 @@ fn a_second_ctrl_c_does_not_wait_for_a_child_that_hangs() {
     run.says("SIGTERM");
     run.signal(Signal::INT);
     assert_eq!(run.wait().code(), Some(130));
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    // After five seconds it would have been killed in any case.
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert!(!children.iter().any(|child| is_alive(*child)));
 }
 

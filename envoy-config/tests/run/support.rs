@@ -195,7 +195,7 @@ impl Host {
     /// The same under another path: the origin has it under every one.
     pub(crate) fn get(&self, port: u16, path: &str) -> String {
         let url = format!("http://{}{path}", self.socket(port));
-        let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(5))).build().new_agent();
+        let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(20))).build().new_agent();
         let answer = agent.get(url).header("host", PAGE).call();
         answer.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok()).unwrap_or_default()
     }
@@ -209,7 +209,7 @@ impl Host {
     /// Whether an A query for `name` is answered with something other than a failure.
     pub(crate) fn asks(&self, name: &str) -> Option<Vec<u8>> {
         let socket = UdpSocket::bind((self.address, 0)).ok()?;
-        socket.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+        socket.set_read_timeout(Some(Duration::from_secs(3))).ok()?;
         let mut query = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         for label in name.split('.') {
             query.push(u8::try_from(label.len()).ok()?);

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
 
 use super::envoy::PATIENCE;
 
@@ -12,8 +11,6 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Pieces of the body, each with the time since the request was sent.
-    pub(crate) pieces: Vec<(Duration, usize)>,
     /// Set where the body ended before its announced end.
     pub(crate) cut: bool,
 }
@@ -48,6 +45,20 @@ pub(crate) fn get(to: SocketAddr, host: &str, path: &str, headers: &[(&str, &str
     send(to, &request("GET", path, &all)).expect("an answer")
 }
 
+/// As [`get`]; `piece_came` is called for each chunk of the body when it is there.
+pub(crate) fn get_in_pieces(
+    to: SocketAddr,
+    host: &str,
+    headers: &[(&str, &str)],
+    piece_came: &mut dyn FnMut(),
+) -> Answer {
+    let all: Vec<_> = [("host", host)].into_iter().chain(headers.iter().copied()).collect();
+    let mut stream = TcpStream::connect(to).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE * 2)).expect("a timeout");
+    stream.write_all(request("GET", "/", &all).as_bytes()).expect("the request is sent");
+    read_in_pieces(&mut BufReader::new(stream), false, piece_came).expect("an answer")
+}
+
 /// Sends these bytes on a connection of their own and reads one answer.
 pub(crate) fn send(to: SocketAddr, request: &str) -> io::Result<Answer> {
     let stream = TcpStream::connect(to)?;
@@ -57,14 +68,17 @@ pub(crate) fn send(to: SocketAddr, request: &str) -> io::Result<Answer> {
 
 /// As [`send`], on a connection that stands.
 pub(crate) fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Answer> {
-    let start = Instant::now();
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
-    read_answer(&mut BufReader::new(stream), start, request.starts_with("HEAD "))
+    read_answer(&mut BufReader::new(stream), request.starts_with("HEAD "))
 }
 
 /// Reads one answer.
-pub(crate) fn read_answer(reader: &mut impl BufRead, start: Instant, head: bool) -> io::Result<Answer> {
+pub(crate) fn read_answer(reader: &mut impl BufRead, head: bool) -> io::Result<Answer> {
+    read_in_pieces(reader, head, &mut || {})
+}
+
+fn read_in_pieces(reader: &mut impl BufRead, head: bool, piece_came: &mut dyn FnMut()) -> io::Result<Answer> {
     let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -76,7 +90,7 @@ pub(crate) fn read_answer(reader: &mut impl BufRead, start: Instant, head: bool)
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut answer = Answer { status, headers, body: Vec::new(), pieces: Vec::new(), cut: false };
+    let mut answer = Answer { status, headers, body: Vec::new(), cut: false };
     if head || matches!(status, 100..=199 | 204 | 304) {
         return Ok(answer);
     }
@@ -93,8 +107,8 @@ pub(crate) fn read_answer(reader: &mut impl BufRead, start: Instant, head: bool)
                 answer.cut = true;
                 break;
             }
-            answer.pieces.push((start.elapsed(), size));
             answer.body.extend(chunk);
+            piece_came();
             line.clear();
             reader.read_line(&mut line)?;
             if size == 0 {
@@ -109,7 +123,6 @@ pub(crate) fn read_answer(reader: &mut impl BufRead, start: Instant, head: bool)
             other => drop(other?),
         }
         answer.cut = length.is_some_and(|length| length != answer.body.len() as u64);
-        answer.pieces.push((start.elapsed(), answer.body.len()));
     }
     Ok(answer)
 }

@@ -3,10 +3,11 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use super::envoy::PATIENCE;
 use super::tls::Identity;
 
 /// A request as an origin saw it.
@@ -31,6 +32,8 @@ pub(crate) enum Reply {
     Whole(String, Vec<u8>),
     /// A head and a chunked body, each piece after a pause.
     Chunked(String, Duration, Vec<Vec<u8>>),
+    /// A head and a chunked body, each piece once the client has had those before it.
+    Awaited(String, Vec<Vec<u8>>, Arc<Progress>),
     /// These bytes, then the connection is closed.
     Raw(Vec<u8>),
 }
@@ -39,6 +42,27 @@ impl Reply {
     /// 200 with these header lines (each ending in CRLF) and this body.
     pub(crate) fn ok(headers: &str, body: impl Into<Vec<u8>>) -> Self {
         Self::Whole(format!("HTTP/1.1 200 OK\r\n{headers}"), body.into())
+    }
+}
+
+/// How many pieces of an answer its client has had.
+#[derive(Default)]
+pub(crate) struct Progress {
+    had: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Progress {
+    pub(crate) fn add_one(&self) {
+        *self.had.lock().unwrap() += 1;
+        self.changed.notify_all();
+    }
+
+    /// Fails where a piece is held back until the next one comes.
+    fn reaches(&self, pieces: usize) -> io::Result<()> {
+        let had = self.had.lock().unwrap();
+        let (_had, waited) = self.changed.wait_timeout_while(had, PATIENCE, |had| *had < pieces).unwrap();
+        if waited.timed_out() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 }
 
@@ -157,13 +181,18 @@ impl Shared {
                 Reply::Chunked(head, pause, pieces) => {
                     to.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
                     for piece in pieces {
-                        to.write_all(format!("{:x}\r\n", piece.len()).as_bytes())?;
-                        to.write_all(&piece)?;
-                        to.write_all(b"\r\n")?;
-                        to.flush()?;
+                        write_chunk(to, &piece)?;
                         thread::sleep(pause);
                     }
-                    to.write_all(b"0\r\n\r\n")?;
+                    write_chunk(to, b"")?;
+                }
+                Reply::Awaited(head, pieces, progress) => {
+                    to.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes())?;
+                    for (before, piece) in pieces.iter().enumerate() {
+                        progress.reaches(before)?;
+                        write_chunk(to, piece)?;
+                    }
+                    write_chunk(to, b"")?;
                 }
                 Reply::Raw(bytes) => {
                     to.write_all(&bytes)?;
@@ -174,6 +203,14 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// One chunk; an empty one is the last.
+fn write_chunk(to: &mut impl Write, piece: &[u8]) -> io::Result<()> {
+    to.write_all(format!("{:x}\r\n", piece.len()).as_bytes())?;
+    to.write_all(piece)?;
+    to.write_all(b"\r\n")?;
+    to.flush()
 }
 
 fn read_request(stream: &mut impl BufRead) -> io::Result<Option<Received>> {
