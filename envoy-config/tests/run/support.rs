@@ -302,11 +302,12 @@ impl Run {
 
     /// The process of its child `name`, the youngest where there are several.
     pub(crate) fn child_named(&self, name: &str) -> Option<u32> {
-        children(self.pid()).into_iter().filter(|(_, command)| command == name).map(|(pid, _)| pid).max()
+        let named = children(self.pid()).into_iter().filter(|child| child.command == name);
+        named.max_by_key(|child| child.started).map(|child| child.pid)
     }
 
     pub(crate) fn children(&self) -> Vec<u32> {
-        children(self.pid()).into_iter().map(|(pid, _)| pid).collect()
+        children(self.pid()).into_iter().map(|child| child.pid).collect()
     }
 }
 
@@ -340,7 +341,14 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     threads > 1 || stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-fn children(parent: u32) -> Vec<(u32, String)> {
+struct Process {
+    pid: u32,
+    command: String,
+    /// In the kernel's ticks; the numbers of processes begin anew when they are used up.
+    started: u64,
+}
+
+fn children(parent: u32) -> Vec<Process> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
@@ -349,9 +357,11 @@ fn children(parent: u32) -> Vec<(u32, String)> {
             continue;
         }
         let Some((before, after)) = stat.rsplit_once(") ") else { continue };
-        let is_child = after.split(' ').nth(1) == Some(&parent.to_string());
-        if is_child && !after.starts_with('Z') {
-            found.push((pid, before.split_once('(').map_or("", |(_, command)| command).to_owned()));
+        // The third field of proc_pid_stat(5) and those after it.
+        let field = |number: usize| after.split(' ').nth(number - 3).unwrap_or_default();
+        if field(4) == parent.to_string() && field(3) != "Z" {
+            let command = before.split_once('(').map_or("", |(_, command)| command).to_owned();
+            found.push(Process { pid, command, started: field(22).parse().unwrap() });
         }
     }
     found

@@ -162,13 +162,14 @@ fn an_outage_on_command_holds_packets_until_it_ends() {
         return;
     }
     let bed = Bed::start(&clear_with(&[]));
-    assert!(ping(&bed, 1)[0] < Duration::from_millis(100));
+    let is_open = || ping(&bed, 5).into_iter().min() < Some(Duration::from_millis(100));
+    assert!(is_open());
     let began = Instant::now();
     assert_eq!(bed.tell("outage 700ms up"), json!({"done": "outage"}));
     ping(&bed, 1);
     let waited = began.elapsed();
-    assert!((690..1000).contains(&waited.as_millis()), "{waited:?}");
-    assert!(ping(&bed, 1)[0] < Duration::from_millis(100));
+    assert!((690..3000).contains(&waited.as_millis()), "{waited:?}");
+    assert!(is_open());
     assert!(bed.tell("outage forever")["error"].as_str().unwrap().contains("expected for example 5s"));
 }
 
