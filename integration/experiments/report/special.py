@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import html
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from . import plots
 from .figure import figure
 from .published import CONNECTIONS, CONNECTIONS_WHY, FAIRNESS_WHY, IMAGES, MOBILITY_WHY
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: Collection[int] = (0,)) -> str:
+    """A table of cells that are HTML already; `words` are the columns that hold no numbers."""
+    kinds = ["" if column in words else " class=n" for column in range(len(heads))]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        filled = zip(kinds, cells, strict=True)
+        return f"<tr>{''.join(f'<{tag}{kind}>{cell}</{tag}>' for kind, cell in filled)}</tr>"
+
+    return f"<table>{line('th', heads)}{''.join(line('td', row) for row in rows)}</table>"
 
 
 def _connections(text: dict[str, Any]) -> str:
@@ -25,18 +36,18 @@ def _connections(text: dict[str, Any]) -> str:
         "DNS queries": (plots.PEER, counted("dns_queries")),
         "names asked for": (plots.GREY, counted("names_asked_for")),
     }
-    rows = "".join(
-        f"<tr><td>{plots.title_of(name)}</td><td class=n>{connections:.0f}</td><td class=n>{queries:.0f}</td>"
-        f"<td class=n>{_theirs(name, 0)}</td><td class=n>{_theirs(name, 1)}</td><td class=n>{incomplete:.0f}</td></tr>"
+    heads = ["", "TCP connections", "DNS queries", "theirs: TCP", "theirs: DNS", "pages incomplete"]
+    rows = (
+        [plots.title_of(name), f"{connections:.0f}", f"{queries:.0f}", _theirs(name, 0), _theirs(name, 1),
+         f"{incomplete:.0f}"]
         for name, connections, queries, incomplete in zip(
             names, counted("connections"), counted("dns_queries"), counted("incomplete"), strict=True
         )
-    )
+    )  # fmt: skip
     return (
         figure(plots.groups_of_bars([plots.title_of(name) for name in names], series, "for 100 pages"), "As figure 5.")
-        + "<table><tr><th></th><th class=n>TCP connections</th><th class=n>DNS queries</th><th class=n>theirs: TCP</th>"
-        f"<th class=n>theirs: DNS</th><th class=n>pages incomplete</th></tr>{rows}</table>"
-        f"<p><b>Why they differ.</b> {CONNECTIONS_WHY}</p>"
+        + _table(heads, rows)
+        + f"<p><b>Why they differ.</b> {CONNECTIONS_WHY}</p>"
     )
 
 
@@ -47,16 +58,13 @@ def _theirs(name: str, column: int) -> str:
 
 def _mobility(text: dict[str, Any]) -> str:
     """Section 5 of WWW 2004."""
-    rows = "".join(
-        f"<tr><td>{row['case']}</td><td>{html.escape(row['title'])}</td><td>{html.escape(row['how'])}</td>"
-        f"<td class=n>{row['journeys']}</td><td class=n>{_broken(row)}</td>"
-        f"<td class=n>{_seconds(row['load_ms'])}</td></tr>"
+    heads = ["case", "the client moves", "url rewriting", "pages", "not whole", "load times, s"]
+    rows = (
+        [row["case"], html.escape(row["title"]), html.escape(row["how"]), row["journeys"], _broken(row),
+         _seconds(row["load_ms"])]
         for row in text.get("details", {}).get("rows", [])
-    )
-    return (
-        "<table><tr><th>case</th><th>the client moves</th><th>url rewriting</th><th class=n>pages</th>"
-        f"<th class=n>not whole</th><th class=n>load times, s</th></tr>{rows}</table><p>{MOBILITY_WHY}</p>"
-    )
+    )  # fmt: skip
+    return f"{_table(heads, rows, words=(0, 1, 2))}<p>{MOBILITY_WHY}</p>"
 
 
 def _broken(row: dict[str, Any]) -> str:
@@ -70,17 +78,17 @@ def _seconds(times_ms: list[float]) -> str:
 
 def _fairness(text: dict[str, Any]) -> str:
     """Sections III to V of MWCN 2002."""
-    rows = "".join(
-        f"<tr><td>{html.escape(row['sender'])}</td><td class=n>{row['queueing_p50_ms'] / 1000:.1f}</td>"
-        f"<td class=n>{row['queueing_max_ms'] / 1000:.1f}</td><td class=n>{row['second_first_byte_s']:.1f}</td>"
-        f"<td class=n>{row['first_s']:.1f}</td><td class=n>{row['second_s']:.1f}</td></tr>"
+    heads = [
+        "the gateway sends with", "queueing, median s", "most, s", "second's first byte after, s", "first takes, s",
+        "second takes, s",
+    ]  # fmt: skip
+    rows = (
+        [html.escape(row["sender"]), f"{row['queueing_p50_ms'] / 1000:.1f}", f"{row['queueing_max_ms'] / 1000:.1f}",
+         *(f"{row[key]:.1f}" for key in ("second_first_byte_s", "first_s", "second_s"))]
         for row in text.get("details", {}).get("rows", [])
-    )
-    return (
-        "<h3>Two transfers, the second begun while the first runs</h3><table><tr><th>the gateway sends with</th>"
-        "<th class=n>queueing, median s</th><th class=n>most, s</th><th class=n>second's first byte after, s</th>"
-        f"<th class=n>first takes, s</th><th class=n>second takes, s</th></tr>{rows}</table><p>{FAIRNESS_WHY}</p>"
-    )
+    )  # fmt: skip
+    title = "<h3>Two transfers, the second begun while the first runs</h3>"
+    return f"{title}{_table(heads, rows)}<p>{FAIRNESS_WHY}</p>"
 
 
 def _one_flight(text: dict[str, Any]) -> str:
@@ -90,14 +98,12 @@ def _one_flight(text: dict[str, Any]) -> str:
     for link_name in dict.fromkeys(row["link"] for row in rows):
         own = {(row["contender"], row["page"]): row["load_ms"] for row in rows if row["link"] == link_name}
         names = list(dict.fromkeys(name for name, _ in own))
-        heads = "".join(f"<th class=n>{plots.title_of(name)}, s</th>" for name in names)
-        lines = "".join(
-            f"<tr><td>{page}</td>"
-            + "".join(f"<td class=n>{_median_s(own.get((name, page), []))}</td>" for name in names)
-            + "</tr>"
+        heads = ["page", *(f"{plots.title_of(name)}, s" for name in names)]
+        lines = (
+            [page, *(_median_s(own.get((name, page), [])) for name in names)]
             for page in dict.fromkeys(page for _, page in own)
         )
-        parts.append(f"<h3>{html.escape(link_name)}</h3><table><tr><th>page</th>{heads}</tr>{lines}</table>")
+        parts.append(f"<h3>{html.escape(link_name)}</h3>{_table(heads, lines)}")
         if paper := IMAGES.get(link_name):
             parts.append(
                 f"<p>{paper.source}: {paper.theirs[0]:+.0f} % on the mean of its pages, without recompression. Ours: "
@@ -128,16 +134,16 @@ def _changes(own: dict[tuple[str, str], list[float]], names: list[str]) -> str:
 def _quic(text: dict[str, Any]) -> str:
     """What `split.udp443` changes for a browser that knows that an origin speaks HTTP/3."""
     ways = {"direct": "no pair", "pass": "udp443: pass", "refuse": "udp443: refuse"}
-    rows = "".join(
-        f"<tr><td>{html.escape(row['page'])}</td><td>{ways[row['way']]}</td>"
-        f"<td class=n>{row['load_ms'] / 1000:.2f}</td><td class=n>{100 * row['over_http3']:.0f} %</td>"
-        f"<td>{html.escape(', '.join(row['problems']))}</td></tr>"
+    heads = ["page", "", "load time, s", "objects over HTTP/3", ""]
+    rows = (
+        [html.escape(row["page"]), ways[row["way"]], f"{row['load_ms'] / 1000:.2f}", f"{100 * row['over_http3']:.0f} %",
+         html.escape(", ".join(row["problems"]))]
         for row in text.get("details", {}).get("rows", [])
-    )
+    )  # fmt: skip
     return (
-        "<table><tr><th>page</th><th></th><th class=n>load time, s</th><th class=n>objects over HTTP/3</th><th></th>"
-        f"</tr>{rows}</table><p>What goes over QUIC goes past the pair, end to end with the origin: no handshake is "
-        "split, and nothing is opened ahead of need.</p>"
+        _table(heads, rows, words=(0, 1, 4))
+        + "<p>What goes over QUIC goes past the pair, end to end with the origin: no handshake is split, and nothing "
+        "is opened ahead of need.</p>"
     )
 
 
