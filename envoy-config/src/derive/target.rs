@@ -1,8 +1,9 @@
 //! Where moved URLs point: the one choice that can make every page slower.
 //!
 //! What decides is measured, cold pages in a browser of today. One http address made pages 20 to 30 % slower on every
-//! fast link (six connections for all objects) and 0.5 to 43 % faster on slow cells (fewer handshakes); four addresses
-//! with long round trips were 8 to 34 % faster; an https name was faster on every fast link and a wash on slow ones.
+//! fast link (six connections for all objects) and 0.5 to 43 % faster on slow cells and UMTS (fewer handshakes); four
+//! addresses with long round trips were 8 to 34 % faster; an https name was faster on every fast link, a wash on the
+//! slowest, and up to 14 % slower on UMTS.
 
 use super::link_model::{LinkClass, LinkModel};
 use crate::config::{Level, Settings, TargetWish};

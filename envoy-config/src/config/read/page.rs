@@ -3,7 +3,7 @@
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{Inline, Link, Page};
-use crate::derive::{LinkClass, LinkModel};
+use crate::derive::LinkModel;
 
 use super::split::Kind;
 
@@ -34,8 +34,7 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
     Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
 }
 
-/// Sending objects unasked saves request rounds. Where a page takes longer for its bytes than for those, it saves nothing,
-/// and what nobody asks for after all costs.
+/// Sending objects unasked saves request rounds; what nobody asks for after all costs.
 fn bundling_pays(kind: Kind, link: Option<&Link>) -> bool {
-    kind != Kind::Edge && link.is_some_and(|link| LinkModel::of(link).class != LinkClass::ByteBound)
+    kind != Kind::Edge && link.is_some_and(|link| LinkModel::of(link).saving_rounds_pays())
 }
