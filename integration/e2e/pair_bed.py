@@ -3,6 +3,8 @@ behind it."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -68,6 +70,18 @@ class PairBed:
                 assert load.requests, scheme
                 # The load event does not wait for the icon.
                 assert not [one for one in load.failed() if "favicon" not in one.url], scheme
+
+    def is_told(self, within_s: float) -> float:
+        """A client is told that the ground does not answer; the seconds after which it is."""
+        answer = self.curl.get(f"http://{LAB}/away.bin", timeout_s=within_s)
+        assert (answer.status, b"the link is down" in answer.body) == (503, True), answer
+        return answer.seconds
+
+    def kill_ground(self) -> None:
+        """The ground's Envoy is gone from one moment to the next; `longhaul run` starts another."""
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in self.line.gateway.processes()}
+        (envoy,) = [pid for pid, name in names.items() if name == "envoy"]
+        os.kill(envoy, signal.SIGKILL)
 
     def until_warm(self) -> None:
         """Waits until every connection is open that is to be open."""

@@ -7,7 +7,7 @@ import re
 import statistics
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from e2e.bed import FORBIDDEN, made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
 from experiments.line import FAR, NEAR_HOME
 from harness.artifacts import REPOSITORY, built
-from harness.clients import Curl
+from harness.clients import Answer, Curl
 from harness.namespaces import Namespace
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.pep import Pep
@@ -27,7 +27,7 @@ DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
-    with standing_pair(tmp_path_factory.mktemp("pair"), warm=WARM) as standing:
+    with standing_pair(tmp_path_factory.mktemp("pair"), warm=WARM, restart_wait="60s") as standing:
         yield standing
 
 
@@ -232,14 +232,66 @@ def test_chromium_loads_http_and_https_pages_through_the_pair(warm: PairBed) -> 
     warm.load_in_chromium("h2.example.org")
 
 
-def test_a_ground_that_is_gone_is_said_clearly_and_one_that_is_back_is_used_again(warm: PairBed) -> None:
-    admin = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{GROUND_ADMIN}/quitquitquit"]
-    subprocess.run(warm.line.gateway.inside(admin), check=True, capture_output=True)
-    # `longhaul run` starts the ground's Envoy again; meanwhile whoever asks is told, or waits for it.
-    answer = warm.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)
-    assert answer.status in (200, 503), answer
-    if answer.status == 503:
-        assert b"the link is down" in answer.body
+def in_flight(warm: PairBed, mark: str) -> tuple[ThreadPoolExecutor, list[Future[Answer]], list[Future[Answer]]]:
+    """Sixteen clients that only ask, and four that send something, none of whom has been answered yet."""
+    pool = ThreadPoolExecutor(20)
+    slow = made_to_order(LAB, body="noise", wait=3000)
+    asking = [pool.submit(warm.curl.get, f"{slow}&header=X-Of:{mark}-get-{n}", timeout_s=60) for n in range(16)]
+    sending = [
+        pool.submit(warm.curl.get, f"{slow}&header=X-Of:{mark}-post-{n}", "--data", "once", timeout_s=60)
+        for n in range(4)
+    ]
+    wait_for("all of them at the origin", lambda: len(seen(warm, mark)) == 20, timeout_s=30)
+    return pool, asking, sending
+
+
+def seen(warm: PairBed, mark: str) -> list[str]:
+    """Requests of `in_flight` that reached the origin."""
+    return [one["target"] for one in warm.origins.requests(host=LAB) if f"X-Of:{mark}-" in one["target"]]
+
+
+def test_what_is_asked_for_while_the_grounds_envoy_dies_is_answered_and_nothing_is_sent_twice(warm: PairBed) -> None:
+    before = again(warm)
+    pool, asking, sending = in_flight(warm, "killed")
+    with pool:
+        warm.kill_ground()
+        # It finds nobody, which is known before anything of it has left.
+        late = pool.submit(
+            warm.curl.get, f"{made_to_order(LAB)}header=X-Of:killed-late", "--data", "once", timeout_s=60
+        )
+        assert [one.result().status for one in asking] == [200] * 16
+        assert {one.result().status for one in sending} == {502}
+        assert late.result().status == 200
+    for which in [*(f"post-{n}" for n in range(4)), "late"]:
+        assert len([one for one in seen(warm, "killed") if one.endswith(which)]) == 1, which
+    assert again(warm) >= before + 16
+
+
+def again(warm: PairBed) -> float:
+    """Requests that the remote sent again, as METRICS.md counts them."""
+    return warm.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_upstream_rq_retry{envoy_cluster_name="pipe"}']
+
+
+def test_what_is_asked_for_while_the_ground_is_stopped_and_started_is_answered(warm: PairBed) -> None:
+    pool, asking, sending = in_flight(warm, "restarted")
+    with pool:
+        with warm.pair.without_ground():
+            late = pool.submit(warm.curl.get, f"http://{LAB}/late.bin", timeout_s=60)
+        assert [one.result().status for one in [*asking, late]] == [200] * 17
+        # One that was stopped lets the requests of others end, as far as they do in its time.
+        assert {one.result().status for one in sending} <= {200, 502}
+    for number in range(4):
+        assert len([one for one in seen(warm, "restarted") if one.endswith(f"post-{number}")]) == 1
+
+
+@pytest.mark.long
+def test_a_ground_that_stays_away_is_said_clearly_and_then_soon_and_one_that_is_back_is_used_again(
+    warm: PairBed,
+) -> None:
+    with warm.pair.without_ground():
+        # Who asks first waits for it as long as the remote is told that it may take to be started again.
+        warm.is_told(within_s=120)
+        wait_for("no more waiting", lambda: warm.is_told(within_s=120) < RTT_S, timeout_s=120, interval_s=0.5)
     wait_for(
         "the pair",
         lambda: warm.curl.get(f"http://{LAB}/back.bin", timeout_s=10).status == 200,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import made_to_order
-from e2e.pair_bed import GONE, LAB, LISTED, TODAY, PairBed, standing_pair
+from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, PairBed, standing_pair
 from experiments.contenders.base import rules
 from experiments.line import FAR, NEAR, NEAR_HOME
 from harness.clients import Curl
@@ -30,7 +30,7 @@ RETRY_S = 90.0
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
     with (
-        standing_pair(tmp_path_factory.mktemp("dialled"), dial="ground") as standing,
+        standing_pair(tmp_path_factory.mktemp("dialled"), dial="ground", restart_wait="4s") as standing,
         rules(standing.line.gateway, CLOSED),
     ):
         until_dialled(standing)
@@ -206,8 +206,8 @@ def test_another_envoy_at_either_end_takes_over(bed: PairBed) -> None:
 def test_what_is_down_is_said_and_that_it_is_back(bed: PairBed) -> None:
     serves(bed)
     with bed.pair.without_ground():
-        answer = bed.curl.get(f"http://{LAB}/away.bin", timeout_s=20)
-        assert (answer.status, b"the link is down" in answer.body) == (503, True), answer
+        bed.is_told(within_s=30)
+        wait_for("no more waiting", lambda: bed.is_told(within_s=30) < RTT_S, timeout_s=60, interval_s=0.3)
         wait_for("the word", lambda: "no ground has opened a connection" in bed.pair.remote.output(), timeout_s=30)
     serves(bed)
     wait_for("the word", lambda: "the ground answers again" in bed.pair.remote.output(), timeout_s=30)

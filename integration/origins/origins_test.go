@@ -370,6 +370,10 @@ func TestAnAnswerIsMadeToOrder(t *testing.T) {
 	if _, text, err := ask("size=40&chunk=20&gate=ready"); err != nil || len(text) != 40 {
 		t.Errorf("through a gate: %v, %d bytes", err, len(text))
 	}
+	began = time.Now()
+	if _, text, err := ask("size=40&wait=60"); err != nil || len(text) != 40 || time.Since(began) < 60*time.Millisecond {
+		t.Errorf("waiting: %d bytes after %v, %v", len(text), time.Since(began), err)
+	}
 	if wrong, _, _ := ask("sise=40"); wrong.StatusCode != http.StatusBadRequest {
 		t.Errorf("a misspelt key was answered with %d", wrong.StatusCode)
 	}

@@ -26,6 +26,7 @@ import (
 //	  encode=gzip|br               compresses the body and says so
 //	  declare=CODING               says so without doing it: a lie
 //	  cut=BYTES                    promises the whole length, ends the connection after so many bytes
+//	  wait=MS                      says nothing for so long, or until the client goes
 //	  chunk=BYTES, pause=MS        sends the body in pieces, with a pause after each
 //	  gate=NAME                    sends a piece more each time the gate is opened, after the first
 //	  header=NAME:VALUE            a further header, may repeat
@@ -70,6 +71,7 @@ type order struct {
 	coding      string
 	cut         int
 	chunk       int
+	wait        time.Duration
 	pause       time.Duration
 	gate        string
 	header      []string
@@ -78,9 +80,9 @@ type order struct {
 func parseOrder(query url.Values) (*order, error) {
 	known := map[string]bool{
 		"body": true, "host": true, "size": true, "status": true, "type": true, "encode": true, "declare": true,
-		"cut": true, "chunk": true, "pause": true, "gate": true, "header": true,
+		"cut": true, "wait": true, "chunk": true, "pause": true, "gate": true, "header": true,
 	}
-	numbers := map[string]int{"size": -1, "status": http.StatusOK, "cut": -1, "chunk": 0, "pause": 0}
+	numbers := map[string]int{"size": -1, "status": http.StatusOK, "cut": -1, "wait": 0, "chunk": 0, "pause": 0}
 	for key := range query {
 		if !known[key] {
 			return nil, fmt.Errorf("unknown key %q", key)
@@ -95,7 +97,8 @@ func parseOrder(query url.Values) (*order, error) {
 	}
 	o := &order{
 		status: numbers["status"], cut: numbers["cut"], chunk: numbers["chunk"],
-		pause: time.Duration(numbers["pause"]) * time.Millisecond, gate: query.Get("gate"), header: query["header"],
+		wait: time.Duration(numbers["wait"]) * time.Millisecond, pause: time.Duration(numbers["pause"]) * time.Millisecond,
+		gate: query.Get("gate"), header: query["header"],
 	}
 	var err error
 	if o.body, o.contentType, err = makeBody(query.Get("body"), query["host"], numbers["size"]); err != nil {
@@ -163,6 +166,13 @@ func fitted(head, round string, size int) []byte {
 }
 
 func (o *order) serve(w http.ResponseWriter, r *http.Request) {
+	if o.wait > 0 {
+		select {
+		case <-time.After(o.wait):
+		case <-r.Context().Done():
+			return
+		}
+	}
 	header := w.Header()
 	if o.contentType == "none" {
 		header["Content-Type"] = nil // nil keeps net/http from guessing one

@@ -141,6 +141,8 @@ pub struct Remote {
     pub pack_headers: bool,
     /// What clients get while the ground does not answer.
     pub when_down: WhenDown,
+    /// So long a ground is taken for one that is being started again, and requests that may be are sent again.
+    pub restart_wait: Duration,
     /// What requests cross the link on.
     pub transport: PipeTransport,
 }

@@ -8,6 +8,7 @@ use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{
     Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, Udp443, WhenDown,
 };
+use crate::config::units::show_duration;
 use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
@@ -31,6 +32,7 @@ const KEYS: &[&str] = &[
     "dial",
     "pack_headers",
     "when_down",
+    "restart_wait",
     "instant_answers",
     "warm",
     "udp443",
@@ -45,6 +47,10 @@ const HANDSHAKE_BYTES: u64 = 4 << 10;
 const OPENING: Duration = Duration::from_secs(3);
 /// Each costs both ends a socket and some memory; a ship full of browsers needs hundreds.
 const MAX_WARM: u32 = 4096;
+/// A ground's Envoy that died is there again within one to five seconds, a ground that was stopped and started by hand within
+/// ten. Browsers would wait longer than that, people hardly.
+const RESTART_WAIT: Duration = Duration::from_secs(15);
+const MAX_RESTART_WAIT: Duration = Duration::from_mins(2);
 
 pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<Kind> {
     let words = [("edge", Kind::Edge), ("remote", Kind::Remote), ("ground", Kind::Ground)];
@@ -85,6 +91,11 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
             let when_down = reader.optional(&section, "when_down", WhenDown::Error, |reader, setting| {
                 reader.word(setting, &[("error", WhenDown::Error), ("direct", WhenDown::Direct)])
             });
+            if when_down == Some(WhenDown::Direct) {
+                let why = "`when_down: direct` goes past a ground that does not answer";
+                not_of_this_end(reader, &section, &["restart_wait"], why);
+            }
+            let restart_wait = reader.optional(&section, "restart_wait", RESTART_WAIT, restart_wait);
             Some(Role::Remote(Remote {
                 ground: peer?,
                 identity: identity?,
@@ -93,6 +104,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 instant_answers: instant_answers?,
                 pack_headers: pack_headers?,
                 when_down: when_down?,
+                restart_wait: restart_wait?,
                 transport: transport?,
             }))
         }
@@ -100,7 +112,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
             not_of_this_end(
                 reader,
                 &section,
-                &["warm", "udp443", "instant_answers", "when_down"],
+                &["warm", "udp443", "instant_answers", "when_down", "restart_wait"],
                 "the remote decides it",
             );
             Some(Role::Ground(Ground {
@@ -111,6 +123,16 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
             }))
         }
     }
+}
+
+fn restart_wait(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
+    let time = reader.duration(setting)?;
+    if time > MAX_RESTART_WAIT {
+        let [found, most] = [time, MAX_RESTART_WAIT].map(show_duration);
+        reader.bad(setting, format!("{found} is above the {most} that anybody waits for a page"), "write 0s to 120s");
+        return None;
+    }
+    Some(time)
 }
 
 /// The other end: an address where this end dials, names where it listens.

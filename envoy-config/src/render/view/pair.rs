@@ -26,6 +26,18 @@ const TUNNELS: u32 = 4;
 const STREAMS: u32 = 1000;
 const STREAMS_OF_A_TUNNEL: u32 = 16_384;
 
+/// The first wait must be nothing beside a round trip: a request whose packed headers the ground could not read is sent
+/// again in another form, and waits as well. Doubling it reaches a second within eight attempts.
+const RETRY_FIRST: Duration = Duration::from_millis(10);
+/// A pipe that broke in between, and headers that the ground could not read.
+const LEAST_RETRIES: u32 = 2;
+/// One check may be lost on any link.
+const LEAST_FAILURES: u32 = 2;
+/// How much later than needed a request may notice that the ground is back.
+const RETRY_LAST: Duration = Duration::from_secs(2);
+/// While the ground answers, a check costs some 300 bytes of the link: a quarter of a kilobit a second at most.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
 /// A box's end of the link; `remote` or `ground` is set.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct Pair {
@@ -68,7 +80,11 @@ struct RemoteEnd {
     /// Requests cross the link on QUIC.
     quic: bool,
     /// Origins are reached from here while the ground does not answer.
-    direct: Option<Direct>,
+    direct: bool,
+    /// How it is seen that the ground does not answer.
+    check: Check,
+    /// What becomes of requests that the pipe lost.
+    again: Again,
     /// Most connections of clients' bytes at one time, warm ones included.
     max_connections: u64,
 }
@@ -95,13 +111,27 @@ struct Dialled {
     near: Socket,
 }
 
-/// How it is seen that the ground does not answer.
+/// Checks of the ground, in Envoy's notation.
 #[derive(Debug, Serialize)]
-struct Direct {
-    /// Between two checks, in Envoy's notation.
-    check_interval: String,
+struct Check {
+    /// Between two of them.
+    interval: String,
+    /// The same after one in vain.
+    failing_interval: String,
     /// How long one may take.
-    check_timeout: String,
+    timeout: String,
+    /// So many in vain say that it is gone.
+    failures: u32,
+}
+
+/// How requests are sent again that may be.
+#[derive(Debug, Serialize)]
+struct Again {
+    /// How often.
+    retries: u32,
+    /// Waits before that: at most so much before the first, twice as much before each next, and never more than the last.
+    first: String,
+    last: String,
 }
 
 /// One of our addresses, and the length of the prefix that is it alone.
@@ -138,6 +168,9 @@ impl Pair {
             Role::Edge => None,
             Role::Remote(remote) => {
                 let direct = remote.when_down == WhenDown::Direct;
+                let rtt = settings.link.rtt;
+                // Where the ground dials, there is a tunnel or there is none: that is known here.
+                let attempt = if remote.ground.dials() { Duration::ZERO } else { rtt };
                 let end = RemoteEnd {
                     ground: match &remote.ground {
                         Peer::Dialled { at } => Target::of(at, settings),
@@ -156,7 +189,13 @@ impl Pair {
                     requests: if direct { "pipe_or_direct" } else { "pipe" },
                     bytes: if direct { "warm_or_direct" } else { "warm" },
                     quic: remote.transport == PipeTransport::H3,
-                    direct: direct.then(|| Direct::over(settings.link.rtt)),
+                    direct,
+                    check: if direct { Check::to_go_past(rtt) } else { Check::to_give_up(rtt, remote.restart_wait) },
+                    again: if direct {
+                        Again::then_past()
+                    } else {
+                        Again::until_restarted(attempt, remote.restart_wait)
+                    },
                     max_connections: u64::from(settings.limits.connections) + 4 * u64::from(remote.warm),
                 };
                 Some(Self::of(settings, &remote.identity, artifacts.resolver, Some(end), None))
@@ -265,12 +304,57 @@ pub(super) fn header_compression_direct(settings: &Settings, artifacts: &Artifac
     direct.then(|| WasmFilter::new(name, &artifacts.root, module, configuration, CAPABILITIES))
 }
 
-impl Direct {
-    fn over(rtt: Duration) -> Self {
-        // The first check of a connection takes three round trips, and finds the link's queue full at times.
-        let [check_interval, check_timeout] =
-            [Duration::from_secs(1) + rtt * 2, Duration::from_secs(2) + rtt * 4].map(envoy_duration);
-        Self { check_interval, check_timeout }
+impl Check {
+    /// One in vain is enough, because going direct for a while costs less than waiting.
+    fn to_go_past(rtt: Duration) -> Self {
+        let interval = envoy_duration(Self::failing(rtt));
+        Self { interval: interval.clone(), failing_interval: interval, timeout: Self::timeout(rtt), failures: 1 }
+    }
+
+    /// As many in vain as a ground needs that refuses for as long as requests are sent again. One that falls silent may be
+    /// behind an outage of the link, which is waited for three times as long and more.
+    fn to_give_up(rtt: Duration, restart_wait: Duration) -> Self {
+        let each = Self::failing(rtt) + rtt;
+        Self {
+            interval: envoy_duration(CHECK_INTERVAL),
+            failing_interval: envoy_duration(Self::failing(rtt)),
+            timeout: Self::timeout(rtt),
+            failures: u32::try_from(restart_wait.as_millis().div_ceil(each.as_millis()))
+                .unwrap_or(u32::MAX)
+                .max(LEAST_FAILURES),
+        }
+    }
+
+    fn failing(rtt: Duration) -> Duration {
+        Duration::from_secs(1) + rtt * 2
+    }
+
+    /// The first check of a connection takes three round trips, and finds the link's queue full at times.
+    fn timeout(rtt: Duration) -> String {
+        envoy_duration(Duration::from_secs(2) + rtt * 4)
+    }
+}
+
+impl Again {
+    /// Two until the ground is left alone, and two on the way past it.
+    fn then_past() -> Self {
+        Self::times(4)
+    }
+
+    /// As often as fits into a restart of the ground, each `attempt` in vain taking so long.
+    fn until_restarted(attempt: Duration, restart_wait: Duration) -> Self {
+        let (mut retries, mut longest, mut passed) = (LEAST_RETRIES, RETRY_FIRST, Duration::ZERO);
+        while passed < restart_wait {
+            retries += 1;
+            // Envoy draws each wait between nothing and the longest it may be.
+            passed += longest / 2 + attempt;
+            longest = (longest * 2).min(RETRY_LAST);
+        }
+        Self::times(retries)
+    }
+
+    fn times(retries: u32) -> Self {
+        Self { retries, first: envoy_duration(RETRY_FIRST), last: envoy_duration(RETRY_LAST) }
     }
 }
 
@@ -298,5 +382,45 @@ impl Pinned {
             Host::Name(name) => Self::name(name),
             Host::Address(address) => Self { san_type: "IP_ADDRESS", value: address.to_string() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> f64 {
+        text.trim_end_matches('s').parse().unwrap()
+    }
+
+    /// How long a request is sent again at the most, and half of that on average.
+    fn longest(again: &Again, attempt: Duration) -> f64 {
+        let (first, last) = (seconds(&again.first), seconds(&again.last));
+        let waits = (0..again.retries).scan(first, |wait, _| Some(std::mem::replace(wait, (*wait * 2.0).min(last))));
+        waits.sum::<f64>() + f64::from(again.retries) * attempt.as_secs_f64()
+    }
+
+    #[test]
+    fn requests_are_sent_again_for_as_long_as_was_said_on_any_link() {
+        for rtt in [20, 600, 2000].map(Duration::from_millis) {
+            for wait in [2, 15, 120].map(Duration::from_secs) {
+                let longest = longest(&Again::until_restarted(rtt, wait), rtt);
+                let said = wait.as_secs_f64();
+                assert!((said..2.0 * said + 9.0).contains(&longest), "{rtt:?}, {wait:?}: {longest}");
+            }
+        }
+        assert_eq!(Again::until_restarted(Duration::ZERO, Duration::ZERO).retries, LEAST_RETRIES);
+    }
+
+    #[test]
+    fn a_ground_that_refuses_is_given_up_no_sooner_than_that_and_a_silent_one_later() {
+        let (rtt, wait) = (Duration::from_millis(600), Duration::from_secs(15));
+        let check = Check::to_give_up(rtt, wait);
+        let failures = f64::from(check.failures);
+        let [refused, silent] =
+            [0.6, seconds(&check.timeout)].map(|each| failures * (seconds(&check.failing_interval) + each));
+        assert!((15.0..18.0).contains(&refused) && silent > 2.0 * refused, "{refused}, {silent}");
+        assert_eq!(Check::to_give_up(rtt, Duration::ZERO).failures, LEAST_FAILURES);
+        assert_eq!(Check::to_go_past(rtt).failures, 1);
     }
 }
