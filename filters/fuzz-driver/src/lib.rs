@@ -25,6 +25,22 @@ pub struct Fuzz {
     pub folder: &'static str,
 }
 
+/// The program of a crate of fuzz targets, and its test that what was found before is not found again.
+#[macro_export]
+macro_rules! program {
+    ($fuzz:expr) => {
+        fn main() -> std::process::ExitCode {
+            $fuzz.main()
+        }
+
+        #[cfg(test)]
+        #[test]
+        fn what_was_found_before_is_not_found_again() {
+            $fuzz.repeat();
+        }
+    };
+}
+
 impl Fuzz {
     /// The whole program, by its command line.
     pub fn main(&self) -> ExitCode {
