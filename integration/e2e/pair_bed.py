@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from e2e.bed import FORBIDDEN
+from e2e.bed import FORBIDDEN, made_to_order
 from experiments import links
 from experiments.contenders.base import intercept, rules
 from experiments.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
@@ -61,6 +61,27 @@ class PairBed:
         """A client asks its resolver; the remote answers."""
         return dig(name, kind, RESOLVER, namespace=self.line.clients)
 
+    def downloads(self, size: int, timeout_s: float = 60.0) -> None:
+        """A client gets an answer of so many bytes whole."""
+        answer = self.curl.get(made_to_order(LAB, size=size), timeout_s=timeout_s)
+        assert (answer.status, len(answer.body), answer.problem) == (200, size, "")
+
+    def uploads(self, size: int, timeout_s: float = 60.0) -> None:
+        """A client sends so many bytes."""
+        body = self.folder / "upload.bin"
+        body.write_bytes(b"u" * size)
+        sent = self.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=timeout_s)
+        assert sent.status == 200, sent
+
+    def packs_headers(self) -> None:
+        """Requests that are like one another cross with a third of their headers' bytes at most."""
+        before = self.pair.packed()
+        for number in range(10):
+            assert self.curl.get(f"http://{LAB}/packed-{number}.bin").status == 200
+        after = self.pair.packed()
+        plain, packed = (after[key] - before[key] for key in ("plain", "packed"))
+        assert packed < plain / 3, f"{plain:.0f} bytes became {packed:.0f}"
+
     def load_in_chromium(self, host: str) -> None:
         """A browser gets a page of the host whole, over http and over https."""
         need_commands("chromium", "certutil")
@@ -85,7 +106,7 @@ class PairBed:
 
     def until_warm(self) -> None:
         """Waits until every connection is open that is to be open."""
-        wait_for("the pipe", lambda: self.pair.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+        self.pair.until_piped()
         wait_for("warm connections", self._all_stand, timeout_s=60, interval_s=0.2)
 
     def _all_stand(self) -> bool:

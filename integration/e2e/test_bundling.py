@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import itertools
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -148,7 +147,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
             original = fresh.load(f"http://{WWW}/page.html", timeout_s=60)
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         found = Bed(folder, line, origins, both, original)
-        wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=30, interval_s=0.2)
+        both.until_piped()
         yield found
 
 
@@ -272,16 +271,12 @@ def test_a_page_is_complete_after_an_outage_in_the_middle_and_the_next_is_bundle
 
 @pytest.mark.parametrize("end", ["ground", "remote"])
 def test_a_page_ends_while_an_end_starts_again_and_the_next_is_bundled(bed: Bed, end: str) -> None:
-    namespace, admin = {
-        "ground": (bed.line.gateway, GROUND_ADMIN), "remote": (bed.line.near, REMOTE_ADMIN),
-    }[end]  # fmt: skip
     before = bed.answered()
 
     def in_the_middle() -> None:
         # The first pictures are there; one object is still on its way to the ground.
         wait_for("a picture", lambda: bed.answered() > before, timeout_s=30)
-        quit_now = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{admin}/quitquitquit"]
-        subprocess.run(namespace.inside(quit_now), check=True, capture_output=True)
+        bed.pair.quit_envoy({"ground": GROUND_ADMIN, "remote": REMOTE_ADMIN}[end])
 
     with ThreadPoolExecutor(1) as pool:
         fault = pool.submit(in_the_middle)

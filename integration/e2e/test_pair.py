@@ -194,12 +194,8 @@ def test_what_names_nobody_and_is_meant_for_the_remote_itself_ends_there(warm: P
 
 
 def test_a_large_download_and_an_upload_come_through_whole(warm: PairBed) -> None:
-    answer = warm.curl.get(made_to_order(LAB, size=5_000_000), timeout_s=60)
-    assert (answer.status, len(answer.body)) == (200, 5_000_000)
-    body = warm.folder / "upload.bin"
-    body.write_bytes(b"u" * 700_000)
-    sent = warm.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=60)
-    assert sent.status == 200, sent
+    warm.downloads(5_000_000)
+    warm.uploads(700_000)
     assert any(one["target"] == "/_/echo" for one in warm.origins.requests(host=LAB))
 
 

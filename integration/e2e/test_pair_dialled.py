@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from e2e.bed import made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, PairBed, standing_pair
 from experiments.contenders.base import rules
 from experiments.line import FAR, NEAR, NEAR_HOME
@@ -65,12 +64,6 @@ def takes_another_envoy(config: Path) -> None:
     config.write_text(config.read_text() + 'limits: {"connections": 40000}\n')
 
 
-def quit_envoy(bed: PairBed, admin: str) -> None:
-    where = bed.line.near if admin == REMOTE_ADMIN else bed.line.gateway
-    command = ["curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{admin}/quitquitquit"]
-    subprocess.run(where.inside(command), check=True, capture_output=True)
-
-
 def test_nobody_reaches_the_ground_and_everything_is_served(bed: PairBed) -> None:
     knock = Curl(bed.folder, bed.line.near, "--insecure").get(f"https://{FAR}:{PIPE_PORT}/", timeout_s=3)
     assert (knock.status, bool(knock.problem)) == (0, True), knock
@@ -99,22 +92,14 @@ def test_a_hundred_at_once_uploads_and_large_answers_open_nothing(bed: PairBed) 
             lambda name: bed.curl.get(f"https://{name}/x.bin", "--resolve", f"{name}:443:{bed.address(name)}"), names
         )
         assert [one.status for one in secure] == [200] * 12
-    answer = bed.curl.get(made_to_order(LAB, size=3_000_000), timeout_s=60)
-    assert (answer.status, len(answer.body)) == (200, 3_000_000)
-    body = bed.folder / "upload.bin"
-    body.write_bytes(b"u" * 300_000)
-    assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=60).status == 200
+    bed.downloads(3_000_000)
+    bed.uploads(300_000)
     assert bed.pair.connections("pipe")["total"] == before
 
 
 def test_headers_are_packed_in_tunnels_too(bed: PairBed) -> None:
     serves(bed)
-    before = bed.pair.packed()
-    for number in range(10):
-        assert bed.curl.get(f"http://{LAB}/packed-{number}.bin").status == 200
-    after = bed.pair.packed()
-    plain, packed = (after[key] - before[key] for key in ("plain", "packed"))
-    assert packed < plain / 3, f"{plain:.0f} bytes became {packed:.0f}"
+    bed.packs_headers()
 
 
 def test_what_crosses_in_a_tunnel_cannot_be_read_on_the_way(bed: PairBed) -> None:
@@ -180,7 +165,7 @@ def test_chromium_loads_http_and_https_pages(bed: PairBed) -> None:
 )
 def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed: PairBed, admin: str) -> None:
     serves(bed)
-    quit_envoy(bed, admin)
+    bed.pair.quit_envoy(admin)
     answer = bed.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)
     # Nobody listens for the moment it takes to start the remote's again.
     assert answer.status in (0, 200, 503), answer

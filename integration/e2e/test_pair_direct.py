@@ -70,7 +70,7 @@ def test_clients_go_on_directly_while_the_ground_is_gone_and_over_the_pipe_when_
         assert time.monotonic() - began < SWITCH_S
         wait_for("a word in the log", lambda: said(bed, GONE) == gone + 1)
         names_are_the_truth(bed)
-        an_upload_arrives(bed)
+        bed.uploads(300_000, timeout_s=30)
         bed.load_in_chromium("h3.example.org")
         nobody_is_taken_where_nobody_may_go(bed)
     wait_for("a word in the log", lambda: said(bed, BACK) == back + 1, timeout_s=60)
@@ -84,12 +84,6 @@ def names_are_the_truth(bed: PairBed) -> None:
     assert bed.dig("nowhere.example.org", "A").status == "NXDOMAIN"
     for scheme in ("http", "https"):
         assert bed.curl.get(f"{scheme}://{LISTED}/page.html", timeout_s=30).status == 200
-
-
-def an_upload_arrives(bed: PairBed) -> None:
-    body = bed.folder / "upload.bin"
-    body.write_bytes(b"u" * 300_000)
-    assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=30).status == 200
 
 
 def nobody_is_taken_where_nobody_may_go(bed: PairBed) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
 from experiments.line import FAR
 from harness.artifacts import built
@@ -42,20 +41,12 @@ def test_the_pipe_is_quic_and_requests_open_nothing(bed: PairBed) -> None:
 
 
 def test_headers_are_packed_on_it(bed: PairBed) -> None:
-    before = bed.pair.packed()
-    for number in range(10):
-        assert bed.curl.get(f"http://{LAB}/again-{number}.bin").status == 200
-    after = bed.pair.packed()
-    plain, packed = (after[key] - before[key] for key in ("plain", "packed"))
-    assert packed < plain / 3, f"{plain:.0f} bytes became {packed:.0f}"
+    bed.packs_headers()
 
 
 def test_large_answers_uploads_and_https_come_through_whole(bed: PairBed) -> None:
-    answer = bed.curl.get(made_to_order(LAB, size=3_000_000), timeout_s=60)
-    assert (answer.status, len(answer.body)) == (200, 3_000_000)
-    body = bed.folder / "upload.bin"
-    body.write_bytes(b"u" * 300_000)
-    assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=60).status == 200
+    bed.downloads(3_000_000)
+    bed.uploads(300_000)
     assert bed.curl.get(f"https://{TODAY}/x.bin", "--resolve", f"{TODAY}:443:{bed.address(TODAY)}").status == 200
 
 

@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from e2e import upgrades
-from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, SOCKETS, TODAY, PairBed, standing_pair
 from experiments.contenders.base import rules
 from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
-from harness.pep import Pep
 from harness.processes import Child
 from harness.waiting import wait_for
 
@@ -54,11 +52,8 @@ def test_a_hundred_objects_at_once_come_whole(bed: PairBed) -> None:
 
 
 def test_a_download_an_upload_and_https_come_whole(bed: PairBed) -> None:
-    answer = bed.curl.get(made_to_order(LAB, size=2_000_000), timeout_s=90)
-    assert (answer.status, len(answer.body), answer.problem) == (200, 2_000_000, "")
-    body = bed.folder / "upload.bin"
-    body.write_bytes(b"u" * 300_000)
-    assert bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=90).status == 200
+    bed.downloads(2_000_000, timeout_s=90)
+    bed.uploads(300_000, timeout_s=90)
     address = bed.address(TODAY)
     assert bed.curl.get(f"https://{TODAY}/page.html", "--resolve", f"{TODAY}:443:{address}", timeout_s=60).status == 200
 
@@ -77,18 +72,11 @@ def test_a_websocket_opens_and_carries_bytes_both_ways(bed: PairBed) -> None:
     assert done.stdout.split() == ["HTTP/1.1", "101", "Switching", "Protocols", "200000"]
 
 
-def quit_envoy(bed: PairBed, end: Pep) -> None:
-    """Ends its Envoy, which `longhaul run` starts again."""
-    near = end is bed.pair.remote
-    namespace, admin = (bed.line.near, REMOTE_ADMIN) if near else (bed.line.gateway, GROUND_ADMIN)
-    namespace.run("curl", "--silent", "--max-time", "5", "--request", "POST", f"http://{admin}/quitquitquit")
-
-
 def test_an_end_that_starts_again_under_load_serves_again(bed: PairBed) -> None:
-    for end in (bed.pair.remote, bed.pair.ground):
+    for admin in (REMOTE_ADMIN, GROUND_ADMIN):
         with ThreadPoolExecutor(8) as pool:
             load = [pool.submit(bed.curl.get, f"http://{LAB}/load-{number}.bin", timeout_s=30) for number in range(40)]
-            quit_envoy(bed, end)
+            bed.pair.quit_envoy(admin)
             answers = [one.result() for one in load]
         for answer in answers:
             # Whole, or told plainly: never half of an answer that looks whole.

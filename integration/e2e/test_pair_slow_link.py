@@ -10,7 +10,6 @@ import pytest
 
 from e2e.pair_bed import TODAY, PairBed, standing_pair
 from experiments.line import NEAR_HOME
-from harness.waiting import wait_for
 
 STEERED = [f"h{number}.example.org" for number in range(12)]
 
@@ -18,7 +17,7 @@ STEERED = [f"h{number}.example.org" for number in range(12)]
 @pytest.fixture(scope="module")
 def standing(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
     with standing_pair(tmp_path_factory.mktemp("slow"), profile="cdma-average", steered=STEERED) as bed:
-        wait_for("the pipe", lambda: bed.pair.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+        bed.pair.until_piped()
         yield bed
 
 

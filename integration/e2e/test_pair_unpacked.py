@@ -8,7 +8,6 @@ import pytest
 
 from e2e.pair_bed import LAB, LISTED, PairBed, standing_pair
 from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
-from harness.waiting import wait_for
 
 
 @pytest.fixture(scope="module", params=["only the remote", "only the ground", "neither"])
@@ -20,7 +19,7 @@ def bed(
     remote, ground = request.param == "only the remote", request.param == "only the ground"
     folder = tmp_path_factory.mktemp("unpacked")
     with standing_pair(folder, profile="leo", pack_headers=remote, ground_packs=ground) as standing:
-        wait_for("the pipe", lambda: standing.pair.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+        standing.pair.until_piped()
         yield standing
 
 

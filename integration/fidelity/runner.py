@@ -6,6 +6,7 @@ itself: a random number, a timer, an animation.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -173,9 +174,12 @@ class Runner:
             for key, ways in wanted.items()
         }
         waiting = {one: key for key, submitted in loads.items() for _, one in submitted}
+        # Counted, because several of one page may be done by the time that the first of them is looked at.
+        left = Counter(waiting.values())
         for done, future in enumerate(as_completed(waiting), 1):
             key = waiting[future]
-            if all(one.done() for _, one in loads[key]):
+            left[key] -= 1
+            if left[key] == 0:
                 found: Loads = {}
                 for way, one in loads[key]:
                     found.setdefault(way, []).append(one.result())

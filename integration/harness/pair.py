@@ -12,6 +12,7 @@ from .authority import Authority
 from .namespaces import Namespace
 from .pep import STEERED, Pep, write_config
 from .topology import RESOLVER
+from .waiting import wait_for
 
 REMOTE_NAME = "ship.example"
 GROUND_NAME = "ground.example.org"
@@ -56,6 +57,14 @@ class Pair:
         }
         done = metrics.get(f"envoy_cluster_ssl_handshake{label}", 0)
         return found | {"opening": found["total"] - found["connect_fail"] - done}
+
+    def until_piped(self) -> None:
+        """Waits until there is a pipe."""
+        wait_for("the pipe", lambda: self.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+
+    def quit_envoy(self, admin: str) -> None:
+        """Ends the Envoy of the end with this admin address; it is started again."""
+        (self.remote if admin == REMOTE_ADMIN else self.ground).quit_envoy(admin)
 
     @contextmanager
     def without_ground(self) -> Iterator[None]:

@@ -126,8 +126,12 @@ class Pep:
         """Envoy's counters and gauges under their Prometheus names, labels included."""
         return parse_metrics(self.admin("/stats/prometheus", address))
 
-    def _curl(self, url: str) -> str:
-        line = ["curl", "--silent", "--show-error", "--fail", "--max-time", "30", url]
+    def quit_envoy(self, address: str = "127.0.0.1:9901") -> None:
+        """Ends its Envoy, which `longhaul run` starts again."""
+        self._curl(f"http://{address}/quitquitquit", "--request", "POST")
+
+    def _curl(self, url: str, *options: str) -> str:
+        line = ["curl", "--silent", "--show-error", "--fail", "--max-time", "30", *options, url]
         done = subprocess.run(
             self._namespace.inside(line) if self._namespace else line, capture_output=True, text=True, check=True
         )

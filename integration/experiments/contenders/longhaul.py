@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts import built
+from harness.namespaces import Namespace
 from harness.pep import Pep, command, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 
@@ -103,10 +105,11 @@ def route_options(config: Path) -> list[str]:
     return options if values["window_clamp"] == "off" else [*options, "cwnd", "lock", values["window_clamp"]]
 
 
-def receive_buffers(config: Path) -> str:
-    """What `longhaul host` sets on a remote as `tcp_rmem`: half of the default is the first window that is offered."""
-    segments = int(route_options(config)[1])
-    return f"4096 {max(131_072, 2 * 1460 * segments)} {max(6_291_456, 4 * 1460 * segments)}"
+def receive_buffers(config: Path, host: Namespace, device: str) -> dict[str, str]:
+    """What `longhaul host` sets on a remote as `tcp_rmem`: half of the default is the first window that is offered.
+    Nothing where it is so already."""
+    script = host.run(built("longhaul"), "host", config, "--clients", device).stdout
+    return dict(re.findall(r"^sysctl -w net\.ipv4\.(tcp_rmem)='(.+)'", script, re.MULTILINE))
 
 
 def edge_contenders() -> tuple[Contender, ...]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.pair import REDIRECTS, Ends, running, write_pair
-from harness.waiting import wait_for
 
 from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
@@ -49,14 +48,14 @@ class LonghaulPair(Contender):
         files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], page=self.page)
         ground.line.set_near_route(*route_options(files.remote))
         assert ground.line.link
-        buffers = receive_buffers(files.remote)
+        buffers = receive_buffers(files.remote, ground.line.near, NEAR_DEVICE)
         with (
-            sysctls(ground.line.near, tcp_rmem=buffers),
+            sysctls(ground.line.near, **buffers),
             running(files, ends, trusted=trusted) as both,
         ):
             # Envoy counts a connection from its first packet, before it has a window: only when the link is quiet do
             # all of them stand.
-            wait_for("the pipe", lambda: both.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+            both.until_piped()
             wait_until_quiet(ground.line.link, ground.link.rtt_ms)
             ground.line.set_near_route()
             yield
