@@ -16,8 +16,9 @@ pub(crate) const FETCHES: usize = 24;
 pub(crate) const FLIGHTS: usize = 256;
 /// How long a flight may take, and its records are kept.
 pub(crate) const FLIGHT_MS: u64 = 60_000;
-/// Pages whose objects' use is remembered, and objects of each.
-pub(crate) const PAGES: usize = 2048;
+/// What is learnt of pages is kept in so many values of the board, each with so many pages: 2048 pages of at most 4 KiB.
+pub(crate) const LESSONS: u64 = 512;
+pub(crate) const PAGES_PER_LESSONS: usize = 4;
 /// URLs of one page that its markup does not name and browsers ask for all the same, as far as they are reported and
 /// learnt, and the sum of their bytes.
 pub(crate) const OTHERS: usize = 16;

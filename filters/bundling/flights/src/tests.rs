@@ -113,7 +113,7 @@ impl World {
 
     fn answer_page(&mut self, page: u32) {
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert!(self.ground.response(page, &borrowed(&fields), self.now_ms));
+        assert!(self.ground.response(page, &borrowed(&fields)));
         let waits = self.ground.body(page, PAGE.as_bytes(), true, self.now_ms);
         self.turn();
         assert_eq!(self.released.remove(&page), waits.then_some(Release::GoOnDown));
@@ -185,7 +185,7 @@ impl World {
     fn hold_for_what_never_comes(&mut self) -> u32 {
         let page = self.begin_visit(0, "client");
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert!(self.ground.response(page, &borrowed(&fields), self.now_ms));
+        assert!(self.ground.response(page, &borrowed(&fields)));
         self.ground.body(page, PAGE.as_bytes(), false, self.now_ms);
         self.origin.clear();
         self.ground.tick(&self.board, self.now_ms);
@@ -232,7 +232,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(page, &borrowed(&fields), world.now_ms));
+    assert!(world.ground.response(page, &borrowed(&fields)));
     world.ground.body(page, PAGE.as_bytes(), false, world.now_ms);
     // One tick announces and sends for the objects; they come with the next.
     world.turn();
@@ -377,6 +377,31 @@ fn what_scripts_load_at_every_visit_is_sent_like_the_rest_and_not_any_more_when_
 }
 
 #[test]
+fn what_one_worker_of_the_far_end_learns_the_others_know() {
+    let mut world = World::new();
+    let image = (list(&[(":status", "200"), ("content-type", "image/png")]), b"late".to_vec());
+    world.origin.insert("/late.png", image);
+    let late = [("referer", "http://www.test/")];
+    for client in ["a", "b", "c"] {
+        // Each visit is another worker's.
+        world.ground = GroundEnd::new(&config(Role::Ground));
+        world.visit(0, client);
+        for path in ["/a.css", "/1.png", "/3.png"] {
+            assert!(body(&world.ask(0, client, path, &[]).1).is_some());
+        }
+        assert!(body(&world.ask(1, client, "/late.png", &late).1).is_none());
+        world.now_ms += 20_000;
+        world.turn();
+    }
+    world.ground = GroundEnd::new(&config(Role::Ground));
+    world.fetched.clear();
+    world.visit(0, "d");
+    world.fetched.sort();
+    assert_eq!(world.fetched, ["/1.png", "/3.png", "/a.css", "/late.png"], "one more, and one less");
+    assert!(body(&world.ask(1, "d", "/late.png", &late).1).is_some());
+}
+
+#[test]
 fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip() {
     let mut world = World::new();
     let paths: Vec<String> = (0..100).map(|number| format!("/{number}.gif")).collect();
@@ -387,7 +412,7 @@ fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip
     }
     let stream = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(stream, &borrowed(&fields), world.now_ms));
+    assert!(world.ground.response(stream, &borrowed(&fields)));
     world.ground.body(stream, page.as_bytes(), true, world.now_ms);
     for _ in 0..40 {
         world.turn();
@@ -412,7 +437,7 @@ fn a_page_that_is_faster_than_its_first_slot_waits_for_it_a_moment_and_no_longer
             (FLIGHT_FIELD, &field),
         ]);
         world.ground.request(&world.board, 99, &borrowed(&page), world.now_ms);
-        assert!(world.ground.response(99, &borrowed(&fields), world.now_ms));
+        assert!(world.ground.response(99, &borrowed(&fields)));
         assert!(world.ground.body(99, PAGE.as_bytes(), true, world.now_ms), "its bytes wait");
         let began_ms = world.now_ms;
         world.ground.tick(&world.board, world.now_ms);
@@ -482,7 +507,7 @@ fn a_link_that_broke_is_no_sign_that_the_far_end_knows_no_flights() {
 fn what_comes_when_its_flight_is_over_is_there_for_the_next_visitor() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
-    world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])), world.now_ms);
+    world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])));
     world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
     // The link is away: parcels leave the ground and arrive after the report.
     let mut late = Vec::new();
@@ -532,11 +557,9 @@ fn hostile_openings_slots_and_parcels_change_nothing() {
             (FLIGHT_FIELD, value),
         ]);
         assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Page);
-        assert!(!world.ground.response(
-            stream,
-            &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])),
-            0
-        ));
+        assert!(
+            !world.ground.response(stream, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])),)
+        );
     }
     for (path, status) in [
         ("/x", 400),

@@ -107,7 +107,7 @@ impl World {
         ];
         let verdict = self.far.request(&self.far_values, PAGE_STREAM, &fields, self.now_ms);
         assert_eq!(verdict, ground::Verdict::Page, "the header is taken off");
-        self.far.response(PAGE_STREAM, &[(b":status", b"200"), (b"content-type", b"text/html")], self.now_ms)
+        self.far.response(PAGE_STREAM, &[(b":status", b"200"), (b"content-type", b"text/html")])
     }
 
     /// A request of the near end to the far end, by its path.

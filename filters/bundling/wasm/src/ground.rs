@@ -44,7 +44,7 @@ impl GroundStream {
     fn response(&mut self, end_of_stream: bool) -> Result<(), HostError> {
         let pairs = headers::list(Map::Response)?;
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(()) };
-        self.is_read = end.response(self.id, &pairs.iter().collect::<Vec<_>>(), now_ms());
+        self.is_read = end.response(self.id, &pairs.iter().collect::<Vec<_>>());
         if end_of_stream {
             end.body(self.id, &[], true, now_ms());
         }

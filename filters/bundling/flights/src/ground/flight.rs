@@ -4,7 +4,8 @@ use std::collections::{HashSet, VecDeque};
 
 use url_mapping::Use;
 
-use super::memory::{Known, Pages, Skip};
+use super::known::Known;
+use super::lessons::{Page, Skip};
 use crate::Reply;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, Ident, Mark, key, mark};
@@ -76,6 +77,8 @@ struct Ready {
 pub(super) struct Flight {
     pub(super) visitor: Visitor,
     pub(super) page_key: u64,
+    /// What earlier visitors taught about the page.
+    pub(super) lessons: Page,
     store: u64,
     pub(super) started_ms: u64,
     pub(super) slots: VecDeque<u32>,
@@ -97,12 +100,18 @@ pub(super) struct Flight {
     pub(super) ended: bool,
 }
 
+/// What lessons on a page are kept by.
+pub(super) fn page_key(url: &str) -> u64 {
+    key(url.as_bytes())
+}
+
 impl Flight {
-    pub(super) fn new(visitor: Visitor, store: u64, budget: u64, now_ms: u64) -> Self {
-        let page_key = key(visitor.url.as_bytes());
+    pub(super) fn new(visitor: Visitor, lessons: Page, store: u64, budget: u64, now_ms: u64) -> Self {
+        let page_key = page_key(&visitor.url);
         Self {
             visitor,
             page_key,
+            lessons,
             store,
             started_ms: now_ms,
             slots: VecDeque::new(),
@@ -122,13 +131,13 @@ impl Flight {
     }
 
     /// Objects were found in the page or in one of its sheets. True if there is something to announce.
-    pub(super) fn add(&mut self, id: &FlightId, found: Vec<Found>, pages: &Pages, counts: &mut Counts) -> bool {
+    pub(super) fn add(&mut self, id: &FlightId, found: Vec<Found>, counts: &mut Counts) -> bool {
         for Found { url, usage } in found {
             let object_key = key(url.as_bytes());
             if self.entries.len() >= limits::ENTRIES || !self.urls.insert(object_key) {
                 continue;
             }
-            match pages.skips(self.page_key, object_key) {
+            match self.lessons.skips(object_key) {
                 Some(Skip::Unused) => counts.add(Count::Skipped, 1),
                 Some(Skip::Unfit) => {}
                 None => {

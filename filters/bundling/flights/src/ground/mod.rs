@@ -8,7 +8,8 @@
 //! stream is answered in.
 
 mod flight;
-mod memory;
+mod known;
+mod lessons;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -29,7 +30,8 @@ use crate::report::{self, Path, Report};
 use crate::request;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 use flight::{Fetch, Flight, Visitor};
-use memory::{Known, Pages};
+use known::Known;
+use lessons::Change;
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +59,6 @@ pub struct GroundEnd {
     last_call: u64,
     outbox: Vec<Call>,
     releases: Vec<(u32, Release)>,
-    pages: Pages,
     /// Flights that are over, for their reports.
     past: VecDeque<(FlightId, flight::Past)>,
     /// Something is to be done that only a tick may do.
@@ -97,7 +98,6 @@ impl GroundEnd {
             last_call: 0,
             outbox: Vec::new(),
             releases: Vec::new(),
-            pages: Pages::default(),
             past: VecDeque::new(),
             due: false,
             allowance: link.burst(),
@@ -127,14 +127,15 @@ impl GroundEnd {
                 languages: text("accept-language"),
                 no_referer: false,
             };
-            self.flights.insert(id, Flight::new(visitor, store, self.link.budget(), now_ms));
+            let lessons = lessons::of(board, flight::page_key(&visitor.url), now_ms);
+            self.flights.insert(id, Flight::new(visitor, lessons, store, self.link.budget(), now_ms));
             self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
         }
         Verdict::Page
     }
 
     /// The headers of the answer on a stream whose request was a [`Verdict::Page`]. True if its body is to be shown, too.
-    pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> bool {
+    pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
         let fields = Fields(headers);
@@ -145,9 +146,8 @@ impl GroundEnd {
             flight.visitor.no_referer = fields.has("referrer-policy");
             page.finder = Some(Box::new(reader));
             // Announced with what the page's first bytes name.
-            let learnt =
-                self.pages.learnt(flight.page_key, now_ms).map(|url| Found { url: url.to_owned(), usage: None });
-            flight.add(&page.flight, learnt.collect(), &self.pages, &mut self.counts);
+            let learnt = flight.lessons.learnt().map(|url| Found { url: url.to_owned(), usage: None }).collect();
+            flight.add(&page.flight, learnt, &mut self.counts);
             self.counts.add(Count::Pages, 1);
             return true;
         }
@@ -166,7 +166,7 @@ impl GroundEnd {
             found.extend(finder.finish());
             flight.page_done = true;
         }
-        let announces = flight.add(&page.flight, found, &self.pages, &mut self.counts);
+        let announces = flight.add(&page.flight, found, &mut self.counts);
         page.is_held |= announces && flight.is_heard(now_ms);
         page.held_bytes = if page.is_held { bytes.len() } else { 0 };
         self.due |= announces || end;
@@ -213,7 +213,7 @@ impl End for GroundEnd {
                     if let Some(mut sheet) = sheet {
                         let mut found = sheet.read(body);
                         found.extend(sheet.finish());
-                        flight.add(&id, found, &self.pages, &mut self.counts);
+                        flight.add(&id, found, &mut self.counts);
                     }
                 } else {
                     self.counts.add(Count::UnfitSize, 1);
@@ -222,7 +222,8 @@ impl End for GroundEnd {
             Err(why) => {
                 flight.withdraw(fetch.index);
                 // Known by the next visit, so that it is not announced in vain again.
-                self.pages.unfit(flight.page_key, key(fetch.url.as_bytes()), now_ms);
+                let object = key(fetch.url.as_bytes());
+                lessons::learn(board, flight.page_key, now_ms, |page| page.unfit(object));
                 self.counts.add(count_of(why), 1);
             }
         }
@@ -299,6 +300,7 @@ impl GroundEnd {
         let asked_for = (0..past.entries.len()).filter(|index| report.used(*index)).count();
         // Who asks for little has the rest from an earlier visit: what others need is not learnt from that.
         let is_new_here = 2 * asked_for >= sent;
+        let mut uses = Vec::new();
         for (index, entry) in past.entries.iter().enumerate() {
             let Some(sent) = &entry.sent else { continue };
             if report.lost(index) {
@@ -308,14 +310,18 @@ impl GroundEnd {
             let was_used = report.used(index);
             let count = if was_used { Count::UsedBytes } else { Count::UnusedBytes };
             self.counts.add(count, sent.bytes);
-            if is_new_here {
-                self.pages.used(past.page_key, entry.object_key, was_used, now_ms);
-            }
+            uses.push((entry.object_key, was_used));
         }
         if is_new_here {
             let named = |url: &&String| past.entries.iter().any(|entry| entry.object_key == key(url.as_bytes()));
             let others: Vec<&str> = report.others.iter().filter(|url| !named(url)).map(String::as_str).collect();
-            let change = self.pages.asked(past.page_key, &others, now_ms);
+            let mut change = Change::default();
+            lessons::learn(board, past.page_key, now_ms, |page| {
+                for (object, was_used) in &uses {
+                    page.used(*object, *was_used);
+                }
+                change = page.asked(&others);
+            });
             self.counts.add(Count::LearntAdded, change.added);
             self.counts.add(Count::LearntDropped, change.dropped);
         }

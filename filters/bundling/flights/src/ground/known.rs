@@ -1,0 +1,83 @@
+//! What the far end remembers of near ends: the objects they hold. It is bounded, and forgetting costs only bytes.
+
+use crate::board::{Board, update};
+use crate::digest::Ident;
+use crate::limits;
+
+/// Objects that near ends hold, the longest known forgotten first. On the board, for all workers: a near end's flights come
+/// on any of its connections.
+///
+/// A key of eight bytes stands for an object: what is taken for another one is not at the near end, which says so.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'b> {
+    pub(super) board: &'b dyn Board,
+}
+
+fn known_name(store: u64) -> String {
+    format!("known/{}", store % limits::STORES)
+}
+
+/// The name of a store comes first in its value, so that one that takes another's place begins anew.
+fn keys_of(value: &[u8], store: u64) -> Vec<[u8; 8]> {
+    let mut keys = value.as_chunks::<8>().0.iter().copied();
+    if keys.next() == Some(store.to_le_bytes()) { keys.collect() } else { Vec::new() }
+}
+
+fn key_of(ident: &Ident) -> [u8; 8] {
+    ident.first_chunk().copied().unwrap_or_default()
+}
+
+impl Known<'_> {
+    /// Notes that `store` gets the object; false if it has it.
+    pub(super) fn add(self, store: u64, ident: &Ident) -> bool {
+        let mut is_new = false;
+        update(self.board, &known_name(store), |value| {
+            let mut keys = keys_of(value, store);
+            is_new = !keys.contains(&key_of(ident));
+            if !is_new {
+                return None;
+            }
+            keys.push(key_of(ident));
+            let too_many = keys.len().saturating_sub(limits::KNOWN);
+            keys.drain(..too_many);
+            Some([&store.to_le_bytes()[..], keys.as_flattened()].concat())
+        });
+        is_new
+    }
+
+    /// The store has lost it.
+    pub(super) fn forget(self, store: u64, ident: &Ident) {
+        update(self.board, &known_name(store), |value| {
+            let mut keys = keys_of(value, store);
+            let before = keys.len();
+            keys.retain(|key| *key != key_of(ident));
+            (keys.len() < before).then(|| [&store.to_le_bytes()[..], keys.as_flattened()].concat())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::memory::Memory;
+
+    #[test]
+    fn what_a_store_has_is_known_until_it_is_lost_or_too_long_ago() {
+        let board = Memory::default();
+        let known = Known { board: &board };
+        let one = [1; 24];
+        assert!(known.add(1, &one) && !known.add(1, &one));
+        assert!(known.add(2, &one), "another store");
+        known.forget(1, &one);
+        assert!(known.add(1, &one));
+        for number in 0..limits::KNOWN as u64 {
+            let mut ident = [9; 24];
+            ident[..8].copy_from_slice(&number.to_le_bytes());
+            known.add(1, &ident);
+        }
+        assert!(known.add(1, &one));
+        assert!(known.add(2 + limits::STORES, &one), "a store in the place of another");
+        assert!(known.add(2, &one));
+        assert!(board.0.borrow().values().all(|(value, _)| value.len() <= 8 * (limits::KNOWN + 1)));
+    }
+}
