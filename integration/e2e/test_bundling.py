@@ -47,10 +47,10 @@ class Bed:
         """A client of the remote; with `source` one of its own address."""
         return Curl(self.folder, self.line.clients, *(["--interface", source] if source else []))
 
-    def load(self, path: str) -> Load:
-        """A fresh browser's load of a page."""
+    def load(self, path: str, settle_s: float = 0.5) -> Load:
+        """A fresh browser's load of a page, and of what it asks for until the network is quiet for so long."""
         with browser(self.folder, self.line.clients) as fresh:
-            return fresh.load(f"http://{WWW}{path}", timeout_s=60)
+            return fresh.load(f"http://{WWW}{path}", timeout_s=60, settle_s=settle_s)
 
     def counted(self, end: str) -> dict[str, float]:
         """What the filter counted at one end, without its prefix."""
@@ -359,6 +359,7 @@ def test_what_a_script_loads_at_every_visit_is_sent_before_it_is_asked_for(bed: 
     wait_for("the lesson", lambda: bed.counted("ground")[learnt] > before.get(learnt, 0), timeout_s=40, interval_s=0.5)
 
     before = bed.answered()
-    load = bed.load("/late.html")
+    # It is asked for once the page has loaded: were it not there, it would come a round trip later.
+    load = bed.load("/late.html", settle_s=3 * RTT_MS / 1000)
     assert image in {one.url for one in load.loaded()}, load.failed()
     assert bed.answered() == before + 1

@@ -228,10 +228,12 @@ def test_chromium_loads_http_and_https_pages_through_the_pair(warm: PairBed) -> 
     warm.load_in_chromium("h2.example.org")
 
 
-def in_flight(warm: PairBed, mark: str) -> tuple[ThreadPoolExecutor, list[Future[Answer]], list[Future[Answer]]]:
-    """Sixteen clients that only ask, and four that send something, none of whom has been answered yet."""
+def in_flight(
+    warm: PairBed, mark: str, **held_back: str | int
+) -> tuple[ThreadPoolExecutor, list[Future[Answer]], list[Future[Answer]]]:
+    """Sixteen clients that only ask, and four that send something, whose requests the origin has and answers later."""
     pool = ThreadPoolExecutor(20)
-    slow = made_to_order(LAB, body="noise", wait=3000)
+    slow = made_to_order(LAB, body="noise", **held_back)
     asking = [pool.submit(warm.curl.get, f"{slow}&header=X-Of:{mark}-get-{n}", timeout_s=60) for n in range(16)]
     sending = [
         pool.submit(warm.curl.get, f"{slow}&header=X-Of:{mark}-post-{n}", "--data", "once", timeout_s=60)
@@ -248,15 +250,16 @@ def seen(warm: PairBed, mark: str) -> list[str]:
 
 def test_what_is_asked_for_while_the_grounds_envoy_dies_is_answered_and_nothing_is_sent_twice(warm: PairBed) -> None:
     before = again(warm)
-    pool, asking, sending = in_flight(warm, "killed")
+    pool, asking, sending = in_flight(warm, "killed", until="killed")
     with pool:
         warm.kill_ground()
         # It finds nobody, which is known before anything of it has left.
         late = pool.submit(
             warm.curl.get, f"{made_to_order(LAB)}header=X-Of:killed-late", "--data", "once", timeout_s=60
         )
-        assert [one.result().status for one in asking] == [200] * 16
         assert {one.result().status for one in sending} == {502}
+        assert warm.original(f"http://{LAB}/_/open?gate=killed") == b""
+        assert [one.result().status for one in asking] == [200] * 16
         assert late.result().status == 200
     for which in [*(f"post-{n}" for n in range(4)), "late"]:
         assert len([one for one in seen(warm, "killed") if one.endswith(which)]) == 1, which
@@ -269,7 +272,7 @@ def again(warm: PairBed) -> float:
 
 
 def test_what_is_asked_for_while_the_ground_is_stopped_and_started_is_answered(warm: PairBed) -> None:
-    pool, asking, sending = in_flight(warm, "restarted")
+    pool, asking, sending = in_flight(warm, "restarted", wait=3000)
     with pool:
         with warm.pair.without_ground():
             late = pool.submit(warm.curl.get, f"http://{LAB}/late.bin", timeout_s=60)

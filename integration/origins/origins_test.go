@@ -367,7 +367,7 @@ func TestAnAnswerIsMadeToOrder(t *testing.T) {
 	if opened, _, err := b.fetch("http", wwwAddress, "www.page.test", "/_/open?gate=ready"); err != nil || opened.StatusCode != http.StatusNoContent {
 		t.Errorf("opening a gate: %v %v", opened, err)
 	}
-	if _, text, err := ask("size=40&chunk=20&gate=ready"); err != nil || len(text) != 40 {
+	if _, text, err := ask("size=40&chunk=20&until=ready&gate=ready"); err != nil || len(text) != 40 {
 		t.Errorf("through a gate: %v, %d bytes", err, len(text))
 	}
 	began = time.Now()

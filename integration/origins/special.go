@@ -27,6 +27,7 @@ import (
 //	  declare=CODING               says so without doing it: a lie
 //	  cut=BYTES                    promises the whole length, ends the connection after so many bytes
 //	  wait=MS                      says nothing for so long, or until the client goes
+//	  until=NAME                   says nothing until that gate is opened, or the client goes
 //	  chunk=BYTES, pause=MS        sends the body in pieces, with a pause after each
 //	  gate=NAME                    sends a piece more each time the gate is opened, after the first
 //	  header=NAME:VALUE            a further header, may repeat
@@ -73,6 +74,7 @@ type order struct {
 	chunk       int
 	wait        time.Duration
 	pause       time.Duration
+	until       string
 	gate        string
 	header      []string
 }
@@ -80,7 +82,7 @@ type order struct {
 func parseOrder(query url.Values) (*order, error) {
 	known := map[string]bool{
 		"body": true, "host": true, "size": true, "status": true, "type": true, "encode": true, "declare": true,
-		"cut": true, "wait": true, "chunk": true, "pause": true, "gate": true, "header": true,
+		"cut": true, "wait": true, "until": true, "chunk": true, "pause": true, "gate": true, "header": true,
 	}
 	numbers := map[string]int{"size": -1, "status": http.StatusOK, "cut": -1, "wait": 0, "chunk": 0, "pause": 0}
 	for key := range query {
@@ -98,7 +100,7 @@ func parseOrder(query url.Values) (*order, error) {
 	o := &order{
 		status: numbers["status"], cut: numbers["cut"], chunk: numbers["chunk"],
 		wait: time.Duration(numbers["wait"]) * time.Millisecond, pause: time.Duration(numbers["pause"]) * time.Millisecond,
-		gate: query.Get("gate"), header: query["header"],
+		until: query.Get("until"), gate: query.Get("gate"), header: query["header"],
 	}
 	var err error
 	if o.body, o.contentType, err = makeBody(query.Get("body"), query["host"], numbers["size"]); err != nil {
@@ -172,6 +174,9 @@ func (o *order) serve(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
+	}
+	if o.until != "" && !gates.at(o.until).pass(r.Context(), 1) {
+		return
 	}
 	header := w.Header()
 	if o.contentType == "none" {
