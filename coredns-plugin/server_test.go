@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -29,16 +30,25 @@ import (
 
 func init() { caddy.Quiet, dnsserver.Quiet = true, true }
 
-// freePort is a port on which nothing listens on loopback, neither UDP nor TCP.
+// freePort is a port on which nothing listens on loopback, neither UDP nor TCP. It is not one that the kernel gives to
+// whoever asks for any, as every question does: until somebody listens on it, nobody else gets it by chance.
 func freePort(t testing.TB) int {
 	t.Helper()
+	var ephemeral int
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err != nil {
+		t.Fatal(err)
+	} else if _, err := fmt.Sscan(string(text), &ephemeral); err != nil {
+		t.Fatal(err)
+	}
+	const lowest = 10_000
 	for range 50 {
-		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+		port := lowest + rand.IntN(ephemeral-lowest)
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
+		udp, err := net.ListenPacket("udp", addr)
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
-		port := udp.LocalAddr().(*net.UDPAddr).Port
-		tcp, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		tcp, err := net.Listen("tcp", addr)
 		_ = udp.Close()
 		if err == nil {
 			_ = tcp.Close()

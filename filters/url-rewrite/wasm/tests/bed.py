@@ -387,8 +387,9 @@ def arrivals(connection: socket.socket, pieces: int) -> Iterator[bytes]:
         pass
     for _ in range(pieces):
         size = int(reader.readline().strip() or b"0", 16)
-        yield reader.read(size)
+        piece = reader.read(size)
         reader.readline()
+        yield piece
 
 
 def is_quiet(connection: socket.socket, for_s: float) -> bool:
