@@ -17,7 +17,7 @@ from harness.artifacts import REPOSITORY, Missing, built, need_commands
 from harness.clients import Curl, dig
 from harness.moved import is_moved, put_back, true_url
 from harness.pages import objects_of
-from harness.processes import Child
+from harness.processes import Child, is_running
 from harness.waiting import wait_for
 
 SOCKETS = {"http": 8080, "dns": 1053, "admin": 9901, "metrics": 9153}
@@ -52,7 +52,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         folder / "run.log",
         env={"XDG_RUNTIME_DIR": str(folder)},
     ) as child:
-        child.wait_for_output("Ctrl-C ends everything", timeout_s=60)
+        child.wait_for_output("Ctrl-C ends everything", timeout_s=120)
         yield Demo(child, Curl(folder), child.output())
 
 
@@ -107,7 +107,7 @@ def test_ctrl_c_leaves_nothing_running(demo: Demo) -> None:
     inside = descendants(session)
     assert len(inside) >= 4, "the demo, the origins, longhaul, Envoy and CoreDNS"
     assert demo.child.interrupt() == 0, demo.child.output()
-    wait_for("all processes to end", lambda: not any(Path(f"/proc/{pid}").exists() for pid in inside))
+    wait_for("all processes to end", lambda: not any(map(is_running, inside)))
     assert not any(is_open(port) for port in SOCKETS.values())
     assert not is_open(8081, "127.77.0.1")
 

@@ -29,6 +29,16 @@ def whole_lines(log: Path) -> list[str]:
     return lines
 
 
+def is_running(pid: int) -> bool:
+    """Whether any thread of a process runs. One that nobody has waited for yet has ended all the same, but holds its
+    ports as long as its first thread alone is a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1]
+        return state != "Z" or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
+    except OSError:
+        return False
+
+
 class Child:
     """One running program. Use as a context manager; leaving it sends SIGTERM, then SIGKILL after `stop_timeout_s`."""
 
