@@ -257,9 +257,15 @@ def test_what_is_asked_for_while_the_grounds_envoy_dies_is_answered_and_nothing_
         late = pool.submit(
             warm.curl.get, f"{made_to_order(LAB)}header=X-Of:killed-late", "--data", "once", timeout_s=60
         )
+        # Nothing of a TLS connection has left, either; this one names nobody, so it is said beforehand where it goes.
+        nameless = pool.submit(
+            Curl(warm.folder, warm.line.clients, "--insecure").get, f"https://{warm.address(LAB)}/x.bin", timeout_s=60
+        )
         assert {one.result().status for one in sending} == {502}
         assert warm.original(f"http://{LAB}/_/open?gate=killed") == b""
         assert [one.result().status for one in asking] == [200] * 16
+        # The origin has no certificate for nobody, and is there to say so.
+        assert "alert internal error" in nameless.result().problem, nameless.result()
         assert late.result().status == 200
     for which in [*(f"post-{n}" for n in range(4)), "late"]:
         assert len([one for one in seen(warm, "killed") if one.endswith(which)]) == 1, which
