@@ -328,7 +328,10 @@ mod tests {
 
         /// Which of nine URLs each visitor asks for, over and over, and nobody uses what is sent.
         #[test]
-        fn what_is_learnt_is_what_the_last_visitors_asked_for_and_never_too_much(visits in proptest::collection::vec(any::<[bool; 9]>(), 0..24), length in 1_usize..400) {
+        fn what_is_learnt_is_what_the_last_visitors_asked_for_and_never_too_much(
+            visits in proptest::collection::vec(any::<[bool; 9]>(), 0..24),
+            length in 1_usize..400,
+        ) {
             let board = Memory::default();
             let urls: Vec<String> = (0..9).map(|number| format!("http://a.test/{number}/{}", "x".repeat(length))).collect();
             let mut in_a_row = [0; 9];
