@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.browser import Browser, Load, Request, browser
+from harness.browser import Browser, Load, Request, browser, visitor
 from harness.devtools import DevToolsError
 from harness.moved import true_url
 from harness.waiting import Timeout
@@ -97,9 +97,9 @@ def measure(
     """Loads the page with a fresh browser and, if `warm`, once more with the same."""
     with ExitStack() as stack:
         stack.enter_context(contender.engaged(ground))
-        fresh = stack.enter_context(
-            browser(ground.folder, ground.line.clients, ground.authority, flags=contender.flags(ground))
-        )
+        # A visitor's first page of a site is another than the next: each load is of a visitor who was never here.
+        flags = contender.flags(ground) + (visitor(template.repeat) if contender.inlines else ())
+        fresh = stack.enter_context(browser(ground.folder, ground.line.clients, ground.authority, flags=flags))
         runs = [_load(ground, fresh, page, template, "cold", timeout_s, inlines=contender.inlines)]
         if warm and runs[0].complete:
             runs.append(_load(ground, fresh, page, template, "warm", timeout_s, inlines=contender.inlines))
@@ -131,7 +131,8 @@ def _load(
     _count(run, link.statistics())
     if not quiet:
         run.doubts.append("the link was not quiet before the load")
-    _take(run, load, page, in_page=load.inlined if inlines else 0)
+    own_texts = page.own_texts if isinstance(page, Page) else 0
+    _take(run, load, page, in_page=load.inlined - own_texts if inlines else 0)
     return run
 
 

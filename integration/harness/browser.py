@@ -59,8 +59,9 @@ TALLEST_PX = 6000
 """Most of a page that a screenshot shows: some saved pages, without their sheets, are very long."""
 
 
-INLINED = "[...document.images].filter(one => one.currentSrc.startsWith('data:') && one.naturalWidth > 0).length"
-"""Script: how many pictures of the page came with it and can be seen."""
+INLINED = """[...document.images].filter(one => one.currentSrc.startsWith('data:') && one.naturalWidth > 0).length
+    + document.querySelectorAll('style, script:not([src])').length"""
+"""Script: how many pictures of the page came with it and can be seen, and how many sheets and scripts."""
 
 
 @dataclass
@@ -107,7 +108,7 @@ class Load:
     screenshot: bytes
     """PNG of the whole page."""
     inlined: int = 0
-    """Pictures that stood in the page itself, as `data:` URLs."""
+    """Pictures that stood in the page itself, as `data:` URLs, and its sheets and scripts that did."""
 
     def loaded(self) -> list[Request]:
         """The requests that gave their object."""
@@ -116,6 +117,14 @@ class Load:
     def failed(self) -> list[Request]:
         """The requests that did not."""
         return [request for request in self.requests if not request.loaded]
+
+
+def visitor(number: int) -> tuple[str, ...]:
+    """Flags of a browser that a proxy which knows visitors by address and `User-Agent` takes for somebody else's."""
+    return (
+        "--user-agent=Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 "
+        f"Safari/537.36 visitor/{number}",
+    )
 
 
 class Tab:

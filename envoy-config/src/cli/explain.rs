@@ -97,7 +97,7 @@ fn describe(explanation: &Explanation) -> String {
     }
     lines.extend(explanation.inline.iter().map(|object| match object.reason {
         None => format!(
-            "  line {}: {} itself goes into the page, once at hand and if small enough",
+            "  line {}: {} itself goes into the page at a visitor's first page of the site, once at hand and if small enough",
             object.line, object.url
         ),
         Some(reason) => format!("  line {}: {} itself does not go into the page: {reason}", object.line, object.url),

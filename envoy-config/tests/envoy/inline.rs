@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::config::{Config, HTTP};
 use crate::support::envoy::Envoy;
@@ -11,12 +12,17 @@ use crate::support::origin::{Origin, Received, Reply};
 
 /// What a browser says when it asks for a page for the first time.
 const BROWSER: &[(&str, &str)] = &[("accept", "text/html,image/avif,image/webp,*/*;q=0.8")];
-const PAGE: &str = "<!doctype html><img src=\"http://img.test/a.gif\"><img src=\"http://img.test/large.gif\">";
+const PAGE: &str = "<!doctype html><link rel=stylesheet href=http://img.test/dir/a.css>\
+                    <img src=\"http://img.test/a.gif\"><img src=\"http://img.test/large.gif\">";
 
 fn site(asked: &Received) -> Reply {
     let picture = |body: Vec<u8>| Reply::ok("content-type: image/gif\r\ncache-control: max-age=60\r\n", body);
     match asked.path.as_str() {
         "/a.gif" => picture(b"GIF89a".to_vec()),
+        "/dir/a.css" => Reply::ok(
+            "content-type: text/css\r\ncache-control: max-age=60\r\nvary: accept-encoding\r\n",
+            "p{background:url(b.gif)}",
+        ),
         "/large.gif" => picture([&b"GIF89a"[..], &vec![b'x'; 100_000]].concat()),
         _ => Reply::ok(
             "content-type: text/html\r\netag: \"1\"\r\nlast-modified: Sat, 21 Nov 2026 13:00:00 GMT\r\n",
@@ -29,6 +35,7 @@ struct World {
     config: Config,
     envoy: Envoy,
     _origin: Origin,
+    visitors: AtomicUsize,
 }
 
 impl World {
@@ -44,12 +51,18 @@ impl World {
         );
         let origin = Origin::start((address, 8081), site);
         let envoy = Envoy::start(&config)?;
-        Some(Self { config, envoy, _origin: origin })
+        Some(Self { config, envoy, _origin: origin, visitors: AtomicUsize::new(0) })
     }
 
+    /// A visitor who was never here.
     fn browse(&self, more: &[(&str, &str)]) -> Answer {
+        let visitor = self.visitors.fetch_add(1, Ordering::Relaxed).to_string();
+        self.browse_as(&visitor, more)
+    }
+
+    fn browse_as(&self, visitor: &str, more: &[(&str, &str)]) -> Answer {
         let http = SocketAddr::new(self.config.proxy(), HTTP);
-        get(http, "www.test", "/", &[BROWSER, more].concat())
+        get(http, "www.test", "/", &[BROWSER, &[("user-agent", visitor)], more].concat())
     }
 
     fn counted(&self, line: &str) -> bool {
@@ -79,9 +92,33 @@ fn a_small_picture_stands_in_the_page_of_a_later_visitor_and_a_large_one_does_no
 }
 
 #[test]
+fn a_sheet_with_its_urls_stands_in_the_page_of_a_later_visitor() {
+    let Some(world) = World::new("on") else { return };
+    let base = format!("http://{}", world.config.proxy());
+    eventually("it does", || {
+        let page = world.browse(&[]).text();
+        let sheet = page.split_once("<style>").and_then(|(_, behind)| behind.split_once("</style>"));
+        sheet.is_some_and(|(text, _)| {
+            text.starts_with(&format!("p{{background:url({base}")) && text.ends_with("/img.test/dir/b.gif)}")
+        })
+    });
+}
+
+#[test]
 fn who_has_been_here_gets_urls() {
     let Some(world) = World::new("on") else { return };
     eventually("it is at hand", || has_object(&world.browse(&[])));
+    eventually("who had it in the page gets URLs at whatever worker", || {
+        let visitor = format!("returning {}", world.visitors.fetch_add(1, Ordering::Relaxed));
+        let first = world.browse_as(&visitor, &[]);
+        (0..8).for_each(|_| assert!(!has_object(&world.browse_as(&visitor, &[]))));
+        has_object(&first)
+    });
+    eventually("it is counted", || {
+        let stats = world.envoy.admin("/stats/prometheus?filter=inline_kept");
+        let seen = |line: &str| line.contains("reason=\"seen\"") && !line.ends_with(" 0");
+        stats.lines().any(seen)
+    });
     for _ in 0..8 {
         let answer = world.browse(&[("cookie", "a=b")]);
         assert!(!has_object(&answer));

@@ -59,7 +59,7 @@ class Contender(ABC):
     schemes: tuple[str, ...] = ("http", "https")
     """What it does something about."""
     inlines: bool = False
-    """It puts pictures into pages, which browsers then do not ask for."""
+    """It puts objects into pages, which browsers then do not ask for."""
     watches: int = 0
     """Inotify instances that its processes open."""
 

@@ -133,7 +133,7 @@ def edge_contenders() -> tuple[Contender, ...]:
             Edge(
                 f"longhaul-{'inline' if inlines else 'edge'}-{level}",
                 f"Longhaul, edge, level {level}{', inlining' if inlines else ''}",
-                f"Longhaul as one box at level {level}, small pictures {'put into pages' if inlines else 'asked for'}.",
+                f"Longhaul as one box at level {level}, small objects {'put into pages' if inlines else 'asked for'}.",
                 sections={"rewrite": {"level": level}, "page": {"inline": inlines}},
                 inlines=inlines,
             )

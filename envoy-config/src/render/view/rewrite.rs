@@ -24,6 +24,8 @@ const CAPABILITIES: &[&str] = &[
     "proxy_define_metric",
     "proxy_get_buffer_bytes",
     "proxy_get_header_map_pairs",
+    "proxy_get_property",
+    "proxy_get_shared_data",
     "proxy_http_call",
     "proxy_increment_metric",
     "proxy_log",
@@ -44,6 +46,7 @@ const CAPABILITIES: &[&str] = &[
     "proxy_set_buffer_bytes",
     "proxy_set_effective_context",
     "proxy_set_property",
+    "proxy_set_shared_data",
     "proxy_set_tick_period_milliseconds",
     "random_get",
 ];

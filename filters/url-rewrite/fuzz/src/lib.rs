@@ -13,6 +13,7 @@ use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("html", html, || owned(seeds::HTML)),
+    ("inline", inline::inline, || owned(seeds::INLINE)),
     ("css", css, || owned(seeds::CSS)),
     ("srcset", srcset, || owned(seeds::SRCSET)),
     ("mapping", mapping, || owned(seeds::URLS)),
@@ -20,7 +21,10 @@ pub const TARGETS: &[Target] = &[
     ("headers", headers, || owned(seeds::HEADERS)),
 ];
 
+mod inline;
 mod seeds;
+
+pub use inline::inline;
 
 /// All there is to drive.
 pub const FUZZ: Fuzz = Fuzz { targets: TARGETS, tokens: seeds::TOKENS, folder: env!("CARGO_MANIFEST_DIR") };

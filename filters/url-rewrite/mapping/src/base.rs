@@ -119,6 +119,18 @@ impl Base {
         self.url.join(reference).ok().map(String::from)
     }
 
+    /// What `reference` must be written as in this document so that it means what it means relative to `other`; none if it
+    /// means the same in both, or is no URL in either.
+    pub fn pinned(&self, other: &Self, reference: &str) -> Option<String> {
+        let (here, there) = (self.url.join(reference).ok(), other.url.join(reference).ok());
+        there.filter(|there| here.as_ref() != Some(there)).map(String::from)
+    }
+
+    /// Whether what references resolve against is of the document's own origin, so that neither needs the other's consent.
+    pub fn is_at_home(&self) -> bool {
+        self.url.origin() == self.document.origin()
+    }
+
     /// Host of the document, as the parser spells it.
     pub fn page_host(&self) -> &str {
         &self.page_host
@@ -160,6 +172,25 @@ mod tests {
         for href in ["data:text/html,", "javascript:1", "http://[bad/"] {
             assert_eq!(page.with_href(href).as_str(), "https://www.foo.example:8443/a/", "{href}");
         }
+    }
+
+    #[test]
+    fn a_reference_is_pinned_where_it_would_mean_something_else() {
+        let page = Base::new(Scheme::Http, "www.foo.example", "/a/b.html?q").unwrap();
+        let sheet = page.with_href("//cdn.example/css/x.css");
+        for (reference, pinned) in [
+            ("y.png", Some("http://cdn.example/css/y.png")),
+            ("/y.png?z", Some("http://cdn.example/y.png?z")),
+            ("http:y.png", Some("http://cdn.example/css/y.png")),
+            ("//img.example/y", None),
+            ("https://img.example/y", None),
+            ("data:,x", None),
+            ("http://[bad", None),
+        ] {
+            assert_eq!(page.pinned(&sheet, reference).as_deref(), pinned, "{reference}");
+        }
+        assert!(page.is_at_home() && !sheet.is_at_home());
+        assert!(page.with_href("/css/").is_at_home());
     }
 
     #[test]

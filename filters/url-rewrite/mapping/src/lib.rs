@@ -42,5 +42,5 @@ pub use forward::Object;
 pub use mapper::{Mapper, Rules, host_can_exist, port_of};
 pub use outcome::{Outcome, Reason};
 pub use reverse::{Origin, Refusal, Reverse};
-pub use site::{Cookies, may_be_same_site};
+pub use site::{Cookies, may_be_same_site, site_of};
 pub use usage::{Level, Use};

@@ -30,16 +30,18 @@ impl Cookies {
 /// one site have at least two in common. Names below suffixes of two labels (`a.co.uk`, `b.co.uk`) are taken for one site
 /// though they are two: use this only where that errs on the safe side.
 pub fn may_be_same_site(one: &str, other: &str) -> bool {
-    let is_address = |host: &str| {
-        host.starts_with('[')
-            || host.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    one == other || (!is_address(one) && !is_address(other) && last_two_labels(one) == last_two_labels(other))
+    one == other || site_of(one) == site_of(other)
 }
 
-fn last_two_labels(host: &str) -> impl PartialEq + '_ {
-    let mut labels = host.trim_end_matches('.').rsplit('.');
-    (labels.next(), labels.next())
+/// What hosts, lower case, that may be of one site have in common: an address is all of itself, of a name the last two labels.
+pub fn site_of(host: &str) -> &str {
+    let is_address = host.starts_with('[')
+        || host.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
+    if is_address {
+        return host;
+    }
+    let host = host.trim_end_matches('.');
+    host.rmatch_indices('.').nth(1).and_then(|(dot, _)| host.get(dot + 1..)).unwrap_or(host)
 }
 
 #[cfg(test)]

@@ -59,6 +59,11 @@ impl Charset {
         *self = Self { encoding: Some(encoding), certain: true };
     }
 
+    /// Whether the body is declared to be UTF-8.
+    pub(crate) fn is_utf_8(self) -> bool {
+        self.encoding == Some(UTF_8)
+    }
+
     /// Whether markup can be found at all.
     pub(crate) fn is_ascii_compatible(self) -> bool {
         self.encoding.is_none_or(Encoding::is_ascii_compatible)

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
 use crate::headers::csp::Policies;
-use crate::inline::{Inliner, Kept};
-use crate::places::Place;
+use crate::inline::{Inliner, Kept, Put, Standing};
+use crate::places::{Place, STYLE_ELEMENT};
 use crate::plan::Plan;
 use crate::savings::{MovedHosts, Savings};
 
@@ -153,6 +153,15 @@ pub(crate) struct Mention<'m> {
     pub(crate) verdict: Result<Ask, Reason>,
 }
 
+/// What is written for a URL that changes.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// In its place.
+    Url(String),
+    /// In the place of the whole tag.
+    Element(Vec<u8>),
+}
+
 /// Decides and keeps count, for one body.
 pub(crate) struct Ledger {
     pub(crate) plan: Rc<Plan>,
@@ -191,50 +200,76 @@ impl Ledger {
         mention: &Mention<'_>,
         fits: impl FnOnce(&str) -> Result<(), Reason>,
     ) -> Option<String> {
-        let mut outcome = self.outcome(mention);
-        let inline = self.inline(mention.place, mention.verdict, &outcome);
-        let object = inline.as_ref().and_then(|object| object.as_deref().ok());
-        if let Outcome::Moved(url) | Outcome::Pinned(url, _) = &outcome
-            && let Err(reason) = fits(object.unwrap_or(url))
-        {
+        match self.decide_standing(mention, None, fits)? {
+            Written::Url(url) => Some(url),
+            Written::Element(_) => None,
+        }
+    }
+
+    /// The same where the object's text may be written in the place of the whole tag.
+    pub(crate) fn decide_standing(
+        &mut self,
+        mention: &Mention<'_>,
+        standing: Option<&Standing>,
+        fits: impl FnOnce(&str) -> Result<(), Reason>,
+    ) -> Option<Written> {
+        let mut outcome = self.outcome(mention, &self.base);
+        let inline = self.inline(mention, &outcome, standing);
+        let written = match (&outcome, &inline) {
+            (Outcome::Left(_), _) | (_, Some(Ok(Put::Element { .. }))) => None,
+            (_, Some(Ok(Put::Url(url)))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => Some(url),
+        };
+        if let Some(Err(reason)) = written.map(|url| fits(url)) {
             outcome = Outcome::Left(reason);
         }
-        let fetch = mention.verdict.ok().map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once, cors: ask.cors });
-        let told = inline.as_ref().map(|object| object.as_ref().map(String::len).map_err(|why| *why));
-        self.record(mention.place, mention.offset, mention.url, &outcome, fetch, told);
-        match outcome {
-            Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(inline.and_then(Result::ok).unwrap_or(url)),
-            Outcome::Left(_) => None,
+        let told = inline.as_ref().map(|put| put.as_ref().map(Put::bytes).map_err(|why| *why));
+        self.record(mention.place, mention.offset, mention.url, &outcome, fetch(mention.verdict.ok()), told);
+        match (outcome, inline) {
+            (Outcome::Left(_), _) => None,
+            (_, Some(Ok(Put::Element { text, urls }))) => {
+                for (url, outcome, ask) in urls {
+                    self.record(STYLE_ELEMENT, mention.offset, &url, &outcome, fetch(ask), None);
+                }
+                Some(Written::Element(text))
+            }
+            (_, Some(Ok(Put::Url(url)))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => {
+                Some(Written::Url(url))
+            }
         }
     }
 
     /// Records a URL that stays for a reason that is known without looking at it.
     pub(crate) fn leave(&mut self, place: &'static Place, offset: usize, reason: Reason) {
         let outcome = Outcome::Left(reason);
-        let inline = self.inline(place, Err(reason), &outcome).map(|object| object.map(|text| text.len()));
-        self.record(place, offset, "", &outcome, None, inline);
+        // Whoever counts the uses of objects must see it.
+        self.inline(&Mention { place, offset, url: "", verdict: Err(reason) }, &outcome, None);
+        self.record(place, offset, "", &outcome, None, None);
     }
 
-    /// The object in the place of its URL, or why not; none where it could not stand there.
+    /// The object itself, if it can stand in the page, or why not; none where it never could.
     fn inline(
         &mut self,
-        place: &Place,
-        verdict: Result<Ask, Reason>,
+        mention: &Mention<'_>,
         outcome: &Outcome,
-    ) -> Option<Result<String, Kept>> {
-        self.inliner.as_mut()?.consider(place, verdict, outcome, &self.policies)
+        standing: Option<&Standing>,
+    ) -> Option<Result<Put, Kept>> {
+        let mut inliner = self.inliner.take()?;
+        let put = inliner.consider(mention, outcome, standing, self);
+        self.inliner = Some(inliner);
+        put
     }
 
-    fn outcome(&self, mention: &Mention<'_>) -> Outcome {
+    /// What becomes of a URL that is relative to `base`. Nothing is counted.
+    pub(crate) fn outcome(&self, mention: &Mention<'_>, base: &Base) -> Outcome {
         let mapper = self.plan.mapper();
         match mention.verdict {
-            Ok(Ask { usage, cors, .. }) => mapper.forward_if(&self.base, mention.url, usage, |object| {
+            Ok(Ask { usage, cors, .. }) => mapper.forward_if(base, mention.url, usage, |object| {
                 if cors && (self.plan.mapper().level() < Level::Full || self.is_own_origin(object)) {
                     return Err(Reason::Cors);
                 }
                 self.policies.permit(usage, object)
             }),
-            Err(reason) => match mapper.forward_if(&self.base, mention.url, Use::Image, |_| Err(reason)) {
+            Err(reason) => match mapper.forward_if(base, mention.url, Use::Image, |_| Err(reason)) {
                 // Left or not, a reference in a sheet that was moved must go on meaning what it meant.
                 Outcome::Pinned(url, _) => Outcome::Pinned(url, reason),
                 Outcome::Left(none @ (Reason::Empty | Reason::Fragment | Reason::Scheme)) => Outcome::Left(none),
@@ -263,6 +298,10 @@ impl Ledger {
             observer.url(&UrlEvent { place, url, outcome, inline, fetch, base: &self.base, offset });
         }
     }
+}
+
+fn fetch(ask: Option<Ask>) -> Option<Fetch> {
+    ask.map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once, cors: ask.cors })
 }
 
 impl fmt::Debug for Ledger {

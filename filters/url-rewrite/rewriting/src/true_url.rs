@@ -1,5 +1,7 @@
 //! The true URL of an object that was moved, taken from the moved one, if the browser will ask for exactly that.
 
+use std::fmt;
+
 use url_mapping::{Mapper, Reverse, Scheme};
 
 /// Where an object is, without fragment.
@@ -18,6 +20,12 @@ impl<'u> TrueUrl<'u> {
         let Reverse::Origin(origin) = mapper.reverse(authority.as_bytes(), path.as_bytes()) else { return None };
         let path = std::str::from_utf8(origin.path).ok().filter(|path| is_spelled_as_sent(path))?;
         Some(Self { scheme: origin.scheme, authority: origin.authority, path })
+    }
+}
+
+impl fmt::Display for TrueUrl<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}://{}{}", self.scheme, self.authority, self.path)
     }
 }
 

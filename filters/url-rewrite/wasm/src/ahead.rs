@@ -11,10 +11,11 @@ use filter_host::callout::{self, Ending, Token};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, timer};
 use url_rewriting::headers::{Fields, request};
-use url_rewriting::inline::{Inliner, Shelf};
+use url_rewriting::inline::{Inliner, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, CLUSTER, Fetcher, Scout, Skip, TIMEOUT_MS, Wish, Wishes};
 use url_rewriting::{Observer, Plan};
 
+use crate::board::{self, ProxyBoard};
 use crate::counters::Counters;
 
 /// As soon as the callback that woke it is over.
@@ -27,6 +28,8 @@ pub(crate) struct Ahead {
     /// What may be put into pages; None where nothing is.
     shelf: Option<Rc<RefCell<Shelf>>>,
     started: Instant,
+    /// Of marks of visitors.
+    salt: [u8; 8],
 }
 
 /// What a page's scout has found and nobody has taken yet.
@@ -50,8 +53,9 @@ impl Ahead {
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         plan.prefetches().then(|| Self {
             fetcher: RefCell::default(),
-            shelf: plan.inlines().map(|budget| Rc::new(RefCell::new(Shelf::new(*budget)))),
+            shelf: Shelf::of(plan).map(|shelf| Rc::new(RefCell::new(shelf))),
             started: Instant::now(),
+            salt: board::salt(),
         })
     }
 
@@ -67,7 +71,11 @@ impl Ahead {
         match asker.and_then(|asker| asker.with_answer(answer)) {
             Ok(asker) => {
                 let now_ms = self.now_ms();
-                let inline = |objects| Inliner::new(plan, objects, &asker, visit, answer, now_ms);
+                let inline = |objects| {
+                    let address = board::client_address();
+                    let visitor = Visitor { address: &address, salt: self.salt, now_h: board::now_h() };
+                    Inliner::new(plan, objects, &asker, visit, answer, now_ms, (&visitor, &ProxyBoard))
+                };
                 let inliner = self.shelf.as_ref().and_then(inline);
                 let (scout, found) = Scout::new(Rc::clone(plan), asker);
                 Some(Escort { scout: Box::new(scout), found, inliner })

@@ -9,10 +9,12 @@
 //! | `stream` | requests and responses |
 //! | `counters` | what Prometheus sees |
 //! | `ahead` | a page's objects fetched before they are asked for |
+//! | `board` | what all workers remember of visitors |
 //! | `account` | what the access log sees of a page |
 
 mod account;
 mod ahead;
+mod board;
 mod counters;
 mod root;
 mod stream;

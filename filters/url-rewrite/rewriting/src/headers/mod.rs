@@ -24,4 +24,5 @@ mod referer;
 pub mod request;
 pub mod response;
 
+pub(crate) use embedding::host_of;
 pub use fields::{Edit, Fields, Reply, ReplyReason};

@@ -5,7 +5,7 @@ use crate::places::PLACES;
 
 /// Elements that are of interest for something else than a place where a URL stands: their content is not markup, or they
 /// say something about the page, or what is in them is of another language.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 15] = [
     "style",
     "noscript",
     "title",
@@ -20,6 +20,7 @@ const OTHERS: [&str; 14] = [
     "svg",
     "math",
     "script",
+    "frameset",
 ];
 
 /// For each letter the lengths of names that begin with it, as bits.

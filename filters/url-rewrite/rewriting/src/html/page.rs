@@ -10,6 +10,7 @@ use crate::bail_out::BailOut;
 use crate::charset::{Charset, label_in_content};
 use crate::css;
 use crate::css::stream::{SheetUrl, Stream};
+use crate::inline::{Form, Standing, Surroundings};
 use crate::ledger::Ledger;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
@@ -21,6 +22,8 @@ pub(super) struct Context {
     pub(super) in_svg: bool,
     pub(super) in_template: bool,
     pub(super) in_noscript: bool,
+    /// What else decides whether an element with the object's own text could stand there.
+    pub(super) surroundings: Surroundings,
 }
 
 /// A page on its way through.
@@ -84,12 +87,19 @@ impl Page {
             let first = |name| tag.get(name).is_some_and(|first: &Attribute<'_>| first.range == attribute.range);
             if let Some(place) = place.filter(|place| first(place.attribute)) {
                 let value = Value::read(self.charset, attribute, range.start);
-                value.urls(&mut self.ledger, place, verdict(place, &tag), &mut self.edits);
+                let standing = standing(&self.ledger, self.charset, &tag, context);
+                let element =
+                    value.urls(&mut self.ledger, place, verdict(place, &tag), standing.as_ref(), &mut self.edits);
+                if let Some(element) = element {
+                    // Nothing else of such a tag changes.
+                    self.edits.push((range.clone(), element));
+                    break;
+                }
             } else if context.in_svg
                 && let Some(place) = presentation(attribute).filter(|place| first(place.attribute))
             {
                 let value = Value::read(self.charset, attribute, range.start);
-                value.urls(&mut self.ledger, place, verdict(place, &tag), &mut self.edits);
+                value.urls(&mut self.ledger, place, verdict(place, &tag), None, &mut self.edits);
             } else if attribute.is("style") && first("style") {
                 let value = Value::read(self.charset, attribute, range.start);
                 value.declarations(&mut self.ledger, &mut self.edits);
@@ -99,6 +109,11 @@ impl Page {
             self.patch.replace(range, with);
         }
         self.go_on()
+    }
+
+    /// Whether it matters what comes behind the start tag of a script: where the script's own text could stand there.
+    pub(super) fn waits_behind_script(&self) -> bool {
+        self.ledger.inliner.is_some()
     }
 
     /// The reader of a `style` element's text, if that is CSS. `tag`: its start tag.
@@ -144,6 +159,16 @@ impl Page {
     }
 }
 
+/// What a tag is like whose object's text could stand in its place.
+fn standing(ledger: &Ledger, charset: Charset, tag: &Tag<'_>, context: Context) -> Option<Standing> {
+    // Preloads of sheets are links, too.
+    let is_sheet = |rel: &Attribute<'_>| {
+        rel.value.split(u8::is_ascii_whitespace).any(|token| token.eq_ignore_ascii_case(b"stylesheet"))
+    };
+    let has_text = tag.is("script") || (tag.is("link") && tag.get("rel").is_some_and(is_sheet));
+    (has_text && ledger.inliner.is_some()).then(|| Standing { form: Form::of(tag, context.surroundings), charset })
+}
+
 /// The place that an attribute is in SVG, if its value may hold a URL.
 pub(super) fn presentation(attribute: &Attribute<'_>) -> Option<&'static Place> {
     let may = css::may_hold_url_written(attribute.value);
@@ -183,7 +208,7 @@ fn about_page(
             Value::read(*charset, content, start).policy(ledger, edits);
         } else if tag.says("http-equiv", "refresh") {
             let verdict = rules::verdict(META_REFRESH, tag);
-            Value::read(*charset, content, start).urls(ledger, META_REFRESH, verdict, edits);
+            Value::read(*charset, content, start).urls(ledger, META_REFRESH, verdict, None, edits);
         }
     }
 }

@@ -12,6 +12,7 @@ use super::skimmer::{Found, Name, Skimmer};
 use crate::bail_out::BailOut;
 use crate::css;
 use crate::css::stream::Stream;
+use crate::inline::Surroundings;
 
 /// One reader. Positions count from the start of the body.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub(super) struct Reader {
     /// What is before this is not needed any more.
     needed: usize,
     text: Option<ToldText>,
+    has_frames: bool,
 }
 
 /// Text of an element that is looked into.
@@ -35,10 +37,41 @@ enum ToldText {
     Noscript { start: usize },
 }
 
+/// What is between the start tag of a script and its end tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    /// White space at most.
+    Nothing,
+    /// Something, or it does not matter.
+    Something,
+    /// It takes more bytes to tell.
+    Unknown,
+}
+
+/// More white space than this in an empty script is taken for content, in bytes: it would be held back.
+const MOST_BLANK: usize = 64;
+
+impl Inside {
+    /// `behind`: what comes behind the start tag, `last`: to the end.
+    fn of_script(behind: &[u8], last: bool) -> Self {
+        const END: &[u8] = b"</script";
+        let blank = behind.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let rest = behind.get(blank..).unwrap_or_default();
+        let start = rest.get(..END.len()).unwrap_or(rest);
+        let may_be = blank <= MOST_BLANK && END.get(..start.len()).is_some_and(|end| end.eq_ignore_ascii_case(start));
+        match rest.get(END.len()) {
+            _ if !may_be => Self::Something,
+            Some(byte) if byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>') => Self::Nothing,
+            None if !last => Self::Unknown,
+            _ => Self::Something,
+        }
+    }
+}
+
 impl Reader {
     pub(super) fn new(start: usize, depth: usize, page: &Page) -> Self {
         let skimmer = Skimmer::new(start, page.longest_markup());
-        Self { skimmer, oracle: None, depth, needed: start, text: None }
+        Self { skimmer, oracle: None, depth, needed: start, text: None, has_frames: false }
     }
 
     /// Up to where the input may leave.
@@ -54,7 +87,15 @@ impl Reader {
     pub(super) fn read(&mut self, page: &mut Page, end: usize, last: bool) -> Result<(), BailOut> {
         loop {
             match self.skimmer.next(page.patch.bytes(self.needed..end), self.needed, last) {
-                Found::StartTag(range, name) => self.start_tag(page, range, name)?,
+                Found::StartTag(range, name) => {
+                    let inside = self.inside(page, range.clone(), name, end, last);
+                    if inside == Inside::Unknown {
+                        self.skimmer.wait_at(range.start);
+                        self.needed = range.start;
+                        return Ok(());
+                    }
+                    self.start_tag(page, range, name, inside)?;
+                }
                 Found::LongTag(name) => self.long_tag(name)?,
                 Found::Text(range) => self.told_text(page, range)?,
                 Found::EndOfText(at) => self.end_of_text(page, at)?,
@@ -69,6 +110,18 @@ impl Reader {
         }
     }
 
+    /// What is in the element of a start tag, if it is a script that its own text could stand for.
+    fn inside(&self, page: &Page, tag: Range<usize>, name_length: usize, end: usize, last: bool) -> Inside {
+        let name = page.patch.bytes(tag.start + 1..tag.start + 1 + name_length);
+        let matters = page.waits_behind_script() && self.only_html() && name.eq_ignore_ascii_case(b"script");
+        if matters { Inside::of_script(page.patch.bytes(tag.end..end), last) } else { Inside::Something }
+    }
+
+    /// Whether nothing has come in which elements may be of another kind than their names say.
+    fn only_html(&self) -> bool {
+        self.oracle.is_none() && !self.has_frames
+    }
+
     fn show_oracle(&mut self, page: &Page, until: usize) -> Result<(), BailOut> {
         let Some(oracle) = &mut self.oracle else { return Ok(()) };
         oracle.read(page.patch.bytes(oracle.given()..until.max(oracle.given())))
@@ -80,11 +133,18 @@ impl Reader {
         Ok(self.oracle.as_ref().is_none_or(|oracle| oracle.is_tag(open)))
     }
 
-    fn start_tag(&mut self, page: &mut Page, range: Range<usize>, name_length: usize) -> Result<(), BailOut> {
+    fn start_tag(
+        &mut self,
+        page: &mut Page,
+        range: Range<usize>,
+        name_length: usize,
+        inside: Inside,
+    ) -> Result<(), BailOut> {
         let bytes = page.patch.bytes(range.clone());
         let name = bytes.get(1..1 + name_length).unwrap_or_default();
         let element = elements::of(name);
         let foreign = is_foreign(name).then(|| Name::of(name));
+        self.has_frames |= name.eq_ignore_ascii_case(b"frameset");
         let in_svg = self.skimmer.in_svg();
         // Without an oracle to ask, looking for what matters is no less than looking at it.
         if may_hold_any(element, bytes, name_length)
@@ -94,7 +154,13 @@ impl Reader {
                 self.skimmer.step_over(range.start);
                 return Ok(());
             }
-            let context = Context { in_svg, in_template: self.skimmer.in_template(), in_noscript: self.depth > 0 };
+            let surroundings = Surroundings {
+                in_head: self.skimmer.in_head(),
+                only_html: self.only_html(),
+                is_empty: inside == Inside::Nothing,
+            };
+            let in_template = self.skimmer.in_template();
+            let context = Context { in_svg, in_template, in_noscript: self.depth > 0, surroundings };
             page.look_at(range.clone(), name_length, element, context)?;
         }
         if let Some(name) = foreign.filter(|_| self.oracle.is_none()) {

@@ -63,6 +63,8 @@ pub(super) struct Skimmer {
     /// `svg` elements open, and `template` elements.
     svg: usize,
     template: usize,
+    /// Every tag so far belongs to the page's head.
+    in_head: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +93,7 @@ enum State {
 
 impl Skimmer {
     pub(super) fn new(start: usize, longest: usize) -> Self {
-        Self { at: start, state: State::Markup, longest, svg: 0, template: 0 }
+        Self { at: start, state: State::Markup, longest, svg: 0, template: 0, in_head: true }
     }
 
     /// Whether an `svg` element is open.
@@ -102,6 +104,17 @@ impl Skimmer {
     /// Whether a `template` element is open.
     pub(super) fn in_template(&self) -> bool {
         self.template > 0
+    }
+
+    /// Whether every tag so far, the last one included, belongs to the page's head.
+    pub(super) fn in_head(&self) -> bool {
+        self.in_head
+    }
+
+    /// After a start tag: goes back in front of it, to read it again when there are more bytes.
+    pub(super) fn wait_at(&mut self, start: usize) {
+        self.at = start;
+        self.state = State::Markup;
     }
 
     /// After a start tag: its element's content is text, not markup.
@@ -161,6 +174,7 @@ impl Skimmer {
             };
             at = name_at + whole.length;
             let name = bytes.get(..whole.name).unwrap_or_default();
+            self.in_head = self.in_head && is_of_head(name);
             if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
                 continue;
             }
@@ -214,6 +228,7 @@ impl Skimmer {
             return Some(Found::More(if input.last { read } else { start }));
         }
         let opens = (!closing).then(|| Name::of(name_in(input.from(start), closing)));
+        self.in_head = false;
         self.enter(State::LongTag { end, opens }, read);
         Some(Found::More(read))
     }
@@ -229,6 +244,7 @@ impl Skimmer {
 
     fn end_of_tag(&mut self, input: &Input<'_>, range: Range<usize>, name: &[u8], closing: bool) -> Option<Found> {
         self.enter(State::Markup, range.end);
+        self.in_head = self.in_head && is_of_head(name) && range.len() <= self.longest;
         if range.len() > self.longest {
             return (!closing).then(|| Found::LongTag(Name::of(name)));
         }
@@ -312,6 +328,14 @@ impl Skimmer {
 fn name_in(tag: &[u8], closing: bool) -> &[u8] {
     let name = tag.get(if closing { 2 } else { 1 }..).unwrap_or_default();
     name.get(..name_length(name).unwrap_or(name.len())).unwrap_or_default()
+}
+
+/// Whether a tag of this name leaves a page in its head
+/// (<https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inhead>).
+fn is_of_head(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 10] =
+        [b"html", b"head", b"meta", b"title", b"link", b"style", b"script", b"base", b"noscript", b"template"];
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether an HTML element of this name closes all SVG around it; the elements that pages really have are enough.

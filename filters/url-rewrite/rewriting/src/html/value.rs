@@ -12,7 +12,8 @@ use crate::css;
 use crate::css::scanner::Fetch;
 use crate::headers::csp::{self, Policies};
 use crate::headers::location;
-use crate::ledger::{Ask, Ledger, Mention};
+use crate::inline::Standing;
+use crate::ledger::{Ask, Ledger, Mention, Written};
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
 
@@ -45,21 +46,26 @@ impl<'v> Value<'v> {
         Decoded::of(&self.written.text).text.into_owned()
     }
 
-    /// Decides what stands in an attribute that holds URLs.
+    /// Decides what stands in an attribute that holds URLs. Returns what is to stand in the place of its whole tag, if
+    /// that is the object's own text.
     pub(super) fn urls(
         &self,
         ledger: &mut Ledger,
         place: &'static Place,
         verdict: Result<Ask, Reason>,
+        standing: Option<&Standing>,
         edits: &mut Vec<Edit>,
-    ) {
+    ) -> Option<Vec<u8>> {
         let decoded = Decoded::of(&self.written.text);
         if self.is_unreadable(&decoded) {
             ledger.leave(place, self.range.start, Reason::Encoding);
-            return;
+            return None;
         }
         let changes = match place.syntax {
-            Syntax::Url => self.url(ledger, place, verdict, &decoded.text),
+            Syntax::Url => match self.url(ledger, place, verdict, standing, &decoded.text)? {
+                (_, Written::Element(element)) => return Some(element),
+                (range, Written::Url(url)) => vec![(range, url)],
+            },
             Syntax::Srcset => self.candidates(ledger, place, verdict, &decoded.text),
             Syntax::Css => self.css_urls(ledger, place, |_| verdict, &decoded.text),
             Syntax::Refresh => {
@@ -75,6 +81,7 @@ impl<'v> Value<'v> {
             }
         };
         self.apply(&decoded, changes, edits);
+        None
     }
 
     /// Decides the URLs in a `style` attribute.
@@ -108,14 +115,22 @@ impl<'v> Value<'v> {
         self.apply(&decoded, changes, edits);
     }
 
-    fn url(&self, ledger: &mut Ledger, place: &'static Place, verdict: Result<Ask, Reason>, text: &str) -> Changes {
+    /// What changes in one URL, and where that stands in the text.
+    fn url(
+        &self,
+        ledger: &mut Ledger,
+        place: &'static Place,
+        verdict: Result<Ask, Reason>,
+        standing: Option<&Standing>,
+        text: &str,
+    ) -> Option<(Range<usize>, Written)> {
         // Browsers drop these around a URL. They are not part of what moves, so they stay.
         let is_dropped = |character: char| character <= ' ';
         let start = text.len() - text.trim_start_matches(is_dropped).len();
         let url = text.trim_matches(is_dropped);
         let mention = Mention { place, offset: self.range.start, url, verdict };
-        let moved = ledger.decide_as_is(&mention, |moved| self.fits(url, moved));
-        moved.map(|moved| (start..start + url.len(), moved)).into_iter().collect()
+        let written = ledger.decide_standing(&mention, standing, |moved| self.fits(url, moved))?;
+        Some((start..start + url.len(), written))
     }
 
     fn candidates(

@@ -8,18 +8,31 @@
 //! |---|---|
 //! | `shelf` | the objects a worker has at hand, and what it learned of their use: bounded |
 //! | `inliner` | one page: which of its objects are put in, and why others are not |
+//! | `matter` | what an object is: a picture, a sheet, a script |
 //! | `picture` | pictures as `data:` URLs |
+//! | `text` | sheets and scripts as the text of an element |
+//! | `form` | which tags such an element can stand for |
+//! | `visits` | who has had a page of the site before: bounded |
+//! | `sheet` | a sheet's URLs, so that they mean the same in the page |
 
+mod form;
 mod inliner;
+mod matter;
 mod picture;
+mod sheet;
 mod shelf;
+mod text;
+mod visits;
 
 use serde::{Deserialize, Serialize};
 
 use crate::labels::labelled;
 
+pub(crate) use form::{Form, Surroundings};
 pub use inliner::Inliner;
+pub(crate) use inliner::{Put, Standing};
 pub use shelf::{Shelf, Spot};
+pub use visits::{Board, Visitor};
 
 /// What the link makes worth while, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,6 +52,11 @@ mod limits {
     pub(super) const SHELF_BYTES: usize = 8 << 20;
     /// How long it is believed that an object is used more than once.
     pub(super) const BELIEVED_MS: u64 = 3_600_000;
+    /// Boxes of marks of visitors, and marks in one: of each 12 bytes, a megabyte and a half in the whole proxy.
+    pub(super) const BOXES: u64 = 2_048;
+    pub(super) const MARKS_A_BOX: usize = 64;
+    /// For how long a visitor of a site is remembered, in hours: a day.
+    pub(super) const FORGOTTEN_H: u32 = 24;
 }
 
 labelled! {
@@ -46,6 +64,10 @@ labelled! {
     Kept {
         /// Page: its browser has been here (a cookie, a conditional request) and may have the object.
         Returning = "returning";
+        /// Page: it was come to from another page of its site.
+        Referred = "referred";
+        /// Page: its visitor had another of its site within a day, and what belongs into the browser's cache goes there.
+        Seen = "seen";
         /// Page: nothing of it was at hand when its headers left, so it kept its validators.
         NothingHeld = "nothing_held";
         /// The browser may not want it: lazy, one of several candidates, in a template or `noscript`.
@@ -60,6 +82,22 @@ labelled! {
         Repeated = "repeated";
         /// Other pages use it too.
         Shared = "shared";
+        /// A script below level full.
+        Level = "level";
+        /// Its tag says more than that the object is to be used here.
+        Attributes = "attributes";
+        /// Its tag stands where another element would mean something else: a sheet outside the head, a script near SVG.
+        Place = "place";
+        /// Its element has content of its own.
+        Content = "content";
+        /// Its text ends the element that would hold it, or looks for the place it came from.
+        Text = "text";
+        /// Its text and the page are, or may be, in different encodings.
+        Charset = "charset";
+        /// It is a sheet of another origin with fonts, which their server may give to that origin's sheets only.
+        Fonts = "fonts";
+        /// It is a sheet with a URL that cannot be written so that it means the same in the page.
+        Unread = "unread";
         /// It is not at hand, or too large, or of a type that is not put into pages.
         NotHeld = "not_held";
         /// It was fetched for browsers that know other formats.

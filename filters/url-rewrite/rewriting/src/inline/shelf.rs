@@ -3,16 +3,16 @@
 //! Foreign pages decide what is asked for, so everything is bounded, the oldest makes room for the newest, and entries are
 //! found by keyed hashes, so that nobody can choose URLs that stand for others'.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::rc::Rc;
 
-use url_mapping::Scheme;
+use url_mapping::{Level, Scheme};
 
 use super::limits::{BELIEVED_MS, REMEMBERED, SHELF_BYTES};
-use super::picture::Type;
+use super::matter::Matter;
 use super::{Budget, Kept};
-use crate::headers::Fields;
+use crate::headers::{Fields, mime};
+use crate::plan::Plan;
 use crate::prefetch::Wish;
 use crate::true_url::TrueUrl;
 
@@ -20,7 +20,10 @@ use crate::true_url::TrueUrl;
 #[derive(Debug)]
 pub struct Shelf {
     budget: Budget,
+    takes_scripts: bool,
     entries: HashMap<u64, Entry>,
+    /// What the last look at each page named, as far as it is remembered.
+    of_page: HashMap<u64, HashSet<u64>>,
     order: VecDeque<u64>,
     /// Bytes of all objects.
     bytes: usize,
@@ -55,8 +58,8 @@ pub(super) struct Need {
 /// An object at hand.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
-    pub(super) kind: Type,
-    pub(super) body: Rc<[u8]>,
+    /// An error where it cannot be put into any page.
+    pub(super) matter: Result<Matter, Kept>,
     newer_pictures: bool,
     fresh_until_ms: u64,
 }
@@ -80,9 +83,18 @@ enum Uses {
 }
 
 impl Shelf {
-    /// An empty one.
-    pub fn new(budget: Budget) -> Self {
-        Self { budget, entries: HashMap::new(), order: VecDeque::new(), bytes: 0, views: 0, keys: RandomState::new() }
+    /// An empty one; none where nothing is put into pages.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        Some(Self {
+            budget: *plan.inlines()?,
+            takes_scripts: plan.mapper().level() == Level::Full,
+            entries: HashMap::new(),
+            of_page: HashMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+            views: 0,
+            keys: RandomState::new(),
+        })
     }
 
     /// Where the answer to a wish will stand, if it may be put into pages: `body_bytes` long as it came, fresh for
@@ -109,17 +121,15 @@ impl Shelf {
 
     /// Takes an object.
     pub fn put(&mut self, spot: &Spot, body: &[u8]) {
-        let Some(kind) = Type::of(&spot.content_type, body) else { return };
         let object = Object {
-            kind,
-            body: body.into(),
+            matter: Matter::of(&spot.content_type, body, self.takes_scripts),
             newer_pictures: spot.newer_pictures,
             fresh_until_ms: spot.fresh_until_ms,
         };
         let Some(entry) = self.entries.get_mut(&spot.key) else { return };
-        self.bytes += body.len();
+        self.bytes += object.bytes();
         if let Some(old) = entry.object.replace(object) {
-            self.bytes = self.bytes.saturating_sub(old.body.len());
+            self.bytes = self.bytes.saturating_sub(old.bytes());
         }
         while self.bytes > SHELF_BYTES && self.forget_oldest() {}
     }
@@ -132,18 +142,25 @@ impl Shelf {
 
     /// Whether something of the page that nothing speaks against is at hand.
     pub(super) fn serves(&self, view: View, need: Need) -> bool {
-        let serves = |entry: &Entry| entry.last.page == view.page && entry.object(need).is_ok();
-        self.entries.values().any(serves)
+        let serves = |key| self.entries.get(key).is_some_and(|entry: &Entry| entry.object(need).is_ok());
+        self.of_page.get(&view.page).is_some_and(|keys| keys.iter().any(serves))
     }
 
     /// A page names an object: remembered, and what there is of it or why it is not for this page.
     pub(super) fn named(&mut self, url: &TrueUrl<'_>, view: View, need: Need, now_ms: u64) -> Result<Object, Kept> {
         let key = self.key(url);
         if let Some(entry) = self.entries.get_mut(&key) {
+            let before = entry.last.page;
             entry.is_named_in(view, now_ms);
-            return entry.object(need).cloned();
+            let object = entry.object(need).cloned();
+            if before != view.page {
+                self.forget_in_page(before, key);
+                self.of_page.entry(view.page).or_default().insert(key);
+            }
+            return object;
         }
         self.entries.insert(key, Entry { last: view, uses: Uses::Once, since_ms: now_ms, object: None });
+        self.of_page.entry(view.page).or_default().insert(key);
         self.order.push_back(key);
         if self.order.len() > REMEMBERED {
             self.forget_oldest();
@@ -153,14 +170,33 @@ impl Shelf {
 
     fn forget_oldest(&mut self) -> bool {
         let Some(oldest) = self.order.pop_front() else { return false };
-        if let Some(Entry { object: Some(object), .. }) = self.entries.remove(&oldest) {
-            self.bytes = self.bytes.saturating_sub(object.body.len());
+        if let Some(Entry { last, object, .. }) = self.entries.remove(&oldest) {
+            self.forget_in_page(last.page, oldest);
+            self.bytes = self.bytes.saturating_sub(object.map_or(0, |object| object.bytes()));
         }
         true
     }
 
+    fn forget_in_page(&mut self, page: u64, key: u64) {
+        let Some(keys) = self.of_page.get_mut(&page) else { return };
+        keys.remove(&key);
+        if keys.is_empty() {
+            self.of_page.remove(&page);
+        }
+    }
+
     fn key(&self, url: &TrueUrl<'_>) -> u64 {
         self.keys.hash_one((url.scheme.as_str(), url.authority, url.path))
+    }
+}
+
+impl Object {
+    fn bytes(&self) -> usize {
+        self.matter.as_ref().map_or(0, Matter::bytes)
+    }
+
+    fn is_picture(&self) -> bool {
+        matches!(self.matter, Ok(Matter::Picture(..)))
     }
 }
 
@@ -184,7 +220,10 @@ impl Entry {
             Uses::OnSeveralPages => return Err(Kept::Shared),
         }
         let object = self.object.as_ref().ok_or(Kept::NotHeld)?;
-        if object.newer_pictures != need.newer_pictures {
+        if let Err(why) = &object.matter {
+            return Err(*why);
+        }
+        if object.is_picture() && object.newer_pictures != need.newer_pictures {
             return Err(Kept::Format);
         }
         if object.fresh_until_ms < need.fresh_until_ms {
@@ -198,8 +237,12 @@ impl Entry {
 /// be embedded in pages of others (`Cross-Origin-Resource-Policy`) is one such word.
 fn is_for_anybody(fields: &Fields<'_>) -> bool {
     let embeddable = fields.get("cross-origin-resource-policy").is_none_or(|value| value == b"cross-origin");
+    // It says how what a sheet asks for is asked for, which a page says for its own.
+    let hushes = mime::essence(fields.get("content-type").unwrap_or_default()) == "text/css"
+        && fields.get("referrer-policy").is_some();
     let forbids = ["set-cookie", "content-encoding", "content-disposition", "refresh", "vary"];
     embeddable
+        && !hushes
         && !forbids.iter().any(|name| fields.get(name).is_some())
         && !fields.lists("cache-control", "no-transform")
 }

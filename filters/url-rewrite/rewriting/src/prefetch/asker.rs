@@ -1,12 +1,12 @@
 //! What of a page's request the requests for its objects repeat, so that an origin answers them as it would answer the
 //! browser: no credentials, no cookies, nothing that names the reader beyond what every object's request names.
 
-use url_mapping::{Scheme, Use};
+use url_mapping::{Scheme, Use, may_be_same_site};
 
 use super::Skip;
 use super::limits::FIELD_BYTES;
-use crate::headers::Fields;
 use crate::headers::request::Visit;
+use crate::headers::{Fields, host_of};
 
 /// Repeated as they are.
 const REPEATED: [&str; 4] = ["user-agent", "accept-language", "dnt", "sec-gpc"];
@@ -31,6 +31,7 @@ pub struct Asker {
     referrer: Option<String>,
     page_scheme: Scheme,
     is_returning: bool,
+    is_referred: bool,
 }
 
 impl Asker {
@@ -67,6 +68,7 @@ impl Asker {
             is_returning: ["cookie", "if-none-match", "if-modified-since"]
                 .iter()
                 .any(|name| fields.get(name).is_some()),
+            is_referred: fields.get("referer").is_some_and(|referer| is_of_site(referer, &visit.authority)),
         })
     }
 
@@ -90,6 +92,16 @@ impl Asker {
     /// its copy of the page is still good.
     pub(crate) fn is_returning(&self) -> bool {
         self.is_returning
+    }
+
+    /// Whether it was come to from another page of its site.
+    pub(crate) fn is_referred(&self) -> bool {
+        self.is_referred
+    }
+
+    /// What its browser calls itself; nothing where it does not.
+    pub(crate) fn user_agent(&self) -> &str {
+        self.repeated.iter().find(|(name, _)| *name == "user-agent").map_or("", |(_, value)| value)
     }
 
     /// Whether its browser asks for pictures in newer formats.
@@ -135,6 +147,14 @@ impl Asker {
             Use::Script | Use::Font | Use::Media | Use::Track => ANYTHING,
         }
     }
+}
+
+/// Whether a `Referer` may name a page of the site that is at `authority`.
+fn is_of_site(referer: &[u8], authority: &str) -> bool {
+    let referer = String::from_utf8_lossy(referer).to_ascii_lowercase();
+    let behind_scheme = referer.split_once("://").map_or("", |(_, behind)| behind);
+    let page = behind_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+    may_be_same_site(host_of(page), host_of(&authority.to_ascii_lowercase()))
 }
 
 /// Whether a browser asks for a page, in a window or a frame.

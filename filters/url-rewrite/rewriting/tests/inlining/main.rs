@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
 
+mod texts;
 mod worker;
 
 use proptest::prelude::*;
@@ -22,6 +23,8 @@ const KEPT: List<'static> = &[("content-type", "image/gif"), ("cache-control", "
 
 fn origin(path: &str) -> (List<'static>, &'static [u8]) {
     match path {
+        path if path.ends_with(".css") => texts::sheet(path),
+        path if path.ends_with(".js") => texts::script(path),
         "/large.gif" => (KEPT, LARGE),
         "/empty.gif" => (KEPT, b""),
         "/almost.gif" => (KEPT, LARGE.split_at(999).0),
@@ -94,6 +97,33 @@ fn a_visitor_who_has_been_here_has_the_objects_and_gets_urls() {
         let seen = second(Page { request: &[header], ..Page::of("<img src=http://a.example/1.gif>") });
         assert_eq!((seen.inlined, seen.moved, seen.kept), (0, 1, vec![(Kept::Returning, 1)]), "{header:?}");
         assert!(seen.edits.is_empty());
+    }
+}
+
+#[test]
+fn a_visitors_second_page_of_a_site_has_urls_and_the_next_visitors_first_page_has_not() {
+    let mut worker = Worker::new("safe", BUDGET, origin);
+    let page = Page::of("<img src=http://a.example/1.gif>");
+    let of = |client| Page { client: Some(client), ..page };
+    worker.pass(of("192.0.2.1:1000"));
+    let again = worker.pass(of("192.0.2.1:1001"));
+    assert_eq!((again.inlined, again.kept, again.edits.len()), (0, vec![(Kept::Seen, 1)], 0));
+    assert_eq!(worker.pass(of("192.0.2.2:1000")).inlined, 1);
+    assert_eq!(worker.pass(of("192.0.2.2:1000")).inlined, 0, "and from the second page on, it has not");
+}
+
+#[test]
+fn who_comes_from_another_page_of_the_site_gets_urls() {
+    for (referer, inlined) in [
+        ("http://www.foo.example/other", 0),
+        ("https://shop.Foo.example", 0),
+        ("http://search.example/?q=foo.example", 1),
+        ("about:client", 1),
+    ] {
+        let request: List<'_> = &[("referer", referer)];
+        let seen = second(Page { request, ..Page::of("<img src=http://a.example/1.gif>") });
+        assert_eq!(seen.inlined, inlined, "{referer}: {:?}", seen.kept);
+        assert_eq!(seen.kept, if inlined == 0 { vec![(Kept::Referred, 1)] } else { vec![] });
     }
 }
 
@@ -184,6 +214,14 @@ fn a_page_grows_by_its_budget_and_no_more() {
 }
 
 const WORDS: &[&str] = &[
+    "<link rel=stylesheet href=http://a.example/1.css>",
+    "<LINK media=screen HREF='//a.example/2.css' rel=stylesheet />",
+    "<link rel=stylesheet href=http://a.example/3.css id=x>",
+    "<script src=http://a.example/1.js></script>",
+    "<SCRIPT type='text/javascript' src=http://a.example/2.js> \n </SCRIPT >",
+    "<script src=http://a.example/3.js>x</script>",
+    "<table>",
+    "<title>t</title>",
     "<img src=http://a.example/1.gif>",
     "<img alt=x src=\"//b.example/2.gif\" loading=lazy>",
     "<IMG SRC='http://a.example/large.gif'>",
@@ -212,9 +250,14 @@ proptest! {
 
     #[test]
     fn pieces_do_not_matter(markup in markup(), piece in 1_usize..40) {
-        let whole = second(Page::of(&markup));
-        let pieces = second(Page { piece, ..Page::of(&markup) });
-        prop_assert_eq!(whole.html, pieces.html);
-        prop_assert_eq!(whole.kept, pieces.kept);
+        for level in ["safe", "full"] {
+            let [whole, pieces] = [usize::MAX, piece].map(|piece| {
+                let mut worker = Worker::new(level, BUDGET, origin);
+                worker.pass(Page::of(&markup));
+                worker.pass(Page { piece, ..Page::of(&markup) })
+            });
+            prop_assert_eq!(whole.html, pieces.html);
+            prop_assert_eq!(whole.kept, pieces.kept);
+        }
     }
 }

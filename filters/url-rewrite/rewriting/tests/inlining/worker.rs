@@ -1,12 +1,13 @@
 //! One worker as the filter runs it, without a proxy: pages pass, what they name is fetched ahead and kept at hand.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use url_mapping::Base;
 use url_rewriting::headers::request::{Decision, decide};
 use url_rewriting::headers::{Edit, Fields, csp};
-use url_rewriting::inline::{Inliner, Kept, Shelf};
+use url_rewriting::inline::{Board, Inliner, Kept, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, Fetcher, Scout};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
 
@@ -20,6 +21,8 @@ pub(crate) type Origin = fn(&str) -> (List<'static>, &'static [u8]);
 #[derive(Clone, Copy)]
 pub(crate) struct Page<'a> {
     pub(crate) path: &'a str,
+    /// Whose address asks; somebody else's each time, if it is none.
+    pub(crate) client: Option<&'a str>,
     pub(crate) request: List<'a>,
     pub(crate) answer: List<'a>,
     pub(crate) markup: &'a str,
@@ -29,7 +32,7 @@ pub(crate) struct Page<'a> {
 
 impl<'a> Page<'a> {
     pub(crate) fn of(markup: &'a str) -> Self {
-        Self { path: "/", request: &[], answer: &[], markup, piece: usize::MAX }
+        Self { path: "/", client: None, request: &[], answer: &[], markup, piece: usize::MAX }
     }
 }
 
@@ -42,10 +45,27 @@ pub(crate) struct Seen {
     pub(crate) kept: Vec<(Kept, u64)>,
 }
 
+/// What all workers would see.
+#[derive(Default)]
+struct Marks(RefCell<HashMap<String, (Vec<u8>, u32)>>);
+
+impl Board for Marks {
+    fn get(&self, name: &str) -> (Vec<u8>, u32) {
+        self.0.borrow().get(name).cloned().unwrap_or_default()
+    }
+
+    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
+        self.0.borrow_mut().insert(name.to_owned(), (value.to_vec(), version + 1));
+        true
+    }
+}
+
 pub(crate) struct Worker {
     plan: Rc<Plan>,
     shelf: Rc<RefCell<Shelf>>,
     fetcher: Fetcher,
+    board: Marks,
+    passed: usize,
     origin: Origin,
     pub(crate) now_ms: u64,
 }
@@ -61,8 +81,8 @@ impl Worker {
                 "ports": [80, 443], "prefetch": true, "inline": {budget}}}"#
         );
         let plan = Plan::from_json(json.as_bytes()).unwrap();
-        let shelf = Rc::new(RefCell::new(Shelf::new(*plan.inlines().unwrap())));
-        Self { plan, shelf, fetcher: Fetcher::default(), origin, now_ms: 0 }
+        let shelf = Rc::new(RefCell::new(Shelf::of(&plan).unwrap()));
+        Self { plan, shelf, fetcher: Fetcher::default(), board: Marks::default(), passed: 0, origin, now_ms: 0 }
     }
 
     /// A page passes, and what it names is fetched.
@@ -79,7 +99,13 @@ impl Worker {
         let answer: Vec<_> = [(":status", "200")].into_iter().chain(page.answer.iter().copied()).collect();
         let Decision::Forward { visit, .. } = decide(&self.plan, &fields(&request)) else { panic!("not forwarded") };
         let asker = Asker::of(&visit, &fields(&request)).unwrap().unwrap().with_answer(&fields(&answer)).unwrap();
-        let inliner = Inliner::new(&self.plan, &self.shelf, &asker, &visit, &fields(&answer), self.now_ms).unwrap();
+        let address = page.client.map_or_else(|| format!("client {}", self.passed), str::to_owned);
+        self.passed += 1;
+        let now_h = u32::try_from(self.now_ms / 3_600_000).unwrap();
+        let visitor = Visitor { address: address.as_bytes(), salt: [0; 8], now_h };
+        let visitors = (&visitor, &self.board as &dyn Board);
+        let inliner =
+            Inliner::new(&self.plan, &self.shelf, &asker, &visit, &fields(&answer), self.now_ms, visitors).unwrap();
         let edits = inliner.edits();
         let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
         let base = Base::new(visit.scheme, &visit.authority, &visit.path).unwrap();

@@ -119,6 +119,13 @@ impl Policies {
         self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| list.has_data && !policy.frozen))
     }
 
+    /// Whether an element may hold the text of a sheet or a script itself (6.7.3, "does a source list allow all inline
+    /// behavior"): said in so many words, and by nothing that takes it back.
+    pub fn permit_inline(&self, usage: Use) -> bool {
+        let permits = |list: &SourceList| list.has_unsafe_inline && !list.has_nonces;
+        self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| permits(list) && !policy.frozen))
+    }
+
     /// Whether the browser heeds `<base href>` that means `url`.
     pub fn permits_base(&self, url: &str) -> bool {
         self.policies.iter().all(|policy| match (&policy.base_uri, Place::of_url(url)) {

@@ -50,6 +50,8 @@ pub(super) struct SourceList {
     pub(super) has_nonces: bool,
     /// `data:` is among them; `*` does not cover it.
     pub(super) has_data: bool,
+    /// `'unsafe-inline'` is among them.
+    pub(super) has_unsafe_inline: bool,
 }
 
 impl SourceList {
@@ -57,6 +59,7 @@ impl SourceList {
         let mut list = Self::default();
         for token in tokens {
             list.has_data |= token.eq_ignore_ascii_case("data:");
+            list.has_unsafe_inline |= token.eq_ignore_ascii_case("'unsafe-inline'");
             if token.eq_ignore_ascii_case("'self'") {
                 list.sources.push(Source::Itself);
             } else if let Some(keyword) = token.strip_prefix('\'') {

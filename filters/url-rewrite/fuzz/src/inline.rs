@@ -1,0 +1,197 @@
+//! Pages with objects put into them: what was put in, and nothing else, is what differs from the page without.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use url_mapping::{Base, Scheme};
+use url_rewriting::headers::{Fields, request};
+use url_rewriting::inline::{Board, Inliner, Shelf, Visitor};
+use url_rewriting::prefetch::{Asker, Fetcher, Scout, Wishes};
+use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
+
+const PAGE_BYTES: usize = 1_000;
+const GROWTH_BYTES: usize = 4_096;
+
+const PICTURE: &[u8] = b"GIF89a...";
+const PICTURE_URL: &[u8] = b"data:image/gif;base64,R0lGODlhLi4u";
+const SHEET: &[u8] = b"/*SHEET*/p{background:url(x.png)}q{fill:url(#y)}/*END*/";
+const SHEET_BEGINS: &[u8] = b"/*SHEET*/";
+const SHEET_ENDS: &[u8] = b"/*END*/</style>";
+const SCRIPT: &[u8] = b"/*SCRIPT*/a<b/*STOP*/";
+const SCRIPT_BEGINS: &[u8] = b"/*SCRIPT*/";
+const SCRIPT_ENDS: &[u8] = b"/*STOP*/";
+
+/// Nobody has been here.
+struct Forgetful;
+
+impl Board for Forgetful {
+    fn get(&self, _: &str) -> (Vec<u8>, u32) {
+        (Vec::new(), 0)
+    }
+
+    fn set(&self, _: &str, _: &[u8], _: u32) -> bool {
+        true
+    }
+}
+
+struct Worker {
+    plan: Rc<Plan>,
+    shelf: Rc<RefCell<Shelf>>,
+}
+
+struct Passed {
+    bytes: Vec<u8>,
+    inlined_bytes: u64,
+    bailed_out: bool,
+}
+
+impl Worker {
+    fn new(level: &str) -> Self {
+        let json = format!(
+            r#"{{"targets": {{"https": ["pep.example.net"]}}, "own": ["pep.example.net"], "level": "{level}",
+                "ports": [80, 443], "prefetch": true, "inline": {{"object_bytes": 200, "page_bytes": {PAGE_BYTES}}},
+                "limits": {{"page_memory_bytes": 16384, "url_bytes": 512, "output_growth_bytes": {GROWTH_BYTES}}}}}"#
+        );
+        let plan = Plan::from_json(json.as_bytes()).expect("the configuration is a good one");
+        let shelf = Rc::new(RefCell::new(Shelf::of(&plan).expect("objects are put into pages")));
+        Self { plan, shelf }
+    }
+
+    /// A page passes, with or without objects in it; also what is to be fetched for it.
+    fn pass(&self, input: &[u8], piece: usize, inlines: bool) -> (Passed, Rc<RefCell<Wishes>>) {
+        let request: Fields<'_> = [
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":authority", "www.foo.example"),
+            (":path", "/dir/page.html"),
+            ("accept", "text/html"),
+        ]
+        .iter()
+        .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+        .collect();
+        let answer: Fields<'_> = [(&b":status"[..], &b"200"[..])].into_iter().collect();
+        let request::Decision::Forward { visit, .. } = request::decide(&self.plan, &request) else {
+            panic!("not forwarded")
+        };
+        let asker = Asker::of(&visit, &request).expect("a browser's").expect("for a page");
+        let visitor = Visitor { address: b"192.0.2.1:1", salt: [0; 8], now_h: 0 };
+        let visitors = (&visitor, &Forgetful as &dyn Board);
+        let inliner = Inliner::new(&self.plan, &self.shelf, &asker, &visit, &answer, 0, visitors);
+        let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
+        let base = Base::new(Scheme::Http, &visit.authority, &visit.path).expect("a URL");
+        let body =
+            Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default() };
+        let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
+        if let Some(inliner) = inliner.filter(|_| inlines) {
+            rewriter.inline(inliner);
+        }
+        let mut bytes = Vec::new();
+        for piece in input.chunks(piece) {
+            rewriter.write(piece, &mut bytes);
+        }
+        rewriter.finish(&mut bytes);
+        let inlined_bytes = rewriter.tally().inlined_bytes;
+        (Passed { bytes, inlined_bytes, bailed_out: rewriter.bail_out().is_some() }, found)
+    }
+
+    /// Everything that was asked for comes, as what its name says.
+    fn fetch(&self, found: &Rc<RefCell<Wishes>>) {
+        let mut fetcher = Fetcher::default();
+        for wish in found.take().wishes {
+            let _ = fetcher.ask(wish, 0);
+        }
+        while let Some(order) = fetcher.next(0, |_| ()) {
+            let path = order.fields().into_iter().find(|(name, _)| *name == ":path").expect("a path").1;
+            let (kind, body) = match path {
+                path if path.contains("css") => ("text/css", SHEET),
+                path if path.contains("js") => ("text/javascript", SCRIPT),
+                _ => ("image/gif", PICTURE),
+            };
+            let answer = [(":status", "200"), ("content-type", kind), ("cache-control", "max-age=60")];
+            let answer: Fields<'_> = answer.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            fetcher.sent(order, 1);
+            fetcher.ended(1, Some(&answer), 0, |wish, fresh_ms| {
+                let mut shelf = self.shelf.borrow_mut();
+                if let Some(spot) = shelf.spot(wish, &answer, body.len(), fresh_ms, 0) {
+                    shelf.put(&spot, body);
+                }
+            });
+        }
+    }
+}
+
+/// Nothing at hand changes nothing; any split gives the same; growth is bounded; output minus what was put in is the page
+/// without it.
+pub fn inline(data: &[u8]) {
+    let (piece, input) = super::cut(data);
+    for level in ["safe", "full"] {
+        let worker = Worker::new(level);
+        let (plain, _) = worker.pass(input, input.len().max(1), false);
+        let (first, found) = worker.pass(input, input.len().max(1), true);
+        assert!(first.bytes == plain.bytes && first.inlined_bytes == 0, "with nothing at hand nothing is put in");
+        worker.fetch(&found);
+        let (whole, _) = worker.pass(input, input.len().max(1), true);
+        let (pieces, _) = worker.pass(input, piece, true);
+        assert!(whole.inlined_bytes <= PAGE_BYTES as u64, "the page's budget is kept");
+        assert!(whole.bytes.len() <= input.len() + GROWTH_BYTES, "growth is bounded");
+        if plain.bailed_out || whole.bailed_out || pieces.bailed_out {
+            continue;
+        }
+        assert!(whole.bytes == pieces.bytes, "pieces of {piece} bytes give another body than the whole");
+        assert!(without_objects(&whole.bytes, &plain.bytes), "more changed than what was put in");
+    }
+}
+
+/// Whether a page is another one with objects in it.
+fn without_objects(mut put: &[u8], mut plain: &[u8]) -> bool {
+    loop {
+        let next = [PICTURE_URL, SHEET_BEGINS, SCRIPT_BEGINS]
+            .into_iter()
+            .filter_map(|mark| Some((find(put, mark)?, mark)))
+            .min_by_key(|(at, _)| *at);
+        let Some((at, mark)) = next else { return put == plain };
+        let (start, end, stands_for_tag) = if mark == PICTURE_URL {
+            (Some(at), Some(at + mark.len()), false)
+        } else if mark == SHEET_BEGINS {
+            (rfind(&put[..at], b"<style"), find(put, SHEET_ENDS).map(|at| at + SHEET_ENDS.len()), true)
+        } else {
+            (rfind(&put[..at], b"<script"), find(put, SCRIPT_ENDS).map(|at| at + SCRIPT_ENDS.len()), true)
+        };
+        let (Some(start), Some(end)) = (start, end) else { return false };
+        if !plain.starts_with(&put[..start]) {
+            return false;
+        }
+        plain = &plain[start..];
+        let replaced = if stands_for_tag { tag_length(plain) } else { url_length(plain) };
+        (put, plain) = (&put[end..], &plain[replaced..]);
+    }
+}
+
+fn url_length(bytes: &[u8]) -> usize {
+    let ends = |byte: &u8| *byte <= b' ' || matches!(byte, b'"' | b'\'' | b'>');
+    bytes.iter().position(ends).unwrap_or(bytes.len())
+}
+
+/// A start tag, to the first `>` outside of quoted values.
+fn tag_length(tag: &[u8]) -> usize {
+    let (mut quote, mut behind_sign) = (None, false);
+    for (at, &byte) in tag.iter().enumerate() {
+        match (quote, byte) {
+            (Some(open), _) if byte == open => quote = None,
+            (Some(_), _) => {}
+            (None, b'>') => return at + 1,
+            (None, b'"' | b'\'') if behind_sign => (quote, behind_sign) = (Some(byte), false),
+            (None, b'=') => behind_sign = true,
+            (None, byte) => behind_sign &= byte.is_ascii_whitespace(),
+        }
+    }
+    tag.len()
+}
+
+fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|window| window == needle)
+}
+
+fn rfind(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).rposition(|window| window == needle)
+}

@@ -1,0 +1,161 @@
+//! What a tag must be like for an element with the object's own text to stand in its place.
+//!
+//! | tag | attributes it may have | becomes |
+//! |---|---|---|
+//! | `link` of a sheet, in the head | `rel=stylesheet`, `href`, `type=text/css`, `media` | `<style media=...>TEXT</style>` |
+//! | `script`, with nothing but white space inside | `src`, `type` | `<script type=...>TEXT`, and the end tag that is there |
+//!
+//! Anything else that a tag says (`id`, `title`, `async`, `nonce`, `data-*`, ...) has a meaning that the other element has
+//! not, or that scripts may look for.
+
+use super::Kept;
+use crate::html::attributes::{Attribute, Quote};
+use crate::html::tag::Tag;
+
+/// A tag that the text of an object can stand for, and what goes around it.
+#[derive(Debug)]
+pub(crate) struct Form {
+    start: Vec<u8>,
+    end: &'static str,
+}
+
+/// Where a tag stands, as far as it matters here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings {
+    /// Nothing but the head of the page has come so far. Elsewhere, `link` and `style` may end up in different places: in a
+    /// table, in a `select`.
+    pub(crate) in_head: bool,
+    /// Only HTML has come so far: no SVG, no `MathML`, no frames, in which a script may be none.
+    pub(crate) only_html: bool,
+    /// Behind the start tag come nothing but white space and the end tag.
+    pub(crate) is_empty: bool,
+}
+
+impl Form {
+    /// Of a `link`, or a `script`.
+    pub(crate) fn of(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Self, Kept> {
+        if tag.is("script") { script(tag, surroundings) } else { sheet(tag, surroundings) }
+    }
+
+    /// The text as it stands in the page.
+    pub(super) fn around(&self, text: &str) -> Vec<u8> {
+        [&self.start, text.as_bytes(), self.end.as_bytes()].concat()
+    }
+
+    /// How many bytes that would be.
+    pub(super) fn bytes(&self, text_bytes: usize) -> usize {
+        self.start.len() + text_bytes + self.end.len()
+    }
+}
+
+fn sheet(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Form, Kept> {
+    let plain = tag.get("rel").is_some_and(|rel| rel.value.trim_ascii().eq_ignore_ascii_case(b"stylesheet"))
+        && tag.get("type").is_none_or(|_| tag.says("type", "text/css"))
+        && has_only(tag, &["rel", "href", "type", "media"]);
+    if !plain {
+        return Err(Kept::Attributes);
+    }
+    if !surroundings.in_head || !surroundings.only_html {
+        return Err(Kept::Place);
+    }
+    Ok(Form { start: start(b"<style", tag.get("media")), end: "</style>" })
+}
+
+fn script(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Form, Kept> {
+    if !has_only(tag, &["src", "type"]) {
+        return Err(Kept::Attributes);
+    }
+    if !surroundings.only_html {
+        return Err(Kept::Place);
+    }
+    if !surroundings.is_empty {
+        return Err(Kept::Content);
+    }
+    Ok(Form { start: start(b"<script", tag.get("type")), end: "" })
+}
+
+/// Whether a tag has each of these attributes once at most, and no other.
+fn has_only(tag: &Tag<'_>, names: &[&str]) -> bool {
+    let known = tag.attributes().all(|attribute| names.iter().any(|name| attribute.is(name)));
+    known && names.iter().all(|name| tag.attributes().filter(|attribute| attribute.is(name)).count() <= 1)
+}
+
+/// A start tag with this attribute as it was written.
+fn start(name: &[u8], attribute: Option<&Attribute<'_>>) -> Vec<u8> {
+    let mut tag = name.to_vec();
+    if let Some(Attribute { name, value, quote, .. }) = attribute {
+        let quote: &[u8] = match quote {
+            Quote::Double => b"\"",
+            Quote::Single => b"'",
+            Quote::None => b"",
+        };
+        let sign: &[u8] = if value.is_empty() && quote.is_empty() { b"" } else { b"=" };
+        tag.extend([b" ", *name, sign, quote, value, quote].concat());
+    }
+    tag.push(b'>');
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANYWHERE: Surroundings = Surroundings { in_head: true, only_html: true, is_empty: true };
+
+    fn of(tag: &str, surroundings: Surroundings) -> Result<String, Kept> {
+        let name = tag.bytes().skip(1).take_while(u8::is_ascii_alphabetic).count();
+        let form = Form::of(&Tag::read(tag.as_bytes(), name), surroundings)?;
+        let made = form.around("x");
+        assert_eq!(made.len(), form.bytes(1));
+        Ok(String::from_utf8(made).unwrap())
+    }
+
+    #[test]
+    fn a_plain_tag_becomes_an_element_of_its_text() {
+        for (tag, element) in [
+            ("<link rel=stylesheet href=a>", "<style>x</style>"),
+            ("<LINK REL=' StyleSheet' type=\"text/css\" href='a' />", "<style>x</style>"),
+            ("<link rel=stylesheet href=a media=\"screen\">", "<style media=\"screen\">x</style>"),
+            ("<link rel=stylesheet media=all href=a>", "<style media=all>x</style>"),
+            ("<link rel=stylesheet media href=a>", "<style media>x</style>"),
+            ("<script src=a>", "<script>x"),
+            ("<script type='text/javascript' src=a>", "<script type='text/javascript'>x"),
+            ("<script type=\"\" src=a>", "<script type=\"\">x"),
+        ] {
+            assert_eq!(of(tag, ANYWHERE).as_deref(), Ok(element), "{tag}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_says_more_is_left_alone() {
+        for tag in [
+            "<link rel='stylesheet preload' href=a>",
+            "<link rel=stylesheet href=a type=text/less>",
+            "<link href=a>",
+            "<link rel=stylesheet href=a href=b>",
+        ] {
+            assert_eq!(of(tag, ANYWHERE), Err(Kept::Attributes), "{tag}");
+        }
+        for more in
+            ["id=a", "class=a", "title=a", "integrity=a", "crossorigin", "disabled", "onload=a", "data-a", "nonce=a"]
+        {
+            for tag in [format!("<link rel=stylesheet href=a {more}>"), format!("<script src=a {more}>")] {
+                assert_eq!(of(&tag, ANYWHERE), Err(Kept::Attributes), "{tag}");
+            }
+        }
+        for more in ["async", "defer", "nomodule", "charset=utf-8", "language=javascript", "fetchpriority=low"] {
+            assert_eq!(of(&format!("<script src=a {more}>"), ANYWHERE), Err(Kept::Attributes), "{more}");
+        }
+    }
+
+    #[test]
+    fn a_tag_in_the_wrong_place_is_left_alone() {
+        let sheet = |surroundings| of("<link rel=stylesheet href=a>", surroundings);
+        let script = |surroundings| of("<script src=a>", surroundings);
+        let in_body = Surroundings { in_head: false, ..ANYWHERE };
+        assert_eq!((sheet(in_body), script(in_body).is_ok()), (Err(Kept::Place), true));
+        let foreign = Surroundings { only_html: false, ..ANYWHERE };
+        assert_eq!((sheet(foreign), script(foreign)), (Err(Kept::Place), Err(Kept::Place)));
+        assert_eq!(script(Surroundings { is_empty: false, ..ANYWHERE }), Err(Kept::Content));
+    }
+}

@@ -1,0 +1,167 @@
+//! Style sheets and scripts as the text of an element: which can stand in a page and mean what they mean under a URL.
+
+use std::rc::Rc;
+
+use encoding_rs::{Encoding, UTF_8};
+
+use super::Kept;
+use crate::charset::Charset;
+use crate::headers::mime;
+
+/// What ends the text of an element too early, or changes how far it reaches; in lower case.
+const ENDS_SHEET: &[&str] = &["</style"];
+/// Behind `<!--` even `</script>` may be part of a script.
+const ENDS_SCRIPT: &[&str] = &["</script", "<!--"];
+
+/// How scripts find out where they came from, or load what lies beside them; in lower case, without white space, every
+/// quotation mark a single one. In a page they have no place of their own.
+const LOOKS_FOR_ITSELF: &[&str] = &[
+    "currentscript",
+    "document.scripts",
+    "'scripts'",
+    "bytagname('script",
+    "bytagnamens(",
+    "queryselector('script",
+    "queryselectorall('script",
+    "$('script",
+    "script[src",
+    // Relative to the script.
+    "import(",
+    "import/*",
+    "import//",
+    // Traces name the script's URL.
+    ".stack",
+];
+
+/// A text at hand.
+#[derive(Debug, Clone)]
+pub(super) struct Text(Rc<str>);
+
+impl Text {
+    /// By `Content-Type` and body; an error if it cannot stand in any page.
+    pub(super) fn of_sheet(content_type: &[u8], body: &[u8]) -> Result<Self, Kept> {
+        let text = Self::read(content_type, body)?;
+        let lower = text.0.to_ascii_lowercase();
+        let declares_other = lower.match_indices("@charset").any(|(at, _)| at > 0)
+            || (lower.starts_with("@charset") && !lower.starts_with("@charset \"utf-8\";"));
+        if declares_other { Err(Kept::Charset) } else { text.unless_it_holds(&lower, ENDS_SHEET) }
+    }
+
+    /// The same of a classic script.
+    pub(super) fn of_script(content_type: &[u8], body: &[u8]) -> Result<Self, Kept> {
+        let text = Self::read(content_type, body)?;
+        let lower = text.0.to_ascii_lowercase();
+        let told = |character: char| match character {
+            '"' | '`' => '\'',
+            other => other,
+        };
+        let dense: String = lower.chars().filter(|character| !character.is_whitespace()).map(told).collect();
+        if LOOKS_FOR_ITSELF.iter().any(|needle| dense.contains(needle)) {
+            return Err(Kept::Text);
+        }
+        text.unless_it_holds(&lower, ENDS_SCRIPT)
+    }
+
+    /// UTF-8, and nothing else by any account. A byte order mark would be part of the element's text.
+    fn read(content_type: &[u8], body: &[u8]) -> Result<Self, Kept> {
+        let text = std::str::from_utf8(body).map_err(|_| Kept::Charset)?;
+        let said = mime::charset(content_type);
+        let fits = said.is_none_or(|label| {
+            let encoding = Encoding::for_label(label);
+            encoding == Some(UTF_8) || (text.is_ascii() && encoding.is_some_and(Encoding::is_ascii_compatible))
+        });
+        if !fits || text.starts_with('\u{feff}') {
+            Err(Kept::Charset)
+        } else if text.contains('\0') {
+            Err(Kept::Text)
+        } else {
+            Ok(Self(text.into()))
+        }
+    }
+
+    fn unless_it_holds(self, lower: &str, needles: &[&str]) -> Result<Self, Kept> {
+        if needles.iter().any(|needle| lower.contains(needle)) { Err(Kept::Text) } else { Ok(self) }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether its bytes mean in a page of this encoding what they mean by themselves.
+    pub(super) fn is_legible_in(&self, page: Charset) -> bool {
+        self.0.is_ascii() || page.is_utf_8()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sheet(content_type: &str, body: &[u8]) -> Result<(), Kept> {
+        Text::of_sheet(content_type.as_bytes(), body).map(|_| ())
+    }
+
+    fn script(body: &str) -> Result<(), Kept> {
+        Text::of_script(b"text/javascript", body.as_bytes()).map(|_| ())
+    }
+
+    #[test]
+    fn a_sheet_that_any_page_can_hold_is_taken_and_no_other() {
+        for body in
+            ["p{color:red}", "@charset \"utf-8\"; p{content:'\u{fc}'}", "@import 'a.css';", "a::after{content:'<'}"]
+        {
+            assert_eq!(sheet("text/css", body.as_bytes()), Ok(()), "{body}");
+        }
+        for (content_type, body, why) in [
+            ("text/css", &b"p{content:'</STYLE>'}"[..], Kept::Text),
+            ("text/css", b"p\0{}", Kept::Text),
+            ("text/css", b"\xEF\xBB\xBFp{}", Kept::Charset),
+            ("text/css", b"p{content:'\xFC'}", Kept::Charset),
+            ("text/css", b"@charset \"iso-8859-1\"; p{}", Kept::Charset),
+            ("text/css", b"p{} @charset \"utf-8\";", Kept::Charset),
+            ("text/css; charset=iso-8859-1", "p{content:'\u{fc}'}".as_bytes(), Kept::Charset),
+            ("text/css; charset=utf-16", b"p{}", Kept::Charset),
+            ("text/css; charset=nonsense", b"p{}", Kept::Charset),
+        ] {
+            assert_eq!(sheet(content_type, body), Err(why), "{content_type} {}", String::from_utf8_lossy(body));
+        }
+        assert_eq!(sheet("text/css; charset=iso-8859-1", b"p{}"), Ok(()), "ASCII is ASCII");
+    }
+
+    #[test]
+    fn a_script_that_ends_early_or_looks_for_itself_is_not_taken() {
+        for body in [
+            "document.getElementsByTagName('head')[0]",
+            "document.createElement(\"script\").src='x.js'",
+            "if (a < b && c --> d) e()",
+            "important(1)",
+        ] {
+            assert_eq!(script(body), Ok(()), "{body}");
+        }
+        for body in [
+            "a='</script>'",
+            "a='</SCRIPT x'",
+            "a='<!--'",
+            "document.currentScript.src",
+            "document [ \"currentScript\" ]",
+            "d.getElementsByTagName( \"script\" )",
+            "document.scripts[0]",
+            "document['scripts']",
+            "$(`script`).last()",
+            "import ('./part.js')",
+            "new Error().stack.split('@')",
+        ] {
+            assert_eq!(script(body), Err(Kept::Text), "{body}");
+        }
+    }
+
+    #[test]
+    fn text_beyond_ascii_needs_a_page_that_says_utf_8() {
+        let text = Text::of_sheet(b"text/css", "p{content:'\u{fc}'}".as_bytes()).unwrap();
+        let ascii = Text::of_sheet(b"text/css", b"p{}").unwrap();
+        for (encoding, legible) in [(None, false), (Some(UTF_8), true), (Some(encoding_rs::WINDOWS_1252), false)] {
+            let page = Charset::from_header(encoding);
+            assert_eq!((text.is_legible_in(page), ascii.is_legible_in(page)), (legible, true));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Who has had a page of a site before: marks that all workers see, so that nobody is given twice in the page what a
+//! browser's cache would have kept.
+//!
+//! A mark is a keyed hash of the visitor's address, the browser's own name and the site, and the hour of the last visit; neither
+//! can be read from it. Marks are kept in a fixed number of small boxes under fixed names: a crowd of visitors makes the
+//! oldest marks of a box go, and who has lost one is taken for new.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use url_mapping::site_of;
+
+use super::limits::{BOXES, FORGOTTEN_H, MARKS_A_BOX};
+use crate::headers::host_of;
+use crate::headers::request::Visit;
+
+/// Values by name that the proxy keeps for all workers.
+pub trait Board {
+    /// The value of a name, empty where there is none, and its version.
+    fn get(&self, name: &str) -> (Vec<u8>, u32);
+    /// Sets a value whose version is still this; false where somebody was faster.
+    fn set(&self, name: &str, value: &[u8], version: u32) -> bool;
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Visitor<'v> {
+    /// As the proxy writes it, with or without a port.
+    pub address: &'v [u8],
+    /// Makes marks mean nothing outside this process.
+    pub salt: [u8; 8],
+    /// Since 1970.
+    pub now_h: u32,
+}
+
+/// Bytes of a mark: its hash, and its hour.
+const MARK: usize = HASH + 4;
+const HASH: usize = 8;
+
+/// Whether a visitor has had a page of this site within the last day; from now on, they have. Who cannot be remembered is
+/// taken for somebody who has.
+pub(super) fn is_known(visitor: &Visitor<'_>, user_agent: &str, visit: &Visit, board: &dyn Board) -> bool {
+    let Some(address) = without_port(visitor.address) else { return true };
+    let mut hasher = DefaultHasher::new();
+    (visitor.salt, address, user_agent, site_of(host_of(&visit.authority.to_ascii_lowercase()))).hash(&mut hasher);
+    let hash = hasher.finish();
+    let name = format!("visits{}", hash % BOXES);
+    let (marks, version) = board.get(&name);
+    let (known, marks) = marked(&marks, hash.to_le_bytes(), visitor.now_h);
+    let remembered = board.set(&name, &marks, version);
+    known || !remembered
+}
+
+/// Whether a mark is among these and not forgotten, and they with that mark last.
+fn marked(marks: &[u8], hash: [u8; HASH], now_h: u32) -> (bool, Vec<u8>) {
+    let is_alive = |hour: &[u8]| {
+        let hour = hour.try_into().map_or(0, u32::from_le_bytes);
+        now_h.saturating_sub(hour) < FORGOTTEN_H
+    };
+    let alive: Vec<&[u8]> = marks
+        .chunks_exact(MARK)
+        .filter(|mark| mark.split_at_checked(HASH).is_some_and(|(_, hour)| is_alive(hour)))
+        .collect();
+    let (same, others): (Vec<&[u8]>, Vec<&[u8]>) = alive.into_iter().partition(|mark| mark.starts_with(&hash));
+    let spare = (others.len() + 1).saturating_sub(MARKS_A_BOX);
+    let mut kept: Vec<u8> = others.into_iter().skip(spare).flatten().copied().collect();
+    kept.extend_from_slice(&hash);
+    kept.extend_from_slice(&now_h.to_le_bytes());
+    (!same.is_empty(), kept)
+}
+
+/// `192.0.2.1:4711` or `[2001:db8::1]:4711`: each connection has another port.
+fn without_port(address: &[u8]) -> Option<&[u8]> {
+    let colon = address.iter().rposition(|&byte| byte == b':');
+    let address = colon.and_then(|colon| address.get(..colon)).unwrap_or(address);
+    (!address.is_empty()).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headers::request::Exchange;
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+    use url_mapping::Scheme;
+
+    #[derive(Default)]
+    struct Values(RefCell<HashMap<String, (Vec<u8>, u32)>>);
+
+    impl Board for Values {
+        fn get(&self, name: &str) -> (Vec<u8>, u32) {
+            self.0.borrow().get(name).cloned().unwrap_or_default()
+        }
+
+        fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
+            let mut values = self.0.borrow_mut();
+            let is_current = values.get(name).map_or(0, |(_, version)| *version) == version;
+            if is_current {
+                values.insert(name.to_owned(), (value.to_vec(), version + 1));
+            }
+            is_current
+        }
+    }
+
+    struct Full;
+
+    impl Board for Full {
+        fn get(&self, _: &str) -> (Vec<u8>, u32) {
+            (Vec::new(), 0)
+        }
+
+        fn set(&self, _: &str, _: &[u8], _: u32) -> bool {
+            false
+        }
+    }
+
+    fn seen(board: &dyn Board, address: &str, agent: &str, authority: &str, now_h: u32) -> bool {
+        let visit = Visit {
+            scheme: Scheme::Http,
+            authority: authority.to_owned(),
+            path: "/".to_owned(),
+            moved: None,
+            exchange: Exchange::Ordinary,
+            is_fetched_by_script: false,
+            bears_cookie: false,
+            names_our_etag: false,
+        };
+        is_known(&Visitor { address: address.as_bytes(), salt: *b"saltsalt", now_h }, agent, &visit, board)
+    }
+
+    #[test]
+    fn a_visitor_is_known_from_the_second_page_of_a_site_on_whatever_the_connection() {
+        let board = Values::default();
+        assert!(!seen(&board, "192.0.2.1:1000", "a", "www.foo.example", 5));
+        assert!(seen(&board, "192.0.2.1:2000", "a", "shop.foo.example:8080", 6));
+        for (address, agent, authority) in [
+            ("192.0.2.2:1000", "a", "www.foo.example"),
+            ("192.0.2.1:1000", "b", "www.foo.example"),
+            ("192.0.2.1:1000", "a", "www.bar.example"),
+            ("[2001:db8::1]:1000", "a", "www.foo.example"),
+        ] {
+            assert!(!seen(&board, address, agent, authority, 6), "{address} {agent} {authority}");
+            assert!(seen(&board, address, agent, authority, 6), "{address} {agent} {authority}");
+        }
+    }
+
+    #[test]
+    fn a_visitor_who_stays_away_is_forgotten_and_one_who_comes_again_is_not() {
+        let board = Values::default();
+        let comes = |now_h| seen(&board, "192.0.2.1:1", "a", "foo.example", now_h);
+        assert!(!comes(100));
+        assert!(comes(100 + FORGOTTEN_H - 1));
+        assert!(comes(100 + 2 * FORGOTTEN_H - 2));
+        assert!(!comes(100 + 3 * FORGOTTEN_H));
+    }
+
+    #[test]
+    fn who_cannot_be_remembered_or_told_is_taken_for_known() {
+        assert!(seen(&Full, "192.0.2.1:1", "a", "foo.example", 1));
+        assert!(seen(&Values::default(), "", "a", "foo.example", 1));
+    }
+
+    #[test]
+    fn a_box_holds_so_many_marks_and_the_oldest_goes() {
+        let mark = |number: usize| u64::try_from(number).unwrap().to_le_bytes();
+        let mut marks = b"not a mark".to_vec();
+        for number in 0..MARKS_A_BOX + 3 {
+            let (known, next) = marked(&marks, mark(number), 7);
+            assert!(!known);
+            marks = next;
+        }
+        assert_eq!(marks.len(), MARKS_A_BOX * MARK);
+        assert!(!marked(&marks, mark(2), 7).0 && marked(&marks, mark(3), 7).0);
+    }
+}
