@@ -23,8 +23,8 @@ const KEPT: List<'static> = &[("content-type", "image/gif"), ("cache-control", "
 
 fn origin(path: &str) -> (List<'static>, &'static [u8]) {
     match path {
-        path if path.ends_with(".css") => texts::sheet(path),
-        path if path.ends_with(".js") => texts::script(path),
+        path if path.contains(".css") => texts::sheet(path),
+        path if path.contains(".js") => texts::script(path),
         "/large.gif" => (KEPT, LARGE),
         "/empty.gif" => (KEPT, b""),
         "/almost.gif" => (KEPT, LARGE.split_at(999).0),
