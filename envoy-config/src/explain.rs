@@ -372,15 +372,15 @@ mod tests {
             |more: &str| asked(&format!("{HTTP}{more}"), "http://www.example.org/", &[HTML], page).unwrap().inline;
         let fates: Vec<_> = told("page: { inline: on }\n").iter().map(|fate| (fate.line, fate.reason)).collect();
         assert_eq!(fates, [(1, None), (2, Some("uncertain"))]);
-        let page = "<link rel=stylesheet href=http://img.example.net/a.css>\n<link rel=stylesheet id=b href=http://img.example.net/b.css>\n\
+        let texts = "<link rel=stylesheet href=http://img.example.net/a.css>\n<link rel=stylesheet id=b href=http://img.example.net/b.css>\n\
                     <script src=http://img.example.net/c.js></script>";
-        let told = |level: &str| {
+        let at_level = |level: &str| {
             let more = format!("rewrite: {{ target: http, level: {level} }}\npage: {{ inline: on }}\n");
-            let fates = asked(&more, "http://www.example.org/", &[HTML], page).unwrap().inline;
+            let fates = asked(&more, "http://www.example.org/", &[HTML], texts).unwrap().inline;
             fates.iter().map(|fate| fate.reason).collect::<Vec<_>>()
         };
-        assert_eq!(told("safe"), [None, Some("attributes"), Some("level")]);
-        assert_eq!(told("full"), [None, Some("attributes"), None]);
+        assert_eq!(at_level("safe"), [None, Some("attributes"), Some("level")]);
+        assert_eq!(at_level("full"), [None, Some("attributes"), None]);
         assert!(told("").is_empty());
     }
 
