@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from PIL import Image, ImageDraw
 from fidelity.compare import compare
 from fidelity.exceptions import Exceptions, ExceptionsError, Known, load
 from fidelity.observe import Observation
+from fidelity.runner import Runner, Subject
 from fidelity.sitefile import SiteFileError, read
 
 
@@ -53,6 +55,19 @@ def test_what_differs_between_two_loads_without_longhaul_is_unstable_and_nothing
     verdict = compare([load_of("ad?r=1", "a"), load_of("ad?r=2", "a")], [load_of("ad?r=3", "b")])
     assert verdict.unstable == {"requests": "not in every load: ad?r=1"}
     assert [one.what for one in verdict.differences] == ["only without: a", "only with: b"]
+
+
+def test_a_page_whose_loads_are_done_at_once_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(_way: str, subject: Subject) -> Future[Observation]:
+        future: Future[Observation] = Future()
+        future.set_result(load_of(subject.name))
+        return future
+
+    runner = Runner(tmp_path, [], [])
+    monkeypatch.setattr(runner, "_submit", done)
+    pages = [Subject(name, f"http://{name}/", ("safe",)) for name in ("a.test", "b.test")]
+    judged = [page for (page, _), _ in runner._compare({page: ("direct", "safe") for page in pages})]
+    assert sorted(page.name for page in judged) == ["a.test", "b.test"]
 
 
 def test_a_difference_that_is_not_there_again_is_unstable() -> None:
