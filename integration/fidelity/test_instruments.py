@@ -66,7 +66,7 @@ def test_a_page_whose_loads_are_done_at_once_is_judged_once(tmp_path: Path, monk
     runner = Runner(tmp_path, [], [])
     monkeypatch.setattr(runner, "_submit", done)
     pages = [Subject(name, f"http://{name}/", ("safe",)) for name in ("a.test", "b.test")]
-    judged = [page for (page, _), _ in runner._compare({page: ("direct", "safe") for page in pages})]
+    judged = [page for (page, _), _ in runner._compare(dict.fromkeys(pages, ("direct", "safe")))]
     assert sorted(page.name for page in judged) == ["a.test", "b.test"]
 
 
