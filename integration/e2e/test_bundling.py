@@ -92,6 +92,7 @@ def _site(folder: Path) -> Site:
         "dead.html": f'<img src="http://dead.bundle.test/x.png"><img src="{lab}{_order("noise", cut="300")}">'
         + pictures,
         "large.html": f'<img src="{lab}{_order("noise", size="1200000")}">{pictures}',
+        "long.html": sheet + pictures + "".join(f"<p>{number * 7919 % 1_000_003}</p>" for number in range(110_000)),
         "late.html": "<script>addEventListener('load', () => new Image().src = '/late.svg')</script>",
         "second.html": sheet + pictures + '<img src="/second.svg">',
         "visitors.html": "".join(f'<img src="{lab}{one}">' for one in VISITORS_OWN) + pictures,
@@ -262,6 +263,16 @@ def test_a_page_is_styled_by_what_came_unasked_and_so_are_its_sites_second_page_
 def test_a_page_with_an_object_that_is_dead_slow_or_too_large_is_complete(bed: Bed, page: str, objects: int) -> None:
     load = bed.load(page)
     assert len(_icon_aside(load)) == objects, [one.url for one in load.failed()]
+
+
+def test_a_page_longer_than_what_may_wait_of_one_arrives_whole_from_the_origin_and_from_the_cache(bed: Bed) -> None:
+    original = (bed.folder / WWW / "long.html").read_bytes()
+    for _ in range(3):
+        answer = bed.curl().get(f"http://{WWW}/long.html", "--compressed", "--header", "Accept: text/html,*/*")
+        assert answer.problem == ""
+        assert answer.status == 200
+        assert len(answer.body) == len(original)
+        assert answer.body == original
 
 
 def test_names_of_ours_mean_nothing_from_a_client(bed: Bed) -> None:

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::transport;
 use super::wasm::WasmFilter;
 use crate::config::{Role, Settings};
+use crate::derive::Derived;
 use crate::render::Artifacts;
 
 /// Callbacks, host calls and WASI calls the filter is allowed; Envoy answers any other with an error.
@@ -44,7 +46,7 @@ const CAPABILITIES: &[&str] = &[
 ];
 
 /// The filter of this end; none for a box alone, or where `page.bundle` is off.
-pub(super) fn filter(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {
+pub(super) fn filter(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<WasmFilter> {
     let module = artifacts.bundling.as_ref().filter(|_| settings.page.bundle)?;
     // At the near end our own requests go to the far end, and there to origins.
     let (role, cluster) = match settings.role {
@@ -59,6 +61,8 @@ pub(super) fn filter(settings: &Settings, artifacts: &Artifacts) -> Option<WasmF
         "rtt_ms": link.rtt.as_millis(),
         "down": link.down.bytes_in(Duration::from_secs(1)),
         "up": link.up.bytes_in(Duration::from_secs(1)),
+        // Of an answer a stream buffers as much as its window lets in of a request.
+        "buffer_bytes": transport::stream_window_bytes(derived),
     });
     Some(WasmFilter::new("bundling", &artifacts.root, module, configuration.to_string(), CAPABILITIES))
 }

@@ -137,6 +137,11 @@ fn http2_window(bytes: u64) -> u64 {
     bytes.clamp(*HTTP2_WINDOW_BYTES.start(), *HTTP2_WINDOW_BYTES.end())
 }
 
+/// What one stream of either protocol buffers.
+pub(super) fn stream_window_bytes(derived: &Derived) -> u64 {
+    http2_window(derived.stream_window.value.0).min(QUIC_STREAM_WINDOW_BYTES)
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

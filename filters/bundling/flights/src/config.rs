@@ -20,6 +20,9 @@ pub struct Config {
     /// Memory that the near end's workers together keep objects in, in bytes.
     #[serde(default = "default_store_bytes")]
     pub store_bytes: u64,
+    /// Bytes of one answer that the far end's proxy lets wait: it ends a stream of which more does.
+    #[serde(default = "default_buffer_bytes")]
+    pub buffer_bytes: usize,
 }
 
 /// An end of the link.
@@ -34,6 +37,11 @@ pub enum Role {
 
 fn default_store_bytes() -> u64 {
     64 << 20
+}
+
+/// The smallest window of a stream there is.
+fn default_buffer_bytes() -> usize {
+    65_535
 }
 
 /// A configuration that is refused; says where and what was expected.
@@ -78,7 +86,7 @@ mod tests {
     #[test]
     fn a_configuration_reads_back_as_it_was_written() {
         let config = Config::from_json(LEAST.as_bytes()).unwrap();
-        assert_eq!(config.store_bytes, 64 << 20);
+        assert_eq!((config.store_bytes, config.buffer_bytes), (64 << 20, 65_535));
         assert_eq!(Config::from_json(&serde_json::to_vec(&config).unwrap()).unwrap(), config);
     }
 

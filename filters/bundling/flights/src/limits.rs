@@ -12,6 +12,8 @@ pub(crate) const HEAD_BYTES: usize = 8 << 10;
 pub(crate) const PARCEL_BYTES: usize = 8 << 20;
 /// Objects fetched at one time for one page.
 pub(crate) const FETCHES: usize = 24;
+/// The most that a proxy is expected to hand over of a page at once: its cache reads 256 KiB, and what moves URLs may add.
+pub(crate) const CHUNK_BYTES: usize = 384 << 10;
 /// Flights a worker of the far end carries at one time.
 pub(crate) const FLIGHTS: usize = 256;
 /// How long a flight may take, and its records are kept.

@@ -3,6 +3,7 @@
 
 use crate::board::memory::Memory;
 use crate::ground::{self, GroundEnd};
+use crate::limits;
 use crate::remote::{self, RemoteEnd};
 use crate::{Answer, Config, Count, End, FLIGHT_FIELD, Release, Reply, Role, SLOT_AUTHORITY};
 use std::collections::HashMap;
@@ -10,7 +11,15 @@ use std::collections::HashMap;
 type Pairs = Vec<(String, String)>;
 
 fn config(role: Role) -> Config {
-    Config { role, cluster: "c".into(), rtt_ms: 600, down: 2_500_000, up: 625_000, store_bytes: 1 << 20 }
+    Config {
+        role,
+        cluster: "c".into(),
+        rtt_ms: 600,
+        down: 2_500_000,
+        up: 625_000,
+        store_bytes: 1 << 20,
+        buffer_bytes: 750_000,
+    }
 }
 
 fn list(fields: &[(&str, &str)]) -> Pairs {
@@ -451,6 +460,37 @@ fn a_page_that_is_faster_than_its_first_slot_waits_for_it_a_moment_and_no_longer
         }
         assert_eq!((world.now_ms - began_ms, world.parcels > 0), (waited_ms, slot_comes));
     }
+}
+
+#[test]
+fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
+    let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
+    let most = config(Role::Ground).buffer_bytes;
+    for (bytes, end, waits) in [
+        (most - limits::CHUNK_BYTES, false, true),
+        (most - limits::CHUNK_BYTES + 1, false, false),
+        (most, true, true),
+        (most + 1, true, false),
+    ] {
+        let mut world = World::new();
+        let stream = world.begin_visit(0, "client");
+        assert!(world.ground.response(stream, &borrowed(&fields)));
+        let mut page = PAGE.as_bytes().to_vec();
+        page.resize(bytes, b' ');
+        assert_eq!(world.ground.body(stream, &page, end, world.now_ms), waits, "{bytes} {end}");
+        world.ground.tick(&world.board, world.now_ms);
+        let releases = world.ground.take_releases();
+        assert_eq!(releases.contains(&(stream, Release::GoOnDown)), waits, "it is told to go on if it waits");
+        let announced = |release: &Release| matches!(release, Release::Answer(reply) if reply.status == 200);
+        assert!(releases.iter().any(|(_, release)| announced(release)), "what it names is announced either way");
+    }
+    let mut world = World::new();
+    let stream = world.begin_visit(0, "client");
+    assert!(world.ground.response(stream, &borrowed(&fields)));
+    let mut page = PAGE.as_bytes().to_vec();
+    assert!(world.ground.body(stream, &page, false, world.now_ms), "a little waits");
+    page.resize(most, b' ');
+    assert!(!world.ground.body(stream, &page, false, world.now_ms), "until more comes");
 }
 
 #[test]

@@ -43,7 +43,15 @@ impl Values {
 }
 
 fn config(role: Role) -> Config {
-    Config { role, cluster: "c".into(), rtt_ms: 600, down: 2_500_000, up: 625_000, store_bytes: 1 << 20 }
+    Config {
+        role,
+        cluster: "c".into(),
+        rtt_ms: 600,
+        down: 2_500_000,
+        up: 625_000,
+        store_bytes: 1 << 20,
+        buffer_bytes: 750_000,
+    }
 }
 
 /// One worker at each end, and one flight.

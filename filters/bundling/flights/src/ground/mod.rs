@@ -51,6 +51,7 @@ pub enum Verdict {
 pub struct GroundEnd {
     pub(crate) counts: Counts,
     link: Link,
+    buffer_bytes: usize,
     plan: Option<Rc<Plan>>,
     flights: HashMap<FlightId, Flight>,
     /// What a stream is for.
@@ -91,6 +92,7 @@ impl GroundEnd {
         Self {
             counts: Counts::default(),
             link,
+            buffer_bytes: config.buffer_bytes,
             plan: finder::plan(),
             flights: HashMap::new(),
             streams: HashMap::new(),
@@ -157,8 +159,23 @@ impl GroundEnd {
     }
 
     /// What the proxy has of the page's body, beginning with what waits there. True if it is to wait: until the next tick,
-    /// which announces what it names, so that the near end knows before the browser asks. Nothing else is waited for.
+    /// which announces what it names, so that the near end knows before the browser asks. Nothing else is waited for, and
+    /// never where it, or what comes next with it, could be more than the proxy lets wait.
     pub fn body(&mut self, stream: u32, bytes: &[u8], end: bool, now_ms: u64) -> bool {
+        let next = if end { 0 } else { limits::CHUNK_BYTES };
+        let has_room = bytes.len().saturating_add(next) <= self.buffer_bytes;
+        let waits = self.read(stream, bytes, end, now_ms);
+        match self.streams.get_mut(&stream) {
+            Some(Stream::Page(page)) if waits && !has_room => {
+                page.is_held = false;
+                page.held_bytes = 0;
+                false
+            }
+            _ => waits,
+        }
+    }
+
+    fn read(&mut self, stream: u32, bytes: &[u8], end: bool, now_ms: u64) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let (Some(finder), Some(flight)) = (&mut page.finder, self.flights.get_mut(&page.flight)) else { return false };
         let mut found = finder.read(bytes.get(page.held_bytes..).unwrap_or_default());
