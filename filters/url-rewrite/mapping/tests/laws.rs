@@ -84,6 +84,7 @@ fn must_move(base: &Base, url: &Url) -> bool {
             name.contains('.')
                 && name.split('.').all(|label| {
                     (1..64).contains(&label.len())
+                        && !(label.starts_with('-') || label.ends_with('-'))
                         && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
                 })
                 && name.len() <= 253
