@@ -21,6 +21,8 @@ class Target:
     dns: int
     page_host: str
     object_host: str
+    pages: int
+    """Different pages asked for."""
 
 
 @dataclass
@@ -69,7 +71,8 @@ class Client(threading.Thread):
         kind = self._random.randrange(10)
         if kind < 5:
             hosts = f"host={target.object_host}"
-            return f"/_/answer?{hosts}&size={self._random.randrange(2000, 40000)}", target.page_host, 200
+            size = 2000 + self._random.randrange(target.pages) * 38_000 // target.pages
+            return f"/_/answer?{hosts}&size={size}", target.page_host, 200
         if kind < 7:
             return f"/object-{number}.png?size=4000", target.object_host, 200
         if kind < 9:

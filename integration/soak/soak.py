@@ -63,8 +63,8 @@ def children(parent: int) -> dict[str, int]:
     return found
 
 
-def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: None) -> Result:
-    """Runs the load for so long."""
+def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: None, *, pages: int = 38_000) -> Result:
+    """Runs the load for so long. Of each of the `pages` Envoy's cache remembers a kilobyte or so."""
     http, dns, admin, metrics, origin_http, origin_dns = free_ports(6)
     host = {"address": "127.78.1.1", "special": True, "generate": True}
     site = Site(
@@ -94,7 +94,7 @@ def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: No
         Origins(site.write(folder / "site.json"), folder),
         Pep(write_config(folder, config, ["example.org"]), folder, log_requests=False) as pep,
     ):
-        clients = [Client(seed, Target(http, dns, PAGE_HOST, OBJECT_HOST), stop) for seed in range(CLIENTS)]
+        clients = [Client(seed, Target(http, dns, PAGE_HOST, OBJECT_HOST, pages), stop) for seed in range(CLIENTS)]
         for client in clients:
             client.start()
         begun = time.monotonic()
