@@ -10,7 +10,6 @@ mod find;
 pub mod headers;
 mod html;
 pub mod inline;
-mod labels;
 mod ledger;
 pub mod limits;
 mod links;

@@ -1,49 +1,8 @@
-//! A header list to read, and what to do to it. Names are lower case, as HTTP/2 and Envoy have them.
+//! What to do to a header list, and responses of our own.
 
 use std::borrow::Cow;
 
-/// Room for nearly every header list without growing.
-const USUAL_FIELDS: usize = 32;
-
-/// A header list, borrowed from wherever the proxy keeps it.
-#[derive(Debug, Clone, Default)]
-pub struct Fields<'a>(Vec<(&'a [u8], &'a [u8])>);
-
-impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Fields<'a> {
-    fn from_iter<I: IntoIterator<Item = (&'a [u8], &'a [u8])>>(pairs: I) -> Self {
-        let mut list = Vec::with_capacity(USUAL_FIELDS);
-        list.extend(pairs);
-        Self(list)
-    }
-}
-
-impl<'a> Fields<'a> {
-    /// The first value of `name`, without surrounding white space.
-    pub fn get(&self, name: &str) -> Option<&'a [u8]> {
-        self.all(name).next()
-    }
-
-    /// Every value of `name`, in order.
-    pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.0.iter().filter(move |(key, _)| *key == name.as_bytes()).map(|(_, value)| value.trim_ascii())
-    }
-
-    /// Every name and value, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        self.0.iter().copied()
-    }
-
-    /// Whether any value of the comma-separated list `name` is `token`, in any case, parameters aside.
-    pub fn lists(&self, name: &str, token: &str) -> bool {
-        self.all(name).flat_map(|value| value.split(|&byte| byte == b',')).any(|item| {
-            item.split(|&byte| byte == b';')
-                .next()
-                .unwrap_or_default()
-                .trim_ascii()
-                .eq_ignore_ascii_case(token.as_bytes())
-        })
-    }
-}
+pub use http_semantics::Fields;
 
 /// One thing to do to a header list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,7 +26,7 @@ mod visits;
 
 use serde::{Deserialize, Serialize};
 
-use crate::labels::labelled;
+use http_semantics::labels::labelled;
 
 pub(crate) use form::{Form, Surroundings};
 pub use inliner::Inliner;

@@ -13,7 +13,7 @@
 //! | `storable` | whether and how long the cache keeps an answer |
 //! | `memory` | what was learned about objects, bounded and forgotten with age |
 
-use crate::labels::labelled;
+use http_semantics::labels::labelled;
 
 mod asker;
 mod fetcher;

@@ -1,5 +1,7 @@
 //! Enums of reasons whose names are labels of metrics.
 
+/// Declares an enum whose variants carry a metric label, with `ALL`, `as_str` and `index`.
+#[macro_export]
 macro_rules! labelled {
     ($(#[doc = $head:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $label:literal;)+ }) => {
         $(#[doc = $head])+
@@ -25,4 +27,4 @@ macro_rules! labelled {
     };
 }
 
-pub(crate) use labelled;
+pub use crate::labelled;
