@@ -18,7 +18,7 @@ from harness.processes import Child
 from harness.waiting import wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
-DASHBOARD = REPOSITORY / "envoy-config" / "dashboards" / "longhaul.json"
+DASHBOARD = REPOSITORY / "deploy" / "dashboards" / "longhaul.json"
 ADMIN, COREDNS, PROMETHEUS = "127.0.0.1:9901", "127.0.0.1:9153", "127.0.0.1:9090"
 
 AFTER_A_FAILURE = {"coredns_longhaul_healthcheck_failures_total", "coredns_longhaul_reload_failures_total"}

@@ -18,7 +18,7 @@ from harness.pep import PROXY_NAME, command, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 from harness.waiting import wait_for
 
-CONFIG = REPOSITORY / "envoy-config"
+DEPLOY = REPOSITORY / "deploy"
 REQUESTS = 'envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix="edge_http"}'
 EXPOSURE = {"longhaul.service": 2.0, "longhaul-host@.service": 3.0}
 """How much each unit may do at most, from 0 to 10, as systemd counts."""
@@ -27,10 +27,10 @@ EXPOSURE = {"longhaul.service": 2.0, "longhaul-host@.service": 3.0}
 @pytest.mark.parametrize("unit", EXPOSURE)
 def test_a_unit_is_right_and_may_do_little(unit: str, folder: Path) -> None:
     need_commands("systemd-analyze")
-    text = (CONFIG / "systemd" / unit).read_text()
+    text = (DEPLOY / "systemd" / unit).read_text()
     for name in EXPOSURE:
         # verify wants to see the programs and the units a unit depends on.
-        there = (CONFIG / "systemd" / name).read_text().replace("/usr/lib/longhaul/longhaul", str(built("longhaul")))
+        there = (DEPLOY / "systemd" / name).read_text().replace("/usr/lib/longhaul/longhaul", str(built("longhaul")))
         (folder / name).write_text(re.sub(r"^Documentation=.*\n", "", there, flags=re.MULTILINE))
     instance = folder / unit.replace("@.", "@lan0.")
     if instance.name != unit:
@@ -48,7 +48,7 @@ def test_a_unit_is_right_and_may_do_little(unit: str, folder: Path) -> None:
 
 def test_a_unit_with_a_slip_is_found(folder: Path) -> None:
     need_commands("systemd-analyze")
-    slip = (CONFIG / "systemd" / "longhaul.service").read_text().replace("NoNewPrivileges=yes", "NoNewPrivleges=yes")
+    slip = (DEPLOY / "systemd" / "longhaul.service").read_text().replace("NoNewPrivileges=yes", "NoNewPrivleges=yes")
     path = folder / "longhaul.service"
     path.write_text(slip)
     assert "NoNewPrivleges" in analyze("verify", "--man=no", path).stderr
@@ -61,7 +61,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_image_takes_what_make_build_leaves() -> None:
-    copied = re.findall(r"target/dist/(\S+)", (CONFIG / "Containerfile").read_text())
+    copied = re.findall(r"target/dist/(\S+)", (DEPLOY / "image" / "Containerfile").read_text())
     assert len(copied) == 6
     for name in copied:
         assert (dist() / name).exists(), name
