@@ -26,15 +26,26 @@ impl<'a> Fields<'a> {
         self.0.iter().filter(move |(key, _)| *key == name.as_bytes()).map(|(_, value)| value.trim_ascii())
     }
 
+    /// Whether `name` is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
+    }
+
+    /// Every item of the comma-separated list `name`, without surrounding white space; empty ones are left out.
+    pub fn items(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let items = self.all(name).flat_map(|value| value.split(|&byte| byte == b','));
+        items.map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
+    }
+
     /// Every name and value, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         self.0.iter().copied()
     }
 
-    /// Whether any value of the comma-separated list `name` is `token`, in any case, parameters aside.
+    /// Whether any value of the comma-separated list `name` is `token`, in any case, parameters and arguments aside.
     pub fn lists(&self, name: &str, token: &str) -> bool {
-        self.all(name).flat_map(|value| value.split(|&byte| byte == b',')).any(|item| {
-            item.split(|&byte| byte == b';')
+        self.items(name).any(|item| {
+            item.split(|&byte| byte == b';' || byte == b'=')
                 .next()
                 .unwrap_or_default()
                 .trim_ascii()

@@ -5,9 +5,14 @@
 //! | module | question |
 //! |---|---|
 //! | [`fields`] | Which values does this header list hold? |
+//! | [`cache_control`] | What does `Cache-Control` say? |
+//! | [`shareable`] | May any client have this response? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 
+pub mod cache_control;
 pub mod fields;
 pub mod labels;
+pub mod shareable;
 
 pub use fields::Fields;
+pub use shareable::{Freshness, Purpose, Unshared, shareable};

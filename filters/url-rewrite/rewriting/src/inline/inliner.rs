@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
+use http_semantics::cache_control::kept_by_browsers_ms;
 use url_mapping::{Level, Outcome, Use};
 
 use super::form::Form;
@@ -18,7 +19,7 @@ use crate::headers::request::Visit;
 use crate::headers::{Edit, Fields};
 use crate::ledger::{Ask, Ledger, Mention};
 use crate::plan::Plan;
-use crate::prefetch::{Asker, kept_by_browsers_ms};
+use crate::prefetch::Asker;
 use crate::true_url::TrueUrl;
 
 /// Decides about the objects of one page, in the order of the page.

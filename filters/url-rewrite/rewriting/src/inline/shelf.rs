@@ -5,13 +5,15 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
+use std::time::SystemTime;
 
+use http_semantics::{Purpose, shareable};
 use url_mapping::{Level, Scheme};
 
 use super::limits::{BELIEVED_MS, REMEMBERED, SHELF_BYTES};
 use super::matter::Matter;
 use super::{Budget, Kept};
-use crate::headers::{Fields, mime};
+use crate::headers::Fields;
 use crate::plan::Plan;
 use crate::prefetch::Wish;
 use crate::true_url::TrueUrl;
@@ -111,7 +113,9 @@ impl Shelf {
         let is_small = body_bytes > 0 && body_bytes <= self.budget.object_bytes;
         // What was not named by a page since it was asked for has no place there.
         let is_named = self.entries.contains_key(&key);
-        (is_small && is_named && is_for_anybody(fields)).then(|| Spot {
+        // The freshness is the caller's: its clock is no calendar.
+        let is_for_anybody = shareable(Purpose::Inline, &Fields::default(), fields, SystemTime::UNIX_EPOCH).is_ok();
+        (is_small && is_named && is_for_anybody).then(|| Spot {
             key,
             content_type: fields.get("content-type").unwrap_or_default().to_vec(),
             newer_pictures: wish.knows_newer_pictures(),
@@ -231,18 +235,4 @@ impl Entry {
         }
         Ok(object)
     }
-}
-
-/// Whether an answer that the cache keeps says nothing against being handed to any client, in any page. That it may not
-/// be embedded in pages of others (`Cross-Origin-Resource-Policy`) is one such word.
-fn is_for_anybody(fields: &Fields<'_>) -> bool {
-    let embeddable = fields.get("cross-origin-resource-policy").is_none_or(|value| value == b"cross-origin");
-    // It says how what a sheet asks for is asked for, which a page says for its own.
-    let hushes = mime::essence(fields.get("content-type").unwrap_or_default()) == "text/css"
-        && fields.get("referrer-policy").is_some();
-    let forbids = ["set-cookie", "content-encoding", "content-disposition", "refresh", "vary"];
-    embeddable
-        && !hushes
-        && !forbids.iter().any(|name| fields.get(name).is_some())
-        && !fields.lists("cache-control", "no-transform")
 }

@@ -1,13 +1,14 @@
 //! One worker's fetches: in what order, how many at a time, and what their ends teach.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::SystemTime;
 
+use http_semantics::{Purpose, shareable};
 use url_mapping::Use;
 
 use super::limits::{IN_FLIGHT, IN_FLIGHT_A_HOST, LATE_MS, WAITING};
 use super::memory::{Known, Memory};
 use super::scout::Wish;
-use super::storable::{Storable, storable};
 use super::{Failure, Skip};
 use crate::headers::Fields;
 use crate::headers::request::{Exchange, Visit};
@@ -143,17 +144,15 @@ impl Fetcher {
         let failure = match answer {
             None => Failure::NoAnswer,
             Some(fields) if fields.get(":status") != Some(b"200") => Failure::Status,
-            Some(fields) => match storable(fields) {
-                Storable::For(fresh_ms) => {
-                    self.memory.held(scheme, authority, path, fresh_ms, now_ms);
-                    stored(&wish, fresh_ms);
-                    return Some(Ended::Stored);
-                }
-                Storable::No => {
+            Some(fields) => {
+                let Some(fresh_ms) = kept_ms(fields) else {
                     self.memory.not_kept(scheme, authority, path, now_ms);
                     return Some(Ended::Failed(Failure::Uncacheable));
-                }
-            },
+                };
+                self.memory.held(scheme, authority, path, fresh_ms, now_ms);
+                stored(&wish, fresh_ms);
+                return Some(Ended::Stored);
+            }
         };
         self.memory.leave_alone(scheme, authority, path, now_ms);
         Some(Ended::Failed(failure))
@@ -166,12 +165,19 @@ impl Fetcher {
             return;
         }
         let (scheme, authority, path) = (visit.scheme, visit.authority.as_str(), visit.path.as_str());
-        match storable(fields) {
+        match kept_ms(fields) {
             // Whether this very one was kept depends on what else the browser said.
-            Storable::For(_) => self.memory.kept(scheme.as_str(), authority, path, now_ms),
-            Storable::No => self.memory.not_kept(scheme.as_str(), authority, path, now_ms),
+            Some(_) => self.memory.kept(scheme.as_str(), authority, path, now_ms),
+            None => self.memory.not_kept(scheme.as_str(), authority, path, now_ms),
         }
     }
+}
+
+/// For how many milliseconds the cache gives the response to a request without credentials to anybody; None where it does
+/// not. A worker's clock is no calendar, so of the response's age only what it says itself counts.
+fn kept_ms(fields: &Fields<'_>) -> Option<u64> {
+    let fresh = shareable(Purpose::Cache, &Fields::default(), fields, SystemTime::UNIX_EPOCH).ok()?;
+    Some(fresh.left.saturating_mul(1_000))
 }
 
 fn is_under_way(in_flight: &HashMap<u32, Wish>, wish: &Wish) -> bool {

@@ -10,7 +10,6 @@
 //! | `asker` | what of the page's request its objects' requests repeat |
 //! | `scout` | which of a page's moved objects the browser is certain to want |
 //! | `fetcher` | order and bounds: one a worker |
-//! | `storable` | whether and how long the cache keeps an answer |
 //! | `memory` | what was learned about objects, bounded and forgotten with age |
 
 use http_semantics::labels::labelled;
@@ -19,12 +18,10 @@ mod asker;
 mod fetcher;
 mod memory;
 mod scout;
-mod storable;
 
 pub use asker::Asker;
 pub use fetcher::{Ended, Fetcher, Order};
 pub use scout::{Scout, Wish, Wishes};
-pub(crate) use storable::kept_by_browsers_ms;
 
 /// The cluster that leads through the cache and the guard (`envoy-config/templates/part/fetch_listener.yaml.j2`).
 pub const CLUSTER: &str = "fetch";
