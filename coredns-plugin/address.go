@@ -1,24 +1,61 @@
 package longhaul
 
 import (
+	_ "embed"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/miekg/dns"
 )
 
-// notPublic are the ranges that are not privately used networks but lead to no public server either. netip knows the rest.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),      // this network; sinkholes answer with it
-	netip.MustParsePrefix("100.64.0.0/10"),  // shared address space behind carriers' NAT, RFC 6598
-	netip.MustParsePrefix("240.0.0.0/4"),    // reserved, and the broadcast address
-	netip.MustParsePrefix("64:ff9b:1::/48"), // local-use NAT64, RFC 8215
+// specialAddresses is a copy of the table that the filters and the longhaul command read. Its head explains the columns.
+//
+//go:embed special-addresses.txt
+var specialAddresses string
+
+// special holds the rows of the table that name no ordinary address, one list an address family.
+var special = readSpecial(specialAddresses)
+
+type specialRanges struct {
+	ipv4, ipv6 []netip.Prefix
+	embedding  []netip.Prefix // /96 ranges whose last 32 bits are an IPv4 address
 }
 
-// isPublic reports whether addr may belong to a server on the Internet.
+// readSpecial reads the table. It panics on a malformed row: the table is part of the program.
+func readSpecial(table string) specialRanges {
+	var ranges specialRanges
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		prefix := netip.MustParsePrefix(fields[0])
+		switch {
+		case fields[1] == "embedded":
+			ranges.embedding = append(ranges.embedding, prefix)
+		case fields[1] == "no" && prefix.Addr().Is4():
+			ranges.ipv4 = append(ranges.ipv4, prefix)
+		case fields[1] == "no":
+			ranges.ipv6 = append(ranges.ipv6, prefix)
+		}
+	}
+	return ranges
+}
+
+// isPublic reports whether addr may belong to a server on the Internet. The proxy refuses to connect to any other address.
 func isPublic(addr netip.Addr) bool {
-	return addr.IsGlobalUnicast() && !addr.IsPrivate() && !containsIn(notPublic, addr)
+	switch {
+	case !addr.IsValid():
+		return false
+	case addr.Is4():
+		return !containsIn(special.ipv4, addr)
+	case containsIn(special.embedding, addr):
+		b := addr.As16()
+		return isPublic(netip.AddrFrom4([4]byte(b[12:])))
+	}
+	return !containsIn(special.ipv6, addr)
 }
 
 func contains(addrs []netip.Addr, addr netip.Addr) bool { return slices.Contains(addrs, addr) }

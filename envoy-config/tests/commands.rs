@@ -61,6 +61,20 @@ fn check_says_that_browsers_race_our_address_with_the_origins_only_where_they_do
 }
 
 #[test]
+fn a_proxy_address_behind_carriers_nat_gets_no_warning() {
+    let warned = |address: &str| {
+        let folder = folder(&CONFIG.replace("198.51.100.12", address));
+        let output = longhaul(folder.path(), &["check", "longhaul.yaml"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stderr).contains(&format!("proxy address {address} is not globally routable"))
+    };
+    for special in ["100.100.0.1", "198.18.0.1", "169.254.1.1", "192.0.0.1"] {
+        assert!(warned(special), "{special}");
+    }
+    assert!(!warned("100.128.0.1") && !warned("198.51.100.12"));
+}
+
+#[test]
 fn every_command_refuses_a_wrong_file_with_its_place_and_status_2_and_does_nothing() {
     let folder = folder(&CONFIG.replace("20mbit", "20mbits"));
     for arguments in [

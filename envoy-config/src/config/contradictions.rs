@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use http_semantics::addresses;
+
 use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
@@ -406,7 +408,7 @@ fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, pr
     if listen.http.is_none_or(|http| http.ip().is_loopback()) {
         return;
     }
-    for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| is_not_routable(**address)) {
+    for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| addresses::is_refused(**address)) {
         problems.push(
             Problem::warning(
                 format!("proxy address {address} is not globally routable"),
@@ -415,15 +417,5 @@ fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, pr
             )
             .help("use a public address where clients are not yours to configure"),
         );
-    }
-}
-
-/// Addresses that mean another machine, or none, to everybody else.
-fn is_not_routable(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            v4.is_private() || v4.is_loopback() || v4.is_link_local() || v4.octets().starts_with(&[100, 64])
-        }
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }

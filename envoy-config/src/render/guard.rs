@@ -1,4 +1,4 @@
-//! What no client may reach through us: the table behind every refusal by address.
+//! The ranges, addresses and ports that no client may reach through the proxy.
 //!
 //! A client chooses the host name, so it chooses the address: these ranges keep it from choosing the operator's own
 //! network. They are matched against the address Envoy resolved, after resolution, so a public name that points inside
@@ -6,41 +6,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use http_semantics::addresses;
+use ipnet::IpNet;
 use serde::Serialize;
 
 use crate::config::Settings;
-
-/// What is refused: IANA's special-purpose registries, and ranges that carry an IPv4 address in disguise. Documentation
-/// ranges are reachable: nobody's network is there, and tests and examples live in them.
-const REFUSED: &[&str] = &[
-    "0.0.0.0/8",      // this host: Linux connects to itself
-    "10.0.0.0/8",     // private, RFC 1918
-    "100.64.0.0/10",  // carrier-grade NAT, RFC 6598
-    "127.0.0.0/8",    // loopback
-    "169.254.0.0/16", // link-local, among it cloud metadata
-    "172.16.0.0/12",  // private, RFC 1918
-    "192.0.0.0/24",   // protocol assignments, RFC 6890
-    "192.88.99.0/24", // 6to4 relays, withdrawn
-    "192.168.0.0/16", // private, RFC 1918
-    "198.18.0.0/15",  // benchmarking, RFC 2544
-    "224.0.0.0/4",    // multicast
-    "240.0.0.0/4",    // reserved, and broadcast
-    "::/96",          // unspecified, loopback, IPv4-compatible
-    "::ffff:0:0/96",  // IPv4-mapped
-    "64:ff9b:1::/48", // local NAT64, RFC 8215
-    "100::/64",       // discard, RFC 6666
-    "2001::/32",      // Teredo
-    "2002::/16",      // 6to4
-    "5f00::/16",      // segment routing, RFC 9602
-    "fc00::/7",       // unique local
-    "fe80::/10",      // link-local
-    "fec0::/10",      // site-local, withdrawn
-    "ff00::/8",       // multicast
-];
-
-/// Where the IPv4 Internet appears to a host that has only IPv6 (RFC 6052): the refused IPv4 ranges are refused there too.
-const NAT64: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
 
 /// The rules the guard is written from.
 #[derive(Debug, Serialize)]
@@ -84,21 +54,9 @@ impl From<IpNet> for Range {
     }
 }
 
-/// The refused ranges, those behind NAT64 among them.
+/// The refused ranges, those behind NAT64 among them: [`addresses`] is the table.
 pub(super) fn refused() -> impl Iterator<Item = IpNet> {
-    REFUSED.iter().filter_map(|range| range.parse().ok()).flat_map(|net: IpNet| {
-        let translated = match net {
-            IpNet::V4(v4) => nat64(v4),
-            IpNet::V6(_) => None,
-        };
-        std::iter::once(net).chain(translated)
-    })
-}
-
-/// The range as seen through the well-known NAT64 prefix.
-fn nat64(net: Ipv4Net) -> Option<IpNet> {
-    let address = u128::from(NAT64) | u128::from(u32::from(net.network()));
-    Ipv6Net::new(Ipv6Addr::from(address), 96 + net.prefix_len()).ok().map(IpNet::V6)
+    addresses::refused().filter_map(|range| IpNet::new(range.network, range.length).ok())
 }
 
 /// Every address and port at which a connection of ours would come back to us.
@@ -133,13 +91,47 @@ fn addresses_of(socket: SocketAddr, settings: &Settings, local: &[IpAddr]) -> Ve
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use url_mapping::{Base, Level, Mapper, Outcome, Reason, Rules, Scheme, Use};
+
     use super::*;
 
-    #[test]
-    fn every_range_of_the_table_is_one() {
-        for text in REFUSED {
-            let net: IpNet = text.parse().unwrap();
-            assert_eq!(net.network(), net.addr(), "{text} has bits behind its length");
+    /// Addresses at the edges of every row, and close to them.
+    fn near_a_row() -> impl Strategy<Value = IpAddr> {
+        (0..addresses::rows().len(), any::<u32>(), 0_u32..32).prop_map(|(row, low, shift)| {
+            match addresses::rows()[row].range.network {
+                IpAddr::V4(network) => Ipv4Addr::from(u32::from(network).wrapping_add(low >> shift)).into(),
+                IpAddr::V6(network) => {
+                    Ipv6Addr::from(u128::from(network).wrapping_add(u128::from(low) << shift)).into()
+                }
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_the_guard_refuses_the_map_does_not_move(address in near_a_row()) {
+            let pep = || vec!["pep.example".to_owned()];
+            let mapper = Mapper::new(&Rules {
+                https_targets: Vec::new(),
+                http_targets: pep(),
+                own: pep(),
+                level: Level::Full,
+                exclude: Vec::new(),
+                ports: vec![80],
+                url_bytes: 4096,
+            }).unwrap();
+            let page = Base::new(Scheme::Http, "www.example.org", "/").unwrap();
+            let host = match address {
+                IpAddr::V4(address) => address.to_string(),
+                IpAddr::V6(address) => format!("[{address}]"),
+            };
+            let outcome = mapper.forward(&page, &format!("http://{host}/a.png"), Use::Image);
+            if refused().any(|net| net.contains(&address)) {
+                prop_assert_eq!(outcome, Outcome::Left(Reason::PrivateAddress));
+            } else {
+                prop_assert!(matches!(outcome, Outcome::Moved(_)), "{} {:?}", address, outcome);
+            }
         }
     }
 

@@ -3,8 +3,9 @@
 //! A host becomes the first segment of a path and, on the way back, a `Host` header and a name to resolve. So only
 //! what reads the same in all three moves: dotted names of letters, digits, `-` and `_`, and literal addresses.
 
+use http_semantics::addresses;
+
 use crate::outcome::Reason;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Longest name DNS can hold, in bytes of its dotted form.
 const NAME_BYTES: usize = 253;
@@ -81,8 +82,8 @@ pub(crate) fn movable(host: &url::Host<&str>) -> Result<(), Reason> {
                 Err(Reason::HostForm)
             }
         }
-        url::Host::Ipv4(address) if is_private_v4(*address) => Err(Reason::PrivateAddress),
-        url::Host::Ipv6(address) if is_private_v6(*address) => Err(Reason::PrivateAddress),
+        url::Host::Ipv4(address) if addresses::is_refused((*address).into()) => Err(Reason::PrivateAddress),
+        url::Host::Ipv6(address) if addresses::is_refused((*address).into()) => Err(Reason::PrivateAddress),
         url::Host::Ipv4(_) | url::Host::Ipv6(_) => Ok(()),
     }
 }
@@ -124,30 +125,6 @@ pub(crate) fn is_canonical(host: &str) -> bool {
             parsed.to_string() == host && movable(&borrowed) != Err(Reason::HostForm)
         }),
     }
-}
-
-/// Addresses that are not globally reachable (IANA special-purpose registry), documentation networks excepted:
-/// nobody is behind those, and examples need them.
-fn is_private_v4(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_multicast()
-        || first == 0
-        || first >= 240
-        || (first == 100 && (64..128).contains(&second))
-}
-
-fn is_private_v6(address: Ipv6Addr) -> bool {
-    if let Some(inner) = address.to_ipv4_mapped() {
-        return is_private_v4(inner);
-    }
-    address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
-        || address.is_unique_local()
-        || address.is_unicast_link_local()
 }
 
 #[cfg(test)]
@@ -235,6 +212,23 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_the_guard_refuses_is_moved_to_the_proxy() {
+        for host in [
+            "198.18.0.5",
+            "192.0.0.10",
+            "192.88.99.1",
+            "[64:ff9b:1::1]",
+            "[2002:c000:204::1]",
+            "[fec0::1]",
+            "[5f00::1]",
+            "[::10.0.0.1]",
+        ] {
+            let url = url::Url::parse(&format!("http://{host}/")).unwrap();
+            assert_eq!(movable(&url.host().unwrap()), Err(Reason::PrivateAddress), "{host}");
+        }
+    }
+
+    #[test]
     fn private_addresses_never_move_and_public_ones_may() {
         for (host, outcome) in [
             ("10.1.2.3", Err(Reason::PrivateAddress)),
@@ -247,6 +241,7 @@ mod tests {
             ("[::1]", Err(Reason::PrivateAddress)),
             ("[fd00::1]", Err(Reason::PrivateAddress)),
             ("[fe80::1]", Err(Reason::PrivateAddress)),
+            ("[::ffff:8.8.8.8]", Err(Reason::PrivateAddress)),
             ("198.51.100.7", Ok(())),
             ("[2001:db8::1]", Ok(())),
             ("100.128.0.1", Ok(())),

@@ -80,7 +80,7 @@ reasons! {
     /// A host that cannot stand in a path: no dot, a trailing dot, characters outside letters, digits, `-` and `_`.
     HostForm = "host_form", "Its host name has no dot, or characters a moved URL cannot carry.";
     /// A literal address that means something else at the proxy than at the client.
-    PrivateAddress = "private_address", "Its address is private, so it means another machine at the proxy than at the client.";
+    PrivateAddress = "private_address", "Its address is private or otherwise special, so the proxy refuses it, or it means another machine there.";
     /// The port is not under `upstream.ports`.
     Port = "port", "Its port is not one of upstream.ports.";
     /// http on port 443, or https on another port than 443.
