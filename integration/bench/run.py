@@ -46,6 +46,10 @@ BENCHES = {
         "the DNS plugin, beside its peers",
         "coredns-plugin", "bench/main.go", ("go", "run", "./bench"),
     ),
+    "hostile": Bench(
+        "(root) what hostile clients and origins cost an edge and a pair",
+        "integration/bench", "hostile.py", (sys.executable, "hostile.py"),
+    ),
     "header-compression": Bench(
         "headers on the pipe, beside HPACK",
         "filters/header-compression/bench", "run.py", (sys.executable, "run.py"),

@@ -1,0 +1,108 @@
+"""Clients that ask for much and read nothing. A client behind a slow link does so: its cost must be bounded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from urllib.parse import quote
+
+from harness.waiting import wait_for
+
+from ..beds import HOST, Target, fresh
+from ..cases import Case
+from ..wire import request_bytes
+
+UNCACHEABLE = ("cache-control: no-store",)
+CACHEABLE = ("cache-control: max-age=600",)
+LIMIT_MIB = {UNCACHEABLE: 1.0, CACHEABLE: 4.0}
+"""Memory that one slow client may cost."""
+
+
+def cost_mib(
+    target: Target,
+    lines: Sequence[str],
+    *,
+    clients: int,
+    body_bytes: int,
+    moved: bool = False,
+    chunked: bool = False,
+    asked_before: int = 2,
+) -> float:
+    """Memory a client while so many read nothing of a body each, at the most within some seconds."""
+    words = [fresh("slow") for _ in range(clients)]
+    query = "&".join(f"h={quote(line)}" for line in lines) + ("&chunked=1" if chunked else "")
+    urls = [f"/big/{body_bytes}?{query}&word={word}" for word in words]
+    # The first visitors decide what is known of a URL; they take a little and leave.
+    for url in urls[:2]:
+        for _ in range(asked_before):
+            _take_a_little(target, url, moved)
+    before = _settled(target)
+    with ExitStack() as stack:
+        for url in urls:
+            stack.enter_context(_ask(target, url, moved))
+        most = _most(target, before, seconds=6.0)
+    return most / clients
+
+
+def _ask(target: Target, url: str, moved: bool):
+    if moved:
+        connection = target.open_tls(receive_bytes=16384)
+        connection.sendall(request_bytes("GET", f"/{HOST}{url}", "pep.example.net"))
+    else:
+        connection = target.open(receive_bytes=16384)
+        connection.sendall(request_bytes("GET", url, HOST))
+    return connection
+
+
+def _take_a_little(target: Target, url: str, moved: bool) -> None:
+    with _ask(target, url, moved) as connection:
+        connection.settimeout(20)
+        connection.recv(4096)
+
+
+def _settled(target: Target) -> float:
+    """Memory when nothing is under way any more."""
+    readings = [target.heap_mib()]
+
+    def is_still() -> bool:
+        readings.append(target.heap_mib())
+        return abs(readings[-1] - readings[-2]) < 0.5
+
+    wait_for("memory to settle", is_still, 30, 0.5)
+    return readings[-1]
+
+
+def _most(target: Target, before: float, *, seconds: float) -> float:
+    """The most above `before`, until it has not grown for a while."""
+    most, deadline, grown_at = 0.0, time.monotonic() + 30, time.monotonic()
+    while time.monotonic() < deadline and time.monotonic() - grown_at < seconds / 2:
+        now = target.heap_mib() - before
+        if now > most + 0.25:
+            most, grown_at = now, time.monotonic()
+        time.sleep(0.1)
+    return most
+
+
+def _held(lines: Sequence[str], **how: object) -> Callable[[Target], str]:
+    def attack(target: Target) -> str:
+        each = cost_mib(target, lines, **how)  # type: ignore[arg-type]
+        limit = LIMIT_MIB[tuple(lines)]
+        return "" if each <= limit else f"a slow client costs {each:.1f} MiB, the limit is {limit:g}"
+
+    return attack
+
+
+_SHORT = {"clients": 4, "body_bytes": 40_000_000}
+_LONG = {"clients": 10, "body_bytes": 200_000_000}
+
+CASES = [
+    Case("uncacheable body with a length", _held(UNCACHEABLE, **_SHORT)),
+    Case("uncacheable body, chunked", _held(UNCACHEABLE, chunked=True, **_SHORT)),
+    Case("uncacheable body of a moved URL", _held(UNCACHEABLE, moved=True, **_SHORT), ("edge",)),
+    Case("cacheable body with a length", _held(CACHEABLE, **_SHORT)),
+    Case("cacheable body, chunked", _held(CACHEABLE, chunked=True, **_SHORT)),
+    Case("ten of 200 MB, uncacheable", _held(UNCACHEABLE, **_LONG), is_long=True),
+    Case("ten of 200 MB, cacheable", _held(CACHEABLE, **_LONG), is_long=True),
+    Case("ten of 200 MB, moved, uncacheable", _held(UNCACHEABLE, moved=True, **_LONG), ("edge",), is_long=True),
+]
