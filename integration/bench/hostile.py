@@ -1,7 +1,7 @@
-"""`make bench ONLY=hostile`: what hostile clients and origins cost, as figures. Needs root.
+"""`make bench ONLY=hostile`: the cost of hostile clients and origins, as figures. Needs root.
 
-Every case of `integration/hostile` runs, the long ones included; then http-tests/cache-tests, where LONGHAUL_CACHE_TESTS
-names a checkout. The table of cases is printed first. Figures that other suites hold are taken from them; see `HELD_BY`.
+Every case of `integration/hostile` runs, the long ones included. Then http-tests/cache-tests runs where
+LONGHAUL_CACHE_TESTS names a checkout. Figures that tests of other folders print are read from them; see `HELD_BY`.
 """
 
 from __future__ import annotations
