@@ -75,9 +75,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="longhaul-hostile-") as folder:
             Path(folder).chmod(0o755)
             with stand(Path(folder)) as target:
-                outcomes += [
-                    one for family, cases in FAMILIES.items() for one in run(family, cases, target, long=not QUICK)
-                ]
+                for family, cases in FAMILIES.items():
+                    outcomes += run(family, cases, target, long=not QUICK)
                 _largest(figures, slow_clients(target))
                 if name == "pair":
                     figures["pipe_connections_lost_by_hostile_origin"] = sum(
@@ -106,13 +105,13 @@ def slow_clients(target: Target) -> dict[str, float]:
 
 
 def suite() -> tuple[dict[str, float | None], list[str]]:
-    """Figures of http-tests/cache-tests: wrong reuse with defaults, tests passed where URLs are admitted at first sight."""
+    """Figures of http-tests/cache-tests: wrong reuse with defaults, tests passed with admission at first sight."""
     try:
         by_default, at_once = cache_tests.run(), cache_tests.run(admit="first")
     except Missing as reason:
         return {"cache_tests_wrong_reuse": None, "cache_tests_passed": None}, [f"cache_tests_*: {reason}"]
     write(scratch("bench") / "cache-tests.json", {}, by_default=by_default.by_id, at_first_sight=at_once.by_id)
-    print(f"wrong reuse: {by_default.wrong_reuse}, at first sight: {at_once.wrong_reuse}")
+    print(f"wrong reuse: {by_default.wrong_reuse}; at first sight: {at_once.wrong_reuse}")
     return {
         "cache_tests_wrong_reuse": len(by_default.wrong_reuse),
         "cache_tests_wrong_reuse_at_first_sight": len(at_once.wrong_reuse),
