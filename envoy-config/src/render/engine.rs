@@ -56,6 +56,8 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
     ("part/resolve_and_guard.yaml", include_str!("../../templates/part/resolve_and_guard.yaml.j2")),
     ("part/resolver.yaml", include_str!("../../templates/part/resolver.yaml.j2")),
+    ("part/odd_status.yaml", include_str!("../../templates/part/odd_status.yaml.j2")),
+    ("part/host_routes.yaml", include_str!("../../templates/part/host_routes.yaml.j2")),
     ("part/scheme.yaml", include_str!("../../templates/part/scheme.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../../templates/part/socket_options.yaml.j2")),
 ];

@@ -141,6 +141,54 @@ fn a_host_that_is_none_is_answered_without_a_connection() {
     assert_eq!(envoy.stat("cluster.origin_http.upstream_cx_total"), 0);
 }
 
+/// Forms of addresses that inet_aton and browsers take and that programs read differently: octal, hexadecimal, parts
+/// left out, one number, a final dot.
+const NOT_CANONICAL: &[&str] = &[
+    "012.0102.0.1",
+    "0177.0.0.1:8080",
+    "0177.0.0.01",
+    "10.066.0.1",
+    "0x7f.0.0.1",
+    "0X7F.1",
+    "0x7f000001:8081",
+    "0x.1.2.3",
+    "2130706433:8081",
+    "017700000001",
+    "127.1",
+    "10.66.1:8081",
+    "10.66.0.1.",
+    "256.1.1.1",
+    "1.2.3.4.5",
+    "www.test.1",
+    "www.test.0x7f",
+    "0",
+];
+
+#[test]
+fn a_host_that_programs_read_as_different_addresses_is_refused_on_every_way_and_reaches_no_parent() {
+    let mut config = Config::new("");
+    let parent = Origin::start((config.block.at(9), 3128), hello());
+    config.yaml += &format!("cache: {{ parent: '{}' }}\n", parent.address());
+    let _dns = Dns::start(config.block.at(2), &[("allowed.test", &[config.block.at(8)])]);
+    let Some(config) = config.with_filter() else { return };
+    let Some(envoy) = Envoy::start(&config) else { return };
+    let http = SocketAddr::new(config.proxy(), HTTP);
+    let us = http.to_string();
+    for host in NOT_CANONICAL {
+        let absolute = request("GET", &format!("http://{host}/"), &[("host", "allowed.test:8081")]);
+        // Some are refused earlier, by the filter.
+        assert_eq!(get(http, host, "/", &[]).status, 403, "{host}");
+        assert_eq!(send(http, &absolute).unwrap().status, 403, "{host}, absolute");
+        assert_eq!(get(http, &us, &format!("/{host}/a.png"), &[]).status, 403, "{host}, moved");
+    }
+    assert_refused(&get(http, "012.0102.0.1", "/", &[]), "not every program reads 012.0102.0.1 as the same address");
+    assert_eq!((parent.connections(), envoy.stat("cluster.origin_http.upstream_cx_total")), (0, 0));
+    assert_eq!(get(http, "allowed.test:8081", "/", &[]).text(), "hello");
+    assert_eq!(get(http, &format!("{}:8081", config.block.at(8)), "/", &[]).text(), "hello");
+    assert_eq!(get(http, "[::ffff:10.66.0.1]:8081", "/", &[]).status, 403);
+    assert_eq!(parent.received().len(), 2);
+}
+
 #[test]
 fn a_mapped_name_reaches_its_address_whatever_port_the_url_has_and_needs_no_resolver() {
     let block = Block::new();

@@ -67,9 +67,8 @@ pub(super) struct View {
     tracing: Option<Spans>,
     /// Media types worth compressing.
     compressible: &'static str,
-    /// `Content-Type` of what is unpacked before it goes on, by the coding it came in.
+    /// `Content-Type` of what came in gzip and is decompressed before it goes on.
     unpack_gzip: String,
-    unpack_br: String,
     pub(super) url_rewrite: Option<WasmFilter>,
     pub(super) header_compression: Option<WasmFilter>,
     /// The ground's half of it at a remote, before origins that it reaches itself.
@@ -217,7 +216,6 @@ impl View {
             }),
             compressible: COMPRESSIBLE,
             unpack_gzip: content_type(if settings.compress.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
-            unpack_br: content_type(REWRITTEN),
             url_rewrite: artifacts
                 .url_rewrite
                 .as_ref()

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod dns;
 pub(crate) mod envoy;
+pub(crate) mod h2;
 pub(crate) mod http;
 pub(crate) mod loopback;
 pub(crate) mod namespace;
