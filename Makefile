@@ -173,7 +173,7 @@ test-e2e: build $(VENV_TEST)/.ready test-start
 
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
-	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest e2e hostile -m long
+	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest e2e fresh hostile -m long
 
 .PHONY: fidelity
 fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own in a real browser: the same without and with Longhaul?
