@@ -62,7 +62,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         near: NearSockets::CUSTOMARY,
         access_log: AccessLog::Stderr,
     };
-    let generation = match Generation::of(loaded.settings, &machine) {
+    let generation = match Generation::of(loaded, &machine) {
         Ok(generation) => generation,
         Err(error) => return fail(&error.to_string()),
     };

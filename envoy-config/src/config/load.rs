@@ -1,8 +1,11 @@
 //! From a path to checked settings, or to everything that is wrong with the file.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use sha2::{Digest, Sha256};
 
 use super::diagnostic::Report;
 use super::reader::Reader;
@@ -16,7 +19,12 @@ pub struct Loaded {
     pub settings: Settings,
     /// Warnings; never errors.
     pub report: Report,
+    /// Every file that was read for it, with the SHA-256 of what it held.
+    pub read: FileHashes,
 }
+
+/// SHA-256 of what files held when they were read.
+pub type FileHashes = BTreeMap<PathBuf, [u8; 32]>;
 
 /// Why a file was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -49,15 +57,17 @@ pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
     let file = absolute(path);
     let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
     let mut reader = Reader::new(folder);
+    reader.read.insert(file.clone(), Sha256::digest(&text).into());
     let settings = yaml::parse(&text, &mut reader.problems).and_then(|root| {
         let line_of = |offset: usize| text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;
         let draft = read::read(&mut reader, &root, &line_of)?;
         contradictions::check(&root, &draft, &mut reader.problems);
         assemble(file, draft)
     });
+    let read = reader.read;
     let report = Report::new(path.to_owned(), text, reader.problems);
     match settings {
-        Some(settings) if !report.has_errors() => Ok(Loaded { settings, report }),
+        Some(settings) if !report.has_errors() => Ok(Loaded { settings, report, read }),
         _ => Err(LoadError::Refused(report)),
     }
 }

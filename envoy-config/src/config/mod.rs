@@ -16,6 +16,6 @@ mod settings;
 pub mod units;
 mod yaml;
 
-pub use load::{LoadError, Loaded, load, load_text};
+pub use load::{FileHashes, LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
 pub use settings::*;

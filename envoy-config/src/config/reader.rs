@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use sha2::{Digest, Sha256};
 
 use super::diagnostic::Problem;
+use super::load::FileHashes;
 use super::names::{Host, HostName, HostPort, split_port};
 use super::units::{self, Bytes, Rate, UnitError};
 use super::yaml::{Entry, Node, NodeValue, Place};
@@ -18,6 +20,8 @@ use super::yaml::{Entry, Node, NodeValue, Place};
 /// Collects problems; knows the folder that relative paths start from.
 pub(super) struct Reader {
     pub(super) problems: Vec<Problem>,
+    /// Of the files that were read.
+    pub(super) read: FileHashes,
     folder: PathBuf,
 }
 
@@ -80,7 +84,7 @@ impl<'n> Setting<'n> {
 
 impl Reader {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { problems: Vec::new(), folder }
+        Self { problems: Vec::new(), read: FileHashes::new(), folder }
     }
 
     // ---- groups ----
@@ -384,7 +388,11 @@ impl Reader {
     pub(super) fn file_text(&mut self, setting: &Setting<'_>, path: &Path) -> Option<String> {
         match fs::read(path) {
             Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => Some(text),
+                Ok(text) => {
+                    // The first reading counts: a file that changed between two readings differs from it.
+                    self.read.entry(path.to_owned()).or_insert_with(|| Sha256::digest(&text).into());
+                    Some(text)
+                }
                 Err(error) => {
                     let valid = error.utf8_error().valid_up_to();
                     let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;

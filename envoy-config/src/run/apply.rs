@@ -21,12 +21,14 @@ const TICK: Duration = Duration::from_millis(100);
 
 impl Run {
     /// Looks at the files and the machine; applies what is new and right, reports what is not.
-    pub(super) fn look(&mut self) {
+    ///
+    /// True: look again soon, because files may have changed where nobody watched.
+    pub(super) fn look(&mut self) -> bool {
         let now = self.generation.inputs.again();
         let changed = now.changed_since(&self.generation.inputs);
         // What was refused for want of a file may be right once the file is there, though none of ours changed.
         if changed.is_empty() && self.refusal.is_none() {
-            return;
+            return false;
         }
         self.generation.inputs = now;
         let changed = if changed.is_empty() { "a file".to_owned() } else { changed.join(", ") };
@@ -50,7 +52,7 @@ impl Run {
                 self.refusal = Some(why);
             }
         }
-        self.watch.follow(&self.generation.inputs);
+        self.watch.follow(&self.generation.inputs)
     }
 
     fn next_generation(&self) -> Result<Generation, String> {
@@ -62,7 +64,7 @@ impl Run {
         if !loaded.report.problems.is_empty() {
             eprint!("{}", loaded.report.render(styled));
         }
-        let next = Generation::of(loaded.settings, &self.machine).map_err(|error| error.to_string())?;
+        let next = Generation::of(loaded, &self.machine).map_err(|error| error.to_string())?;
         let ours = ports::wanted(&self.generation.settings);
         let new: Vec<Wanted> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
@@ -86,13 +88,17 @@ impl Run {
         })?;
         self.machine.dns_ready = next.dns_ready;
         self.generation = next;
+        let waits = self.envoy.is_being_exchanged();
         if restart {
-            self.envoy.replace(&self.generation);
+            self.envoy.replace();
         }
         let files = written.changed.join(", ");
         Ok(match (files.is_empty(), restart) {
             (true, false) => "nothing of it concerns a running part".to_owned(),
             (false, false) => format!("applied ({files})"),
+            (_, true) if waits => format!(
+                "applied ({files}): another Envoy takes over once the one before the present has ended its connections"
+            ),
             (_, true) => format!(
                 "applied ({files}): another Envoy takes over, and the present one ends when its connections have"
             ),
@@ -112,7 +118,8 @@ impl Run {
     }
 
     fn put_in_place(&mut self, next: &Generation) -> Result<Written, String> {
-        let admin = self.generation.settings.listen.admin;
+        // Not that of the settings: a change of it may still wait for its process.
+        let admin = self.envoy.admin().unwrap_or(self.generation.settings.listen.admin);
         let before = XdsCounters::read(admin).unwrap_or_default();
         let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
             .map_err(|error| error.to_string())?;

@@ -4,31 +4,36 @@
 //! another process: Envoy's own hot restart lets a new one take the listening sockets over while the old one finishes
 //! what it has begun.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
 use super::generation::Generation;
-use super::probe::is_ready;
+use super::lineage::{Id, Lineage, Loss, Step};
+use super::probe::{accepts, live_epoch};
 use super::report::ChildReport;
 use super::say;
-use super::service::BackOff;
+use super::shared_memory;
 use super::watches;
 use crate::config::Role;
-use crate::derive::Derived;
 use crate::render::RenderedTree;
 
 /// The old process gets this much longer than its connections to end.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);
 /// An Envoy that has to end before the next begins is given this long.
 const END_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a parent takes at most to close its sockets once its child is ready.
+const HANDOVER_PATIENCE: Duration = Duration::from_secs(2);
+const HANDOVER_TICK: Duration = Duration::from_millis(100);
 /// Without notices that a used feature is young or renamed: they are for who writes the templates, not for who runs them.
 const LOG_LEVELS: &str = "misc:error";
 /// Where the ground dials also without a line for each attempt and request while no tunnel stands, which we say once.
@@ -41,21 +46,22 @@ pub(super) const BOOTSTRAP: &str = "bootstrap.yaml";
 pub(super) struct Envoy {
     path: PathBuf,
     root: PathBuf,
-    drain_time: Duration,
     /// Which shared memory its generations meet in; known once the first has started.
     base_id: Option<u32>,
-    /// Counts generations that took over from each other.
-    epoch: u32,
-    running: Option<Running>,
-    /// Those that were taken over from and still finish their connections.
-    draining: Vec<Running>,
-    /// What it was started as.
-    role: Option<Role>,
-    admin: Option<SocketAddr>,
-    back_off: BackOff,
-    restart_at: Option<Instant>,
+    lineage: Lineage,
+    processes: BTreeMap<Id, Process>,
     recovering: bool,
     deaths: Deaths,
+}
+
+/// A process, and what it was started with.
+#[derive(Debug)]
+struct Process {
+    running: Running,
+    epoch: u32,
+    role: Role,
+    admin: SocketAddr,
+    drain_time: Duration,
 }
 
 /// Whether only another process can take the change: of the bootstrap, or of the command line.
@@ -81,35 +87,26 @@ fn watched(tree: &RenderedTree) -> usize {
 }
 
 impl Envoy {
-    pub(super) fn new(path: PathBuf, root: &Path, derived: &Derived) -> Self {
+    pub(super) fn new(path: PathBuf, root: &Path) -> Self {
         Self {
             path,
             root: root.to_owned(),
-            drain_time: derived.drain_time.value,
             base_id: None,
-            epoch: 0,
-            running: None,
-            draining: Vec::new(),
-            role: None,
-            admin: None,
-            back_off: BackOff::new(),
-            restart_at: None,
+            lineage: Lineage::new(),
+            processes: BTreeMap::new(),
             recovering: false,
             deaths: Deaths::default(),
         }
     }
 
-    /// Starts the first generation, or a new first one after a death.
+    /// Starts the first process.
     pub(super) fn start(&mut self, present: &Generation) -> io::Result<()> {
-        watches::are_to_be_had(watched(&present.tree))?;
-        self.forget_base_id();
-        self.epoch = 0;
-        self.admin = Some(present.settings.listen.admin);
-        self.restart_at = None;
-        let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
-        self.running = Some(Running::start(&self.program(&present.settings.role, arguments))?);
-        self.role = Some(present.settings.role.clone());
-        Ok(())
+        let now = Instant::now();
+        self.lineage.begin(now);
+        match self.lineage.next(now, false) {
+            Some(Step::Begin(id)) => self.begin(id, present),
+            _ => Ok(()),
+        }
     }
 
     /// Lets Envoy itself judge a bootstrap before a process depends on it; Err: what it says.
@@ -125,56 +122,20 @@ impl Envoy {
         })();
         match judged {
             Ok(output) if output.status.success() => Ok(()),
+            Ok(output) if output.stderr.is_empty() => Err(child::describe(output.status)),
             Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
             Err(error) => Err(format!("it could not be asked: {error}")),
         }
     }
 
-    /// Starts a generation that takes over from the present one; without one, the next start is the new generation.
-    pub(super) fn replace(&mut self, next: &Generation) {
-        self.drain_time = next.derived.drain_time.value;
-        let role = &next.settings.role;
-        if self.role.as_ref().is_some_and(|old| must_end_first(old, role)) {
-            self.start_anew(next);
-            return;
-        }
-        let Some(base_id) = self.read_base_id() else { return };
-        let Some(old) = self.running.take() else { return };
-        let epoch = self.epoch + 1;
-        let arguments =
-            ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
-        // The old one keeps its own.
-        let started =
-            watches::are_to_be_had(watched(&next.tree)).and_then(|()| Running::start(&self.program(role, arguments)));
-        match started {
-            Ok(new) => {
-                self.epoch = epoch;
-                self.role = Some(role.clone());
-                self.running = Some(new);
-                self.draining.push(old);
-            }
-            Err(error) => {
-                say(&format!(
-                    "cannot start another Envoy: {error}; the present one keeps running with its old bootstrap"
-                ));
-                self.running = Some(old);
-            }
-        }
+    /// Another process is to take over from the present one, as soon as that cuts no connection before its drain time.
+    pub(super) fn replace(&mut self) {
+        self.lineage.want();
     }
 
-    /// Ends what runs, then starts the next.
-    fn start_anew(&mut self, next: &Generation) {
-        let mut old = self.take_all();
-        child::stop_all(&mut old, END_PATIENCE, || false);
-        if let Err(error) = self.start(next) {
-            say(&format!("cannot start another Envoy: {error}; trying again"));
-            self.restart_at = Some(Instant::now() + self.back_off.after(Duration::ZERO));
-        }
-    }
-
-    fn program(&self, role: &Role, more: impl IntoIterator<Item = OsString>) -> Program {
-        let drain = self.drain_time.as_secs().max(1);
-        let tunnels = role.ground_dials();
+    fn program(&self, present: &Generation, more: impl IntoIterator<Item = OsString>) -> Program {
+        let drain = drain_time(present).as_secs();
+        let tunnels = present.settings.role.ground_dials();
         let mut arguments: Vec<OsString> = vec![
             "-c".into(),
             self.root.join(BOOTSTRAP).into(),
@@ -197,70 +158,185 @@ impl Envoy {
 
     /// Whether an earlier process still finishes what it has begun.
     pub(super) fn is_being_exchanged(&self) -> bool {
-        !self.draining.is_empty()
+        self.lineage.is_being_exchanged()
+    }
+
+    /// Whether a new process takes over and is not ready yet. Until it is, no process can say what it makes of a change.
+    pub(super) fn is_taking_over(&self) -> bool {
+        self.lineage.is_taking_over()
+    }
+
+    /// The admin interface of the process that serves; None while there is no such process.
+    pub(super) fn admin(&self) -> Option<SocketAddr> {
+        self.present().map(|process| process.admin)
+    }
+
+    fn present(&self) -> Option<&Process> {
+        self.processes.get(&self.lineage.present()?)
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.admin.is_some_and(is_ready)
+        self.present().is_some_and(Process::is_live)
     }
 
+    /// How the present process ended, if it did.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        self.running.as_mut().and_then(Running::ended)
+        self.processes.get_mut(&self.lineage.present()?).and_then(|process| process.running.ended())
     }
 
-    /// To be called often: buries old generations, starts again after a death, says when it answers.
+    /// To be called often: notices who is ready and who has ended, and takes the steps that follow.
     pub(super) fn tend(&mut self, present: &Generation) {
-        self.admin = Some(present.settings.listen.admin);
-        self.draining.retain_mut(|old| old.ended().is_none());
-        if let Some(status) = self.ended() {
-            self.died(status);
+        // Deaths are collected first. A successor that is ready now was not harmed by the death of its parent.
+        let ended: Vec<(Id, ExitStatus)> =
+            self.processes.iter_mut().filter_map(|(id, process)| Some((*id, process.running.ended()?))).collect();
+        for (id, epoch) in self.lineage.unready() {
+            if let Some(process) = self.processes.get(&id).filter(|process| process.epoch == epoch && process.is_live())
+            {
+                self.lineage.ready(id, Instant::now(), process.drain_time + PARENT_MARGIN);
+                if std::mem::take(&mut self.recovering) {
+                    say("Envoy answers again");
+                }
+            }
         }
-        if self.restart_at.is_some_and(|at| Instant::now() >= at)
-            && let Err(error) = self.start(present)
-        {
-            let wait = self.back_off.after(Duration::ZERO);
-            say(&format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
-            self.restart_at = Some(Instant::now() + wait);
+        for (id, status) in ended {
+            if self.lineage.successor() == Some(id) && self.took_over(present) {
+                self.lineage.ready(id, Instant::now(), drain_time(present) + PARENT_MARGIN);
+            }
+            self.bury(id, &child::describe(status));
         }
-        if self.recovering && self.running.is_some() && self.is_ready() {
-            self.recovering = false;
-            say("Envoy answers again");
+        while let Some(step) = self.lineage.next(Instant::now(), self.must_end_first(present)) {
+            self.take(step, present);
         }
     }
 
-    fn died(&mut self, status: ExitStatus) {
-        let Some(running) = self.running.take() else { return };
-        // A generation that was being taken over from may still hold the sockets the next one needs.
-        child::stop_all(&mut self.draining, Duration::ZERO, || true);
-        self.draining.clear();
-        let wait = self.back_off.after(running.started.elapsed());
-        say(&format!(
-            "Envoy (process {}) {}; starting it again in {} ms",
-            running.pid(),
-            child::describe(status),
-            wait.as_millis()
-        ));
-        self.deaths.add(child::describe(status));
-        self.restart_at = Some(Instant::now() + wait);
-        self.recovering = true;
+    /// Whether a successor that has died had taken the sockets over: then its parent does not accept connections any more.
+    fn took_over(&mut self, present: &Generation) -> bool {
+        if self.read_base_id().is_some_and(shared_memory::says_starting) {
+            return false;
+        }
+        let listen = &present.settings.listen;
+        let Some(socket) = listen.http.or(listen.tls).or(present.settings.role.dialled_in()) else { return true };
+        // The parent closes its sockets some moments after it was told.
+        let deadline = Instant::now() + HANDOVER_PATIENCE;
+        while accepts(socket) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(HANDOVER_TICK);
+        }
+        true
+    }
+
+    fn must_end_first(&self, next: &Generation) -> bool {
+        self.present().is_some_and(|process| must_end_first(&process.role, &next.settings.role))
+    }
+
+    fn take(&mut self, step: Step, present: &Generation) {
+        match step {
+            Step::Begin(id) => {
+                if let Err(error) = self.begin(id, present) {
+                    self.cannot_start(id, &error);
+                }
+            }
+            Step::Succeed { id, epoch } => {
+                if let Err(error) = self.succeed(id, epoch, present) {
+                    self.cannot_start(id, &error);
+                }
+            }
+            Step::Terminate(id) => {
+                if let Some(process) = self.processes.get(&id) {
+                    process.running.signal(Signal::TERM);
+                }
+            }
+            Step::Kill(id) => {
+                if let Some(process) = self.processes.get_mut(&id) {
+                    process.running.kill();
+                }
+                self.bury(id, "did not become ready and was killed");
+            }
+            Step::EndAll => {
+                let mut all = self.take_all();
+                child::stop_all(&mut all, END_PATIENCE, || false);
+            }
+        }
+    }
+
+    /// Starts the first process of a line.
+    fn begin(&mut self, id: Id, present: &Generation) -> io::Result<()> {
+        self.forget_base_id();
+        let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
+        self.start_process(id, 0, present, arguments)
+    }
+
+    /// Starts a process that takes the sockets over from the present one.
+    fn succeed(&mut self, id: Id, epoch: u32, present: &Generation) -> io::Result<()> {
+        let base_id = self.read_base_id().ok_or_else(|| io::Error::other("its base id is not known"))?;
+        shared_memory::forget_dead_successor(base_id)?;
+        let arguments =
+            ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
+        self.start_process(id, epoch, present, arguments)
+    }
+
+    fn start_process(
+        &mut self,
+        id: Id,
+        epoch: u32,
+        present: &Generation,
+        arguments: impl IntoIterator<Item = OsString>,
+    ) -> io::Result<()> {
+        // A process that drains keeps its own.
+        watches::are_to_be_had(watched(&present.tree))?;
+        let running = Running::start(&self.program(present, arguments))?;
+        let (role, admin) = (present.settings.role.clone(), present.settings.listen.admin);
+        self.processes.insert(id, Process { running, epoch, role, admin, drain_time: drain_time(present) });
+        Ok(())
+    }
+
+    fn cannot_start(&mut self, id: Id, error: &io::Error) {
+        match self.lineage.ended(id, Instant::now()) {
+            Loss::Serving(wait) => {
+                say(&format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
+            }
+            Loss::Successor(again) => {
+                say(&format!("cannot start another Envoy: {error}; the present one keeps running{}", tried(again)));
+            }
+            Loss::Expected => {}
+        }
+    }
+
+    fn bury(&mut self, id: Id, how: &str) {
+        let Some(process) = self.processes.remove(&id) else { return };
+        let pid = process.running.pid();
+        match self.lineage.ended(id, Instant::now()) {
+            Loss::Serving(wait) => {
+                say(&format!("Envoy (process {pid}) {how}; starting it again in {} ms", wait.as_millis()));
+                self.deaths.add(how.to_owned());
+                self.recovering = true;
+            }
+            Loss::Successor(again) => say(&format!(
+                "another Envoy (process {pid}) {how} before it was ready; the present one keeps running with its old \
+                 bootstrap{}",
+                tried(again)
+            )),
+            Loss::Expected => {}
+        }
     }
 
     /// Envoy opens its access logs again on SIGUSR1; those that finish their connections log too.
     pub(super) fn reopen_logs(&self) {
-        for process in self.running.iter().chain(&self.draining) {
-            process.signal(Signal::USR1);
+        for process in self.processes.values() {
+            process.running.signal(Signal::USR1);
         }
     }
 
-    /// What `longhaul status` is told.
+    /// The present process, for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
-        Running::report(self.running.as_ref(), &self.deaths)
+        Running::report(self.present().map(|process| &process.running), &self.deaths)
     }
 
     /// Gives all processes away, to be stopped.
     pub(super) fn take_all(&mut self) -> Vec<Running> {
-        self.restart_at = None;
-        self.running.take().into_iter().chain(self.draining.drain(..)).collect()
+        std::mem::take(&mut self.processes).into_values().map(|process| process.running).collect()
     }
 
     fn base_id_path(&self) -> PathBuf {
@@ -277,8 +353,7 @@ impl Envoy {
     /// Envoy leaves its shared memory behind, whatever way it ends.
     fn forget_base_id(&mut self) {
         if let Some(base_id) = self.read_base_id() {
-            // Envoy multiplies it by ten, to tell generations apart.
-            let _ = fs::remove_file(format!("/dev/shm/envoy_shared_memory_{}", u64::from(base_id) * 10));
+            let _ = fs::remove_file(shared_memory::path(base_id));
         }
         self.base_id = None;
         let _ = fs::remove_file(self.base_id_path());
@@ -288,4 +363,24 @@ impl Envoy {
     pub(super) fn clean_up(&mut self) {
         self.forget_base_id();
     }
+}
+
+impl Process {
+    /// Whether this very process serves: for a while its parent answers at the same address.
+    fn is_live(&self) -> bool {
+        live_epoch(self.admin) == Some(self.epoch)
+    }
+}
+
+/// The end of a message about a takeover that failed.
+fn tried(again: Option<Duration>) -> String {
+    again.map_or_else(
+        || "; the next change tries again".to_owned(),
+        |wait| format!("; trying again in {} ms", wait.as_millis()),
+    )
+}
+
+/// How long a process that was taken over from may finish its connections, in whole seconds.
+fn drain_time(present: &Generation) -> Duration {
+    Duration::from_secs(present.derived.drain_time.value.as_secs().max(1))
 }

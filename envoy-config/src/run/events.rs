@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::locate::{hex, local_addresses};
-use crate::config::Settings;
+use crate::config::{FileHashes, Settings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
@@ -56,13 +56,14 @@ pub(super) struct Inputs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Content {
     hash: [u8; 32],
-    stamp: (i64, i64, u64, u64),
+    /// None where only the content is known.
+    stamp: Option<(i64, i64, u64, u64)>,
 }
 
 impl Content {
     fn of(path: &Path, before: Option<&Self>) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
-        let stamp = (metadata.ctime(), metadata.ctime_nsec(), metadata.ino(), metadata.len());
+        let stamp = Some((metadata.ctime(), metadata.ctime_nsec(), metadata.ino(), metadata.len()));
         if let Some(before) = before.filter(|before| before.stamp == stamp) {
             return Some(before.clone());
         }
@@ -71,10 +72,15 @@ impl Content {
 }
 
 impl Inputs {
-    /// Reads all of them; a file that cannot be read is an input too.
-    pub(super) fn of<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Self {
-        let files = files(settings, filters).into_iter().map(|path| (path, None)).collect();
-        Self { files, addresses: Vec::new() }.again()
+    /// Those of `settings`. A file that was `read` for them counts as it was then, so that a later edit is a change. The
+    /// others are read now; a file that cannot be read is an input too.
+    pub(super) fn of<'a>(settings: &Settings, read: &FileHashes, filters: impl Iterator<Item = &'a Path>) -> Self {
+        let content = |path: &Path| match read.get(path) {
+            Some(hash) => Some(Content { hash: *hash, stamp: None }),
+            None => Content::of(path, None),
+        };
+        let files = files(settings, filters).into_iter().map(|path| (path.clone(), content(&path))).collect();
+        Self { files, addresses: local_addresses() }
     }
 
     /// The same inputs as they are now.
@@ -146,8 +152,8 @@ impl FileWatch {
         Ok(Self { watcher, folders: BTreeSet::new() })
     }
 
-    /// Watches the folders of `inputs` and no others.
-    pub(super) fn follow(&mut self, inputs: &Inputs) {
+    /// Watches the folders of `inputs` and no others. True: some are new, and what changed there before was not seen.
+    pub(super) fn follow(&mut self, inputs: &Inputs) -> bool {
         let folders = inputs.folders();
         for folder in self.folders.difference(&folders) {
             let _ = self.watcher.unwatch(folder);
@@ -157,7 +163,9 @@ impl FileWatch {
                 super::say(&format!("cannot watch {} for changes: {error}; SIGHUP makes me look", folder.display()));
             }
         }
+        let more = !folders.is_subset(&self.folders);
         self.folders = folders;
+        more
     }
 }
 

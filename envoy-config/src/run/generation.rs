@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::events::Inputs;
 use super::locate::{self, LocateError, PairFilters};
-use crate::config::Settings;
+use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
 
@@ -59,12 +59,13 @@ pub enum GenerateError {
 
 impl Generation {
     /// Renders everything; reads the filter's hash and the machine's facts, writes nothing.
-    pub(crate) fn of(settings: Settings, machine: &Machine) -> Result<Self, GenerateError> {
+    pub(crate) fn of(loaded: Loaded, machine: &Machine) -> Result<Self, GenerateError> {
+        let Loaded { settings, read, .. } = loaded;
         let filter = machine.url_rewrite.as_deref();
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
         let pair = &machine.pair_filters;
         let filters = [filter, pair.header_compression.as_deref(), pair.bundling.as_deref()];
-        let inputs = Inputs::of(&settings, filters.into_iter().flatten());
+        let inputs = Inputs::of(&settings, &read, filters.into_iter().flatten());
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
             root: machine.root.clone(),
@@ -102,5 +103,44 @@ impl Generation {
         let corefile = render::corefile(&self.settings, &context);
         self.tree = self.tree.with(COREFILE, corefile);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::load;
+
+    #[test]
+    fn an_edit_made_while_the_file_is_being_applied_is_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("longhaul.yaml");
+        let list = folder.path().join("domains.txt");
+        let config = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
+                      upstream: { resolvers: [192.0.2.53] }\ndns: { domains: [domains.txt] }\n";
+        fs::write(&file, config).unwrap();
+        fs::write(&list, "example.org\n").unwrap();
+        let socket = "127.0.0.1:1".parse().unwrap();
+        let machine = Machine {
+            root: folder.path().to_owned(),
+            kept: folder.path().to_owned(),
+            url_rewrite: None,
+            pair_filters: PairFilters::default(),
+            dns_ready: socket,
+            resolver: socket,
+            near: NearSockets::CUSTOMARY,
+            access_log: AccessLog::Off,
+        };
+        let loaded = load(&file).unwrap();
+        // Both are edited after they were read and before they are applied.
+        fs::write(&file, format!("{config}limits: {{ connections: 7 }}\n")).unwrap();
+        fs::write(&list, "example.net\n").unwrap();
+        let generation = Generation::of(loaded, &machine).unwrap();
+        let names = [&list, &file].map(|path| path.display().to_string());
+        assert_eq!(generation.inputs.again().changed_since(&generation.inputs), names);
+        let unchanged = Generation::of(load(&file).unwrap(), &machine).unwrap();
+        assert_eq!(unchanged.inputs.again().changed_since(&unchanged.inputs), Vec::<String>::new());
     }
 }

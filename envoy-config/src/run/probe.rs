@@ -1,16 +1,35 @@
 //! Asking the children how they are: readiness, and whether Envoy took the files it was given.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::config::WhenDown;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether `http://socket/ready` answers 200; both Envoy's admin interface and CoreDNS's `ready` plugin have it.
+/// Whether `http://socket/ready` answers 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
     agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
+}
+
+/// Whether anybody on this machine accepts connections at `socket`.
+pub(super) fn accepts(socket: SocketAddr) -> bool {
+    let address = match socket.ip() {
+        IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(any) if any.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        address => address,
+    };
+    TcpStream::connect_timeout(&SocketAddr::new(address, socket.port()), TIMEOUT).is_ok()
+}
+
+/// The restart epoch of the Envoy that answers at `admin`, if that Envoy serves. While one Envoy takes over from another,
+/// both use the same address.
+pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
+    let text = agent().get(format!("http://{admin}/server_info")).call().ok()?.body_mut().read_to_string().ok()?;
+    let info: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let epoch = info.pointer("/command_line_options/restart_epoch")?.as_u64()?;
+    (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
 }
 
 /// Whether a remote's Envoy has a pipe to the ground or, where it goes past a ground that does not answer, whether it

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -122,12 +123,12 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         near: NearSockets { hold, hold_pipe, dns, dialled },
         access_log: options.access_log.clone(),
     };
-    let generation = Generation::of(loaded.settings, &machine)?;
+    let generation = Generation::of(loaded, &machine)?;
     prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
     warn_of_few_files(&generation.settings);
     let mut run = Run {
-        envoy: Envoy::new(located.envoy.clone(), &machine.root, &generation.derived),
+        envoy: Envoy::new(located.envoy.clone(), &machine.root),
         dns: Service::new(dns_program(&located, &machine), machine.dns_ready),
         options: options.clone(),
         machine,
@@ -267,16 +268,21 @@ impl Run {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK {
-                self.look();
+            let due = settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK;
+            // While another Envoy starts, a change waits: a third one would end both.
+            if due && !self.envoy.is_taking_over() {
+                let again = self.look();
                 self.exchange_full_envoy();
                 settling.looked();
                 looked_at = Instant::now();
+                if again {
+                    settling.changed(looked_at);
+                }
             }
             self.envoy.tend(&self.generation);
             self.dns.tend();
             self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
-                link_is_up(self.generation.settings.listen.admin, when_down)
+                link_is_up(self.envoy.admin()?, when_down)
             });
             let report = self.report();
             self.publisher.publish(report);
@@ -286,16 +292,22 @@ impl Run {
     /// Envoy's cache keeps a note of every URL it was ever asked for: before they fill its heap, it begins anew.
     fn exchange_full_envoy(&mut self) {
         let settings = &self.generation.settings;
-        if !matches!(settings.cache, Cache::Disk { .. }) || self.envoy.is_being_exchanged() {
+        let Some(admin) = self.envoy.admin().filter(|_| matches!(settings.cache, Cache::Disk { .. })) else { return };
+        if self.envoy.is_being_exchanged() {
             return;
         }
         let most = settings.limits.urls;
-        if let Some(urls) = remembered_urls(settings.listen.admin).filter(|urls| *urls > u64::from(most)) {
+        if let Some(urls) = remembered_urls(admin).filter(|urls| *urls > u64::from(most)) {
             say(&format!(
                 "Envoy's cache remembers {urls} different URLs (`limits.urls` {most}): another Envoy takes over, and the present one ends when its connections have"
             ));
-            self.envoy.replace(&self.generation);
+            self.envoy.replace();
         }
+    }
+
+    /// Where Envoy answers. A changed `listen.admin` comes into force with the process that has it.
+    fn admin(&self) -> SocketAddr {
+        self.envoy.admin().unwrap_or(self.generation.settings.listen.admin)
     }
 
     fn report(&self) -> RunReport {
@@ -311,7 +323,7 @@ impl Run {
             in_force_since: self.applied.at,
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
-            listen: Sockets::of(&self.generation.settings),
+            listen: Sockets { admin: self.admin(), ..Sockets::of(&self.generation.settings) },
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
         }

@@ -90,6 +90,68 @@ fn a_changed_admin_address_gets_a_new_envoy_and_not_one_request_is_lost() {
     assert!(host.page_is_rewritten());
 }
 
+#[test]
+fn two_edits_of_the_limits_within_a_second_lose_no_request_and_the_second_comes_into_force() {
+    let Some(host) = Host::new() else { return };
+    host.write("longhaul.yaml", &(host.config() + "limits: { connections: 700 }\ntransport: { drain_time: 1s }\n"));
+    let run = host.start();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let mut pages = 0;
+            while !stop.load(Ordering::Relaxed) {
+                assert!(host.page_is_rewritten(), "a request was lost after {pages}");
+                pages += 1;
+            }
+            pages
+        });
+        let _stopped_when_left = StopOnDrop(&stop);
+        host.change("connections: 700", "connections: 701");
+        run.says("another Envoy takes over, and the present one");
+        host.change("connections: 701", "connections: 702");
+        let limit = || {
+            let text = ureq::get(format!("http://{}/config_dump", host.socket(9901))).call();
+            let text = text.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok());
+            text.is_some_and(|text| text.contains("\"max_active_downstream_connections\": \"702\""))
+        };
+        eventually("the second edit is in force", limit);
+        stop.store(true, Ordering::Relaxed);
+        assert!(client.join().unwrap() > 10);
+    });
+    assert!(!run.log().contains("starting it again"), "{}", run.log());
+}
+
+#[test]
+fn an_envoy_that_dies_while_it_takes_over_leaves_the_present_one_serving_and_is_tried_again() {
+    let Some(host) = Host::new() else { return };
+    host.write("longhaul.yaml", &(host.config() + "limits: { connections: 700 }\n"));
+    let run = host.start();
+    let first = run.child_named("envoy").unwrap();
+    host.change("connections: 700", "connections: 701");
+    // Before that an Envoy judges the file.
+    run.says("another Envoy takes over");
+    let mut second = None;
+    eventually("a second Envoy starts", || {
+        second = run.child_named("envoy").filter(|pid| *pid != first);
+        second.is_some()
+    });
+    signal_process(second.unwrap(), Signal::KILL);
+    run.says("before it was ready; the present one keeps running");
+    assert!(is_alive(first));
+    assert!(host.page_is_rewritten());
+    eventually("a third Envoy starts", || run.child_named("envoy").is_some_and(|pid| pid != first));
+    let third = run.child_named("envoy").unwrap();
+    eventually("it serves", || {
+        let info = ureq::get(format!("http://{}/server_info", host.socket(9901))).call();
+        info.ok()
+            .and_then(|mut info| info.body_mut().read_to_string().ok())
+            .is_some_and(|text| text.contains("\"LIVE\""))
+    });
+    assert_ne!(Some(third), second);
+    assert!(host.page_is_rewritten());
+    assert!(!run.log().contains("starting it again"), "{}", run.log());
+}
+
 /// So that a failed assertion ends the clients too.
 struct StopOnDrop<'a>(&'a AtomicBool);
 

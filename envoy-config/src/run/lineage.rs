@@ -1,0 +1,525 @@
+//! Which Envoy serves, which one takes over and which ones finish: decided here, without touching a process.
+//!
+//! Envoy's hot restart has rules that a caller must keep, or it loses the Envoy that serves:
+//!
+//! - A process that starts while the one before it is still starting exits at once, with status 1.
+//! - A process that starts makes its parent end its own parent, whose connections then break before their drain time.
+//! - A process that dies before it is ready leaves its parent serving, but without an admin interface.
+//! - A process whose parent dies before it is ready never serves: it waits for the parent and then aborts.
+//!
+//! So one takeover happens at a time, the next one waits until the previous parent has ended, and only a process that
+//! is ready replaces the one that serves.
+
+use std::time::{Duration, Instant};
+
+use super::service::BackOff;
+
+/// How long a process that takes over may start. Its parent serves meanwhile, so only later changes wait.
+const READY_PATIENCE: Duration = Duration::from_mins(3);
+/// How often a takeover is tried for one change. The next change tries again.
+const MOST_ATTEMPTS: u32 = 3;
+/// The wait before a takeover is tried again.
+const RETRY_WAIT: Duration = Duration::from_secs(2);
+/// A parent that its child does not end in time is ended by us this much later.
+const END_MARGIN: Duration = Duration::from_secs(5);
+
+/// Names one process of the lineage; never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Id(u64);
+
+/// What is to be done to the processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Start the first process of a new line: nobody hands it sockets.
+    Begin(Id),
+    /// Start a process that takes the sockets over from the one that serves.
+    Succeed {
+        /// The new process.
+        id: Id,
+        /// Its generation.
+        epoch: u32,
+    },
+    /// Ask a process to end.
+    Terminate(Id),
+    /// End a process at once, and report its end.
+    Kill(Id),
+    /// End every process, and wait for that.
+    EndAll,
+}
+
+/// What the end of a process means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Nothing: its successor serves.
+    Expected,
+    /// The present process keeps running. The takeover is tried again after a wait, or not again.
+    Successor(Option<Duration>),
+    /// Nobody serves until the next process starts, after a wait.
+    Serving(Duration),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    id: Id,
+    epoch: u32,
+    started: Instant,
+    ready: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Draining {
+    id: Id,
+    /// When its time is over; None once it was asked to end.
+    until: Option<Instant>,
+}
+
+/// The processes, as far as decisions need them.
+#[derive(Debug)]
+pub(super) struct Lineage {
+    /// Serves, or is the first of its line and starts.
+    present: Option<Member>,
+    /// Takes over, and is not ready yet.
+    successor: Option<Member>,
+    /// Have handed their sockets over and finish their connections.
+    draining: Vec<Draining>,
+    /// A change waits for a process of its own.
+    wanted: bool,
+    /// Failed takeovers for that change.
+    attempts: u32,
+    /// No takeover before.
+    not_before: Option<Instant>,
+    /// When the next line begins; only without a present process.
+    begin_at: Option<Instant>,
+    /// Slows down new lines.
+    back_off: BackOff,
+    last: u64,
+}
+
+impl Lineage {
+    pub(super) fn new() -> Self {
+        Self {
+            present: None,
+            successor: None,
+            draining: Vec::new(),
+            wanted: false,
+            attempts: 0,
+            not_before: None,
+            begin_at: None,
+            back_off: BackOff::new(),
+            last: 0,
+        }
+    }
+
+    /// The first process is to start now.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.begin_at = Some(now);
+    }
+
+    /// A change needs another process. A later step starts it, as soon as that costs no connection.
+    pub(super) fn want(&mut self) {
+        self.wanted = true;
+        self.attempts = 0;
+        self.not_before = None;
+    }
+
+    /// The process whose admin interface answers, if any does.
+    pub(super) fn present(&self) -> Option<Id> {
+        self.present.map(|member| member.id)
+    }
+
+    /// The process that takes over and is not ready, as far as is known.
+    pub(super) fn successor(&self) -> Option<Id> {
+        self.successor.map(|member| member.id)
+    }
+
+    /// Whether a process is taking over and not ready yet.
+    pub(super) fn is_taking_over(&self) -> bool {
+        self.successor.is_some()
+    }
+
+    /// Whether a takeover is under way or an earlier process still finishes what it has begun.
+    pub(super) fn is_being_exchanged(&self) -> bool {
+        self.successor.is_some() || !self.draining.is_empty()
+    }
+
+    /// The processes that are not ready, as far as is known, and their generations.
+    pub(super) fn unready(&self) -> Vec<(Id, u32)> {
+        let members = self.present.iter().chain(&self.successor);
+        members.filter(|member| !member.ready).map(|member| (member.id, member.epoch)).collect()
+    }
+
+    /// `id` is ready. The process it took over from gets `drain` to finish.
+    pub(super) fn ready(&mut self, id: Id, now: Instant, drain: Duration) {
+        if let Some(new) = self.successor.take_if(|member| member.id == id) {
+            let until = Some(now + drain + END_MARGIN);
+            self.draining.extend(self.present.map(|old| Draining { id: old.id, until }));
+            self.present = Some(new);
+        }
+        if let Some(present) = self.present.as_mut().filter(|member| member.id == id) {
+            present.ready = true;
+        }
+    }
+
+    /// `id` has ended, or could not be started. One that took over and died before that was seen is to be called ready
+    /// first: its parent does not serve any more.
+    pub(super) fn ended(&mut self, id: Id, now: Instant) -> Loss {
+        if self.successor.take_if(|member| member.id == id).is_some() {
+            return self.takeover_failed(now);
+        }
+        if let Some(dead) = self.present.take_if(|member| member.id == id) {
+            let wait = self.back_off.after(now.saturating_duration_since(dead.started));
+            self.begin_at = Some(now + wait);
+            return Loss::Serving(wait);
+        }
+        self.draining.retain(|old| old.id != id);
+        Loss::Expected
+    }
+
+    /// The next thing to do, to be asked until there is none. `end_first`: the change allows no second process beside
+    /// the present one.
+    pub(super) fn next(&mut self, now: Instant, end_first: bool) -> Option<Step> {
+        let orphaned = self.present.is_none();
+        let late = |member: &&Member| now.saturating_duration_since(member.started) >= READY_PATIENCE;
+        if let Some(hopeless) = self.successor.as_ref().filter(|member| orphaned || late(member)) {
+            return Some(Step::Kill(hopeless.id));
+        }
+        if let Some(old) = self.draining.iter_mut().find(|old| old.until.is_some_and(|until| until <= now)) {
+            old.until = None;
+            return Some(Step::Terminate(old.id));
+        }
+        if self.present.is_none() {
+            self.begin_at.take_if(|at| *at <= now)?;
+            return Some(Step::Begin(self.first(now)));
+        }
+        if !self.wanted || self.not_before.is_some_and(|at| at > now) {
+            return None;
+        }
+        if end_first {
+            (self.present, self.successor) = (None, None);
+            self.draining.clear();
+            self.begin(now);
+            return Some(Step::EndAll);
+        }
+        let parent = self.present.filter(|member| member.ready)?;
+        if self.is_being_exchanged() {
+            return None;
+        }
+        let new = self.member(parent.epoch + 1, now);
+        self.successor = Some(new);
+        self.wanted = false;
+        Some(Step::Succeed { id: new.id, epoch: new.epoch })
+    }
+
+    fn takeover_failed(&mut self, now: Instant) -> Loss {
+        if self.present.is_none() {
+            return Loss::Expected;
+        }
+        if self.wanted {
+            // A newer change came meanwhile.
+            return Loss::Successor(Some(Duration::ZERO));
+        }
+        self.attempts += 1;
+        if self.attempts >= MOST_ATTEMPTS {
+            return Loss::Successor(None);
+        }
+        self.wanted = true;
+        self.not_before = Some(now + RETRY_WAIT);
+        Loss::Successor(Some(RETRY_WAIT))
+    }
+
+    fn first(&mut self, now: Instant) -> Id {
+        let new = self.member(0, now);
+        self.present = Some(new);
+        // It reads everything that changed.
+        self.wanted = false;
+        self.attempts = 0;
+        new.id
+    }
+
+    fn member(&mut self, epoch: u32, started: Instant) -> Member {
+        self.last += 1;
+        Member { id: Id(self.last), epoch, started, ready: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestRunner};
+
+    use super::*;
+
+    const DRAIN: Duration = Duration::from_mins(1);
+    const TICK: Duration = Duration::from_millis(100);
+
+    /// What may happen in a run, in any order.
+    #[derive(Debug, Clone, Copy)]
+    enum Act {
+        Change,
+        /// The process that starts, if one does, becomes ready.
+        Ready,
+        /// One of the processes dies by itself.
+        Death(usize),
+        /// The next process cannot be started.
+        NoStart,
+        /// The supervisor looks.
+        Look,
+        Time(u64),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            3 => Just(Act::Change),
+            4 => Just(Act::Ready),
+            2 => (0_usize..4).prop_map(Act::Death),
+            1 => Just(Act::NoStart),
+            6 => Just(Act::Look),
+            3 => (1_u64..90_000).prop_map(Act::Time),
+        ]
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Phase {
+        Starting,
+        Serving,
+        Draining,
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    struct Process {
+        phase: Phase,
+        parent: Option<Id>,
+        config: u32,
+        /// Its parent has died: it never becomes ready.
+        orphan: bool,
+        drains_until: Option<Instant>,
+    }
+
+    /// Envoy's rules, as observed on the pinned version, and a supervisor that does what the lineage says.
+    struct World {
+        lineage: Lineage,
+        now: Instant,
+        processes: BTreeMap<Id, Process>,
+        /// Ended, and not seen by the supervisor yet; whether it had taken over by then.
+        dead: Vec<(Id, bool)>,
+        config: u32,
+        no_start: bool,
+        /// The only serving process died by itself, and no other serves yet.
+        excused: bool,
+        serving_min: usize,
+    }
+
+    impl World {
+        fn started() -> Self {
+            let mut world = Self {
+                lineage: Lineage::new(),
+                now: Instant::now(),
+                processes: BTreeMap::new(),
+                dead: Vec::new(),
+                config: 0,
+                no_start: false,
+                excused: true,
+                serving_min: usize::MAX,
+            };
+            world.lineage.begin(world.now);
+            world.look();
+            world.become_ready();
+            world.look();
+            world
+        }
+
+        fn serving(&self) -> usize {
+            self.processes.values().filter(|process| process.phase == Phase::Serving).count()
+        }
+
+        fn count(&mut self) {
+            if self.serving() > 0 {
+                self.excused = false;
+            }
+            if !self.excused {
+                self.serving_min = self.serving_min.min(self.serving());
+            }
+        }
+
+        fn act(&mut self, act: Act) {
+            match act {
+                Act::Change => {
+                    self.config += 1;
+                    self.lineage.want();
+                }
+                Act::Ready => self.become_ready(),
+                Act::Death(which) => {
+                    if let Some(id) = self.processes.keys().nth(which).copied() {
+                        let last = self.serving() == 1;
+                        let served = self.processes.get(&id).is_some_and(|process| process.phase == Phase::Serving);
+                        self.excused |= last && served;
+                        self.end(id);
+                        self.dead.push((id, served));
+                    }
+                }
+                Act::NoStart => self.no_start = true,
+                Act::Look => self.look(),
+                Act::Time(ms) => self.now += Duration::from_millis(ms),
+            }
+            self.count();
+        }
+
+        fn end(&mut self, id: Id) {
+            self.processes.remove(&id);
+            for child in self.processes.values_mut() {
+                child.orphan |= child.parent == Some(id) && child.phase == Phase::Starting;
+            }
+        }
+
+        fn become_ready(&mut self) {
+            let now = self.now;
+            let starting =
+                self.processes.iter_mut().find(|(_, process)| process.phase == Phase::Starting && !process.orphan);
+            let Some((_, process)) = starting else { return };
+            process.phase = Phase::Serving;
+            let parent = process.parent.take();
+            if let Some(parent) = parent.and_then(|parent| self.processes.get_mut(&parent)) {
+                parent.phase = Phase::Draining;
+                parent.drains_until = Some(now + DRAIN);
+            }
+            self.count();
+        }
+
+        /// One look of the supervisor: deaths are collected before readiness is asked, and told after it.
+        fn look(&mut self) {
+            let now = self.now;
+            // Envoy's child ends its parent when its time is over, as long as that child lives.
+            let over: Vec<Id> = self.drained(now);
+            for id in over {
+                self.end(id);
+                self.dead.push((id, true));
+            }
+            let dead: Vec<(Id, bool)> = self.dead.drain(..).collect();
+            for (id, _) in self.lineage.unready() {
+                if self.processes.get(&id).is_some_and(|process| process.phase == Phase::Serving) {
+                    self.lineage.ready(id, now, DRAIN);
+                }
+            }
+            for (id, took_over) in dead {
+                if took_over {
+                    self.lineage.ready(id, now, DRAIN);
+                }
+                self.lineage.ended(id, now);
+            }
+            while let Some(step) = self.lineage.next(now, false) {
+                self.take(step);
+                self.count();
+            }
+        }
+
+        fn drained(&self, now: Instant) -> Vec<Id> {
+            let has_child = self.serving() > 0;
+            let over = |process: &Process| has_child && process.drains_until.is_some_and(|until| until <= now);
+            self.processes.iter().filter(|(_, process)| over(process)).map(|(id, _)| *id).collect()
+        }
+
+        fn take(&mut self, step: Step) {
+            match step {
+                Step::Begin(id) => self.start(id, None),
+                Step::Succeed { id, .. } => {
+                    let others = self.processes.values().filter(|process| process.phase != Phase::Serving).count();
+                    assert_eq!(others, 0, "it would exit, or cut connections that drain");
+                    let parent = self.processes.keys().next().copied();
+                    self.start(id, parent);
+                }
+                Step::Terminate(id) => {
+                    let process = self.processes.get(&id);
+                    assert!(process.is_none_or(|process| process.phase == Phase::Draining));
+                    self.end(id);
+                    self.dead.push((id, true));
+                }
+                Step::Kill(id) => {
+                    let process = self.processes.get(&id);
+                    assert!(process.is_none_or(|process| process.phase == Phase::Starting));
+                    self.end(id);
+                    self.lineage.ended(id, self.now);
+                }
+                Step::EndAll => unreachable!("no change asks for it"),
+            }
+        }
+
+        fn start(&mut self, id: Id, parent: Option<Id>) {
+            if std::mem::take(&mut self.no_start) {
+                self.lineage.ended(id, self.now);
+                return;
+            }
+            let phase = Phase::Starting;
+            let process = Process { phase, parent, config: self.config, orphan: false, drains_until: None };
+            self.processes.insert(id, process);
+        }
+
+        /// Without further faults one process serves in the end, and it has the last change.
+        fn settles(&mut self) {
+            self.no_start = false;
+            // A change whose takeovers failed too often waits for the next one.
+            self.act(Act::Change);
+            for _ in 0..200 {
+                self.become_ready();
+                self.act(Act::Look);
+                self.now += TICK * 20;
+            }
+            let phases: Vec<_> = self.processes.values().map(|process| (process.phase, process.config)).collect();
+            assert_eq!(phases, [(Phase::Serving, self.config)]);
+        }
+    }
+
+    #[test]
+    fn in_any_order_of_changes_deaths_and_readiness_one_envoy_serves() {
+        let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
+        let least = std::cell::Cell::new(usize::MAX);
+        let checked = runner.run(&prop::collection::vec(act(), 1..60), |acts| {
+            let mut world = World::started();
+            for act in acts {
+                world.act(act);
+            }
+            world.settles();
+            least.set(least.get().min(world.serving_min));
+            prop_assert!(world.serving_min >= 1, "nobody served");
+            Ok(())
+        });
+        println!("serving_envoys_min={}", least.get());
+        checked.unwrap();
+    }
+
+    #[test]
+    fn two_changes_in_quick_succession_end_no_envoy_and_the_second_waits_for_the_first_ones_parent() {
+        let mut world = World::started();
+        world.act(Act::Change);
+        world.act(Act::Look);
+        world.act(Act::Change);
+        world.act(Act::Look);
+        assert_eq!(world.processes.len(), 2, "the second change waits");
+        world.act(Act::Ready);
+        world.act(Act::Look);
+        assert_eq!(world.processes.len(), 2, "the first parent still finishes");
+        world.act(Act::Time(61_000));
+        world.act(Act::Look);
+        assert!(world.lineage.is_taking_over());
+        world.settles();
+    }
+
+    #[test]
+    fn a_child_that_dies_before_it_is_ready_leaves_its_parent_serving_and_is_tried_again() {
+        let mut world = World::started();
+        let parent = world.lineage.present();
+        world.act(Act::Change);
+        for attempt in 1..=MOST_ATTEMPTS {
+            world.act(Act::Look);
+            assert!(world.lineage.is_taking_over(), "attempt {attempt}");
+            world.act(Act::Death(1));
+            world.act(Act::Look);
+            assert_eq!(world.lineage.present(), parent);
+            world.act(Act::Time(2_000));
+        }
+        world.act(Act::Look);
+        assert!(!world.lineage.is_taking_over(), "it was tried often enough");
+        assert_eq!(world.serving(), 1);
+    }
+}
