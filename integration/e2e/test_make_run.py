@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from harness.artifacts import REPOSITORY, Missing, built, need_commands
 from harness.clients import Curl, dig
 from harness.moved import is_moved, put_back, true_url
 from harness.pages import objects_of
+from harness.ports import is_open
 from harness.processes import Child, is_running
 from harness.waiting import wait_for
 
@@ -31,12 +31,6 @@ class Demo:
     child: Child
     curl: Curl
     said: str
-
-
-def is_open(port: int, address: str = "127.0.0.1") -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((address, port)) == 0
 
 
 @pytest.fixture(scope="module")

@@ -30,3 +30,10 @@ def free_ports(count: int, address: str = "127.0.0.1") -> list[int]:
             if len(ports) == count:
                 return ports
     raise OSError(f"no {count} free ports between {LOWEST} and {highest}")
+
+
+def is_open(port: int, address: str = "127.0.0.1") -> bool:
+    """Whether somebody accepts TCP connections."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((address, port)) == 0

@@ -40,7 +40,8 @@ def is_running(pid: int) -> bool:
 
 
 class Child:
-    """One running program. Use as a context manager; leaving it sends SIGTERM, then SIGKILL after `stop_timeout_s`."""
+    """One running program. Use as a context manager; leaving it sends SIGTERM, then SIGKILL after `stop_timeout_s`.
+    `env` is added to the environment of the tests, or replaces it with `clear_env`."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Child:
         *,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        clear_env: bool = False,
         pass_fds: Sequence[int] = (),
         stop_timeout_s: float = 10.0,
     ) -> None:
@@ -62,7 +64,7 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env={**os.environ, **(env or {})},
+                env={**({} if clear_env else os.environ), **(env or {})},
                 pass_fds=pass_fds,
                 start_new_session=True,
                 preexec_fn=end_with_parent,

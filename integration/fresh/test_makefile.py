@@ -1,0 +1,36 @@
+"""Lists that stand in the Makefile and must fit what is elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from harness.artifacts import REPOSITORY
+
+
+def variable(name: str) -> list[str]:
+    """The words of a variable of the Makefile."""
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--eval", f"shown: ; @echo $({name})", "shown"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_every_filter_is_built() -> None:
+    packages = [re.search(r'^name = "(.*)-filter"$', one.read_text(), re.MULTILINE) for one in crates()]
+    assert sorted(variable("FILTERS")) == sorted(found[1] for found in packages if found)
+    assert all(packages), "a filter's package is called NAME-filter"
+
+
+def test_bazel_builds_every_filter() -> None:
+    listed = re.findall(r'"(\w+)\.wasm"', (REPOSITORY / "BUILD.bazel").read_text())
+    assert sorted(listed) == sorted(name.replace("-", "_") for name in variable("FILTERS"))
+
+
+def crates() -> list[Path]:
+    return list((REPOSITORY / "filters").glob("*/wasm/Cargo.toml"))
