@@ -6,7 +6,24 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from harness.artifacts import REPOSITORY
+
+
+@pytest.mark.parametrize("target", ["run", "build", "test", "test-rust", "test-fuzz", "test-long", "lint", "fuzz"])
+def test_checks_and_toolchain_come_before_everything_that_needs_them(target: str) -> None:
+    done = subprocess.run(["make", "-n", target], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    check, toolchain = done.stdout.index("tools/doctor"), done.stdout.index("tools/toolchain")
+    compilers = [found.start() for found in re.finditer(r"\bcargo (build|run|test|clippy|fmt)|\bgo build", done.stdout)]
+    assert compilers
+    assert check < toolchain < min(compilers)
+
+
+def test_make_run_builds_only_what_it_starts() -> None:
+    done = subprocess.run(["make", "-n", "run"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert "longhaul-link" not in done.stdout
+    assert "h3get" not in done.stdout
 
 
 def variable(name: str) -> list[str]:
