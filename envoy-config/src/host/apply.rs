@@ -10,12 +10,25 @@ use serde::{Deserialize, Serialize};
 use super::nft::TABLE;
 use super::plan::{Action, Plan, sysctl_path};
 
+/// Where the record is by default. Nothing that is applied outlives a reboot, and neither does this.
+pub const RECORD: &str = "/run/longhaul/host.json";
+/// Where `longhaul-host@.service` keeps its records.
+const UNIT_RECORDS: &str = "/run/longhaul-host";
+
 /// Why a plan could not be done or undone.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// Something is applied already: its record would be lost, and with it the way back.
-    #[error("{} says that something is applied already; undo that first: longhaul host FILE --clients IF --undo", .0.display())]
+    /// The record of what is applied would be lost, and with it the way back.
+    #[error("{} says that something is applied already; undo that first: {}", .0.display(), undo_command(.0))]
     Applied(PathBuf),
+    /// Our packet rules are loaded, and by another record than this one's: they would be replaced.
+    #[error(
+        "another `longhaul host --apply` has loaded the packet rules `{TABLE}`, which serve one configuration a host; undo that first: {command}"
+    )]
+    Taken {
+        /// The command that takes them back.
+        command: String,
+    },
     /// Nothing to undo.
     #[error("nothing is applied: there is no record at {}", .0.display())]
     NotApplied(PathBuf),
@@ -27,7 +40,7 @@ pub enum HostError {
         /// Why.
         error: io::Error,
     },
-    /// A step failed; the ones before it have been taken back.
+    /// A step failed.
     #[error("{step}: {why}")]
     Step {
         /// What was tried.
@@ -35,6 +48,20 @@ pub enum HostError {
         /// What came of it.
         why: String,
     },
+}
+
+/// A plan that was not done.
+#[derive(Debug)]
+pub struct NotDone {
+    /// Why.
+    pub why: HostError,
+    /// Steps before it that could not be taken back; empty: nothing is changed. The record holds them for `undo`.
+    pub left: Vec<HostError>,
+}
+
+/// What an operator types to take back what `record` says.
+pub fn undo_command(record: &Path) -> String {
+    format!("longhaul host --undo --record {}", record.display())
 }
 
 /// How one step is taken back, as it stands in the record.
@@ -65,32 +92,34 @@ impl WayBack {
 }
 
 /// Does the plan and writes the record. Where a step fails, the ones before it are taken back.
-pub fn apply(plan: &Plan, record: &Path) -> Result<(), HostError> {
+pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
+    let refused = |why| Err(NotDone { why, left: Vec::new() });
     if record.exists() {
-        return Err(HostError::Applied(record.to_owned()));
+        return refused(HostError::Applied(record.to_owned()));
+    }
+    if plan.steps.iter().any(|step| matches!(step.action, Action::Rules(_))) && rules_are_loaded() {
+        return refused(HostError::Taken { command: way_to_free_the_rules() });
     }
     let mut done: Vec<WayBack> = Vec::new();
     for step in &plan.steps {
-        let outcome = match &step.action {
+        // Recorded before it is done: whatever ends this process, `undo` knows what there may be to take back.
+        done.push(WayBack::of(&step.action));
+        let outcome = write_record(record, &done).and_then(|()| match &step.action {
             Action::Sysctl { name, value, .. } => set(name, value),
             Action::Command { command, .. } => run(command, ""),
             Action::Rules(rules) => run(&["nft".to_owned(), "-f".to_owned(), "-".to_owned()], rules),
-        };
-        // Recorded before it is known to have worked: a step half done is taken back too.
-        done.push(WayBack::of(&step.action));
-        if let Err(error) = outcome.and_then(|()| write_record(record, &done)) {
+        });
+        if let Err(why) = outcome {
+            // Each step is done as a whole or not at all; this one was not.
             done.pop();
-            for step in done.iter().rev() {
-                let _ = step.go();
-            }
-            let _ = fs::remove_file(record);
-            return Err(error);
+            return Err(NotDone { why, left: take_back(record, done) });
         }
     }
     Ok(())
 }
 
-/// Takes back what the record says, latest first. A step that fails is reported and the rest goes on.
+/// Takes back what the record says, latest first. A step that fails is returned and stays in the record, so that it can
+/// be tried again.
 pub fn undo(record: &Path) -> Result<Vec<HostError>, HostError> {
     let failed = |error: io::Error| HostError::Record { path: record.to_owned(), error };
     let text = match fs::read_to_string(record) {
@@ -99,18 +128,54 @@ pub fn undo(record: &Path) -> Result<Vec<HostError>, HostError> {
         Err(error) => return Err(failed(error)),
     };
     let done: Vec<WayBack> = serde_json::from_str(&text).map_err(|error| failed(error.into()))?;
-    let errors = done.iter().rev().filter_map(|step| step.go().err()).collect();
-    fs::remove_file(record).map_err(failed)?;
-    Ok(errors)
+    Ok(take_back(record, done))
 }
 
+/// Takes steps back, latest first, and leaves in the record what could not be taken back.
+fn take_back(record: &Path, done: Vec<WayBack>) -> Vec<HostError> {
+    let mut errors = Vec::new();
+    let mut left = Vec::new();
+    for step in done.into_iter().rev() {
+        if let Err(error) = step.go() {
+            errors.push(error);
+            left.push(step);
+        }
+    }
+    left.reverse();
+    let recorded = if left.is_empty() { remove_record(record) } else { write_record(record, &left) };
+    errors.extend(recorded.err());
+    errors
+}
+
+/// Whether rules of ours are loaded, whoever did it. A host without `nft` has none.
+fn rules_are_loaded() -> bool {
+    let list: Vec<String> = ["nft", "list", "table"].into_iter().chain(TABLE.split(' ')).map(str::to_owned).collect();
+    run(&list, "").is_ok()
+}
+
+/// The command that undoes what loaded the rules: by its record, where that stands in one of the usual places.
+fn way_to_free_the_rules() -> String {
+    let of_units = fs::read_dir(UNIT_RECORDS).into_iter().flatten().flatten().map(|entry| entry.path());
+    let record = [PathBuf::from(RECORD)].into_iter().chain(of_units).find(|record| record.is_file());
+    record.map_or_else(|| format!("nft delete table {TABLE}"), |record| undo_command(&record))
+}
+
+/// In place at once or not at all: a record that is cut off has no way back in it.
 fn write_record(record: &Path, done: &[WayBack]) -> Result<(), HostError> {
     let failed = |error: io::Error| HostError::Record { path: record.to_owned(), error };
-    if let Some(folder) = record.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
+    let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new().prefix(".host-").tempfile_in(folder).map_err(failed)?;
+    serde_json::to_writer_pretty(&mut file, done).map_err(|error| failed(error.into()))?;
+    file.persist(record).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+fn remove_record(record: &Path) -> Result<(), HostError> {
+    match fs::remove_file(record) {
+        Err(error) if record.exists() => Err(HostError::Record { path: record.to_owned(), error }),
+        _ => Ok(()),
     }
-    let text = serde_json::to_string_pretty(done).map_err(|error| failed(error.into()))?;
-    fs::write(record, text).map_err(failed)
 }
 
 fn set(name: &str, value: &str) -> Result<(), HostError> {

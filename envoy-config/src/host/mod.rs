@@ -9,6 +9,6 @@ mod plan;
 mod routes;
 mod script;
 
-pub use apply::{HostError, apply, undo};
-pub use plan::{Action, Machine, Plan, Step, plan};
+pub use apply::{HostError, NotDone, RECORD, apply, undo, undo_command};
+pub use plan::{Action, Machine, Plan, Step, interfaces, plan};
 pub use script::script;

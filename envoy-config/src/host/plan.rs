@@ -88,6 +88,15 @@ impl Machine {
     }
 }
 
+/// The network interfaces of this machine, sorted; None where the kernel does not say.
+pub fn interfaces() -> Option<Vec<String>> {
+    let table = fs::read_to_string("/proc/net/dev").ok()?;
+    let mut names: Vec<String> =
+        table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
+    names.sort();
+    Some(names)
+}
+
 /// Output of `ip`; empty where it fails, which for us means: nothing of the kind.
 fn output(arguments: &[&str]) -> String {
     let output = Command::new("ip").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();

@@ -8,7 +8,7 @@ pub fn script(plan: &Plan, file: &str, interface: &str) -> String {
     let mut out = format!(
         "#!/bin/sh\n\
          # What Longhaul needs on this host for {file}, with clients behind {interface}.\n\
-         # `longhaul host {file} --clients {interface} --apply` does the same and can be undone with --undo.\n\
+         # `longhaul host {file} --clients {interface} --apply` does the same; `longhaul host --undo` takes it back.\n\
          set -eu\n"
     );
     for step in &plan.steps {

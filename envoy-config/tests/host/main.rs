@@ -39,16 +39,14 @@ fn on_a_host(config: &str, script: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("longhaul.yaml");
     fs::write(&file, config).unwrap();
-    let longhaul = format!(
-        "{} host {} --clients lan0 --record {}",
-        env!("CARGO_BIN_EXE_longhaul"),
-        file.display(),
-        folder.path().join("record.json").display()
-    );
+    let program = env!("CARGO_BIN_EXE_longhaul");
+    let record = folder.path().join("record.json");
+    let longhaul = format!("{program} host {} --clients lan0 --record {}", file.display(), record.display());
     let script = format!(
-        "set -eu\nlonghaul() {{ {longhaul} \"$@\"; }}\nstate() {{ {STATE}; }}\n\
+        "set -eu\nprogram={program}\nrecord={}\nlonghaul() {{ {longhaul} \"$@\"; }}\nstate() {{ {STATE}; }}\n\
          ip link add lan0 type veth peer name far0\nip link set far0 up\nip addr add 192.0.2.1/24 dev lan0\nip link set lan0 up\n\
-         ip route add 203.0.113.0/24 via 192.0.2.7\n{script}"
+         ip route add 203.0.113.0/24 via 192.0.2.7\n{script}",
+        record.display()
     );
     let Output { status, stdout, stderr } = Command::new("unshare")
         .args(["--net", "sh", "-c", &script])
@@ -146,4 +144,87 @@ fn a_remote_refuses_quic_only_where_it_is_told_to_and_its_pipe_takes_a_page_at_o
     assert!(!edge.contains("\t505160\t"), "{edge}");
     let Some(passed) = on_a_host(&config("pass"), "longhaul --apply > /dev/null; state") else { return };
     assert!(!passed.contains("udp dport 443"), "{passed}");
+}
+
+#[test]
+fn an_interface_that_does_not_exist_is_refused_with_those_that_do() {
+    let script = "state; $program host longhaul.yaml --clients eth9 --record $record --apply && exit 9; state";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [before, after, rest] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(before, after);
+    assert!(rest.contains("there is no network interface `eth9`; this machine has far0, "), "{rest}");
+}
+
+#[test]
+fn undo_needs_neither_the_file_nor_the_interface_and_every_hint_names_the_record() {
+    let script = "state; longhaul --apply; longhaul --apply && exit 9; rm longhaul.yaml; \
+                  $program host --undo --record $record > /dev/null; state";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [before, after, rest] = parts(&text)[..] else { panic!("{text}") };
+    let (hint, after) = after.split_once('\n').unwrap();
+    assert_eq!(before, after);
+    for text in [hint, rest] {
+        assert!(text.contains("longhaul host --undo --record /"), "{text}");
+    }
+}
+
+#[test]
+fn a_second_configuration_does_not_replace_the_rules_of_the_first() {
+    let script = "longhaul --apply > /dev/null; state; \
+                  $program host longhaul.yaml --clients far0 --record other.json --apply && exit 9; state; \
+                  longhaul --undo > /dev/null; $program host longhaul.yaml --clients far0 --record other.json --apply";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [first, still, rest] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(first, still);
+    assert!(rest.contains("nft delete table inet longhaul; nothing is changed"), "{rest}");
+    assert!(rest.contains("applied "), "{rest}");
+}
+
+/// Programs before the real ones in PATH: of all calls of `ip` and `nft` that change something, the one with the number
+/// in the file `fail` fails.
+const FAULTS: &str = "mkdir bin; for tool in ip nft; do real=$(command -v $tool); cat > bin/$tool <<X\n\
+                      #!/bin/sh\n\
+                      case \"\\$*\" in *show*|*list*) exec $real \"\\$@\";; esac\n\
+                      echo >> $PWD/calls\n\
+                      [ \\$(wc -l < $PWD/calls) = \\$(cat $PWD/fail) ] && { echo broken >&2; exit 1; }\n\
+                      exec $real \"\\$@\"\n\
+                      X\n\
+                      chmod +x bin/$tool; done\n";
+
+#[test]
+fn a_fault_at_any_step_of_apply_leaves_nothing_changed() {
+    // Two routes, two for TPROXY, the rules.
+    let script = FAULTS.to_owned()
+        + "for fault in 1 2 3 4 5; do echo $fault > fail; rm -f calls; state; \
+           PATH=$PWD/bin:$PATH longhaul --apply && exit 9; state; [ -e $record ] && exit 8; done; \
+           echo 6 > fail; rm -f calls; PATH=$PWD/bin:$PATH longhaul --apply";
+    let Some(text) = on_a_host(&CONFIG.replace("intercept: redirect", "intercept: tproxy"), &script) else { return };
+    let states = parts(&text);
+    assert_eq!(states.len(), 11, "{text}");
+    assert!(states.iter().take(10).all(|state| Some(state) == states.first()), "{text}");
+    assert_eq!(text.matches("broken; nothing is changed").count(), 5, "{text}");
+    assert!(text.contains("applied "), "a fault after the last step is none: {text}");
+}
+
+#[test]
+fn a_record_that_cannot_be_written_leaves_nothing_changed() {
+    let script =
+        "state; $program host longhaul.yaml --clients lan0 --record longhaul.yaml/record --apply && exit 9; state";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    let [before, after, rest] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(before, after);
+    assert!(rest.contains("cannot use the record") && rest.contains("nothing is changed"), "{rest}");
+}
+
+#[test]
+fn an_undo_with_a_fault_at_any_step_can_be_run_again() {
+    let script = FAULTS.to_owned()
+        + "state; for fault in 1 2 3 4 5; do longhaul --apply > /dev/null; echo $fault > fail; rm -f calls; \
+           PATH=$PWD/bin:$PATH longhaul --undo && exit 9; [ -e $record ] || exit 8; \
+           longhaul --undo > /dev/null; [ -e $record ] && exit 7; state; done";
+    let Some(text) = on_a_host(&CONFIG.replace("intercept: redirect", "intercept: tproxy"), &script) else { return };
+    let states = parts(&text);
+    assert_eq!(states.len(), 7, "{text}");
+    assert!(states.iter().take(6).all(|state| Some(state) == states.first()), "{text}");
+    assert_eq!(text.matches("try again: longhaul host --undo --record").count(), 5, "{text}");
 }
