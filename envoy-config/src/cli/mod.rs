@@ -9,6 +9,7 @@
 
 mod check;
 mod explain;
+mod generate;
 mod host;
 mod render;
 mod run;
@@ -32,10 +33,22 @@ const FAILED: u8 = 1;
 const REFUSED: u8 = 2;
 const NOT_RUNNING: u8 = 3;
 
+/// The commit this program was built from, and the versions of what it starts as they are pinned in this repository.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (commit ",
+    env!("LONGHAUL_BUILT_COMMIT"),
+    ")\nEnvoy ",
+    env!("LONGHAUL_ENVOY_VERSION"),
+    "\nCoreDNS ",
+    env!("LONGHAUL_COREDNS_VERSION")
+);
+
 #[derive(Parser)]
 #[command(
     name = "longhaul",
     version,
+    long_version = LONG_VERSION,
     about = "A performance enhancing proxy for slow, far-away links",
     propagate_version = true
 )]
@@ -58,6 +71,9 @@ enum Command {
     Explain(explain::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings FILE needs on this machine
     Host(host::Arguments),
+    /// Write man pages or completions of this command into a folder
+    #[command(hide = true)]
+    Generate(generate::Arguments),
     /// Becomes a child of `run`
     #[command(name = BOUND_COMMAND, hide = true)]
     Bound(run::BoundArguments),
@@ -75,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Status(arguments) => status::command(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
+        Command::Generate(arguments) => generate::command(&arguments),
         Command::Bound(arguments) => run::bound_command(&arguments),
     };
     ExitCode::from(outcome.err().unwrap_or(DONE))

@@ -32,7 +32,11 @@ impl Run {
         }
         self.generation.inputs = now;
         let changed = if changed.is_empty() { "a file".to_owned() } else { changed.join(", ") };
-        match self.next_generation().and_then(|next| self.apply(next)) {
+        let outcome = self.next_generation().and_then(|next| {
+            self.manager.reloading();
+            self.apply(next)
+        });
+        match outcome {
             Ok(what) => {
                 self.refusal = None;
                 self.applied = Applied {

@@ -11,6 +11,7 @@ mod generation;
 mod holders;
 mod lineage;
 mod locate;
+mod notify;
 mod ports;
 mod probe;
 mod report;

@@ -13,6 +13,7 @@ use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::holders::Holders;
 use super::locate::{LocateError, Located, Overridden, PairFilters, locate};
+use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
@@ -139,6 +140,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
         started: now(),
         publisher: Publisher::new(&state.path),
+        manager: ServiceManager::of_environment(),
         events,
         watch,
         _state: state,
@@ -161,6 +163,7 @@ pub(super) struct Run {
     pub(super) applied: Applied,
     started: u64,
     publisher: Publisher,
+    pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
     /// Only a remote has any.
@@ -199,6 +202,7 @@ impl Run {
         let report = self.report();
         self.publisher.publish(report);
         self.announce()?;
+        self.manager.ready(&self.status_line());
         Ok(true)
     }
 
@@ -259,6 +263,8 @@ impl Run {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Reload) => {
                     say("told to look at the files (SIGHUP)");
+                    // `systemctl reload` waits for the word that it is done, also where nothing changed.
+                    self.manager.reloading();
                     settling.changed(Instant::now());
                 }
                 Ok(Event::FilesChanged) => settling.changed(Instant::now()),
@@ -272,6 +278,7 @@ impl Run {
             // While another Envoy starts, a change waits: a third one would end both.
             if due && !self.envoy.is_taking_over() {
                 let again = self.look();
+                self.manager.reloaded();
                 self.exchange_full_envoy();
                 settling.looked();
                 looked_at = Instant::now();
@@ -286,6 +293,22 @@ impl Run {
             });
             let report = self.report();
             self.publisher.publish(report);
+            let status = self.status_line();
+            self.manager.alive(&status);
+        }
+    }
+
+    /// One line for `systemctl status`.
+    fn status_line(&self) -> String {
+        let role = self.generation.settings.role.as_str();
+        if self.envoy.admin().is_none() {
+            "Envoy has ended and is started again".to_owned()
+        } else if self.refusal.is_some() {
+            format!("Serving as {role}; the files as they are now were refused")
+        } else if self.envoy.is_taking_over() {
+            format!("Serving as {role}; another Envoy takes over")
+        } else {
+            format!("Serving as {role}; changes applied: {}", self.applied.changes)
         }
     }
 
@@ -330,6 +353,7 @@ impl Run {
     }
 
     fn stop(&mut self) -> Result<(), RunError> {
+        self.manager.stopping();
         let mut children: Vec<_> = self.envoy.take_all().into_iter().chain(self.dns.take()).collect();
         let events = &self.events;
         let mut hurried = false;

@@ -3,11 +3,14 @@
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Host, listing, skip};
+use rustix::process::Signal;
+
+use crate::support::{Host, PATIENCE, listing, skip};
 
 #[test]
 fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on() {
@@ -188,4 +191,42 @@ fn a_file_that_envoy_cannot_read_at_the_start_ends_it_with_the_name_of_what_fail
     let expected = "Envoy refused part of its configuration (http.edge_http.rds.edge.update_failure)";
     assert!(stderr.contains(expected), "{stderr}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
+/// Messages of a unit's process until one has `wanted`; all of them, in order.
+fn messages_until(socket: &UnixDatagram, wanted: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    let mut buffer = [0; 4096];
+    while !messages.iter().any(|message: &String| message.contains(wanted)) {
+        let size = socket.recv(&mut buffer).unwrap_or_else(|error| panic!("no {wanted} in {messages:?}: {error}"));
+        messages.push(String::from_utf8_lossy(buffer.get(..size).unwrap()).into_owned());
+    }
+    messages
+}
+
+#[test]
+fn the_service_manager_hears_ready_with_the_ready_line_and_reloading_around_a_change() {
+    let Some(host) = Host::new() else { return };
+    let socket = UnixDatagram::bind(host.path("notify")).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let run = host.start_with(&[("NOTIFY_SOCKET", host.path("notify").to_str().unwrap()), ("WATCHDOG_USEC", "400000")]);
+    // `start` has read the line.
+    let first = messages_until(&socket, "READY=1");
+    assert_eq!(first.len(), 1, "nothing comes before it: {first:?}");
+    assert!(first.concat().contains("STATUS=Serving as edge"), "{first:?}");
+    messages_until(&socket, "WATCHDOG=1");
+    messages_until(&socket, "WATCHDOG=1");
+    host.change("level: safe", "level: off");
+    let begun = messages_until(&socket, "RELOADING=1");
+    assert!(begun.last().unwrap().contains("MONOTONIC_USEC="), "{begun:?}");
+    messages_until(&socket, "READY=1");
+    messages_until(&socket, "STATUS=Serving as edge; changes applied: 1");
+    host.change("level: off", "level: of");
+    messages_until(&socket, "were refused");
+    // Nothing changed, and `systemctl reload` waits all the same.
+    run.signal(Signal::HUP);
+    messages_until(&socket, "RELOADING=1");
+    messages_until(&socket, "READY=1");
+    run.signal(Signal::TERM);
+    messages_until(&socket, "STOPPING=1");
 }

@@ -178,8 +178,19 @@ impl Host {
 
     /// Starts it and waits for `ready`.
     pub(crate) fn start(&self) -> Run {
+        self.start_with(&[])
+    }
+
+    /// The same with more in its environment.
+    pub(crate) fn start_with(&self, environment: &[(&str, &str)]) -> Run {
         let log = self.path("longhaul.log");
-        let mut child = self.command().stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+        let mut child = self
+            .command()
+            .envs(environment.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let run = Run { child, log, ready: line };
