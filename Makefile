@@ -203,6 +203,10 @@ fuzz: toolchain ## every fuzz target for TIME seconds
 
 -include deploy/package.mk
 
+.PHONY: release
+release: ## tag the present commit as the version in Cargo.toml; refuses a tree with changes
+	@tools/release.sh
+
 .PHONY: clean
 clean: ## remove everything that was built or fetched
 	rm -rf target
