@@ -83,6 +83,11 @@ mod host {
         pub(super) fn proxy_set_property(path: *const u8, path_size: usize, value: *const u8, value_size: usize)
         -> u32;
     }
+
+    #[link(wasm_import_module = "wasi_snapshot_preview1")]
+    unsafe extern "C" {
+        pub(super) fn clock_time_get(clock: u32, precision: u64, nanoseconds: *mut u64) -> u32;
+    }
 }
 
 /// Outside a proxy, in native tests and tools, every call is unimplemented.
@@ -115,6 +120,7 @@ mod host {
         proxy_increment_metric(id: u32, offset: i64);
         proxy_get_property(path: *const u8, size: usize, data: *mut *mut u8, data_size: *mut usize);
         proxy_set_property(path: *const u8, size: usize, value: *const u8, value_size: usize);
+        clock_time_get(clock: u32, precision: u64, nanoseconds: *mut u64);
     }
 }
 
@@ -231,6 +237,15 @@ pub(crate) fn set_shared_data(key: &str, value: &[u8], version: u32) -> Result<(
     HostError::check(unsafe {
         host::proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), version)
     })
+}
+
+pub(crate) fn monotonic_nanoseconds() -> Result<u64, HostError> {
+    /// WASI's `clockid`: realtime is 0.
+    const MONOTONIC: u32 = 1;
+    let mut nanoseconds = 0_u64;
+    // SAFETY: a live out-pointer.
+    HostError::check(unsafe { host::clock_time_get(MONOTONIC, 1, &raw mut nanoseconds) })?;
+    Ok(nanoseconds)
 }
 
 pub(crate) fn define_metric(kind: u32, name: &str) -> Result<u32, HostError> {

@@ -9,6 +9,7 @@
 //! | [`headers`] | read and edit the header maps |
 //! | [`body`] | read and replace what the proxy shows of a body |
 //! | [`callout`] | requests of our own |
+//! | [`clock`] | a clock that does not step |
 //! | [`timer`] | the root context's ticks |
 //! | [`context`] | acting on a stream that is held |
 //! | [`shared`] | values that all workers see |
@@ -19,6 +20,7 @@
 
 pub mod body;
 pub mod callout;
+pub mod clock;
 pub mod context;
 mod error;
 mod ffi;

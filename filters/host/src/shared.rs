@@ -24,7 +24,8 @@ pub fn get(name: &str) -> Result<Versioned, HostError> {
     }
 }
 
-/// Sets `name` to `value` if its version is still `version`; false if another worker was faster. Version 0 always sets.
+/// Sets `name` to `value` if its version is still `version`; false if another worker was faster. Version 0 always sets, and
+/// where there is none yet every version does.
 pub fn set(name: &str, value: &[u8], version: u32) -> Result<bool, HostError> {
     match ffi::set_shared_data(name, value, version) {
         Ok(()) => Ok(true),

@@ -4,12 +4,14 @@
 //!
 //! | module | question |
 //! |---|---|
+//! | [`accept`] | What does a browser accept of an object? |
 //! | [`addresses`] | Which addresses may no client reach through the proxy? |
 //! | [`fields`] | Which values does this header list hold? |
 //! | [`cache_control`] | What does `Cache-Control` say? |
 //! | [`shareable`] | May any client have this response? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 
+pub mod accept;
 pub mod addresses;
 pub mod cache_control;
 pub mod fields;

@@ -7,9 +7,13 @@
 pub trait Board {
     /// The value of `name` and its version; empty and 0 where there is none.
     fn get(&self, name: &str) -> (Vec<u8>, u32);
-    /// Sets it if its version is still `version`; 0 always sets. False if somebody else was faster, or it cannot be set.
+    /// Sets it if its version is still `version`; 0 always sets, [`NEW`] only where there is none. False if somebody else was
+    /// faster, or it cannot be set.
     fn set(&self, name: &str, value: &[u8], version: u32) -> bool;
 }
+
+/// A version that no value has: the proxy counts them up from 1.
+pub const NEW: u32 = u32::MAX;
 
 /// How often a change that others were faster than is tried again.
 const TRIES: usize = 16;
@@ -20,11 +24,17 @@ pub(crate) fn update(board: &dyn Board, name: &str, mut change: impl FnMut(&[u8]
         let (value, version) = board.get(name);
         match change(&value) {
             None => return true,
-            Some(changed) if board.set(name, &changed, version) => return true,
+            Some(changed) if board.set(name, &changed, if version == 0 { NEW } else { version }) => return true,
             Some(_) => {}
         }
     }
     false
+}
+
+/// The value of `name`, which is `drawn` if there was none. All workers get the same, however many draw at one time.
+pub fn settled(board: &dyn Board, name: &str, drawn: [u8; 8]) -> [u8; 8] {
+    board.set(name, &drawn, NEW);
+    board.get(name).0.try_into().unwrap_or(drawn)
 }
 
 /// A board in memory, for tests of both ends.
@@ -45,7 +55,7 @@ pub(crate) mod memory {
         fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
             let mut values = self.0.borrow_mut();
             let entry = values.entry(name.to_owned()).or_default();
-            let current = version == 0 || version == entry.1;
+            let current = version == 0 || entry.1 == 0 || version == entry.1;
             if current {
                 *entry = (value.to_vec(), entry.1 + 1);
             }
@@ -74,5 +84,18 @@ mod tests {
         assert_eq!((board.get("a").0, tries), (b"2!".to_vec(), 2));
         assert!(update(&board, "a", |_| None));
         assert_eq!(board.get("a").0, b"2!");
+    }
+
+    #[test]
+    fn two_store_names_in_one_process_when_workers_race_at_start() {
+        let board = Memory::default();
+        // Neither worker has found a name; both have drawn one.
+        assert_eq!(settled(&board, "store", *b"worker 1"), *b"worker 1");
+        assert_eq!(settled(&board, "store", *b"worker 2"), *b"worker 1");
+        assert!(update(&board, "b", |_| {
+            board.set("b", b"faster", NEW);
+            Some(b"mine".to_vec())
+        }));
+        assert!(!board.set("b", b"second", NEW));
     }
 }

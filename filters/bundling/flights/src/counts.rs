@@ -34,6 +34,8 @@ counts! {
     LetGoWithdrawn = "let_go_total_reason_withdrawn";
     /// Objects that were said to be here and were not any more.
     Lost = "lost_total";
+    /// Objects that were here when a browser asked for them, and older than they may be given to anybody.
+    Stale = "stale_total";
     /// Parcels that made no sense.
     Malformed = "malformed_total";
     // ----- far end
@@ -45,8 +47,12 @@ counts! {
     ObjectBytes = "object_bytes_total";
     /// Objects named instead of sent, as the near end has them.
     References = "references_total";
-    /// Objects not sent: their origin did not answer in time, or with another status.
+    /// Objects not sent: their origin did not respond in time, or said that it could not now.
+    UnfitFailed = "unfit_total_reason_failed";
+    /// Objects not sent: their origin responded with another status than 200.
     UnfitStatus = "unfit_total_reason_status";
+    /// Objects not sent: they are pages.
+    UnfitType = "unfit_total_reason_type";
     /// Objects not sent: meant for one client.
     UnfitPrivate = "unfit_total_reason_private";
     /// Objects not sent: they differ by request.

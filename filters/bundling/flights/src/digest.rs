@@ -18,6 +18,25 @@ pub(crate) fn mark(id: &FlightId, url: &str) -> Mark {
     first(&Sha256::new().chain_update(id).chain_update(url).finalize())
 }
 
+/// The mark of an object in the flight `id`: `site` is the mark of the root that its request's `Referer` has.
+pub(crate) fn object_mark(id: &FlightId, site: &Mark, url: &str) -> Mark {
+    first(&Sha256::new().chain_update(id).chain_update(site).chain_update(url).finalize())
+}
+
+/// The root of the site that `url` is on, which is all that other sites are told of a page
+/// (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
+pub(crate) fn root(url: &str) -> &str {
+    let host_at = "http://".len();
+    let path_at = url.get(host_at..).and_then(|rest| rest.find('/'));
+    path_at.and_then(|at| url.get(..=host_at + at)).unwrap_or(url)
+}
+
+/// The host and port of a URL over http.
+pub(crate) fn authority(url: &str) -> &str {
+    let rest = url.strip_prefix("http://").unwrap_or_default();
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
 /// The name of an object.
 pub(crate) fn ident(head: &[u8], body: &[u8]) -> Ident {
     let length = u64::try_from(head.len()).unwrap_or(u64::MAX).to_le_bytes();

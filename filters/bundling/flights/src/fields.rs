@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
 }
 
 /// What stands before the parameters.
-fn head(item: &[u8]) -> &[u8] {
+pub(crate) fn head(item: &[u8]) -> &[u8] {
     let end = item.iter().position(|byte| matches!(byte, b';' | b'=')).unwrap_or(item.len());
     item.get(..end).unwrap_or(item).trim_ascii()
 }

@@ -50,7 +50,7 @@ pub use ground::GroundEnd;
 pub use remote::RemoteEnd;
 pub use request::without_port;
 
-/// The header that opens a flight, on a page's request: `ID;STORE`, see `README.md`.
+/// The header that opens a flight, on a page's request: `ID;STORE;CLIENT`, see `README.md`.
 pub const FLIGHT_FIELD: &str = "x-longhaul-flight";
 /// The name slots are sent to. No client's request with it gets past the near end.
 pub const SLOT_AUTHORITY: &str = "bundle.pair.invalid";

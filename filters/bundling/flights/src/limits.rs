@@ -18,7 +18,7 @@ pub(crate) const CHUNK_BYTES: usize = 384 << 10;
 pub(crate) const FLIGHTS: usize = 256;
 /// How long a flight may take, and its records are kept.
 pub(crate) const FLIGHT_MS: u64 = 60_000;
-/// What is learnt of pages is kept in so many values of the board, each with so many pages: 2048 pages of at most 4 KiB.
+/// What is learnt of pages is kept in so many values of the board, each with so many pages: 2048 pages of at most 10 KiB.
 pub(crate) const LESSONS: u64 = 512;
 pub(crate) const PAGES_PER_LESSONS: usize = 4;
 /// URLs of one page that its markup does not name and browsers ask for all the same, as far as they are reported and
@@ -37,10 +37,17 @@ pub(crate) const KNOWN: usize = 4096;
 pub(crate) const STORES: u64 = 64;
 /// Requests of browsers that a worker of the near end holds at one time.
 pub(crate) const HELD: usize = 1024;
-/// Clients' records are kept in so many values of the board, each with so many flights.
+/// Flights of a worker of the near end that are not over. Each may hold [`ENTRIES`] of about 120 bytes.
+pub(crate) const OPENED: usize = 1024;
+/// Clients' flights are listed in so many values of the board, each with so many flights: all people behind one address are
+/// one client.
 pub(crate) const LOGS: u64 = 512;
-/// Flights kept in one of them.
-pub(crate) const FLIGHTS_PER_LOG: usize = 8;
+/// Flights listed in one of them.
+pub(crate) const FLIGHTS_PER_LOG: usize = 32;
+/// Flights that are looked through for one request.
+pub(crate) const PAGES_ASKED: usize = 8;
+/// Hosts that a client may have written to while a flight lasts, before nothing of it is answered any more.
+pub(crate) const WRITTEN: usize = 8;
 /// Objects on the shelf.
 pub(crate) const SHELF_OBJECTS: usize = 2048;
 /// Style sheets are looked through up to this size, unpacked.

@@ -43,6 +43,11 @@ impl Link {
         2 * self.rtt_ms + fill + 500
     }
 
+    /// How long an object may be given to a browser, from when it came, if it may not be kept: as good as fetched for it.
+    pub(crate) fn moment_ms(self) -> u64 {
+        (4 * self.rtt_ms).max(1000)
+    }
+
     /// How long an origin may take for an object before its browser is better told to ask itself.
     pub(crate) fn fetch_timeout_ms(self) -> u64 {
         self.rtt_ms + 1000

@@ -1,12 +1,15 @@
-//! Flights of clients as the near end knows them: what is on its way to whom. One value of the board holds those of some
-//! clients; `log/N` for N from 0 to a limit.
+//! Flights of clients as the near end knows them: which objects are on their way to whom.
+//!
+//! Of each client the value `log/N` of the board, for N from 0 to a limit, lists the flights, and `flight/N/PLACE` holds the
+//! objects of one. `turn/N` is empty, and set after every change of either: its version tells whoever waits for an
+//! object, for a few bytes, whether there is anything new.
 
 use crate::board::{Board, update};
-use crate::digest::{FlightId, Ident, Mark, key, mark};
+use crate::digest::{FlightId, Ident, Mark, authority, key, mark, object_mark, root};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes, put_length, put_number};
 
-/// What is known of one object of a flight.
+/// The state of one object of a flight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Not announced yet: parcels may overtake each other.
@@ -14,11 +17,11 @@ pub(crate) enum State {
     Unknown,
     /// On its way.
     Coming,
-    /// On the shelf; `moment` are the headers of its answer alone.
-    Here { ident: Ident, moment: Vec<u8> },
+    /// On the shelf; `moment` are the headers of its response alone, `since_ms` is when it came.
+    Here { ident: Ident, since_ms: u64, moment: Vec<u8> },
     /// Will not come.
     Withdrawn,
-    /// A browser has got it from here.
+    /// A browser has asked for it.
     Used,
     /// It was here, or was said to be, and is not any more.
     Lost,
@@ -30,141 +33,276 @@ pub(crate) struct Entry {
     pub(crate) state: State,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The objects of one flight.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Flight {
     pub(crate) id: FlightId,
-    pub(crate) client: u64,
-    pub(crate) started_ms: u64,
-    /// The page, and the root of its site: what a request on its behalf has as its `Referer`.
-    pub(crate) page: Mark,
-    pub(crate) site: Mark,
     pub(crate) entries: Vec<Entry>,
-    /// URLs that were asked for on its behalf and that no manifest had.
+    /// URLs that were requested on its behalf and that no manifest had.
     pub(crate) others: Vec<String>,
+    /// Hosts, hashed, of which nothing is answered any more: the client has written to them.
+    pub(crate) written: Vec<u64>,
 }
+
+/// One flight in the list of its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Line {
+    id: FlightId,
+    client: u64,
+    started_ms: u64,
+    /// The page, and the root of its site: the `Referer` of a request on its behalf.
+    page: Mark,
+    site: Mark,
+    /// Where its objects are.
+    place: u8,
+}
+
+impl Line {
+    /// No clock of a proxy steps back. Should one do so all the same, what it would keep for too long is over.
+    fn is_open(&self, now_ms: u64) -> bool {
+        now_ms
+            .saturating_add(CLOCK_MS)
+            .checked_sub(self.started_ms)
+            .is_some_and(|age| age < limits::FLIGHT_MS + CLOCK_MS)
+    }
+}
+
+/// Workers read the clock at different moments.
+const CLOCK_MS: u64 = 100;
 
 /// The name of a client: its address.
 pub(crate) fn client_key(client: &[u8]) -> u64 {
     key(client)
 }
 
-fn name(client: u64) -> String {
-    format!("log/{}", client % limits::LOGS)
+fn bucket(client: u64) -> u64 {
+    client % limits::LOGS
 }
 
-fn read(value: &[u8]) -> Result<Vec<Flight>, Malformed> {
+fn list_name(client: u64) -> String {
+    format!("log/{}", bucket(client))
+}
+
+fn flight_name(client: u64, place: u8) -> String {
+    format!("flight/{}/{place}", bucket(client))
+}
+
+fn turn_name(client: u64) -> String {
+    format!("turn/{}", bucket(client))
+}
+
+/// Changes whenever something about a client's flights has changed.
+pub(crate) fn turn(board: &dyn Board, client: u64) -> u32 {
+    board.get(&turn_name(client)).1
+}
+
+fn has_changed(board: &dyn Board, client: u64) {
+    board.set(&turn_name(client), &[], 0);
+}
+
+fn read_lines(value: &[u8]) -> Result<Vec<Line>, Malformed> {
     let mut reader = Reader(value);
-    let mut flights = Vec::new();
+    let mut lines = Vec::new();
     while !reader.is_empty() {
-        let (id, client, started_ms) = (reader.array()?, u64::from_le_bytes(reader.array()?), reader.number()?);
-        let (page, site) = (reader.array()?, reader.array()?);
-        let count = reader.length()?.min(limits::ENTRIES);
-        let mut entries = Vec::new();
-        for _ in 0..count {
-            let mark = reader.array()?;
-            let state = match reader.byte()? {
-                1 => State::Coming,
-                2 => State::Here { ident: reader.array()?, moment: reader.bytes()?.to_vec() },
-                3 => State::Withdrawn,
-                4 => State::Used,
-                5 => State::Lost,
-                _ => State::Unknown,
-            };
-            entries.push(Entry { mark, state });
-        }
-        let mut others = Vec::new();
-        for _ in 0..reader.length()?.min(limits::OTHERS) {
-            others.push(String::from_utf8(reader.bytes()?.to_vec()).map_err(|_| Malformed)?);
-        }
-        flights.push(Flight { id, client, started_ms, page, site, entries, others });
+        lines.push(Line {
+            id: reader.array()?,
+            client: u64::from_le_bytes(reader.array()?),
+            started_ms: reader.number()?,
+            page: reader.array()?,
+            site: reader.array()?,
+            place: reader.byte()?,
+        });
     }
-    Ok(flights)
+    Ok(lines)
 }
 
-fn write(flights: &[Flight]) -> Vec<u8> {
+fn write_lines(lines: &[Line]) -> Vec<u8> {
     let mut out = Vec::new();
-    for flight in flights {
-        out.extend_from_slice(&flight.id);
-        out.extend_from_slice(&flight.client.to_le_bytes());
-        put_number(&mut out, flight.started_ms);
-        out.extend_from_slice(&flight.page);
-        out.extend_from_slice(&flight.site);
-        put_length(&mut out, flight.entries.len());
-        for entry in &flight.entries {
-            out.extend_from_slice(&entry.mark);
-            out.push(match entry.state {
-                State::Unknown => 0,
-                State::Coming => 1,
-                State::Here { .. } => 2,
-                State::Withdrawn => 3,
-                State::Used => 4,
-                State::Lost => 5,
-            });
-            if let State::Here { ident, moment } = &entry.state {
-                out.extend_from_slice(ident);
-                put_bytes(&mut out, moment);
-            }
-        }
-        put_length(&mut out, flight.others.len());
-        for url in &flight.others {
-            put_bytes(&mut out, url.as_bytes());
-        }
+    for line in lines {
+        out.extend_from_slice(&line.id);
+        out.extend_from_slice(&line.client.to_le_bytes());
+        put_number(&mut out, line.started_ms);
+        out.extend_from_slice(&line.page);
+        out.extend_from_slice(&line.site);
+        out.push(line.place);
     }
     out
 }
 
-/// Opens a flight for the page `url`; those that are over are forgotten on the way.
-pub(crate) fn open(board: &dyn Board, id: FlightId, client: u64, url: &str, now_ms: u64) -> bool {
-    let (page, site) = (mark(&id, url), mark(&id, root(url)));
-    update(board, &name(client), |value| {
-        let mut flights = read(value).unwrap_or_default();
-        flights.retain(|flight| now_ms.saturating_sub(flight.started_ms) < limits::FLIGHT_MS);
-        let too_many = (flights.len() + 1).saturating_sub(limits::FLIGHTS_PER_LOG);
-        flights.drain(..too_many.min(flights.len()));
-        let (entries, others) = (Vec::new(), Vec::new());
-        flights.push(Flight { id, client, started_ms: now_ms, page, site, entries, others });
-        Some(write(&flights))
-    })
+fn read(value: &[u8]) -> Result<Flight, Malformed> {
+    let mut reader = Reader(value);
+    let mut flight = Flight { id: reader.array()?, ..Flight::default() };
+    for _ in 0..reader.length()?.min(limits::ENTRIES) {
+        let mark = reader.array()?;
+        let state = match reader.byte()? {
+            1 => State::Coming,
+            2 => {
+                let (ident, since_ms) = (reader.array()?, reader.number()?);
+                State::Here { ident, since_ms, moment: reader.bytes()?.to_vec() }
+            }
+            3 => State::Withdrawn,
+            4 => State::Used,
+            5 => State::Lost,
+            _ => State::Unknown,
+        };
+        flight.entries.push(Entry { mark, state });
+    }
+    for _ in 0..reader.length()?.min(limits::OTHERS) {
+        flight.others.push(String::from_utf8(reader.bytes()?.to_vec()).map_err(|_| Malformed)?);
+    }
+    for _ in 0..reader.length()?.min(limits::WRITTEN) {
+        flight.written.push(u64::from_le_bytes(reader.array()?));
+    }
+    Ok(flight)
 }
 
-/// The root of the site that `url` is on, which is all that other sites are told of a page
-/// (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
-fn root(url: &str) -> &str {
-    let host_at = "http://".len();
-    let path_at = url.get(host_at..).and_then(|rest| rest.find('/'));
-    path_at.and_then(|at| url.get(..=host_at + at)).unwrap_or(url)
+fn write(flight: &Flight) -> Vec<u8> {
+    let mut out = flight.id.to_vec();
+    put_length(&mut out, flight.entries.len());
+    for entry in &flight.entries {
+        out.extend_from_slice(&entry.mark);
+        out.push(match entry.state {
+            State::Unknown => 0,
+            State::Coming => 1,
+            State::Here { .. } => 2,
+            State::Withdrawn => 3,
+            State::Used => 4,
+            State::Lost => 5,
+        });
+        if let State::Here { ident, since_ms, moment } = &entry.state {
+            out.extend_from_slice(ident);
+            put_number(&mut out, *since_ms);
+            put_bytes(&mut out, moment);
+        }
+    }
+    put_length(&mut out, flight.others.len());
+    for url in &flight.others {
+        put_bytes(&mut out, url.as_bytes());
+    }
+    put_length(&mut out, flight.written.len());
+    for host in &flight.written {
+        out.extend_from_slice(&host.to_le_bytes());
+    }
+    out
+}
+
+/// Opens a flight for the page `url`. Flights that are over are removed on the way; of too many, the oldest of the client
+/// that has the most, so that one client's pages do not end another's.
+pub(crate) fn open(board: &dyn Board, id: FlightId, client: u64, url: &str, now_ms: u64) -> bool {
+    let (page, site) = (mark(&id, url), mark(&id, root(url)));
+    let (mut place, mut freed) = (0, Vec::new());
+    let listed = update(board, &list_name(client), |value| {
+        let mut lines = read_lines(value).unwrap_or_default();
+        freed = lines.iter().filter(|line| !line.is_open(now_ms)).map(|line| line.place).collect();
+        lines.retain(|line| line.is_open(now_ms));
+        while lines.len() >= limits::FLIGHTS_PER_LOG
+            && let Some(at) = oldest_of_most(&lines)
+        {
+            freed.push(lines.remove(at).place);
+        }
+        place = (0..=u8::MAX).find(|place| lines.iter().all(|line| line.place != *place)).unwrap_or_default();
+        lines.push(Line { id, client, started_ms: now_ms, page, site, place });
+        Some(write_lines(&lines))
+    });
+    if !listed {
+        return false;
+    }
+    for place in freed {
+        board.set(&flight_name(client, place), &[], 0);
+    }
+    let is_open = board.set(&flight_name(client, place), &write(&Flight { id, ..Flight::default() }), 0);
+    has_changed(board, client);
+    is_open
+}
+
+fn oldest_of_most(lines: &[Line]) -> Option<usize> {
+    let of = |client: u64| lines.iter().filter(|line| line.client == client).count();
+    let most = lines.iter().map(|line| of(line.client)).max()?;
+    lines.iter().position(|line| of(line.client) == most)
+}
+
+/// Removes a flight that is over.
+pub(crate) fn close(board: &dyn Board, client: u64, id: &FlightId) {
+    let mut freed = None;
+    update(board, &list_name(client), |value| {
+        let mut lines = read_lines(value).ok()?;
+        let at = lines.iter().position(|line| line.id == *id)?;
+        freed = Some(lines.remove(at).place);
+        Some(write_lines(&lines))
+    });
+    if let Some(place) = freed {
+        // Only if it is still the flight's: another may have begun there.
+        update(board, &flight_name(client, place), |value| value.starts_with(id).then(Vec::new));
+        has_changed(board, client);
+    }
+}
+
+fn lines_of(board: &dyn Board, client: u64) -> Vec<Line> {
+    let mut lines = read_lines(&board.get(&list_name(client)).0).unwrap_or_default();
+    lines.retain(|line| line.client == client);
+    lines
+}
+
+fn change_at(board: &dyn Board, client: u64, line: &Line, mut change: impl FnMut(&mut Flight) -> bool) -> bool {
+    let mut has_it = false;
+    let mut is_other = false;
+    let done = update(board, &flight_name(client, line.place), |value| {
+        let mut flight = read(value).ok().filter(|flight| flight.id == line.id)?;
+        has_it = true;
+        is_other = change(&mut flight);
+        is_other.then(|| write(&flight))
+    });
+    if is_other {
+        has_changed(board, client);
+    }
+    done && has_it
 }
 
 /// Notes that a client asked for `url` on behalf of the page that `referrer` names; nobody had said that it would.
 pub(crate) fn note(board: &dyn Board, client: u64, referrer: &str, url: &str, now_ms: u64) {
-    update(board, &name(client), |value| {
-        let mut flights = read(value).ok()?;
-        let is_of = |flight: &Flight| [flight.page, flight.site].contains(&mark(&flight.id, referrer));
-        let is_open = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) < limits::FLIGHT_MS;
-        let own = flights.iter_mut().rev().filter(|flight| flight.client == client && is_open(flight));
-        let others = &mut own.into_iter().find(|flight| is_of(flight))?.others;
-        let has_room = limits::have_room(others.iter().map(String::as_str), url);
-        if !has_room || others.iter().any(|other| other == url) {
-            return None;
+    let is_of = |line: &&Line| [line.page, line.site].contains(&mark(&line.id, referrer)) && line.is_open(now_ms);
+    let lines = lines_of(board, client);
+    let Some(line) = lines.iter().rev().find(is_of) else { return };
+    change_at(board, client, line, |flight| {
+        let has_room = limits::have_room(flight.others.iter().map(String::as_str), url);
+        let is_new = has_room && flight.others.iter().all(|other| other != url);
+        if is_new {
+            flight.others.push(url.to_owned());
         }
-        others.push(url.to_owned());
-        Some(write(&flights))
+        is_new
     });
+}
+
+/// A client writes to the host of `url`: nothing that was fetched before is what it would get now.
+pub(crate) fn written(board: &dyn Board, client: u64, url: &str, now_ms: u64) {
+    let host = key(authority(url).as_bytes());
+    for line in lines_of(board, client).iter().filter(|line| line.is_open(now_ms)) {
+        change_at(board, client, line, |flight| {
+            let is_new = !flight.written.contains(&host);
+            if is_new && flight.written.len() < limits::WRITTEN {
+                flight.written.push(host);
+            } else if is_new {
+                flight.entries.clear();
+            }
+            is_new
+        });
+    }
 }
 
 /// Changes one flight, if it is still known.
 pub(crate) fn change(board: &dyn Board, client: u64, id: &FlightId, mut change: impl FnMut(&mut Flight)) -> bool {
-    update(board, &name(client), |value| {
-        let mut flights = read(value).ok()?;
-        let flight = flights.iter_mut().find(|flight| flight.id == *id)?;
+    let lines = lines_of(board, client);
+    let Some(line) = lines.iter().find(|line| line.id == *id) else { return false };
+    change_at(board, client, line, |flight| {
         change(flight);
-        Some(write(&flights))
+        true
     })
 }
 
 /// One flight, if it is still known.
 pub(crate) fn flight(board: &dyn Board, client: u64, id: &FlightId) -> Option<Flight> {
-    read(&board.get(&name(client)).0).ok()?.into_iter().find(|flight| flight.id == *id)
+    let line = lines_of(board, client).into_iter().find(|line| line.id == *id)?;
+    read(&board.get(&flight_name(client, line.place)).0).ok().filter(|flight| flight.id == *id)
 }
 
 /// Where an object stands that a client may be about to get.
@@ -175,23 +313,44 @@ pub(crate) struct Expected {
     pub(crate) state: State,
 }
 
-/// The client's newest flight that has `url`.
-pub(crate) fn expected(board: &dyn Board, client: u64, url: &str, now_ms: u64) -> Option<Expected> {
-    let (value, version) = board.get(&name(client));
-    if version == 0 {
-        return None;
+/// What a client's flights have of `url` for a request with this `Referer`: the newest that can answer it, or else the newest
+/// that ever had it.
+///
+/// An object was fetched on behalf of one site, and is for requests on behalf of that site. One without a `Referer` is taken
+/// for the newest page's.
+pub(crate) fn expected(
+    board: &dyn Board,
+    client: u64,
+    referrer: Option<&str>,
+    url: &str,
+    now_ms: u64,
+) -> Option<Expected> {
+    let host = key(authority(url).as_bytes());
+    let mut lines = lines_of(board, client);
+    lines.retain(|line| line.is_open(now_ms));
+    lines.reverse();
+    let site_of = |line: &Line| referrer.map_or(line.site, |referrer| mark(&line.id, root(referrer)));
+    if lines.iter().any(|line| site_of(line) == line.site) {
+        lines.retain(|line| site_of(line) == line.site);
     }
-    let flights = read(&value).ok()?;
-    let own = flights
-        .into_iter()
-        .rev()
-        .filter(|flight| flight.client == client && now_ms.saturating_sub(flight.started_ms) < limits::FLIGHT_MS);
-    own.into_iter().find_map(|flight| {
-        let wanted = mark(&flight.id, url);
-        let index = flight.entries.iter().position(|entry| entry.mark == wanted)?;
-        let state = flight.entries.into_iter().nth(index)?.state;
-        Some(Expected { flight: flight.id, index, state })
-    })
+    // Without a `Referer` only the newest page's; on behalf of a sheet on another site, of a few.
+    lines.truncate(if referrer.is_some() { limits::PAGES_ASKED } else { 1 });
+    let mut first = None;
+    for line in lines {
+        let Ok(flight) = read(&board.get(&flight_name(client, line.place)).0) else { continue };
+        if flight.id != line.id || flight.written.contains(&host) {
+            continue;
+        }
+        let wanted = object_mark(&line.id, &site_of(&line), url);
+        let Some(index) = flight.entries.iter().position(|entry| entry.mark == wanted) else { continue };
+        let Some(Entry { state, .. }) = flight.entries.into_iter().nth(index) else { continue };
+        let found = Expected { flight: line.id, index, state };
+        if matches!(found.state, State::Coming | State::Here { .. }) {
+            return Some(found);
+        }
+        first.get_or_insert(found);
+    }
+    first
 }
 
 impl Flight {
@@ -211,62 +370,174 @@ impl Flight {
 mod tests {
     use super::*;
     use crate::board::memory::Memory;
+    use proptest::prelude::*;
+
+    const PAGE: &str = "http://p.test/d/";
 
     #[test]
     fn every_state_reads_back() {
         let states = [
             State::Unknown,
             State::Coming,
-            State::Here { ident: [3; 24], moment: b"date".to_vec() },
+            State::Here { ident: [3; 24], since_ms: 1 << 41, moment: b"date".to_vec() },
             State::Withdrawn,
             State::Used,
             State::Lost,
         ];
         let entries = states.into_iter().map(|state| Entry { mark: [9; 16], state }).collect();
         let others = vec!["http://a.test/".to_owned(), String::new()];
+        let flight = Flight { id: [1; 16], entries, others, written: vec![7, u64::MAX] };
+        assert_eq!(read(&write(&flight)), Ok(flight));
         let (page, site) = ([2; 16], [3; 16]);
-        let flights = vec![Flight { id: [1; 16], client: u64::MAX, started_ms: 1 << 41, page, site, entries, others }];
-        assert_eq!(read(&write(&flights)), Ok(flights));
+        let line = Line { id: [1; 16], client: u64::MAX, started_ms: 1 << 41, page, site, place: 31 };
+        assert_eq!(read_lines(&write_lines(&[line, line])), Ok(vec![line, line]));
+    }
+
+    /// Announces `url` in a flight for the page of a site.
+    fn announce(board: &Memory, client: u64, id: FlightId, page: &str, url: &str) {
+        assert!(change(board, client, &id, |flight| {
+            let mark = object_mark(&id, &mark(&id, root(page)), url);
+            let index = flight.entries.len();
+            if let Some(entry) = flight.entry(index) {
+                *entry = Entry { mark, state: State::Coming };
+            }
+        }));
     }
 
     #[test]
     fn a_client_expects_what_is_on_its_way_to_it_and_nobody_elses() {
         let board = Memory::default();
         let (one, other) = (7, 7 + limits::LOGS);
-        assert!(
-            open(&board, [1; 16], one, "http://p.test/d/", 1000)
-                && open(&board, [2; 16], other, "http://p.test/d/", 1000)
-        );
-        assert!(change(&board, one, &[1; 16], |flight| {
-            if let Some(entry) = flight.entry(2) {
-                *entry = Entry { mark: mark(&[1; 16], "http://a.test/"), state: State::Coming };
-            }
-        }));
-        let found = expected(&board, one, "http://a.test/", 2000).unwrap();
-        assert_eq!((found.flight, found.index, found.state), ([1; 16], 2, State::Coming));
-        assert_eq!(expected(&board, one, "http://b.test/", 2000), None);
-        assert_eq!(expected(&board, other, "http://a.test/", 2000), None);
-        assert_eq!(expected(&board, one, "http://a.test/", 1000 + limits::FLIGHT_MS), None);
+        assert!(open(&board, [1; 16], one, PAGE, 1000) && open(&board, [2; 16], other, PAGE, 1000));
+        announce(&board, one, [1; 16], PAGE, "http://a.test/");
+        let expect = |client, url, now_ms| expected(&board, client, Some(PAGE), url, now_ms);
+        let found = expect(one, "http://a.test/", 2000).unwrap();
+        assert_eq!((found.flight, found.index, found.state), ([1; 16], 0, State::Coming));
+        assert_eq!(expect(one, "http://b.test/", 2000), None);
+        assert_eq!(expect(other, "http://a.test/", 2000), None);
+        assert_eq!(expect(one, "http://a.test/", 1000 + limits::FLIGHT_MS), None);
+        assert_eq!(expect(one, "http://a.test/", 1000 - 2 * CLOCK_MS), None, "the clock stepped back");
     }
 
     #[test]
-    fn flights_that_are_over_or_too_many_are_forgotten() {
+    fn an_object_is_for_requests_on_behalf_of_the_site_that_it_was_fetched_for() {
+        let board = Memory::default();
+        assert!(open(&board, [1; 16], 5, PAGE, 0));
+        announce(&board, 5, [1; 16], PAGE, "http://a.test/x");
+        announce(&board, 5, [1; 16], "http://cdn.test/s.css", "http://cdn.test/f");
+        let is_there = |referrer, url| expected(&board, 5, referrer, url, 0).is_some();
+        for (referrer, x, f) in [
+            (Some(PAGE), true, false),
+            (Some("http://p.test/"), true, false),
+            (Some("http://p.test/another"), true, false),
+            (Some("http://q.test/"), false, false),
+            (Some("http://cdn.test/s.css"), false, true),
+            (None, true, false),
+        ] {
+            assert_eq!(
+                (is_there(referrer, "http://a.test/x"), is_there(referrer, "http://cdn.test/f")),
+                (x, f),
+                "{referrer:?}"
+            );
+        }
+        assert!(open(&board, [2; 16], 5, "http://q.test/", 0));
+        assert!(expected(&board, 5, None, "http://a.test/x", 0).is_none(), "another page is the newest");
+    }
+
+    #[test]
+    fn a_write_to_a_host_withdraws_what_came_from_it() {
+        let board = Memory::default();
+        assert!(open(&board, [1; 16], 5, PAGE, 0) && open(&board, [2; 16], 6, PAGE, 0));
+        for (client, id) in [(5, [1; 16]), (6, [2; 16])] {
+            announce(&board, client, id, PAGE, "http://a.test/x");
+            announce(&board, client, id, PAGE, "http://b.test/x");
+        }
+        written(&board, 5, "http://a.test/form", 0);
+        let is_there = |client, url| expected(&board, client, Some(PAGE), url, 0).is_some();
+        assert_eq!((is_there(5, "http://a.test/x"), is_there(5, "http://b.test/x")), (false, true));
+        assert!(is_there(6, "http://a.test/x"), "another client's");
+        for number in 0..20 {
+            written(&board, 5, &format!("http://{number}.test/"), 0);
+        }
+        assert!(!is_there(5, "http://b.test/x"), "too many to tell");
+    }
+
+    #[test]
+    fn flights_that_are_over_or_too_many_are_removed() {
+        let board = Memory::default();
+        let most = u8::try_from(limits::FLIGHTS_PER_LOG).unwrap();
+        for number in 0..most + 8 {
+            assert!(open(&board, [number; 16], 5, PAGE, u64::from(number)));
+        }
+        assert!(flight(&board, 5, &[7; 16]).is_none() && flight(&board, 5, &[8; 16]).is_some());
+        close(&board, 5, &[8; 16]);
+        assert!(flight(&board, 5, &[8; 16]).is_none());
+        assert!(open(&board, [99; 16], 5, PAGE, limits::FLIGHT_MS * 2));
+        assert!(flight(&board, 5, &[9; 16]).is_none() && flight(&board, 5, &[99; 16]).is_some());
+        let values = board.0.borrow();
+        assert!(values.len() <= limits::FLIGHTS_PER_LOG + 2, "{:?}", values.keys());
+        assert!(values.values().map(|(value, _)| value.len()).sum::<usize>() < 200);
+    }
+
+    #[test]
+    fn eight_flights_a_bucket_are_shared_by_all_clients_behind_one_address() {
         let board = Memory::default();
         for number in 0..20 {
-            assert!(open(&board, [number; 16], 5, "http://p.test/d/", u64::from(number)));
+            let page = format!("http://{number}.test/");
+            assert!(open(&board, [number; 16], 5, &page, 0));
+            announce(&board, 5, [number; 16], &page, "http://a.test/x");
         }
-        assert!(flight(&board, 5, &[11; 16]).is_none() && flight(&board, 5, &[12; 16]).is_some());
-        assert!(open(&board, [99; 16], 5, "http://p.test/d/", limits::FLIGHT_MS * 2));
-        assert!(flight(&board, 5, &[19; 16]).is_none() && flight(&board, 5, &[99; 16]).is_some());
+        for number in 0..20 {
+            let referrer = format!("http://{number}.test/");
+            assert!(expected(&board, 5, Some(&referrer), "http://a.test/x", 0).is_some(), "{number}");
+        }
+        // One that opens page after page ends its own flights.
+        assert!(open(&board, [100; 16], 5 + limits::LOGS, PAGE, 0));
+        for number in 30..90 {
+            assert!(open(&board, [number; 16], 5, PAGE, 0));
+        }
+        assert!(flight(&board, 5 + limits::LOGS, &[100; 16]).is_some());
     }
 
     #[test]
-    fn what_is_asked_for_on_behalf_of_a_page_is_noted_with_its_newest_flight_once_and_within_bounds() {
+    fn of_two_visits_behind_one_address_each_finds_its_own() {
         let board = Memory::default();
-        assert!(open(&board, [1; 16], 5, "http://p.test/d/", 0) && open(&board, [2; 16], 5, "http://p.test/e", 0));
+        for id in [[1; 16], [2; 16]] {
+            assert!(open(&board, id, 5, PAGE, 0));
+            announce(&board, 5, id, PAGE, "http://a.test/x");
+        }
+        for id in [[2; 16], [1; 16]] {
+            let found = expected(&board, 5, Some(PAGE), "http://a.test/x", 0).unwrap();
+            assert_eq!((found.flight, &found.state), (id, &State::Coming));
+            change(&board, 5, &id, |flight| flight.entries[0].state = State::Used);
+        }
+        assert_eq!(expected(&board, 5, Some(PAGE), "http://a.test/x", 0).unwrap().state, State::Used);
+    }
+
+    #[test]
+    fn whoever_waits_sees_every_change() {
+        let board = Memory::default();
+        let mut last = turn(&board, 5);
+        let mut is_new = || std::mem::replace(&mut last, turn(&board, 5)) != turn(&board, 5);
+        assert!(!is_new());
+        assert!(open(&board, [1; 16], 5, PAGE, 0) && is_new());
+        announce(&board, 5, [1; 16], PAGE, "http://a.test/x");
+        assert!(is_new());
+        written(&board, 5, "http://a.test/", 0);
+        assert!(is_new());
+        expected(&board, 5, None, "http://a.test/x", 0);
+        assert!(!is_new());
+        close(&board, 5, &[1; 16]);
+        assert!(is_new());
+    }
+
+    #[test]
+    fn what_is_requested_on_behalf_of_a_page_is_noted_with_its_newest_flight_once_and_within_bounds() {
+        let board = Memory::default();
+        assert!(open(&board, [1; 16], 5, PAGE, 0) && open(&board, [2; 16], 5, "http://p.test/e", 0));
         for (client, referrer, url) in [
-            (5, "http://p.test/d/", "http://p.test/one"),
-            (5, "http://p.test/d/", "http://p.test/one"),
+            (5, PAGE, "http://p.test/one"),
+            (5, PAGE, "http://p.test/one"),
             (5, "http://p.test/", "http://cdn.test/two"),
             (5, "http://other.test/", "http://p.test/three"),
             (6, "http://p.test/", "http://p.test/four"),
@@ -274,17 +545,27 @@ mod tests {
         ] {
             note(&board, client, referrer, url, 1000);
         }
-        note(&board, 5, "http://p.test/d/", "http://p.test/late", limits::FLIGHT_MS);
+        note(&board, 5, PAGE, "http://p.test/late", limits::FLIGHT_MS);
         let others = |id| flight(&board, 5, &[id; 16]).unwrap().others;
         assert_eq!(
             (others(1), others(2)),
             (vec!["http://p.test/one".to_owned()], vec!["http://cdn.test/two".to_owned()])
         );
         for number in 0..100 {
-            note(&board, 5, "http://p.test/d/", &format!("http://p.test/{number}"), 1000);
+            note(&board, 5, PAGE, &format!("http://p.test/{number}"), 1000);
         }
         assert_eq!(others(1).len(), limits::OTHERS);
         note(&board, 5, "http://p.test/e", &"x".repeat(limits::OTHERS_BYTES), 1000);
         assert_eq!(others(2).len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_values_are_refused_or_bounded(value: Vec<u8>) {
+            let _ = read_lines(&value);
+            if let Ok(flight) = read(&value) {
+                prop_assert!(flight.entries.len() <= limits::ENTRIES && flight.others.len() <= limits::OTHERS);
+            }
+        }
     }
 }

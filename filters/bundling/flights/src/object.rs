@@ -3,6 +3,8 @@
 //! An object is fetched once, without credentials, and given to whoever asks on behalf of the page. That is right only if
 //! the origin would have given the same to any of them, so what says otherwise stays out.
 
+use std::time::Duration;
+
 use crate::digest::{Ident, ident};
 use crate::fields::{FieldList, Fields, takes};
 use crate::limits;
@@ -11,8 +13,12 @@ use crate::wire::{Malformed, Reader, put_bytes};
 /// Why an object is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// Anything but 200: what it means, the browser must see for itself.
+    /// No response, or one that says that there is none now. The next attempt may succeed.
+    Failed,
+    /// Anything else but 200: what it means, the browser must see for itself.
     Status,
+    /// A page: no browser loads one as a part of another, except in a frame.
+    Type,
     /// Sets a cookie.
     Cookie,
     /// `Cache-Control: private` or `no-store`.
@@ -23,6 +29,22 @@ pub(crate) enum Unfit {
     Coding,
     /// Beyond the limits.
     Size,
+}
+
+impl Unfit {
+    /// Whether the next visitor's object would be unfit as well: not where the network or one visitor's browser is the reason.
+    pub(crate) fn is_lesson(self) -> bool {
+        match self {
+            Self::Failed | Self::Coding => false,
+            Self::Status | Self::Type | Self::Cookie | Self::Private | Self::Vary | Self::Size => true,
+        }
+    }
+}
+
+/// Statuses that speak of the moment (RFC 9110, 15.5.9, 15.6; RFC 6585, 4; RFC 8470, 5.2): the origin, or a proxy before it,
+/// may do better the next time. 0 is no status.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 0 | 408 | 425 | 429 | 500..=599)
 }
 
 /// An object on its way.
@@ -39,7 +61,7 @@ pub(crate) struct Object {
 }
 
 /// Says something about the answer's way, not about the object. The length is said anew.
-const OF_THE_WAY: [&[u8]; 11] = [
+const OF_THE_WAY: [&[u8]; 10] = [
     b"connection",
     b"content-length",
     b"keep-alive",
@@ -50,8 +72,13 @@ const OF_THE_WAY: [&[u8]; 11] = [
     b"transfer-encoding",
     b"upgrade",
     b"alt-svc",
-    b"x-longhaul-retry",
 ];
+
+/// Said by one proxy to another. No origin speaks for either.
+fn is_of_proxies(name: &[u8]) -> bool {
+    name.starts_with(b"x-envoy-") || name.starts_with(b"x-longhaul-")
+}
+
 /// Differs from answer to answer of one object.
 const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
 
@@ -59,8 +86,14 @@ const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
 pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
     let codings: Vec<&[u8]> =
         fields.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity")).collect();
+    if is_passing(fields.status()) {
+        return Err(Unfit::Failed);
+    }
     if fields.status() != 200 {
         return Err(Unfit::Status);
+    }
+    if matches!(fields.media_type().as_slice(), b"text/html" | b"application/xhtml+xml") {
+        return Err(Unfit::Type);
     }
     if fields.has("set-cookie") || fields.has("set-cookie2") || fields.has("www-authenticate") {
         return Err(Unfit::Cookie);
@@ -78,7 +111,7 @@ pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<
     }
     let (mut head, mut moment) = (Vec::new(), Vec::new());
     for (name, value) in fields.0 {
-        if name.starts_with(b":") || OF_THE_WAY.contains(name) || name.starts_with(b"x-envoy-") {
+        if name.starts_with(b":") || OF_THE_WAY.contains(name) || is_of_proxies(name) {
             continue;
         }
         let part = if OF_THE_MOMENT.contains(name) { &mut moment } else { &mut head };
@@ -109,9 +142,59 @@ pub(crate) fn fields_of(head: &[u8], moment: &[u8]) -> Result<FieldList, Malform
     Ok(list)
 }
 
+/// How long an object may be given to browsers once it has come, by its own word: none where it says nothing of it.
+pub(crate) fn lasts(fields: Fields<'_>) -> Option<Duration> {
+    if fields.lists("cache-control", "no-cache") {
+        return Some(Duration::ZERO);
+    }
+    let seconds = |name: &'static str, directive: &str| {
+        let value = fields.items(name).find_map(|item| {
+            let (key, value) = std::str::from_utf8(item).ok()?.split_once('=')?;
+            key.trim().eq_ignore_ascii_case(directive).then(|| value.trim().trim_matches('"'))
+        })?;
+        // What cannot be read is stale (RFC 9111, 4.2.1).
+        Some(value.parse::<u64>().unwrap_or(0))
+    };
+    let date = |name| httpdate::parse_http_date(fields.text(name)?).ok();
+    let lifetime = match (
+        seconds("cache-control", "s-maxage").or_else(|| seconds("cache-control", "max-age")),
+        fields.has("expires"),
+    ) {
+        (Some(seconds), _) => Duration::from_secs(seconds),
+        (None, true) => {
+            let left = date("expires").zip(date("date")).and_then(|(expires, date)| expires.duration_since(date).ok());
+            left.unwrap_or_default()
+        }
+        (None, false) => return fields.lists("pragma", "no-cache").then_some(Duration::ZERO),
+    };
+    let age = fields.text("age").and_then(|age| age.parse().ok()).map_or(Duration::ZERO, Duration::from_secs);
+    Some(lifetime.saturating_sub(age))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_lasts_as_long_as_it_says() {
+        let date = ("date", "Sat, 21 Nov 2026 13:00:00 GMT");
+        for (fields, expected) in [
+            (&[("etag", "\"x\"")][..], None),
+            (&[("cache-control", "no-cache, max-age=60")], Some(0)),
+            (&[("pragma", "no-cache")], Some(0)),
+            (&[("cache-control", "max-age=0")], Some(0)),
+            (&[("cache-control", "public, Max-Age=\"60\""), ("age", "50")], Some(10)),
+            (&[("cache-control", "max-age=5, s-maxage=7")], Some(7)),
+            (&[("cache-control", "max-age=soon")], Some(0)),
+            (&[date, ("expires", "0")], Some(0)),
+            (&[date, ("expires", "Sat, 21 Nov 2026 12:00:00 GMT")], Some(0)),
+            (&[date, ("expires", "Sat, 21 Nov 2026 13:00:30 GMT")], Some(30)),
+        ] {
+            let list: Vec<(&[u8], &[u8])> =
+                fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            assert_eq!(lasts(Fields(&list)), expected.map(Duration::from_secs), "{fields:?}");
+        }
+    }
 
     fn judged(fields: &[(&str, &str)], body: &[u8]) -> Result<Object, Unfit> {
         let list: Vec<(&[u8], &[u8])> =
@@ -132,6 +215,7 @@ mod tests {
                 ("cache-control", "max-age=60"),
                 ("age", "10"),
                 ("x-envoy-upstream-service-time", "3"),
+                ("x-longhaul-retry", "1"),
             ],
             b"png",
         )
@@ -165,6 +249,10 @@ mod tests {
         for (name, value, why) in [
             (":status", "404", Unfit::Status),
             (":status", "206", Unfit::Status),
+            (":status", "302", Unfit::Status),
+            (":status", "503", Unfit::Failed),
+            (":status", "429", Unfit::Failed),
+            ("content-type", "text/html; charset=utf-8", Unfit::Type),
             ("set-cookie", "a=b", Unfit::Cookie),
             ("cache-control", "max-age=3, Private", Unfit::Private),
             ("cache-control", "no-store", Unfit::Private),

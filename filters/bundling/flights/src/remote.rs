@@ -5,14 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use http_semantics::accept;
 
 use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, hex};
+use crate::digest::{FlightId, hex, key};
 use crate::fields::{Fields, takes};
 use crate::frames::{self, Frame};
 use crate::limits;
@@ -39,7 +41,7 @@ pub enum Verdict {
     Hold,
 }
 
-/// How long after a page was asked for the far end is told which of its objects were used.
+/// How long after the last that came of a page the far end is told which of its objects were used.
 const REPORT_MS: u64 = 15_000;
 /// After a sign that the far end does not know flights, it is not asked to carry any for so long.
 const SILENCE_MS: u64 = 60_000;
@@ -65,7 +67,7 @@ pub struct RemoteEnd {
     spare: VecDeque<FlightId>,
     held: Vec<Held>,
     releases: Vec<(u32, Release)>,
-    silent_until_ms: u64,
+    silent_since_ms: Option<u64>,
 }
 
 /// A flight that this worker opened.
@@ -73,8 +75,23 @@ pub struct RemoteEnd {
 struct Opened {
     client: u64,
     started_ms: u64,
+    /// When something of it came last.
+    last_ms: u64,
     /// The far end has said that nothing more comes.
     ended: bool,
+    reported: bool,
+}
+
+impl Opened {
+    /// No clock of a proxy steps back. Should one do so all the same, the flight is over.
+    fn is_over(&self, now_ms: u64) -> bool {
+        now_ms.checked_sub(self.started_ms).is_none_or(|age| age >= limits::FLIGHT_MS)
+    }
+
+    /// Whether its visitor has had the time to ask for what came.
+    fn is_quiet(&self, now_ms: u64) -> bool {
+        self.ended && now_ms.saturating_sub(self.last_ms) >= REPORT_MS
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +105,9 @@ struct Held {
     stream: u32,
     client: u64,
     asked: Asked,
-    deadline_ms: u64,
+    since_ms: u64,
+    /// [`log::turn`] when it was last looked for.
+    turn: u32,
 }
 
 /// What an object that a request is for can do for it now.
@@ -118,7 +137,7 @@ impl RemoteEnd {
             spare: VecDeque::new(),
             held: Vec::new(),
             releases: Vec::new(),
-            silent_until_ms: 0,
+            silent_since_ms: None,
         }
     }
 
@@ -135,24 +154,27 @@ impl RemoteEnd {
         if fields.text(":authority").is_some_and(|name| name.eq_ignore_ascii_case(SLOT_AUTHORITY)) {
             return Verdict::Answer(Reply::empty(404));
         }
-        let client = log::client_key(client);
+        let address = client;
+        let client = log::client_key(address);
         if let Some(url) = request::page(fields) {
             if let Some(field) = self.open(board, client, &url, now_ms) {
-                return Verdict::Open(field);
+                return Verdict::Open(format!("{field};{}", hex(&self.pseudonym(address))));
             }
+        } else if let Some(url) = request::written(fields) {
+            log::written(board, client, &url, now_ms);
         } else if let Some(asked) = request::asked(fields) {
+            let turn = log::turn(board, client);
             match self.matching(board, client, &asked, now_ms) {
                 Match::Reply(reply) => {
                     self.counts.add(Count::Ready, 1);
                     return Verdict::Answer(reply);
                 }
                 Match::Wait if self.held.len() < limits::HELD => {
-                    let deadline_ms = now_ms.saturating_add(self.link.hold_ms());
-                    self.held.push(Held { stream, client, asked, deadline_ms });
+                    self.held.push(Held { stream, client, asked, since_ms: now_ms, turn });
                     return Verdict::Hold;
                 }
                 Match::Unknown => {
-                    if let Some(referrer) = &asked.referrer {
+                    if let Some(referrer) = asked.teaches() {
                         log::note(board, client, referrer, &asked.url, now_ms);
                     }
                 }
@@ -175,7 +197,7 @@ impl End for RemoteEnd {
                 200 => self.parcel(board, &id, Fields(headers), body, now_ms),
                 204 | 410 => self.end(&id),
                 404 => {
-                    self.silent_until_ms = now_ms.saturating_add(SILENCE_MS);
+                    self.silent_since_ms = Some(now_ms);
                     self.abandon(board, &id, now_ms);
                 }
                 // A proxy's own word for a link that broke: the next page may find it whole.
@@ -194,17 +216,20 @@ impl End for RemoteEnd {
                 self.slot(&id);
             }
         }
-        let due: Vec<FlightId> = self
-            .opened
-            .iter()
-            .filter(|(_, opened)| now_ms.saturating_sub(opened.started_ms) >= REPORT_MS)
-            .map(|(id, _)| *id)
-            .collect();
+        let due = |opened: &Opened| opened.is_over(now_ms) || (opened.is_quiet(now_ms) && !opened.reported);
+        let due: Vec<FlightId> = self.opened.iter().filter(|(_, opened)| due(opened)).map(|(id, _)| *id).collect();
         for id in due {
-            let Some(opened) = self.opened.remove(&id) else { continue };
-            let report = log::flight(board, opened.client, &id).and_then(|flight| report::write(&flight));
-            if let Some(path) = report {
-                self.call(CallKind::Report, path);
+            let Some(opened) = self.opened.get_mut(&id) else { continue };
+            let (client, is_over) = (opened.client, opened.is_over(now_ms));
+            if !std::mem::replace(&mut opened.reported, true) {
+                let report = log::flight(board, client, &id).and_then(|flight| report::write(&flight));
+                if let Some(path) = report {
+                    self.call(CallKind::Report, path);
+                }
+            }
+            if is_over {
+                self.opened.remove(&id);
+                log::close(board, client, &id);
             }
         }
     }
@@ -236,14 +261,17 @@ impl End for RemoteEnd {
 
 impl RemoteEnd {
     fn open(&mut self, board: &dyn Board, client: u64, url: &str, now_ms: u64) -> Option<String> {
-        if now_ms < self.silent_until_ms || self.opened.len() >= limits::FLIGHTS {
+        let is_silent =
+            self.silent_since_ms.and_then(|since| now_ms.checked_sub(since)).is_some_and(|age| age < SILENCE_MS);
+        if is_silent || self.opened.len() >= limits::OPENED {
             return None;
         }
         let id = self.random.draw();
         if !log::open(board, id, client, url, now_ms) {
             return None;
         }
-        self.opened.insert(id, Opened { client, started_ms: now_ms, ended: false });
+        let opened = Opened { client, started_ms: now_ms, last_ms: now_ms, ended: false, reported: false };
+        self.opened.insert(id, opened);
         let slots = self.link.slots();
         for _ in 0..slots.min(BATCH) {
             self.slot(&id);
@@ -251,6 +279,16 @@ impl RemoteEnd {
         self.spare.extend((BATCH..slots).map(|_| id));
         self.counts.add(Count::Flights, 1);
         Some(format!("{};{}", hex(&id), hex(&self.store)))
+    }
+
+    /// How the far end tells this store's clients apart, as far as what they teach is concerned. Of IPv6 one network is one
+    /// client: it has addresses without number.
+    fn pseudonym(&self, address: &[u8]) -> [u8; 4] {
+        let text = std::str::from_utf8(address).unwrap_or_default().trim_matches(['[', ']']);
+        let network = text.parse::<Ipv6Addr>().ok().and_then(|address| address.octets().first_chunk::<8>().copied());
+        let name = network.as_ref().map_or(address, |network| &network[..]);
+        let key = key(&[&self.store[..], name].concat()).to_le_bytes();
+        key.first_chunk().copied().unwrap_or_default()
     }
 
     fn slot(&mut self, id: &FlightId) {
@@ -298,10 +336,11 @@ impl RemoteEnd {
         let Some(opened) = self.opened.get_mut(id) else { return };
         let client = opened.client;
         opened.ended |= received.contains(&Frame::End);
+        opened.last_ms = now_ms;
         let open = !opened.ended;
         log::change(board, client, id, |flight| {
             for (frame, kept) in received.iter().zip(&kept) {
-                record(flight, frame, *kept);
+                record(flight, frame, *kept, now_ms);
             }
         });
         if open {
@@ -334,11 +373,20 @@ impl RemoteEnd {
 
     /// Releases what can be answered by now, or will not be.
     fn look_again(&mut self, board: &dyn Board, now_ms: u64) {
-        for held in std::mem::take(&mut self.held) {
+        let mut turns = HashMap::new();
+        for mut held in std::mem::take(&mut self.held) {
+            // By durations: a clock that steps back lets go.
+            let waited_ms = now_ms.checked_sub(held.since_ms);
+            let is_late = waited_ms.is_none_or(|waited_ms| waited_ms >= self.link.hold_ms());
+            let turn = *turns.entry(held.client).or_insert_with(|| log::turn(board, held.client));
+            if std::mem::replace(&mut held.turn, turn) == turn && !is_late {
+                self.held.push(held);
+                continue;
+            }
             let (count, release) = match self.matching(board, held.client, &held.asked, now_ms) {
                 Match::Reply(reply) => (Count::Awaited, Release::Answer(reply)),
                 Match::None | Match::Unknown => (Count::LetGoWithdrawn, Release::GoOn),
-                Match::Wait if now_ms >= held.deadline_ms => (Count::LetGoLate, Release::GoOn),
+                Match::Wait if is_late => (Count::LetGoLate, Release::GoOn),
                 Match::Wait => {
                     self.held.push(held);
                     continue;
@@ -349,34 +397,47 @@ impl RemoteEnd {
         }
     }
 
+    fn is_too_old(&self, reply: &Reply, age_ms: u64) -> bool {
+        let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let lasts = object::lasts(Fields(&list)).and_then(|lasts| u64::try_from(lasts.as_millis()).ok());
+        lasts.is_some_and(|lasts_ms| age_ms >= lasts_ms.max(self.link.moment_ms()))
+    }
+
     fn matching(&mut self, board: &dyn Board, client: u64, asked: &Asked, now_ms: u64) -> Match {
-        let Some(Expected { flight, index, state }) = log::expected(board, client, &asked.url, now_ms) else {
+        let Some(Expected { flight, index, state }) =
+            log::expected(board, client, asked.referrer.as_deref(), &asked.url, now_ms)
+        else {
             return Match::Unknown;
         };
         match state {
             State::Coming => Match::Wait,
             State::Unknown | State::Withdrawn | State::Used | State::Lost => Match::None,
-            State::Here { ident, moment } => {
+            State::Here { ident, since_ms, moment } => {
                 let reply = shelf::get(board, &ident).map(|kept| reply(&kept, &moment));
-                let became = if matches!(reply, Some(Some(_))) { State::Used } else { State::Lost };
                 let Some(Some(reply)) = reply else {
                     self.counts.add(Count::Lost, 1);
-                    set_state(board, client, &flight, index, &became);
+                    set_state(board, client, &flight, index, &State::Lost);
                     return Match::None;
                 };
                 if !fits(asked, &reply) {
                     return Match::None;
                 }
-                set_state(board, client, &flight, index, &became);
+                // Too old or not, its browser wants it: the page's next visitors are to be sent it.
+                set_state(board, client, &flight, index, &State::Used);
+                let age_ms = now_ms.saturating_sub(since_ms);
+                if self.is_too_old(&reply, age_ms) {
+                    self.counts.add(Count::Stale, 1);
+                    return Match::None;
+                }
                 Match::Reply(reply)
             }
         }
     }
 }
 
-fn record(flight: &mut log::Flight, frame: &Frame<'_>, kept: bool) {
+fn record(flight: &mut log::Flight, frame: &Frame<'_>, kept: bool, now_ms: u64) {
     let arrived = |ident: &_, moment: &[u8]| {
-        if kept { State::Here { ident: *ident, moment: moment.to_vec() } } else { State::Lost }
+        if kept { State::Here { ident: *ident, since_ms: now_ms, moment: moment.to_vec() } } else { State::Lost }
     };
     let (index, state) = match frame {
         Frame::Announced { first, marks } => {
@@ -421,7 +482,10 @@ fn fits(asked: &Asked, reply: &Reply) -> bool {
     let coding = fields.get("content-encoding").is_none_or(|coding| takes(&asked.accepted, coding));
     let cookie = !asked.with_cookie || fields.lists("cache-control", "public");
     let origin = !asked.with_origin || fields.get("access-control-allow-origin") == Some(b"*");
-    coding && cookie && origin
+    // One who knows no newer pictures may share the address of one who does.
+    let newer = matches!(fields.media_type().as_slice(), b"image/webp" | b"image/avif");
+    let picture = !newer || asked.types == b"*/*" || accept::names_newer_pictures(&asked.types);
+    coding && cookie && origin && picture
 }
 
 fn unpack(packed: &[u8]) -> Vec<u8> {

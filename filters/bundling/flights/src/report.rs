@@ -101,7 +101,7 @@ mod tests {
     fn flight(states: Vec<State>, others: &[&str]) -> Flight {
         let entries = states.into_iter().map(|state| Entry { mark: [0; 16], state }).collect();
         let others = others.iter().map(|url| (*url).to_owned()).collect();
-        Flight { id: [7; 16], client: 1, started_ms: 2, page: [0; 16], site: [0; 16], entries, others }
+        Flight { id: [7; 16], entries, others, ..Flight::default() }
     }
 
     #[test]

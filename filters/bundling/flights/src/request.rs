@@ -1,6 +1,7 @@
 //! Which requests open a flight, and which may be answered from one.
 
-use crate::fields::Fields;
+use crate::FLIGHT_FIELD;
+use crate::fields::{Fields, head};
 use crate::limits;
 
 /// The URL that a request over plain http is for, as a page's parser spells it. None for what has no such spelling.
@@ -32,7 +33,8 @@ pub(crate) fn page(fields: Fields<'_>) -> Option<String> {
     let for_a_reader = is_get(fields) && fields.lists("accept", "text/html") && is_navigation && !is_speculative;
     // Who has the page has its objects, too.
     let has_it = fields.has("if-none-match") || fields.has("if-modified-since");
-    let helped = for_a_reader && !has_it && !fields.has("range") && !wants_the_origins(fields);
+    let saves = fields.get("save-data").is_some_and(|value| value.eq_ignore_ascii_case(b"on"));
+    let helped = for_a_reader && !has_it && !saves && !fields.has("range") && !wants_the_origins(fields);
     if helped { url(fields) } else { None }
 }
 
@@ -42,43 +44,97 @@ pub(crate) struct Asked {
     pub(crate) url: String,
     /// `Accept-Encoding`.
     pub(crate) accepted: Vec<u8>,
+    /// `Accept`.
+    pub(crate) types: Vec<u8>,
     /// Bears a cookie, so that only what says it is for everybody will do.
     pub(crate) with_cookie: bool,
-    /// The `Referer` of somebody who bears no cookie: what others ask for on behalf of a page is learnt from them alone.
+    /// `Referer`.
     pub(crate) referrer: Option<String>,
     /// Made with CORS: only an answer that allows every origin will do, as ours was asked for without one.
     pub(crate) with_origin: bool,
 }
 
-/// Makes an answer from somewhere else than the origin wrong, or is no matter of whole objects.
-const NEVER: [&str; 9] = [
-    "authorization",
-    "if-match",
-    "if-modified-since",
-    "if-none-match",
-    "if-range",
-    "if-unmodified-since",
-    "proxy-authorization",
-    "range",
-    "service-worker",
+/// Every field that a request may have to be answered from a flight. The object was fetched with a request that has
+/// no other: whatever else a client says, its origin may answer differently.
+const UNDERSTOOD: [&str; 31] = [
+    ":authority",
+    ":method",
+    ":path",
+    ":scheme",
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "connection",
+    "cookie",
+    "dnt",
+    "host",
+    "keep-alive",
+    "origin",
+    "priority",
+    "proxy-connection",
+    "referer",
+    "save-data",
+    "sec-ch-ua",
+    "sec-ch-ua-mobile",
+    "sec-ch-ua-platform",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "sec-gpc",
+    "te",
+    "user-agent",
+    // Of the proxy itself, which takes them off before an origin sees them.
+    "x-envoy-external-address",
+    "x-envoy-internal",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    FLIGHT_FIELD,
 ];
+
+/// Destinations of objects that are parts of a page (Fetch, "destination").
+const PARTS: [&[u8]; 7] = [b"audio", b"empty", b"font", b"image", b"script", b"style", b"video"];
+
+/// Media types that a request for a part of a page names, and no other.
+fn is_of_part(media_type: &[u8]) -> bool {
+    let media_type = media_type.to_ascii_lowercase();
+    let begins =
+        [&b"image/"[..], b"text/css", b"font/", b"audio/", b"video/", b"application/font", b"application/x-font"];
+    let ends = [&b"javascript"[..], b"ecmascript"];
+    media_type == b"*/*"
+        || begins.iter().any(|head| media_type.starts_with(head))
+        || ends.iter().any(|tail| media_type.ends_with(tail))
+}
 
 /// None for a request that must cross the link.
 pub(crate) fn asked(fields: Fields<'_>) -> Option<Asked> {
-    let any_type = fields.get("accept").is_none() || fields.lists("accept", "*/*");
-    let plain = is_get(fields) && any_type && !NEVER.iter().any(|name| fields.has(name)) && !wants_the_origins(fields);
-    let revalidates = fields.items("cache-control").any(|item| item.eq_ignore_ascii_case(b"max-age=0"));
-    if !plain || revalidates {
+    let is_understood = fields.0.iter().all(|(name, _)| UNDERSTOOD.iter().any(|known| known.as_bytes() == *name));
+    let is_part = fields.get("sec-fetch-dest").is_none_or(|destination| PARTS.contains(&destination));
+    let any_type = fields.get("accept").is_none()
+        || (fields.lists("accept", "*/*") && fields.items("accept").all(|item| is_of_part(head(item))));
+    if !(is_get(fields) && is_understood && is_part && any_type) {
         return None;
     }
-    let with_cookie = fields.has("cookie");
     Some(Asked {
         url: url(fields)?,
         accepted: fields.get("accept-encoding").unwrap_or_default().to_vec(),
-        with_cookie,
-        referrer: fields.text("referer").filter(|_| !with_cookie).map(str::to_owned),
+        types: fields.get("accept").unwrap_or_default().to_vec(),
+        with_cookie: fields.has("cookie"),
+        referrer: fields.text("referer").map(str::to_owned),
         with_origin: fields.has("origin"),
     })
+}
+
+impl Asked {
+    /// The page that others may learn from this request: none for somebody who bears a cookie.
+    pub(crate) fn teaches(&self) -> Option<&str> {
+        self.referrer.as_deref().filter(|_| !self.with_cookie)
+    }
+}
+
+/// The URL of a request that may change what is there (RFC 9110, 9.2.1).
+pub(crate) fn written(fields: Fields<'_>) -> Option<String> {
+    let is_safe = matches!(fields.get(":method"), Some(b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE"));
+    if is_safe { None } else { url(fields) }
 }
 
 /// The client's address from `address:port`, as proxies write it; brackets around IPv6 stay.
@@ -134,6 +190,7 @@ mod tests {
             ("accept", "image/*"),
             ("cache-control", "no-cache"),
             (":authority", "a@b"),
+            ("save-data", "on"),
             ("if-none-match", "\"x\""),
             ("if-modified-since", "Sat, 21 Nov 2026 13:00:00 GMT"),
         ] {
@@ -152,9 +209,6 @@ mod tests {
             Some("http://a.test/")
         );
         assert!(with(IMAGE, "origin", "http://www.site.test", asked).unwrap().with_origin);
-        for name in NEVER {
-            assert_eq!(with(IMAGE, name, "x", asked), None, "{name}");
-        }
         for (name, value) in [
             (":method", "HEAD"),
             ("accept", "application/json"),
@@ -162,6 +216,20 @@ mod tests {
             ("cache-control", "max-age=0"),
             ("pragma", "no-cache"),
             ("upgrade", "websocket"),
+            ("accept", "text/html, */*; q=0.01"),
+            ("accept", "application/json, text/plain, */*"),
+            ("authorization", "x"),
+            ("range", "bytes=0-"),
+            ("if-none-match", "x"),
+            ("x-api-key", "x"),
+            ("x-auth-token", "x"),
+            ("x-requested-with", "XMLHttpRequest"),
+            ("x-forwarded-host", "x"),
+            ("upgrade-insecure-requests", "1"),
+            ("service-worker", "script"),
+            ("sec-fetch-dest", "document"),
+            ("sec-fetch-dest", "iframe"),
+            ("sec-fetch-dest", "worker"),
         ] {
             assert_eq!(with(IMAGE, name, value, asked), None, "{name}: {value}");
         }

@@ -39,8 +39,8 @@ pub(crate) fn parcels() -> Vec<Vec<u8>> {
 
 /// Values of the header that opens a flight.
 pub(crate) fn openings() -> Vec<Vec<u8>> {
-    let good = format!("{};{}", "0a".repeat(16), "ff".repeat(8));
-    vec![good.into_bytes(), b";".to_vec(), b"00;00".to_vec()]
+    let good = format!("{};{};0000000a", "0a".repeat(16), "ff".repeat(8));
+    vec![good.into_bytes(), b";".to_vec(), b"00;00;00".to_vec()]
 }
 
 /// Paths of slots and reports.

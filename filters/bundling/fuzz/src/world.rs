@@ -27,7 +27,7 @@ impl Board for Values {
     fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
         let mut values = self.0.borrow_mut();
         let entry = values.entry(name.to_owned()).or_default();
-        let is_current = version == 0 || version == entry.1;
+        let is_current = version == 0 || entry.1 == 0 || version == entry.1;
         if is_current {
             *entry = (value.to_vec(), entry.1 + 1);
         }

@@ -3,11 +3,10 @@
 use crate::counters::Counters;
 use crate::ground::GroundStream;
 use crate::remote::RemoteStream;
-use crate::worker::Worker;
+use crate::worker::{ProxyBoard, Worker};
 use filter_host::body::{self, Buffer};
 use filter_host::log::{self, Level};
-use filter_host::shared;
-use page_flights::{Config, GroundEnd, RemoteEnd, Role};
+use page_flights::{Config, GroundEnd, RemoteEnd, Role, board};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 use std::hash::{BuildHasher, RandomState};
@@ -52,15 +51,7 @@ impl Root {
 
 /// The name of what the process keeps, drawn by the first worker that asks.
 fn store_name() -> [u8; 8] {
-    const NAME: &str = "store";
-    let drawn = random();
-    if let Ok(found) = shared::get(NAME)
-        && found.value.is_empty()
-    {
-        // If another worker is faster, its draw is found below.
-        let _ = shared::set(NAME, &drawn, found.version);
-    }
-    shared::get(NAME).ok().and_then(|found| found.value.try_into().ok()).unwrap_or(drawn)
+    board::settled(&ProxyBoard, "store", random())
 }
 
 fn seed() -> [u8; 32] {

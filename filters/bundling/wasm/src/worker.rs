@@ -2,17 +2,18 @@
 
 use crate::counters::Counters;
 use filter_host::log::{self, Level};
-use filter_host::{HostError, callout, context, reply, shared, timer};
+use filter_host::{HostError, callout, clock, context, reply, shared, timer};
 use page_flights::board::Board;
 use page_flights::{Answer, End, Release, Reply};
 use proxy_wasm::types::Action;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-/// Milliseconds since 1970, the same for all workers.
+/// Milliseconds on a clock that never steps, the same for all workers. A deadline by the time of day would hold a browser's
+/// request for as long as somebody sets that back.
 pub(crate) fn now_ms() -> u64 {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let elapsed = clock::monotonic().unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 

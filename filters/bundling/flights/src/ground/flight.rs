@@ -1,14 +1,16 @@
 //! One page and its objects, from its request to the last parcel.
 
 use std::collections::{HashSet, VecDeque};
+use std::rc::Rc;
 
 use url_mapping::Use;
 
 use super::known::Known;
-use super::lessons::{Page, Skip};
+use super::lessons::{Page, Skip, Who};
+use super::visitor::Visitor;
 use crate::Reply;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, Ident, Mark, key, mark};
+use crate::digest::{FlightId, Ident, Mark, authority, key, mark, object_mark, root};
 use crate::finder::{Found, rank};
 use crate::frames::{self, Frame};
 use crate::limits;
@@ -23,24 +25,14 @@ const GATHER_MS: u64 = 25;
 /// a browser that sees them before the manifest asks over the link, which takes a round trip.
 const FIRST_SLOT_MS: u64 = 20;
 
-/// Who asked for the page, as far as its objects are asked for in the same words.
-#[derive(Debug, Clone)]
-pub(super) struct Visitor {
-    pub(super) url: String,
-    /// `Accept-Encoding`.
-    pub(super) accepted: Vec<u8>,
-    pub(super) user_agent: Option<String>,
-    pub(super) languages: Option<String>,
-    /// The page says something about referrers: then none is sent.
-    pub(super) no_referer: bool,
-}
-
 /// An object that is being fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fetch {
     pub(super) index: usize,
     pub(super) url: String,
     pub(super) usage: Option<Use>,
+    /// The page or sheet that names it; for an object that the page does not name, the page.
+    pub(super) referrer: Rc<str>,
 }
 
 /// What was sent of an object.
@@ -55,6 +47,8 @@ pub(super) struct Sent {
 pub(super) struct Entry {
     /// The object's URL, for what is learnt about it.
     pub(super) object_key: u64,
+    /// The page does not name it: earlier visitors asked for it.
+    pub(super) is_learnt: bool,
     pub(super) sent: Option<Sent>,
 }
 
@@ -63,7 +57,29 @@ pub(super) struct Entry {
 pub(super) struct Past {
     pub(super) page_key: u64,
     pub(super) store: u64,
+    pub(super) who: Who,
     pub(super) entries: Vec<Entry>,
+    /// What the page is on, and what it names: hosts with their ports, hashed.
+    authority: String,
+    hosts: HashSet<u64>,
+}
+
+impl Past {
+    /// Whether a visitor may teach that the page needs this URL: it is on the page's own host or below, or on one that the
+    /// page or one of its sheets names. A request bears any `Referer` that its sender likes.
+    pub(super) fn may_need(&self, url: &str) -> bool {
+        let other = authority(url);
+        self.hosts.contains(&key(other.as_bytes())) || is_at_or_below(other, &self.authority)
+    }
+}
+
+/// Whether one host is another or below it; `www.` aside, and never below an address.
+fn is_at_or_below(host: &str, page_host: &str) -> bool {
+    let site = page_host.strip_prefix("www.").unwrap_or(page_host);
+    let is_name =
+        site.contains('.') && !site.contains('[') && site.contains(|letter: char| letter.is_ascii_alphabetic());
+    let is_below = || host.strip_suffix(site).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    host == page_host || (is_name && is_below())
 }
 
 #[derive(Debug)]
@@ -84,6 +100,7 @@ pub(super) struct Flight {
     pub(super) slots: VecDeque<u32>,
     entries: Vec<Entry>,
     urls: HashSet<u64>,
+    hosts: HashSet<u64>,
     /// Marks that have not been announced yet; `announced` have.
     marks: Vec<Mark>,
     announced: usize,
@@ -117,6 +134,7 @@ impl Flight {
             slots: VecDeque::new(),
             entries: Vec::new(),
             urls: HashSet::new(),
+            hosts: HashSet::new(),
             marks: Vec::new(),
             announced: 0,
             wanted: Vec::new(),
@@ -130,20 +148,24 @@ impl Flight {
         }
     }
 
-    /// Objects were found in the page or in one of its sheets. True if there is something to announce.
-    pub(super) fn add(&mut self, id: &FlightId, found: Vec<Found>, counts: &mut Counts) -> bool {
+    /// Objects were found in `referrer`: the page or one of its sheets. True if there is something to announce.
+    pub(super) fn add(&mut self, id: &FlightId, referrer: &str, found: Vec<Found>, counts: &mut Counts) -> bool {
+        let (site, referrer) = (mark(id, root(referrer)), Rc::<str>::from(referrer));
         for Found { url, usage } in found {
             let object_key = key(url.as_bytes());
-            if self.entries.len() >= limits::ENTRIES || !self.urls.insert(object_key) {
+            if self.entries.len() >= limits::ENTRIES || url == self.visitor.url || !self.urls.insert(object_key) {
                 continue;
             }
-            match self.lessons.skips(object_key) {
+            if usage.is_some() {
+                self.hosts.insert(key(authority(&url).as_bytes()));
+            }
+            match self.lessons.skips(object_key, self.visitor.who) {
                 Some(Skip::Unused) => counts.add(Count::Skipped, 1),
                 Some(Skip::Unfit) => {}
                 None => {
-                    self.marks.push(mark(id, &url));
-                    self.wanted.push(Fetch { index: self.entries.len(), url, usage });
-                    self.entries.push(Entry { object_key, sent: None });
+                    self.marks.push(object_mark(id, &site, &url));
+                    self.wanted.push(Fetch { index: self.entries.len(), url, usage, referrer: referrer.clone() });
+                    self.entries.push(Entry { object_key, is_learnt: usage.is_none(), sent: None });
                 }
             }
         }
@@ -252,8 +274,9 @@ impl Flight {
     }
 
     pub(super) fn past(self) -> Past {
-        let Self { page_key, store, entries, .. } = self;
-        Past { page_key, store, entries }
+        let Self { page_key, store, entries, visitor, hosts, .. } = self;
+        let authority = authority(&visitor.url).to_owned();
+        Past { page_key, store, who: visitor.who, entries, authority, hosts }
     }
 
     fn say(&mut self, parcel: &mut Vec<u8>) {
@@ -290,36 +313,25 @@ impl Flight {
     }
 }
 
-impl Visitor {
-    /// The request for an object: what the visitor's browser would send to anybody, and nothing that tells who it is.
-    pub(super) fn request_for(&self, fetch: &Fetch) -> Vec<(&'static str, String)> {
-        let rest = fetch.url.strip_prefix("http://").unwrap_or_default();
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let accept = match fetch.usage {
-            Some(Use::Stylesheet | Use::CssImport) => "text/css,*/*;q=0.1",
-            Some(Use::Image | Use::CssImage | Use::Poster | Use::Background | Use::Icon) => "image/*,*/*;q=0.8",
-            Some(Use::Script | Use::Font | Use::Media | Use::Track) | None => "*/*",
-        };
-        let mut fields = vec![
-            (":method", "GET".to_owned()),
-            (":scheme", "http".to_owned()),
-            (":authority", authority.to_owned()),
-            (":path", path.to_owned()),
-            ("accept", accept.to_owned()),
-        ];
-        fields.extend(self.user_agent.clone().map(|value| ("user-agent", value)));
-        fields.extend(self.languages.clone().map(|value| ("accept-language", value)));
-        if !self.no_referer {
-            fields.push(("referer", self.referer(authority)));
-        }
-        fields
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// As browsers say it unless a page wants otherwise: the page to its own origin, that origin to others
-    /// (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
-    fn referer(&self, authority: &str) -> String {
-        let rest = self.url.strip_prefix("http://").unwrap_or_default();
-        let (own, _) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if own == authority { self.url.clone() } else { format!("http://{own}/") }
+    #[test]
+    fn a_page_may_need_what_is_on_its_site_and_on_hosts_that_it_names() {
+        for (host, page_host, is) in [
+            ("www.a.test", "www.a.test", true),
+            ("img.a.test", "www.a.test", true),
+            ("a.test", "www.a.test", true),
+            ("x.www.a.test:81", "www.a.test:81", true),
+            ("eviltest.a.test.evil.test", "www.a.test", false),
+            ("evila.test", "www.a.test", false),
+            ("b.test", "www.a.test", false),
+            ("x.test", "www.test", false),
+            ("9.192.0.2.1", "192.0.2.1", false),
+            ("x.a.test", "a.test:8080", false),
+        ] {
+            assert_eq!(is_at_or_below(host, page_host), is, "{host} {page_host}");
+        }
     }
 }

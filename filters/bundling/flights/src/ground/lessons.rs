@@ -1,8 +1,11 @@
-//! What is learnt of pages from the visitors they had: which of their objects are not worth sending, and what browsers ask for
-//! that they do not name.
+//! Lessons about pages from their earlier visitors: which objects are not worth sending, and what browsers request that a
+//! page does not name.
 //!
-//! It is on the board, for all workers: a page's visitors come on any of a near end's connections. The value `lessons/N`, for N
-//! from 0 to a limit, holds some pages, and forgets the one that was longest not asked for.
+//! Lessons are on the board, for all workers: a page's visitors come on any of a near end's connections. The value `lessons/N`,
+//! for N from 0 to a limit, holds some pages, and drops the one that was not requested for the longest time.
+//!
+//! A client may teach nonsense, by accident or on purpose. So a lesson from one client applies to that client alone; it
+//! applies to others when several distinct clients agree. Every lesson has its own age, which no visit renews.
 
 use crate::board::{Board, update};
 use crate::digest::key;
@@ -14,18 +17,37 @@ use crate::wire::{Malformed, Reader, put_bytes, put_length, put_number};
 pub(super) enum Skip {
     /// Browsers of earlier visitors did not ask for it.
     Unused,
-    /// It could not be sent the last time.
+    /// Its origin's last response was not for everybody, too large or not an object.
     Unfit,
 }
 
-/// Visitors in a row whose browsers did not ask for an object, until it is no more sent.
-const MISSES: u8 = 2;
-/// Visitors in a row whose browsers asked for something that the page does not name, until it is sent like the rest.
-const VISITS: u8 = 3;
-/// What was learnt is forgotten so long after the page was last asked for.
-const PAGE_MS: u64 = 24 * 3600 * 1000;
+/// A client of one near end, as the far end tells them apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Who {
+    /// The near end.
+    pub(super) remote: u32,
+    /// Its client.
+    pub(super) client: u32,
+}
 
-/// What is learnt of one page.
+/// Distinct clients in a row whose browsers did not ask for an object, until it is no longer sent. One client's own
+/// misses in a row count as much for that client alone.
+const MISSES: u8 = 2;
+/// Distinct clients who asked for an object that the page does not name, until it is sent to every client. All clients of
+/// another near end count as one, so that the users of one box cannot decide for another box.
+const CLIENTS: usize = 3;
+/// Visits in a row on which one client asked for it, until it is sent to that client alone.
+const VISITS: u8 = 3;
+/// Distinct clients that are remembered for each such object.
+const WITNESSES: usize = 12;
+/// A page is forgotten so long after it was last requested.
+const PAGE_MS: u64 = 24 * 3600 * 1000;
+/// An object that nobody used is tried again after so long.
+const UNUSED_MS: u64 = 24 * 3600 * 1000;
+/// An object that was not fit to be sent is tried again after so long: origins change their minds.
+const UNFIT_MS: u64 = 3600 * 1000;
+
+/// The lessons of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Page {
     /// What its URL hashes to.
@@ -35,45 +57,70 @@ pub(super) struct Page {
     others: Vec<Other>,
 }
 
+/// A lesson that an object is not worth sending. There is none for an object that is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Lesson {
     /// What the object's URL hashes to.
     object: u64,
-    /// Visitors in a row who did not ask for it; no more than [`MISSES`] are counted.
-    misses: u8,
+    /// When it was learnt.
+    since_ms: u64,
     unfit: bool,
+    /// Distinct clients in a row who did not ask for it, at most [`MISSES`].
+    misses: u8,
+    /// The last of them, and its own misses in a row.
+    last: Who,
+    last_misses: u8,
 }
 
-/// Something that the page's markup does not name and a browser asked for on its behalf.
+/// An object that the page does not name and browsers ask for on its behalf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Other {
     url: String,
-    /// Visitors in a row who asked for it; from [`VISITS`] on it is learnt, and [`Lesson::misses`] decides.
-    visits: u8,
+    /// The latest visit of each client, the newest last.
+    witnesses: Vec<Witness>,
 }
 
-/// How many objects [`Page::asked`] learnt or dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Witness {
+    who: Who,
+    /// Visits in a row on which it asked for the object, at most [`VISITS`]; 0: on its latest visit it did not.
+    asked: u8,
+}
+
+/// How many objects [`Page::visited`] began and ceased to send to anybody.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) added: u64,
     pub(super) dropped: u64,
 }
 
-/// What is known of a page.
+/// One visit, as far as it teaches something about objects that the page does not name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visit<'v> {
+    pub(super) who: Who,
+    /// Objects that were sent because earlier visitors asked for them: a hash of the URL, and whether this one did.
+    pub(super) sent: &'v [(u64, bool)],
+    /// URLs that the browser asked for and was not sent.
+    pub(super) asked: &'v [&'v str],
+    /// It asked for most of what the page names, so it had little of the page before.
+    pub(super) is_new_here: bool,
+}
+
+/// The lessons of a page.
 pub(super) fn of(board: &dyn Board, page: u64, now_ms: u64) -> Page {
     let mut pages = read(&board.get(&name(page)).0).unwrap_or_default();
     take(&mut pages, page, now_ms)
 }
 
 /// A visitor has taught something about a page. `change` may be called more than once, each time with what others have made
-/// of it meanwhile. What too many change at one time is not learnt, and one of two who write a value at its very first.
+/// of it meanwhile. What too many change at one time is not learnt.
 pub(super) fn learn(board: &dyn Board, page: u64, now_ms: u64, mut change: impl FnMut(&mut Page)) {
     update(board, &name(page), |value| {
         let mut pages = read(value).unwrap_or_default();
         let mut learnt = take(&mut pages, page, now_ms);
         change(&mut learnt);
         learnt.changed_ms = now_ms;
-        // The longest not asked for comes first.
+        // The longest not requested comes first.
         let too_many = (pages.len() + 1).saturating_sub(limits::PAGES_PER_LESSONS);
         pages.drain(..too_many.min(pages.len()));
         if !(learnt.objects.is_empty() && learnt.others.is_empty()) {
@@ -87,92 +134,178 @@ fn name(page: u64) -> String {
     format!("lessons/{}", page % limits::LESSONS)
 }
 
-/// Takes a page from those that are kept together; those that nobody has asked for in a long time go.
+/// Takes a page from those that are kept together, without what is too old.
 fn take(pages: &mut Vec<Page>, page: u64, now_ms: u64) -> Page {
     pages.retain(|one| now_ms.saturating_sub(one.changed_ms) <= PAGE_MS);
     let at = pages.iter().position(|one| one.url_key == page);
-    at.map_or_else(|| Page { url_key: page, changed_ms: now_ms, ..Page::default() }, |at| pages.remove(at))
+    let mut page =
+        at.map_or_else(|| Page { url_key: page, changed_ms: now_ms, ..Page::default() }, |at| pages.remove(at));
+    page.objects.retain(|lesson| {
+        let most_ms = if lesson.unfit { UNFIT_MS } else { UNUSED_MS };
+        now_ms.saturating_sub(lesson.since_ms) <= most_ms
+    });
+    page
 }
 
 impl Page {
-    /// Whether, and why, an object is not worth fetching.
-    pub(super) fn skips(&self, object: u64) -> Option<Skip> {
+    /// Whether, and why, an object is not worth fetching for a visitor.
+    pub(super) fn skips(&self, object: u64, who: Who) -> Option<Skip> {
         let lesson = self.objects.iter().find(|lesson| lesson.object == object)?;
+        let own_misses = if lesson.last == who { lesson.last_misses } else { 0 };
         if lesson.unfit {
             Some(Skip::Unfit)
-        } else if lesson.misses >= MISSES {
+        } else if lesson.misses.max(own_misses) >= MISSES {
             Some(Skip::Unused)
         } else {
             None
         }
     }
 
-    /// URLs that browsers ask for on behalf of the page although it does not name them.
-    pub(super) fn learnt(&self) -> impl Iterator<Item = &str> {
-        self.others.iter().filter(|other| other.visits >= VISITS).map(|other| &*other.url)
+    /// URLs to send to a visitor although the page does not name them.
+    pub(super) fn learnt(&self, who: Who) -> impl Iterator<Item = &str> {
+        self.others.iter().filter(move |other| other.is_for(who)).map(|other| &*other.url)
     }
 
-    /// A browser of a new visitor did or did not ask for it.
-    pub(super) fn used(&mut self, object: u64, was_used: bool) {
-        if let Some(lesson) = self.lesson(object) {
-            lesson.misses = if was_used { 0 } else { lesson.misses.saturating_add(1).min(MISSES) };
+    /// A browser did or did not ask for an object that the page names.
+    pub(super) fn used(&mut self, object: u64, was_used: bool, who: Who, now_ms: u64) {
+        if was_used {
+            return self.forget(object);
+        }
+        let Some(lesson) = self.lesson(object, now_ms) else { return };
+        if lesson.last_misses > 0 && lesson.last == who {
+            lesson.last_misses = lesson.last_misses.saturating_add(1).min(MISSES);
+        } else {
+            lesson.misses = lesson.misses.saturating_add(1).min(MISSES);
+            (lesson.last, lesson.last_misses) = (who, 1);
         }
     }
 
-    /// It cannot be sent.
-    pub(super) fn unfit(&mut self, object: u64) {
-        if let Some(lesson) = self.lesson(object) {
-            lesson.unfit = true;
+    /// The object's origin would not have it sent.
+    pub(super) fn unfit(&mut self, object: u64, now_ms: u64) {
+        if let Some(lesson) = self.lesson(object, now_ms) {
+            (lesson.unfit, lesson.since_ms) = (true, now_ms);
         }
     }
 
-    /// A browser of a new visitor asked for `urls`, none of which its flight had. Comes after [`Page::used`], which says what
-    /// became of those that are learnt already.
-    pub(super) fn asked(&mut self, urls: &[&str]) -> Change {
+    /// A visit is over.
+    pub(super) fn visited(&mut self, visit: &Visit<'_>) -> Change {
+        // A browser asks for it after all.
+        for url in visit.asked {
+            let object = key(url.as_bytes());
+            if self.objects.iter().any(|lesson| lesson.object == object && !lesson.unfit) {
+                self.forget(object);
+            }
+        }
         let mut change = Change::default();
         let Self { objects, others, .. } = self;
-        others.retain_mut(|other| {
-            let lesson = lesson_on(objects, &other.url);
-            if other.visits >= VISITS {
-                let is_in_vain = lesson.is_some_and(|lesson| lesson.unfit || lesson.misses >= MISSES);
-                change.dropped += u64::from(is_in_vain);
-                return !is_in_vain;
+        for other in &mut *others {
+            let was_sent = other.is_learnt();
+            let object = key(other.url.as_bytes());
+            match visit.sent.iter().find(|(sent, _)| *sent == object) {
+                Some((_, was_used)) => other.witness(visit.who, *was_used, visit.is_new_here),
+                None if visit.asked.contains(&&*other.url) => other.witness(visit.who, true, true),
+                // It was not sent, and a browser with a cache says nothing by not asking.
+                None if visit.is_new_here => other.witness(visit.who, false, true),
+                None => {}
             }
-            let is_asked = urls.contains(&&*other.url);
-            other.visits += u8::from(is_asked);
-            if other.visits == VISITS {
-                change.added += 1;
-                // It may be one that was dropped before.
-                if let Some(lesson) = lesson {
-                    lesson.misses = 0;
-                }
+            change.added += u64::from(other.is_learnt() && !was_sent);
+            change.dropped += u64::from(was_sent && !other.is_learnt());
+        }
+        let is_unfit = |url: &str| {
+            let object = key(url.as_bytes());
+            objects.iter().any(|lesson| lesson.object == object && lesson.unfit)
+        };
+        others.retain(|other| other.witnesses.iter().any(|one| one.asked > 0) && !is_unfit(&other.url));
+        for url in visit.asked {
+            if is_unfit(url) || others.iter().any(|other| other.url == *url) {
+                continue;
             }
-            is_asked
-        });
-        for url in urls {
-            let has_room = limits::have_room(others.iter().map(|other| &*other.url), url);
-            let is_unfit = lesson_on(objects, url).is_some_and(|lesson| lesson.unfit);
-            if has_room && !is_unfit && others.iter().all(|other| other.url != *url) {
-                others.push(Other { url: (*url).to_owned(), visits: 1 });
+            // Nobody keeps the others out with URLs that no second client asks for.
+            while !limits::have_room(others.iter().map(|other| &*other.url), url)
+                && let Some(least) = others.iter().position(|other| other.has_one_client() && !other.is_learnt())
+            {
+                others.remove(least);
+            }
+            if limits::have_room(others.iter().map(|other| &*other.url), url) {
+                let witnesses = vec![Witness { who: visit.who, asked: 1 }];
+                others.push(Other { url: (*url).to_owned(), witnesses });
             }
         }
         change
     }
 
-    /// What is learnt of an object; none where there is no room for another.
-    fn lesson(&mut self, object: u64) -> Option<&mut Lesson> {
+    fn forget(&mut self, object: u64) {
+        self.objects.retain(|lesson| lesson.object != object);
+    }
+
+    /// The lesson on an object, a new one where there is none; none where there is no room for another.
+    fn lesson(&mut self, object: u64, now_ms: u64) -> Option<&mut Lesson> {
         let at = self.objects.iter().position(|lesson| lesson.object == object);
         if at.is_none() && self.objects.len() < limits::ENTRIES {
-            self.objects.push(Lesson { object, ..Lesson::default() });
+            self.objects.push(Lesson { object, since_ms: now_ms, ..Lesson::default() });
             return self.objects.last_mut();
         }
         self.objects.get_mut(at?)
     }
 }
 
-fn lesson_on<'o>(objects: &'o mut [Lesson], url: &str) -> Option<&'o mut Lesson> {
-    let object = key(url.as_bytes());
-    objects.iter_mut().find(|lesson| lesson.object == object)
+impl Other {
+    /// Whether it is sent to a visitor.
+    fn is_for(&self, visitor: Who) -> bool {
+        let own = self.witnesses.iter().find(|one| one.who == visitor);
+        own.is_some_and(|one| one.asked >= VISITS) || self.is_common(visitor.remote)
+    }
+
+    /// Whether it is sent to every client of a near end: enough of them asked for it, at least half of those who could, and
+    /// one of the last two.
+    fn is_common(&self, remote: u32) -> bool {
+        let mut votes: Vec<(Who, bool)> = Vec::new();
+        for one in self.witnesses.iter().rev() {
+            // Of another near end the newest visit stands for all.
+            let party = if one.who.remote == remote { one.who } else { Who { client: 0, ..one.who } };
+            if votes.iter().all(|(known, _)| *known != party) {
+                votes.push((party, one.asked > 0));
+            }
+        }
+        let used = votes.iter().filter(|(_, asked)| *asked).count();
+        let lately = votes.iter().take(usize::from(MISSES)).any(|(_, asked)| *asked);
+        used >= CLIENTS && 2 * used >= votes.len() && lately
+    }
+
+    fn has_one_client(&self) -> bool {
+        self.witnesses.iter().filter(|one| one.asked > 0).count() < 2
+    }
+
+    /// Whether it is sent to anybody.
+    fn is_learnt(&self) -> bool {
+        self.witnesses.iter().any(|one| self.is_for(one.who))
+    }
+
+    /// Notes the latest visit of a client, in place of its last one.
+    fn witness(&mut self, who: Who, was_used: bool, is_new_here: bool) {
+        let at = self.witnesses.iter().position(|one| one.who == who);
+        let before = at.and_then(|at| self.witnesses.get(at)).map_or(0, |one| one.asked);
+        // A browser that had most of the page may have this as well, if it ever asked for it.
+        if !was_used && !is_new_here && before > 0 {
+            return;
+        }
+        if let Some(at) = at {
+            self.witnesses.remove(at);
+        } else if self.witnesses.len() >= WITNESSES {
+            self.witnesses.remove(0);
+        }
+        let asked = if was_used { before.saturating_add(1).min(VISITS) } else { 0 };
+        self.witnesses.push(Witness { who, asked });
+    }
+}
+
+fn read_who(reader: &mut Reader<'_>) -> Result<Who, Malformed> {
+    Ok(Who { remote: u32::from_le_bytes(reader.array()?), client: u32::from_le_bytes(reader.array()?) })
+}
+
+fn put_who(out: &mut Vec<u8>, who: Who) {
+    out.extend_from_slice(&who.remote.to_le_bytes());
+    out.extend_from_slice(&who.client.to_le_bytes());
 }
 
 fn read(value: &[u8]) -> Result<Vec<Page>, Malformed> {
@@ -182,13 +315,25 @@ fn read(value: &[u8]) -> Result<Vec<Page>, Malformed> {
         let (url_key, changed_ms) = (u64::from_le_bytes(reader.array()?), reader.number()?);
         let mut objects = Vec::new();
         for _ in 0..reader.length()?.min(limits::ENTRIES) {
-            let object = u64::from_le_bytes(reader.array()?);
-            objects.push(Lesson { object, misses: reader.byte()?, unfit: reader.byte()? != 0 });
+            let (object, since_ms) = (u64::from_le_bytes(reader.array()?), reader.number()?);
+            let [unfit, misses, last_misses] = reader.array()?;
+            objects.push(Lesson {
+                object,
+                since_ms,
+                unfit: unfit != 0,
+                misses,
+                last: read_who(&mut reader)?,
+                last_misses,
+            });
         }
         let mut others = Vec::new();
         for _ in 0..reader.length()?.min(limits::OTHERS) {
             let url = String::from_utf8(reader.bytes()?.to_vec()).map_err(|_| Malformed)?;
-            others.push(Other { url, visits: reader.byte()? });
+            let mut witnesses = Vec::new();
+            for _ in 0..reader.length()?.min(WITNESSES) {
+                witnesses.push(Witness { who: read_who(&mut reader)?, asked: reader.byte()? });
+            }
+            others.push(Other { url, witnesses });
         }
         pages.push(Page { url_key, changed_ms, objects, others });
     }
@@ -203,12 +348,18 @@ fn write(pages: &[Page]) -> Vec<u8> {
         put_length(&mut out, objects.len());
         for lesson in objects {
             out.extend_from_slice(&lesson.object.to_le_bytes());
-            out.extend_from_slice(&[lesson.misses, u8::from(lesson.unfit)]);
+            put_number(&mut out, lesson.since_ms);
+            out.extend_from_slice(&[u8::from(lesson.unfit), lesson.misses, lesson.last_misses]);
+            put_who(&mut out, lesson.last);
         }
         put_length(&mut out, others.len());
         for other in others {
             put_bytes(&mut out, other.url.as_bytes());
-            out.push(other.visits);
+            put_length(&mut out, other.witnesses.len());
+            for one in &other.witnesses {
+                put_who(&mut out, one.who);
+                out.push(one.asked);
+            }
         }
     }
     out
@@ -220,38 +371,79 @@ mod tests {
     use crate::board::memory::Memory;
     use proptest::prelude::*;
 
+    const URL: &str = "http://a.test/late.png";
+
     /// What the next worker reads is what the last one wrote.
     fn after(board: &Memory, page: u64, now_ms: u64, change: impl FnMut(&mut Page)) -> Page {
         learn(board, page, now_ms, change);
         of(board, page, now_ms)
     }
 
-    fn learnt(page: &Page) -> Vec<&str> {
-        page.learnt().collect()
+    fn who(remote: u32, client: u32) -> Who {
+        Who { remote, client }
     }
 
+    fn learnt(page: &Page, who: Who) -> Vec<&str> {
+        page.learnt(who).collect()
+    }
+
+    /// A visitor who was not sent the URL asks for it, or does not.
+    fn asks(board: &Memory, who: Who, urls: &[&str]) -> (Change, Page) {
+        let mut change = Change::default();
+        let visit = Visit { who, sent: &[], asked: urls, is_new_here: true };
+        let page = after(board, 1, 0, |page| change = page.visited(&visit));
+        (change, page)
+    }
+
+    /// A visitor who was sent the URL used it, or did not.
+    fn gets(board: &Memory, who: Who, was_used: bool, is_new_here: bool) -> (Change, Page) {
+        let mut change = Change::default();
+        let visit = Visit { who, sent: &[(key(URL.as_bytes()), was_used)], asked: &[], is_new_here };
+        let page = after(board, 1, 0, |page| change = page.visited(&visit));
+        (change, page)
+    }
+
+    const ADDED: Change = Change { added: 1, dropped: 0 };
+    const DROPPED: Change = Change { added: 0, dropped: 1 };
+
     #[test]
-    fn what_two_visitors_in_a_row_did_not_use_is_skipped_until_it_is_used_or_forgotten() {
+    fn what_two_clients_in_a_row_did_not_use_is_skipped_until_it_is_used_or_forgotten() {
         let board = Memory::default();
-        assert_eq!(after(&board, 1, 0, |page| page.used(5, false)).skips(5), None);
-        assert_eq!(after(&board, 1, 0, |page| page.used(5, false)).skips(5), Some(Skip::Unused));
-        assert_eq!(of(&board, 2, 0).skips(5), None, "of another page");
-        assert_eq!(of(&board, 1 + limits::LESSONS, 0).skips(5), None, "of another page in the same value");
-        assert_eq!(after(&board, 1, 0, |page| page.used(5, true)).skips(5), None);
-        assert_eq!(after(&board, 1, 0, |page| page.unfit(6)).skips(6), Some(Skip::Unfit));
-        assert_eq!(of(&board, 1, PAGE_MS).skips(6), Some(Skip::Unfit));
-        assert_eq!(of(&board, 1, PAGE_MS + 1).skips(6), None);
-        assert_eq!(after(&board, 1, PAGE_MS + 1, |page| page.used(7, true)).skips(6), None);
+        let (a, b, c) = (who(1, 1), who(1, 2), who(1, 3));
+        let missed = |by, now| after(&board, 1, now, |page| page.used(5, false, by, now));
+        assert_eq!(missed(a, 0).skips(5, c), None);
+        let page = missed(a, 0);
+        assert_eq!((page.skips(5, a), page.skips(5, c)), (Some(Skip::Unused), None), "one client speaks for itself");
+        assert_eq!(missed(b, 9).skips(5, c), Some(Skip::Unused));
+        assert_eq!(of(&board, 2, 0).skips(5, c), None, "of another page");
+        assert_eq!(of(&board, 1 + limits::LESSONS, 0).skips(5, c), None, "of another page in the same value");
+        assert_eq!(after(&board, 1, 0, |page| page.used(5, true, c, 0)).skips(5, a), None);
     }
 
     #[test]
-    fn pages_are_bounded_and_the_one_longest_not_asked_for_goes() {
+    fn every_lesson_expires_however_often_the_page_is_visited() {
+        let board = Memory::default();
+        learn(&board, 1, 0, |page| {
+            page.unfit(6, 0);
+            page.used(7, false, who(1, 1), 0);
+            page.used(7, false, who(1, 2), 0);
+        });
+        for hour in 0..30 {
+            let now = hour * 3600 * 1000;
+            let page = after(&board, 1, now, |page| page.used(8, false, who(1, 3), now));
+            assert_eq!(page.skips(6, who(1, 9)), (now <= UNFIT_MS).then_some(Skip::Unfit), "{hour}");
+            assert_eq!(page.skips(7, who(1, 9)), (now <= UNUSED_MS).then_some(Skip::Unused), "{hour}");
+        }
+    }
+
+    #[test]
+    fn pages_are_bounded_and_the_one_longest_not_requested_goes() {
         let board = Memory::default();
         let pages = limits::LESSONS * (limits::PAGES_PER_LESSONS as u64 + 1);
         for page in 0..pages {
-            learn(&board, page, page, |page| page.unfit(1));
+            learn(&board, page, page, |page| page.unfit(1, 0));
         }
-        let known = |page| of(&board, page, pages).skips(1);
+        let known = |page| of(&board, page, pages).skips(1, Who::default());
         assert_eq!((known(0), known(limits::LESSONS)), (None, Some(Skip::Unfit)));
         assert_eq!(board.0.borrow().len() as u64, limits::LESSONS);
         learn(&board, 0, pages, |_| {});
@@ -259,63 +451,92 @@ mod tests {
     }
 
     #[test]
-    fn what_two_workers_learn_at_one_time_is_both_kept() {
+    fn what_two_workers_learn_at_one_time_is_both_kept_also_at_the_very_first() {
         let board = Memory::default();
-        learn(&board, 1, 0, |page| page.used(1, true));
         let mut is_first = true;
         learn(&board, 1, 0, |page| {
             if std::mem::take(&mut is_first) {
-                learn(&board, 1, 0, |page| page.unfit(2));
+                learn(&board, 1, 0, |page| page.unfit(2, 0));
             }
-            page.unfit(3);
+            page.unfit(3, 0);
         });
         let page = of(&board, 1, 0);
-        assert_eq!((page.skips(2), page.skips(3)), (Some(Skip::Unfit), Some(Skip::Unfit)));
+        let skips = |object| page.skips(object, Who::default());
+        assert_eq!((skips(2), skips(3)), (Some(Skip::Unfit), Some(Skip::Unfit)));
     }
 
     #[test]
-    fn what_three_visitors_in_a_row_ask_for_beside_the_page_is_learnt_and_dropped_when_two_do_not() {
+    fn what_three_clients_ask_for_beside_the_page_is_learnt_and_dropped_when_two_in_a_row_do_not() {
         let board = Memory::default();
-        let url = "http://a.test/late.png";
-        let asked = |urls: &[&str]| {
-            let mut change = Change::default();
-            let page = after(&board, 1, 0, |page| change = page.asked(urls));
-            (change.added, change.dropped, page)
-        };
-        for urls in [&[url][..], &[url], &[], &[url], &[url]] {
-            let (added, dropped, page) = asked(urls);
-            assert_eq!((added, dropped, learnt(&page)), (0, 0, vec![]), "not in a row");
+        let visitor = who(1, 99);
+        for client in 1..3 {
+            let (change, page) = asks(&board, who(1, client), &[URL]);
+            assert_eq!((change, learnt(&page, visitor)), (Change::default(), vec![]));
         }
-        let (added, dropped, page) = asked(&[url]);
-        assert_eq!((added, dropped, learnt(&page)), (1, 0, vec![url]));
-        assert_eq!(learnt(&of(&board, 2, 0)), [""; 0]);
-        // It is in the flight now; whether it is used, says the report of that.
-        for (was_used, change, left) in [(true, 0, 1), (false, 0, 1), (true, 0, 1), (false, 0, 1), (false, 1, 0)] {
-            learn(&board, 1, 0, |page| page.used(key(url.as_bytes()), was_used));
-            let (added, dropped, page) = asked(&[]);
-            assert_eq!((added, dropped, learnt(&page).len()), (0, change, left));
-        }
-        for _ in 0..3 {
-            asked(&[url]);
-        }
+        let (change, page) = asks(&board, who(1, 3), &[URL]);
+        assert_eq!((change, learnt(&page, visitor)), (ADDED, vec![URL]));
+        assert_eq!(learnt(&of(&board, 2, 0), visitor), [""; 0]);
+        assert_eq!(gets(&board, who(1, 4), false, true).0, Change::default());
+        assert_eq!(gets(&board, who(1, 5), true, true).0, Change::default());
+        assert_eq!(gets(&board, who(1, 6), false, false).0, Change::default(), "its cache was empty of it");
+        assert_eq!(gets(&board, who(1, 7), false, true).0, DROPPED);
+        assert_eq!(asks(&board, visitor, &[URL]).0, ADDED);
         let page = of(&board, 1, PAGE_MS);
-        assert_eq!((learnt(&page), page.skips(key(url.as_bytes()))), (vec![url], None), "learnt anew");
-        assert_eq!(learnt(&of(&board, 1, PAGE_MS + 1)), [""; 0], "too long ago");
+        assert_eq!(learnt(&page, who(1, 50)), vec![URL]);
+        assert_eq!(learnt(&of(&board, 1, PAGE_MS + 1), visitor), [""; 0], "too long ago");
+    }
+
+    #[test]
+    fn what_one_client_asks_for_at_every_visit_is_sent_to_that_client_alone() {
+        let board = Memory::default();
+        for _ in 0..20 {
+            asks(&board, who(1, 1), &[URL]);
+        }
+        let page = of(&board, 1, 0);
+        assert_eq!((learnt(&page, who(1, 1)), learnt(&page, who(1, 2))), (vec![URL], vec![]));
+        assert_eq!(gets(&board, who(1, 1), false, false).0, Change::default(), "its cache has it");
+        assert_eq!(gets(&board, who(1, 1), false, true).0, DROPPED);
+    }
+
+    #[test]
+    fn clients_of_one_near_end_do_not_decide_for_those_of_another() {
+        let board = Memory::default();
+        for client in 1..9 {
+            asks(&board, who(1, client), &[URL]);
+        }
+        let page = of(&board, 1, 0);
+        assert_eq!((learnt(&page, who(1, 99)), learnt(&page, who(2, 99))), (vec![URL], vec![]));
+        asks(&board, who(3, 1), &[URL]);
+        assert_eq!(learnt(&of(&board, 1, 0), who(2, 99)), [""; 0]);
+        asks(&board, who(4, 1), &[URL]);
+        assert_eq!(learnt(&of(&board, 1, 0), who(2, 99)), [URL]);
+    }
+
+    #[test]
+    fn urls_that_one_client_asks_for_do_not_keep_out_what_others_ask_for() {
+        let board = Memory::default();
+        let junk: Vec<String> = (0..limits::OTHERS).map(|number| format!("http://a.test/{number}")).collect();
+        let junk: Vec<&str> = junk.iter().map(String::as_str).collect();
+        for _ in 0..2 {
+            asks(&board, who(1, 1), &junk);
+        }
+        for client in 2..5 {
+            asks(&board, who(1, client), &[URL]);
+        }
+        assert_eq!(learnt(&of(&board, 1, 0), who(1, 9)), [URL]);
     }
 
     #[test]
     fn what_cannot_be_sent_is_not_learnt() {
-        let mut page = Page::default();
-        let url = "http://a.test/mine";
-        for _ in 0..3 {
-            page.asked(&[url]);
+        let board = Memory::default();
+        for client in 1..4 {
+            asks(&board, who(1, client), &[URL]);
         }
-        page.unfit(key(url.as_bytes()));
-        assert_eq!(page.asked(&[url]), Change { added: 0, dropped: 1 });
-        for _ in 0..3 {
-            page.asked(&[url]);
+        learn(&board, 1, 0, |page| page.unfit(key(URL.as_bytes()), 0));
+        for client in 1..4 {
+            asks(&board, who(1, client), &[URL]);
         }
-        assert_eq!(learnt(&page), [""; 0]);
+        assert_eq!(learnt(&of(&board, 1, 0), who(1, 9)), [""; 0]);
     }
 
     proptest! {
@@ -323,36 +544,40 @@ mod tests {
         fn hostile_values_are_refused_or_bounded(value: Vec<u8>) {
             for page in read(&value).unwrap_or_default() {
                 prop_assert!(page.objects.len() <= limits::ENTRIES && page.others.len() <= limits::OTHERS);
+                prop_assert!(page.others.iter().all(|other| other.witnesses.len() <= WITNESSES));
             }
         }
 
-        /// Which of nine URLs each visitor asks for, over and over, and nobody uses what is sent.
+        /// Any visits of ten clients, who ask for any of nine URLs and use any of what they are sent.
         #[test]
-        fn what_is_learnt_is_what_the_last_visitors_asked_for_and_never_too_much(
-            visits in proptest::collection::vec(any::<[bool; 9]>(), 0..24),
+        fn whatever_was_learnt_can_be_unlearnt_and_never_grows_too_large(
+            visits in proptest::collection::vec((0_u32..10, any::<[bool; 9]>(), any::<bool>()), 0..40),
             length in 1_usize..400,
         ) {
             let board = Memory::default();
             let urls: Vec<String> = (0..9).map(|number| format!("http://a.test/{number}/{}", "x".repeat(length))).collect();
-            let mut in_a_row = [0; 9];
-            for visit in visits {
+            let visit = |client: u32, wants: &[bool; 9], is_new_here: bool| {
+                let who = who(1, client);
                 let before = of(&board, 1, 0);
-                let asked: Vec<&str> = urls.iter().zip(visit).filter(|(_, is)| *is).map(|(url, _)| &**url).collect();
-                let after = after(&board, 1, 0, |page| {
-                    page.asked(&asked);
-                });
-                for (count, is) in in_a_row.iter_mut().zip(visit) {
-                    *count = if is { *count + 1 } else { 0 };
-                }
-                let (before, now) = (learnt(&before), learnt(&after));
-                prop_assert!(before.iter().all(|url| now.contains(url)), "nothing said that it is of no use");
-                for new in now.iter().filter(|url| !before.contains(url)) {
-                    let at = urls.iter().position(|url| url == new).unwrap();
-                    prop_assert!(in_a_row[at] >= usize::from(VISITS));
-                }
-                prop_assert!(after.others.len() <= limits::OTHERS);
-                prop_assert!(after.others.iter().map(|other| other.url.len()).sum::<usize>() <= limits::OTHERS_BYTES);
+                let sent = learnt(&before, who);
+                let wanted = |url: &str| urls.iter().zip(wants).any(|(one, is)| *is && one == url);
+                let used: Vec<(u64, bool)> = sent.iter().map(|url| (key(url.as_bytes()), wanted(url))).collect();
+                let asked: Vec<&str> =
+                    urls.iter().map(String::as_str).filter(|url| wanted(url) && !sent.contains(url)).collect();
+                after(&board, 1, 0, |page| {
+                    page.visited(&Visit { who, sent: &used, asked: &asked, is_new_here });
+                })
+            };
+            for (client, wants, is_new_here) in visits {
+                let page = visit(client, &wants, is_new_here);
+                prop_assert!(page.others.len() <= limits::OTHERS);
+                prop_assert!(page.others.iter().map(|other| other.url.len()).sum::<usize>() <= limits::OTHERS_BYTES);
             }
+            // Nobody wants anything any more: two clients who were never here suffice.
+            for client in [100, 101] {
+                visit(client, &[false; 9], false);
+            }
+            prop_assert!(learnt(&of(&board, 1, 0), who(1, 102)).is_empty());
         }
     }
 }

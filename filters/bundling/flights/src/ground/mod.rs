@@ -10,6 +10,7 @@
 mod flight;
 mod known;
 mod lessons;
+mod visitor;
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -29,9 +30,10 @@ use crate::object::{self, Unfit};
 use crate::report::{self, Path, Report};
 use crate::request;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
-use flight::{Fetch, Flight, Visitor};
+use flight::{Fetch, Flight};
 use known::Known;
-use lessons::Change;
+use lessons::{Change, Visit, Who};
+use visitor::Visitor;
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,18 +119,11 @@ impl GroundEnd {
             return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
         };
         let page = request::page(fields).zip(read_opening(opening));
-        if let Some((url, (id, store))) = page
+        if let Some((url, Opening { id, store, client })) = page
             && self.flights.len() < limits::FLIGHTS
             && !self.flights.contains_key(&id)
         {
-            let text = |name| fields.text(name).map(str::to_owned);
-            let visitor = Visitor {
-                url,
-                accepted: fields.get("accept-encoding").unwrap_or_default().to_vec(),
-                user_agent: text("user-agent"),
-                languages: text("accept-language"),
-                no_referer: false,
-            };
+            let visitor = Visitor::new(url, Who { remote: key_of(store), client }, fields);
             let lessons = lessons::of(board, flight::page_key(&visitor.url), now_ms);
             self.flights.insert(id, Flight::new(visitor, lessons, store, self.link.budget(), now_ms));
             self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
@@ -148,8 +143,10 @@ impl GroundEnd {
             flight.visitor.no_referer = fields.has("referrer-policy");
             page.finder = Some(Box::new(reader));
             // Announced with what the page's first bytes name.
-            let learnt = flight.lessons.learnt().map(|url| Found { url: url.to_owned(), usage: None }).collect();
-            flight.add(&page.flight, learnt, &mut self.counts);
+            let learnt = flight.lessons.learnt(flight.visitor.who);
+            let learnt = learnt.map(|url| Found { url: url.to_owned(), usage: None }).collect();
+            let url = flight.visitor.url.clone();
+            flight.add(&page.flight, &url, learnt, &mut self.counts);
             self.counts.add(Count::Pages, 1);
             return true;
         }
@@ -183,7 +180,8 @@ impl GroundEnd {
             found.extend(finder.finish());
             flight.page_done = true;
         }
-        let announces = flight.add(&page.flight, found, &mut self.counts);
+        let url = flight.visitor.url.clone();
+        let announces = flight.add(&page.flight, &url, found, &mut self.counts);
         page.is_held |= announces && flight.is_heard(now_ms);
         page.held_bytes = if page.is_held { bytes.len() } else { 0 };
         self.due |= announces || end;
@@ -218,7 +216,7 @@ impl End for GroundEnd {
                 let fields = Fields(headers);
                 object::judge(fields, body, &flight.visitor.accepted).map(|object| (object, fields, *body))
             }
-            Answer::Failed => Err(Unfit::Status),
+            Answer::Failed => Err(Unfit::Failed),
         };
         match judged {
             Ok((object, fields, body)) => {
@@ -230,7 +228,7 @@ impl End for GroundEnd {
                     if let Some(mut sheet) = sheet {
                         let mut found = sheet.read(body);
                         found.extend(sheet.finish());
-                        flight.add(&id, found, &mut self.counts);
+                        flight.add(&id, &fetch.url, found, &mut self.counts);
                     }
                 } else {
                     self.counts.add(Count::UnfitSize, 1);
@@ -238,9 +236,11 @@ impl End for GroundEnd {
             }
             Err(why) => {
                 flight.withdraw(fetch.index);
-                // Known by the next visit, so that it is not announced in vain again.
-                let object = key(fetch.url.as_bytes());
-                lessons::learn(board, flight.page_key, now_ms, |page| page.unfit(object));
+                if why.is_lesson() {
+                    // Known by the next visit, so that it is not announced in vain again.
+                    let object = key(fetch.url.as_bytes());
+                    lessons::learn(board, flight.page_key, now_ms, |page| page.unfit(object, now_ms));
+                }
                 self.counts.add(count_of(why), 1);
             }
         }
@@ -311,13 +311,16 @@ impl GroundEnd {
 
     /// Which objects of a flight were used, and what was asked for beside them: learnt for the page's next visitors.
     fn report(&mut self, board: &dyn Board, id: &FlightId, report: &Report, now_ms: u64) {
+        // The near end expects nothing more.
+        self.close(id);
         let Some(at) = self.past.iter().position(|(past, _)| past == id) else { return };
         let Some((_, past)) = self.past.remove(at) else { return };
-        let sent = past.entries.iter().filter(|entry| entry.sent.is_some()).count();
-        let asked_for = (0..past.entries.len()).filter(|index| report.used(*index)).count();
-        // Who asks for little has the rest from an earlier visit: what others need is not learnt from that.
-        let is_new_here = 2 * asked_for >= sent;
-        let mut uses = Vec::new();
+        // Who asks for little of what the page names has the rest from an earlier visit: nothing is learnt from that about
+        // what others need. What the page does not name is no part of it, or junk among it would protect itself.
+        let named = || past.entries.iter().enumerate().filter(|(_, entry)| entry.sent.is_some() && !entry.is_learnt);
+        let asked_for = named().filter(|(index, _)| report.used(*index)).count();
+        let is_new_here = 2 * asked_for >= named().count();
+        let (mut uses, mut learnt) = (Vec::new(), Vec::new());
         for (index, entry) in past.entries.iter().enumerate() {
             let Some(sent) = &entry.sent else { continue };
             if report.lost(index) {
@@ -327,21 +330,23 @@ impl GroundEnd {
             let was_used = report.used(index);
             let count = if was_used { Count::UsedBytes } else { Count::UnusedBytes };
             self.counts.add(count, sent.bytes);
-            uses.push((entry.object_key, was_used));
+            let kind = if entry.is_learnt { &mut learnt } else { &mut uses };
+            kind.push((entry.object_key, was_used));
         }
-        if is_new_here {
-            let named = |url: &&String| past.entries.iter().any(|entry| entry.object_key == key(url.as_bytes()));
-            let others: Vec<&str> = report.others.iter().filter(|url| !named(url)).map(String::as_str).collect();
-            let mut change = Change::default();
-            lessons::learn(board, past.page_key, now_ms, |page| {
-                for (object, was_used) in &uses {
-                    page.used(*object, *was_used);
-                }
-                change = page.asked(&others);
-            });
-            self.counts.add(Count::LearntAdded, change.added);
-            self.counts.add(Count::LearntDropped, change.dropped);
-        }
+        let in_flight = |url: &&String| past.entries.iter().any(|entry| entry.object_key == key(url.as_bytes()));
+        let asked = report.others.iter().filter(|url| !in_flight(url) && past.may_need(url));
+        let asked: Vec<&str> = asked.map(String::as_str).collect();
+        let visit = Visit { who: past.who, sent: &learnt, asked: &asked, is_new_here };
+        let mut change = Change::default();
+        lessons::learn(board, past.page_key, now_ms, |page| {
+            // One who had most of the page still teaches what is used.
+            for (object, was_used) in uses.iter().filter(|(_, was_used)| is_new_here || *was_used) {
+                page.used(*object, *was_used, past.who, now_ms);
+            }
+            change = page.visited(&visit);
+        });
+        self.counts.add(Count::LearntAdded, change.added);
+        self.counts.add(Count::LearntDropped, change.dropped);
     }
 
     /// Fetches what may be fetched, and says what can be said.
@@ -387,15 +392,35 @@ impl GroundEnd {
     }
 }
 
-/// `ID;STORE`.
-fn read_opening(value: &str) -> Option<(FlightId, u64)> {
-    let (id, store) = value.split_once(';')?;
-    Some((unhex_array(id)?, u64::from_le_bytes(unhex_array(store)?)))
+/// What opens a flight.
+struct Opening {
+    id: FlightId,
+    store: u64,
+    /// The near end's client, as far as it is told apart from others.
+    client: u32,
+}
+
+/// `ID;STORE;CLIENT`.
+fn read_opening(value: &str) -> Option<Opening> {
+    let (id, rest) = value.split_once(';')?;
+    let (store, client) = rest.split_once(';')?;
+    Some(Opening {
+        id: unhex_array(id)?,
+        store: u64::from_le_bytes(unhex_array(store)?),
+        client: u32::from_le_bytes(unhex_array(client)?),
+    })
+}
+
+/// What a near end is told apart by, where a collision costs only speed.
+fn key_of(store: u64) -> u32 {
+    u32::try_from(key(&store.to_le_bytes()) >> 32).unwrap_or_default()
 }
 
 fn count_of(why: Unfit) -> Count {
     match why {
+        Unfit::Failed => Count::UnfitFailed,
         Unfit::Status => Count::UnfitStatus,
+        Unfit::Type => Count::UnfitType,
         Unfit::Cookie | Unfit::Private => Count::UnfitPrivate,
         Unfit::Vary => Count::UnfitVary,
         Unfit::Coding => Count::UnfitCoding,

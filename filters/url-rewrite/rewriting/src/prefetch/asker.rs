@@ -1,6 +1,7 @@
 //! What of a page's request the requests for its objects repeat, so that an origin answers them as it would answer the
 //! browser: no credentials, no cookies, nothing that names the reader beyond what every object's request names.
 
+use http_semantics::accept;
 use url_mapping::{Scheme, Use, may_be_same_site};
 
 use super::Skip;
@@ -12,13 +13,6 @@ use crate::headers::{Fields, host_of};
 const REPEATED: [&str; 4] = ["user-agent", "accept-language", "dnt", "sec-gpc"];
 /// Repeated to https origins only, as browsers do.
 const REPEATED_SECURELY: [&str; 3] = ["sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform"];
-
-/// `Accept` of pictures. A browser's own list differs by its version; what servers decide by it is whether it names the
-/// newer formats, and that is in the page's request.
-const PICTURES: &str = "image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5";
-const NEWER_PICTURES: &str = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8";
-const SHEETS: &str = "text/css,*/*;q=0.1";
-const ANYTHING: &str = "*/*";
 
 /// Who asks for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +50,10 @@ impl Asker {
             return Err(Skip::Reload);
         }
         let accept = fields.get("accept").unwrap_or_default();
-        let newer = memchr::memmem::find(accept, b"image/webp").is_some();
         Ok(Self {
             repeated: repeated(&REPEATED, fields),
             repeated_securely: repeated(&REPEATED_SECURELY, fields),
-            pictures: if newer { NEWER_PICTURES } else { PICTURES },
+            pictures: accept::pictures(accept),
             tells_destination: fields.get("sec-fetch-dest").is_some(),
             // What browsers send to another origin unless the page says otherwise (strict-origin-when-cross-origin).
             referrer: Some(format!("{}://{}/", visit.scheme, visit.authority)),
@@ -106,7 +99,7 @@ impl Asker {
 
     /// Whether its browser asks for pictures in newer formats.
     pub(crate) fn knows_newer_pictures(&self) -> bool {
-        self.pictures == NEWER_PICTURES
+        accept::names_newer_pictures(self.pictures.as_bytes())
     }
 
     /// The request for one object. `authority` and `path` are its true ones.
@@ -143,8 +136,8 @@ impl Asker {
     fn accept(&self, usage: Use) -> &'static str {
         match usage {
             Use::Image | Use::Icon | Use::Poster | Use::Background | Use::CssImage => self.pictures,
-            Use::Stylesheet | Use::CssImport => SHEETS,
-            Use::Script | Use::Font | Use::Media | Use::Track => ANYTHING,
+            Use::Stylesheet | Use::CssImport => accept::SHEETS,
+            Use::Script | Use::Font | Use::Media | Use::Track => accept::ANYTHING,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Both ends together, with the proxies between them played here: two workers of the near end on one board, one worker of
 //! the far end, and an origin.
 
+mod faults;
+mod lifetimes;
+
 use crate::board::memory::Memory;
 use crate::ground::{self, GroundEnd};
 use crate::limits;
@@ -44,6 +47,12 @@ struct World {
     now_ms: u64,
     /// Requests that reached the origin for an object, by path.
     fetched: Vec<String>,
+    /// The same, with all their fields.
+    requests: Vec<Pairs>,
+    /// What the page's markup is.
+    page: String,
+    /// More fields of requests for the page.
+    page_fields: Pairs,
     /// What became of requests that were held, by stream.
     released: HashMap<u32, Release>,
     ground_is_up: bool,
@@ -74,6 +83,9 @@ impl World {
             next_stream: 0,
             now_ms: 1_000_000,
             fetched: Vec::new(),
+            requests: Vec::new(),
+            page: PAGE.to_owned(),
+            page_fields: Pairs::new(),
             released: HashMap::new(),
             ground_is_up: true,
             parcels: 0,
@@ -90,6 +102,7 @@ impl World {
         let stream = self.stream();
         let mut fields = list(&[(":method", "GET"), (":authority", "www.test"), (":path", path)]);
         fields.extend(list(&[("accept", "*/*"), ("accept-encoding", "gzip, deflate")]));
+        fields.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         fields.extend(list(more));
         let verdict =
             self.workers[worker].request(&self.board, stream, client.as_bytes(), &borrowed(&fields), self.now_ms);
@@ -106,15 +119,18 @@ impl World {
         let (_, verdict) = self.ask(worker, client, "/", &[("accept", "text/html")]);
         let remote::Verdict::Open(field) = verdict else { panic!("{verdict:?}") };
         let stream = self.stream();
-        let fields = list(&[
+        let mut fields = list(&[
             (":method", "GET"),
             (":authority", "www.test"),
             (":path", "/"),
             ("accept", "text/html"),
-            ("accept-encoding", "gzip, deflate"),
             ("user-agent", "b"),
             (FLIGHT_FIELD, &field),
         ]);
+        fields.extend(self.page_fields.clone());
+        if !fields.iter().any(|(name, _)| name == "accept-encoding") {
+            fields.extend(list(&[("accept-encoding", "gzip, deflate")]));
+        }
         assert_eq!(self.ground.request(&self.board, stream, &borrowed(&fields), self.now_ms), ground::Verdict::Page);
         self.turn();
         stream
@@ -123,7 +139,7 @@ impl World {
     fn answer_page(&mut self, page: u32) {
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
         assert!(self.ground.response(page, &borrowed(&fields)));
-        let waits = self.ground.body(page, PAGE.as_bytes(), true, self.now_ms);
+        let waits = self.ground.body(page, self.page.clone().as_bytes(), true, self.now_ms);
         self.turn();
         assert_eq!(self.released.remove(&page), waits.then_some(Release::GoOnDown));
         self.ground.gone(page);
@@ -164,6 +180,7 @@ impl World {
             let path = call.fields.iter().find(|(name, _)| *name == ":path").unwrap().1.clone();
             assert!(!call.fields.iter().any(|(name, _)| *name == "cookie"));
             self.fetched.push(path.clone());
+            self.requests.push(call.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect());
             let found = self.origin.get(path.as_str()).cloned();
             let answer = found.as_ref().map(|(fields, body)| (borrowed(fields), &**body));
             let answer = answer.as_ref().map_or(Answer::Failed, |(fields, body)| Answer::Came(fields, body));
@@ -259,7 +276,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
 #[test]
 fn what_will_not_come_is_let_go() {
     let mut world = World::new();
-    world.origin.remove("/1.png");
+    world.origin.insert("/1.png", (list(&[(":status", "404")]), Vec::new()));
     world.origin.get_mut("/2.png").unwrap().0.push(("set-cookie".into(), "a=b".into()));
     world.visit(0, "client");
     for path in ["/1.png", "/2.png"] {
