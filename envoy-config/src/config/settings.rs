@@ -287,6 +287,8 @@ pub struct Upstream {
     pub ports: BTreeSet<u16>,
     /// Private, loopback, link-local or multicast ranges that are reachable all the same.
     pub allow_private: Vec<IpNet>,
+    /// Ranges that are not reachable, whatever else allows them: this box's public address behind a NAT, for one.
+    pub deny: Vec<IpNet>,
     /// Origins reached at a fixed address and port instead of by DNS on the URL's port.
     pub map: BTreeMap<HostName, SocketAddr>,
 }

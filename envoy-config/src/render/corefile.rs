@@ -83,8 +83,9 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
     out.line(0, "");
     out.line(0, "# For Envoy alone: addresses that nobody may reach through this box are left out of answers.");
     open(out, context.resolver, context);
-    let own = guard::own_endpoints(settings, context.local_addresses).into_iter().map(|own| IpNet::from(own.address));
-    let refused: BTreeSet<String> = guard::refused().chain(own).map(|net| net.to_string()).collect();
+    let own = guard::own_addresses(settings, context.local_addresses).into_iter().map(IpNet::from);
+    let denied = settings.upstream.deny.iter().copied();
+    let refused: BTreeSet<String> = guard::refused().chain(own).chain(denied).map(|net| net.to_string()).collect();
     let refused: Vec<String> = refused.into_iter().collect();
     out.line(1, &format!("withhold {} {{", refused.join(" ")));
     if !settings.upstream.allow_private.is_empty() {
@@ -101,14 +102,25 @@ fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
     out.line(1, &format!("reload {RELOAD}"));
     out.line(1, &format!("ready {}", context.ready));
     out.line(1, "errors {");
-    out.line(2, "# a resolver that does not answer fills no disk");
-    out.line(2, "consolidate 1m .* warning");
+    out.line(
+        2,
+        "# the first of a minute names its query and the reason; a resolver that does not answer fills no disk",
+    );
+    out.line(2, "consolidate 1m .* warning show_first");
     out.line(1, "}");
 }
 
 /// Who is asked, and how: the lines of a *forward*.
 fn resolvers(settings: &Settings) -> Vec<String> {
-    vec![format!("forward . {} {{", joined(&settings.upstream.resolvers)), "    policy sequential".to_owned()]
+    let lines = [
+        &format!("forward . {} {{", joined(&settings.upstream.resolvers)),
+        "    policy sequential",
+        "    # over TCP only what was truncated, whatever the client asked over: many firewalls close TCP port 53",
+        "    prefer_udp",
+        "    # the next resolver may know better",
+        "    failover SERVFAIL REFUSED",
+    ];
+    lines.map(str::to_owned).to_vec()
 }
 
 /// The same over the link.
@@ -130,6 +142,8 @@ fn ask(out: &mut Lines, forward: &[String]) {
     out.line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
     out.line(2, "prefetch 2 1m 20%");
     out.line(2, "serve_stale 1h");
+    out.line(2, "# a resolver's short failure is over when it is: whoever asks again is not answered from here");
+    out.line(2, "servfail 0");
     out.line(1, "}");
     for line in forward {
         out.line(1, line);

@@ -4,13 +4,14 @@
 //! network. They are matched against the address Envoy resolved, after resolution, so a public name that points inside
 //! is caught like an address literal.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http_semantics::addresses;
 use ipnet::IpNet;
 use serde::Serialize;
 
-use crate::config::Settings;
+use crate::config::{Host, Settings};
 
 /// The rules the guard is written from.
 #[derive(Debug, Serialize)]
@@ -18,6 +19,8 @@ pub(super) struct Guard {
     pub(super) refused: Vec<Range>,
     pub(super) allowed: Vec<Range>,
     pub(super) own: Vec<Endpoint>,
+    /// `upstream.deny`.
+    pub(super) denied: Vec<Range>,
     pub(super) ports: Vec<u16>,
 }
 
@@ -28,13 +31,14 @@ pub(super) struct Range {
     pub(super) length: u8,
 }
 
-/// One of our own sockets as it can be reached.
+/// An address of this host, with the port that is refused there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Endpoint {
     pub(super) address: IpAddr,
     /// 32 or 128: one address.
     pub(super) length: u8,
-    pub(super) port: u16,
+    /// None: every port.
+    pub(super) port: Option<u16>,
 }
 
 impl Guard {
@@ -43,6 +47,7 @@ impl Guard {
             refused: refused().map(Range::from).collect(),
             allowed: settings.upstream.allow_private.iter().copied().map(Range::from).collect(),
             own: own_endpoints(settings, local),
+            denied: settings.upstream.deny.iter().copied().map(Range::from).collect(),
             ports: settings.upstream.ports.iter().copied().collect(),
         }
     }
@@ -59,34 +64,49 @@ pub(super) fn refused() -> impl Iterator<Item = IpNet> {
     addresses::refused().filter_map(|range| IpNet::new(range.network, range.length).ok())
 }
 
-/// Every address and port at which a connection of ours would come back to us.
-pub(super) fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
+/// What is refused of this host: every port of its addresses, because other services there trust it. Where
+/// `upstream.allow_private` names exactly one of them, only the ports of our own listeners are: those would be a loop.
+fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     let listen = &settings.listen;
-    let mut endpoints = Vec::new();
     let dialled_in = settings.role.dialled_in();
-    for socket in
-        [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in].into_iter().flatten()
-    {
-        for address in addresses_of(socket, settings, local) {
-            let length = if address.is_ipv4() { 32 } else { 128 };
-            endpoints.push(Endpoint { address, length, port: socket.port() });
-        }
-    }
-    endpoints.sort();
-    endpoints.dedup();
-    endpoints
+    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in];
+    let ports: BTreeSet<u16> = sockets.into_iter().flatten().map(|socket| socket.port()).collect();
+    let allowed = |address: IpAddr| settings.upstream.allow_private.contains(&IpNet::from(address));
+    let endpoints = own_addresses(settings, local).into_iter().flat_map(|address| {
+        let ports: Vec<Option<u16>> =
+            if allowed(address) { ports.iter().copied().map(Some).collect() } else { vec![None] };
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        ports.into_iter().map(move |port| Endpoint { address, length, port })
+    });
+    endpoints.collect()
 }
 
-/// The addresses a socket answers on: its own and what clients know us by; all of the host's where it is bound to none.
-fn addresses_of(socket: SocketAddr, settings: &Settings, local: &[IpAddr]) -> Vec<IpAddr> {
-    let mut addresses = settings.proxy.addresses.clone();
-    if socket.ip().is_unspecified() {
-        addresses.extend([IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
-        addresses.extend(local);
-    } else {
-        addresses.push(socket.ip());
-    }
+/// Every address at which a connection of ours would come back to this host, also through NAT64.
+pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<IpAddr> {
+    let listen = &settings.listen;
+    let dialled_in = settings.role.dialled_in();
+    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in];
+    let mut addresses = BTreeSet::from([IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+    addresses.extend(sockets.into_iter().flatten().map(|socket| socket.ip()));
+    addresses.extend(&settings.proxy.addresses);
+    addresses.extend(settings.proxy.secure_names.iter().filter_map(|name| match name {
+        Host::Address(address) => Some(*address),
+        Host::Name(_) => None,
+    }));
+    addresses.extend(local);
+    addresses.retain(|address| !address.is_unspecified());
+    let translated: Vec<IpAddr> = addresses.iter().filter_map(|address| nat64(*address)).collect();
+    addresses.extend(translated);
     addresses
+}
+
+/// An IPv4 address as seen through the well-known NAT64 prefix (RFC 6052). Prefixes of the operator's own are his to deny.
+fn nat64(address: IpAddr) -> Option<IpAddr> {
+    const PREFIX: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
+    match address {
+        IpAddr::V4(v4) => Some(Ipv6Addr::from(u128::from(PREFIX) | u128::from(u32::from(v4))).into()),
+        IpAddr::V6(_) => None,
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use crate::support::config::{Config, HTTP};
 use crate::support::dns::Dns;
 use crate::support::envoy::Envoy;
+use crate::support::eventually;
 use crate::support::http::{Answer, get, request, send};
 use crate::support::loopback::Block;
 use crate::support::origin::{Origin, Reply};
@@ -101,6 +102,46 @@ fn our_own_listeners_are_refused_even_where_their_range_is_allowed() {
     }
     assert!(dns.asked("itself.test") > 0);
     assert_eq!(envoy.stat("cluster.origin_http.upstream_cx_total"), 0);
+}
+
+#[test]
+fn services_on_the_proxys_own_host_are_refused_at_every_port_also_through_nat64() {
+    let mut config = Config::with(Block::new(), "[80, 8081, 8080]", "", "");
+    let public = IpAddr::from([203, 0, 113, 9]);
+    config.local_addresses = vec![config.block.at(9), public];
+    let beside_us = [config.proxy(), config.block.at(9)].map(|address| Origin::start((address, PORT), hello()));
+    let elsewhere = Origin::start((config.block.at(8), PORT), hello());
+    let _dns = Dns::start(
+        config.block.at(2),
+        &[
+            ("itself.test", &[config.proxy()]),
+            ("second.test", &[config.block.at(9)]),
+            ("elsewhere.test", &[config.block.at(8)]),
+            ("translated.test", &["64:ff9b::203.0.113.9".parse().unwrap()]),
+        ],
+    );
+    let Some(envoy) = Envoy::start(&config) else { return };
+    let http = SocketAddr::new(config.proxy(), HTTP);
+    let second = SocketAddr::new(config.block.at(9), PORT).to_string();
+    for host in
+        [&format!("itself.test:{PORT}"), &format!("second.test:{PORT}"), &second, "translated.test", "203.0.113.9"]
+    {
+        assert_refused(&get(http, host, "/", &[]), "is this proxy itself");
+    }
+    assert_eq!(get(http, &format!("elsewhere.test:{PORT}"), "/", &[]).text(), "hello");
+    assert_eq!(beside_us.each_ref().map(Origin::connections), [0, 0]);
+    // An address that the operator allows by itself is reachable, but for our own listeners.
+    let exactly = format!("allow_private: [{}/32, ", config.block.at(9));
+    config.edit("allow_private: [", &exactly);
+    envoy.apply(&config);
+    eventually("the address is allowed", || get(http, &second, "/", &[]).text() == "hello");
+    assert_refused(&get(http, &format!("{}:{HTTP}", config.block.at(9)), "/", &[]), "is this proxy itself");
+    // What the operator denies is refused, whatever allows it.
+    config.edit("allow_private: [", &format!("deny: [{}]\n  allow_private: [", elsewhere.address().ip()));
+    envoy.apply(&config);
+    let denied = || get(http, &format!("elsewhere.test:{PORT}"), "/", &[]);
+    eventually("the address is denied", || denied().status == 403);
+    assert_refused(&denied(), "the operator of this proxy denies");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use crate::support::config::{Config, HTTP};
 use crate::support::dns::Dns;
 use crate::support::envoy::{Envoy, PATIENCE};
-use crate::support::http::{get, read_answer};
+use crate::support::h2;
+use crate::support::http::{get, read_answer, request, send};
 use crate::support::origin::{Origin, Reply};
 
 /// Lines of a POST's head, its body, and what is wrong with it. What follows a body's end would be the smuggled request.
@@ -80,5 +81,32 @@ fn what_watches_over_memory_and_hanging_workers_is_in_force() {
     let running = envoy.admin("/config_dump?resource=&mask=bootstrap");
     for part in ["worker_watchdog", "kill_timeout", "reset_high_memory_stream", "shrink_heap", "tcp_listener_accept"] {
         assert!(running.contains(part), "{part} is not in force:\n{running}");
+    }
+}
+
+#[test]
+fn a_raw_path_and_an_endless_url_are_answered_with_an_error_and_no_reset() {
+    let Some(config) = Config::new("").with_filter() else { return };
+    let _dns = Dns::start(config.block.at(2), &[]);
+    let Some(_envoy) = Envoy::start(&config) else { return };
+    let http = SocketAddr::new(config.proxy(), HTTP);
+    let own = http.to_string();
+    let long = format!("/{}", "x".repeat(70_000));
+    for (host, path, expected) in [
+        (own.as_str(), "/\u{e9}t\u{e9}.test/a.png", 400..405),
+        (own.as_str(), "/www.test/\u{e9}", 200..600),
+        (own.as_str(), long.as_str(), 400..432),
+        ("www.test", "/\u{e9}", 200..600),
+        ("www.test", long.as_str(), 400..432),
+    ] {
+        let answer = send(http, &request("GET", path, &[("host", host)]));
+        let status = answer.as_ref().map(|answer| answer.status);
+        assert!(status.is_ok_and(|status| expected.contains(&status)), "{host} {:.20}: {answer:?}", path);
+    }
+    for (host, path) in
+        [(own.as_str(), "/\u{e9}.test/a.png"), (own.as_str(), "/www.test/\u{e9}"), ("www.test", "/\u{e9}")]
+    {
+        let stream = h2::get(http, "http", host, path).unwrap();
+        assert_ne!(stream.end, h2::End::GoneAway, "{host} {path}: the connection that others share is gone");
     }
 }

@@ -175,3 +175,18 @@ fn redirected_tls_without_a_name_goes_where_it_was_meant_to_go_and_to_us_if_that
         assert_eq!(envoy.stat("cluster.origin_tcp.upstream_cx_total"), 2);
     });
 }
+
+#[test]
+fn a_name_that_leads_back_to_an_address_we_do_not_know_yet_is_asked_for_once() {
+    inside(ADDRESSES, || {
+        let trust = Authority::new();
+        let mut config = config(&trust);
+        config.edit(&format!("tls: '{PROXY}:443'"), "tls: '0.0.0.0:443'");
+        // An address of this host that was added since.
+        let _dns = Dns::start(config.block.at(2), &[("loop.test", &[IpAddr::from([203, 0, 113, 77])])]);
+        let Some(envoy) = Envoy::start(&config) else { return };
+        let stream = connect_from(CLIENT, SocketAddr::new(PROXY, 443)).unwrap();
+        assert!(connect_on(stream, "loop.test", &trust, &[]).is_err());
+        assert_eq!(envoy.stat("http.tunnel.downstream_rq_total"), 1, "it goes in a circle");
+    });
+}

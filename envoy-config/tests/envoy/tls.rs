@@ -2,10 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 use crate::support::config::{Config, TLS};
 use crate::support::dns::Dns;
-use crate::support::envoy::Envoy;
+use crate::support::envoy::{Envoy, PATIENCE};
 use crate::support::http::{exchange, request};
 use crate::support::loopback::Block;
 use crate::support::origin::{Origin, Received, Reply};
@@ -106,14 +107,37 @@ fn a_name_that_resolves_to_a_refused_address_is_closed_without_a_connection() {
 }
 
 #[test]
+fn a_refused_server_name_is_closed_at_once() {
+    let world = World::new("");
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    for name in ["ten.test", "nobody.test", "0177.1", "a b"] {
+        let mut stream = TcpStream::connect(world.tls()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let asked = Instant::now();
+        stream.write_all(&client_hello(name)).unwrap();
+        drain(&mut stream);
+        assert!(asked.elapsed() < Duration::from_secs(2), "{name} is held for {:?}", asked.elapsed());
+    }
+}
+
+#[test]
 fn a_server_name_that_is_an_address_or_nonsense_reaches_nothing() {
     let world = World::new("");
     let Some(envoy) = Envoy::start(&world.config) else { return };
-    for name in ["127.0.0.1", "localhost", "a:22", "a b", "a/b", "..", &"x".repeat(250), "inner", "origin_http"] {
+    for name in ["127.0.0.1", "localhost", "0177.1", "inner", "origin_http", "-"] {
         let mut stream = TcpStream::connect(world.tls()).unwrap();
         stream.write_all(&client_hello(name)).unwrap();
         drain(&mut stream);
     }
+    let tunnels = || envoy.stat("http.tunnel.downstream_rq_total");
+    let before = tunnels();
+    assert!(before >= 5, "a name, whatever it is, is asked for");
+    for name in ["a:22", "a b", "a/b", "..", &"x".repeat(250), "elsewhere.test\nx", "a\r\nhost: b", "é.test", "\0"] {
+        let mut stream = TcpStream::connect(world.tls()).unwrap();
+        stream.write_all(&client_hello(name)).unwrap();
+        drain(&mut stream);
+    }
+    assert!(tunnels() <= before + 1, "bytes that are no name are written into no request");
     assert_eq!(envoy.stat("cluster.origin_tcp.upstream_cx_total"), 0);
 }
 

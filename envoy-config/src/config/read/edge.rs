@@ -119,7 +119,7 @@ fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<So
 }
 
 pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Upstream> {
-    let section = reader.section(top, "upstream", &["resolvers", "ports", "allow_private", "map"]);
+    let section = reader.section(top, "upstream", &["resolvers", "ports", "allow_private", "deny", "map"]);
     let what = "the resolvers that are asked for origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
         let help = "a name would need a resolver to be found";
@@ -146,12 +146,15 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Op
         }
         Some(ports.into_iter().collect())
     });
-    let allow_private = reader.optional(&section, "allow_private", Vec::new(), |reader, setting| {
-        let ranges = reader.list(setting, Reader::network);
-        reader.without_duplicates(setting, ranges)
-    });
+    let mut ranges = |key| {
+        reader.optional(&section, key, Vec::new(), |reader, setting| {
+            let ranges = reader.list(setting, Reader::network);
+            reader.without_duplicates(setting, ranges)
+        })
+    };
+    let (allow_private, deny) = (ranges("allow_private"), ranges("deny"));
     let map = reader.optional(&section, "map", BTreeMap::new(), map);
-    Some(Upstream { resolvers: resolvers?, ports: ports?, allow_private: allow_private?, map: map? })
+    Some(Upstream { resolvers: resolvers?, ports: ports?, allow_private: allow_private?, deny: deny?, map: map? })
 }
 
 fn map(reader: &mut Reader, setting: &Setting<'_>) -> Option<BTreeMap<HostName, SocketAddr>> {

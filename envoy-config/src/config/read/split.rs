@@ -189,7 +189,7 @@ const NOT_HERE: &[(Kind, &str, &[&str], &str)] = &[
     (Kind::Remote, "compress", &[], "the ground compresses"),
     (Kind::Remote, "tls", &[], "TLS passes this end unread"),
     (Kind::Remote, "proxy", &["secure_names"], "TLS passes this end unread"),
-    (Kind::Remote, "upstream", &["ports", "allow_private", "map"], "the ground reaches origins"),
+    (Kind::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground reaches origins"),
     (Kind::Ground, "listen", &["http", "tls", "dns", "metrics", "intercept"], "clients are at the remote"),
     (Kind::Ground, "dns", &[], "clients ask the remote"),
     (Kind::Ground, "tls", &[], "TLS passes the pair unread"),
@@ -197,7 +197,7 @@ const NOT_HERE: &[(Kind, &str, &[&str], &str)] = &[
 ];
 
 /// What a remote needs after all where it goes to origins itself (`split.when_down: direct`).
-const OF_THE_DIRECT_WAY: &[&str] = &["upstream.ports", "upstream.allow_private"];
+const OF_THE_DIRECT_WAY: &[&str] = &["upstream.ports", "upstream.allow_private", "upstream.deny"];
 
 /// Refuses what only the other end does.
 pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, kind: Kind) {

@@ -57,6 +57,8 @@ pub(super) struct View {
     /// The caching proxy that http origins are reached through.
     cache_parent: Option<Socket>,
     guard: Guard,
+    /// Server names that are names, as a regular expression.
+    server_name: &'static str,
     resolvers: Vec<Socket>,
     dns_cache: String,
     mapped: Vec<Mapped>,
@@ -161,6 +163,9 @@ const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ec
 /// Media types the filter rewrites.
 const REWRITTEN: &str = "(?i)(text/html|application/xhtml\\+xml|text/css)";
 
+/// Letters, digits and the signs found in host names (RFC 6066 section 3, with the underscore that some names have).
+const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
+
 /// The mean web object is some tens of kilobytes; an entry costs memory, so their number is bounded too.
 const CACHE_BYTES_PER_ENTRY: u64 = 16 << 10;
 /// One object may take this part of the cache at most, so that one download does not empty it.
@@ -198,6 +203,7 @@ impl View {
             compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
             cache: disk_cache(&settings.cache),
             cache_parent: cache_parent(&settings.cache),
+            server_name: SERVER_NAME,
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),
             dns_cache: upstream::dns_cache_name(&resolvers),
