@@ -15,8 +15,11 @@ QUICK ?=
 TIME ?= 60
 export V ?=
 
-# The wasm filters. A filter NAME is the package NAME-filter, and becomes NAME.wasm with underscores.
-FILTERS := url-rewrite header-compression bundling
+# The wasm filters, by who loads them: one box alone, or only a pair. A filter NAME is the package NAME-filter and becomes NAME.wasm
+# with underscores.
+EDGE_FILTERS := url-rewrite
+PAIR_FILTERS := header-compression bundling
+FILTERS := $(EDGE_FILTERS) $(PAIR_FILTERS)
 
 DIST := target/dist
 VENV_ENVOY := target/venv-envoy
@@ -25,6 +28,7 @@ WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
+HOST_BUILD := cargo --config tools/host-profile.toml build --quiet --locked --release
 STEP := tools/step
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
@@ -82,20 +86,28 @@ $(VENV_TEST)/.ready: integration/requirements.txt | need-run
 build: toolchain $(DIST)/envoy build-filters build-longhaul build-link build-coredns build-origins build-h3get ## everything into target/dist
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
 
-.PHONY: build-filters
-build-filters: toolchain | $(DIST)
-	@$(STEP) "Building the filters for Envoy" "4 min" \
-	  cargo build --quiet --locked --release $(FILTER_PACKAGES) --target wasm32-wasip1
-	@for name in $(subst -,_,$(FILTERS)); do install -m 644 $(WASM_DIR)/$${name}_filter.wasm $(DIST)/$$name.wasm; done
+# $(call BUILD_FILTERS,NAMES,DURATION)
+define BUILD_FILTERS
+@$(STEP) "Building filters for Envoy: $(1)" "$(2)" \
+  cargo build --quiet --locked --release $(1:%=-p %-filter) --target wasm32-wasip1
+@for name in $(subst -,_,$(1)); do install -m 644 $(WASM_DIR)/$${name}_filter.wasm $(DIST)/$$name.wasm; done
+endef
+
+.PHONY: build-edge-filters build-pair-filters build-filters
+build-edge-filters: toolchain | $(DIST)
+	$(call BUILD_FILTERS,$(EDGE_FILTERS),1 min)
+build-pair-filters: toolchain | $(DIST)
+	$(call BUILD_FILTERS,$(PAIR_FILTERS),2 min)
+build-filters: build-edge-filters build-pair-filters
 
 .PHONY: build-longhaul
 build-longhaul: toolchain | $(DIST)
-	@$(STEP) "Building the longhaul command" "4 min" cargo build --quiet --locked --release -p longhaul
+	@$(STEP) "Building the longhaul command" "2 min" $(HOST_BUILD) -p longhaul
 	@install -m 755 target/release/longhaul $(DIST)/
 
 .PHONY: build-link
 build-link: toolchain | $(DIST)
-	@$(STEP) "Building the link emulator" "20 s" cargo build --quiet --locked --release -p longhaul-link
+	@$(STEP) "Building the link emulator" "30 s" $(HOST_BUILD) -p longhaul-link
 	@install -m 755 target/release/longhaul-link $(DIST)/
 
 .PHONY: build-coredns
@@ -113,7 +125,7 @@ build-h3get: | $(DIST)
 # ------------------------------------------------------------------------------------------------------------ run
 
 .PHONY: run
-run: toolchain $(DIST)/envoy build-filters build-longhaul build-coredns $(if $(CONFIG),,build-origins) ## set up all and start the proxy in the foreground; CONFIG=file for one of your own
+run: toolchain $(DIST)/envoy build-edge-filters build-longhaul build-coredns $(if $(CONFIG),build-pair-filters,build-origins) ## set up all and start the proxy in the foreground; CONFIG=file for one of your own
 ifeq ($(CONFIG),)
 	@exec $(PYTHON) integration/demo/run_demo.py
 else

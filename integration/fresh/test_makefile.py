@@ -10,12 +10,17 @@ import pytest
 
 from harness.artifacts import REPOSITORY
 
+COMPILERS = re.compile(r"\bcargo (--config \S+ )?(build|run|test|clippy|fmt)|\bgo build")
+
 
 @pytest.mark.parametrize("target", ["run", "build", "test", "test-rust", "test-fuzz", "test-long", "lint", "fuzz"])
 def test_checks_and_toolchain_come_before_everything_that_needs_them(target: str) -> None:
     done = subprocess.run(["make", "-n", target], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     check, toolchain = done.stdout.index("tools/doctor"), done.stdout.index("tools/toolchain")
-    compilers = [found.start() for found in re.finditer(r"\bcargo (build|run|test|clippy|fmt)|\bgo build", done.stdout)]
+    compilers = [found.start() for found in COMPILERS.finditer(done.stdout)]
+        found.start()
+        for found in re.finditer(r"\bcargo (--config \S+ )?(build|run|test|clippy|fmt)|\bgo build", done.stdout)
+    ]
     assert compilers
     assert check < toolchain < min(compilers)
 
