@@ -123,11 +123,14 @@ def standing_pair(
     profile: str = "geo",
     link: dict[str, str] | None = None,
     steered: Sequence[str] = (LISTED, GONE),
+    records: dict[str, list[str]] | None = None,
     **split: Any,
 ) -> Iterator[PairBed]:
-    """Sets everything up; `link` changes values of the emulated link's profile, `split` keys of the remote's."""
+    """Sets everything up; `link` changes values of the emulated link's profile, `records` adds names that are none of
+    the origins', `split` changes keys of the remote's."""
     authority = Authority(folder)
     site = _site(authority)
+    site.records |= records or {}
     with ExitStack() as stack:
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
         origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))

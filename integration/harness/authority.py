@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,29 @@ class Authority:
             ["-A", "-t", "C,,", "-n", "longhaul-test-bed", "-i", str(self.files.cert)],
         ):
             subprocess.run(["certutil", "-d", database, *arguments], check=True, capture_output=True)
+
+
+def issue_as_written(folder: Path, authority: KeyFiles, name: str) -> KeyFiles:
+    """A certificate for a DNS name as it is written here, in the case it is written in, by an authority's files."""
+    issuer = x509.load_pem_x509_certificate(authority.cert.read_bytes())
+    signer = serialization.load_pem_private_key(authority.key.read_bytes(), None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([]))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=30))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=True)
+        .sign(signer, hashes.SHA256())
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    files = KeyFiles(folder / "written.pem", folder / "written.key")
+    files.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8
+    files.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    return files

@@ -16,6 +16,7 @@
 //! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
 //! | `ecds/bundling.yaml` | the filter of a pair that bundles | `link`, a new `.wasm` |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
+//! | `sds/authority.yaml` | who may be at the other end of a pair | `split.peer`, `split.ca` |
 //!
 //! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other. A
 //! remote that goes to origins itself while the ground does not answer has `rds/direct.yaml` and the guard, too.
@@ -54,6 +55,8 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     if let Some(pair) = &view.pair {
         let certificate = &pair.certificate;
         tree.put(certificate.file.clone(), engine.render_with("sds.yaml", &view, "certificate", certificate)?);
+        let authority = &pair.authority;
+        tree.put(authority.file, engine.render_with("sds_authority.yaml", &view, "authority", authority)?);
     }
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);

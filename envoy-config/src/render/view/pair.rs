@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Socket;
-use super::tls::Certificate;
+use super::tls::{Certificate, folder_of};
 use super::transport::envoy as envoy_duration;
 use super::wasm::WasmFilter;
 use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Remote, Role, Settings, WhenDown};
@@ -45,8 +45,8 @@ pub(in super::super) struct Pair {
     alpn_dial: &'static str,
     /// Our certificate, as a secret of its own: renewed without touching a connection.
     pub(in super::super) certificate: Certificate,
-    /// Authorities that sign for the pair.
-    ca: String,
+    /// Who may be at the other end, as a secret of its own.
+    pub(in super::super) authority: Authority,
     /// Who answers what remotes' clients ask of the DNS: the resolver of ours that leaves refused addresses out.
     resolver: Option<Socket>,
     remote: Option<RemoteEnd>,
@@ -60,8 +60,6 @@ pub(in super::super) struct Pair {
 struct RemoteEnd {
     /// Where connections to the ground are opened; on this host where it dials.
     ground: Target,
-    /// One of these names its certificate must bear.
-    pinned: Vec<Pinned>,
     /// The ground dials, and where.
     dialled: Option<Dialled>,
     /// Where clients meet us: what is sent there and names nobody else has come to its end.
@@ -150,15 +148,26 @@ struct GroundEnd {
     dials: Option<Target>,
     /// How many tunnels to it are kept open.
     tunnels: u32,
-    /// One of these names a remote's certificate must bear.
+}
+
+/// Who may be at the other end of the link.
+#[derive(Debug, Serialize)]
+pub(in super::super) struct Authority {
+    pub(in super::super) file: &'static str,
+    name: &'static str,
+    /// Authorities that sign for the pair, as a PEM file.
+    ca: String,
+    /// The folder in which a renewed file appears.
+    dir: String,
+    /// The peer's certificate must bear one of these names.
     pinned: Vec<Pinned>,
 }
 
-/// A subject alternative name, in Envoy's words.
+/// A subject alternative name and a matcher of it, in Envoy's notation.
 #[derive(Debug, Serialize)]
 struct Pinned {
     san_type: &'static str,
-    value: String,
+    matcher: String,
 }
 
 impl Pair {
@@ -176,7 +185,6 @@ impl Pair {
                         Peer::Dialled { at } => Target::of(at, settings),
                         Peer::Dials { .. } => Target::near(artifacts.near.dialled),
                     },
-                    pinned: Pinned::all(&remote.ground),
                     dialled: remote
                         .ground
                         .listen()
@@ -198,7 +206,7 @@ impl Pair {
                     },
                     max_connections: u64::from(settings.limits.connections) + 4 * u64::from(remote.warm),
                 };
-                Some(Self::of(settings, &remote.identity, artifacts.resolver, Some(end), None))
+                Some(Self::of(settings, &remote.identity, &remote.ground, artifacts.resolver, Some(end), None))
             }
             Role::Ground(ground) => {
                 let end = GroundEnd {
@@ -208,9 +216,8 @@ impl Pair {
                         Peer::Dials { .. } => None,
                     },
                     tunnels: TUNNELS,
-                    pinned: Pinned::all(&ground.remote),
                 };
-                Some(Self::of(settings, &ground.identity, artifacts.resolver, None, Some(end)))
+                Some(Self::of(settings, &ground.identity, &ground.remote, artifacts.resolver, None, Some(end)))
             }
         }
     }
@@ -218,6 +225,7 @@ impl Pair {
     fn of(
         settings: &Settings,
         identity: &Identity,
+        peer: &Peer,
         resolver: Option<SocketAddr>,
         remote: Option<RemoteEnd>,
         ground: Option<GroundEnd>,
@@ -226,11 +234,23 @@ impl Pair {
             alpn_bytes: ALPN_BYTES,
             alpn_dial: ALPN_DIAL,
             certificate: Certificate::of_pair(identity),
-            ca: identity.ca.display().to_string(),
+            authority: Authority::new(identity, peer),
             resolver: resolver.map(Socket::from),
             remote,
             ground,
             streams: if settings.role.ground_dials() { STREAMS_OF_A_TUNNEL } else { STREAMS },
+        }
+    }
+}
+
+impl Authority {
+    fn new(identity: &Identity, peer: &Peer) -> Self {
+        Self {
+            file: "sds/authority.yaml",
+            name: "authority",
+            ca: identity.ca.display().to_string(),
+            dir: folder_of(&identity.ca),
+            pinned: Pinned::all(peer),
         }
     }
 }
@@ -373,14 +393,16 @@ impl Pinned {
         }
     }
 
+    /// By an expression: Envoy's exact matcher of DNS names takes `*.example`, and any case, for `ship.example`.
     fn name(name: &HostName) -> Self {
-        Self { san_type: "DNS", value: name.to_string() }
+        let literal = name.to_string().replace('.', "[.]");
+        Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{literal}\" }}") }
     }
 
     fn of(host: &Host) -> Self {
         match host {
             Host::Name(name) => Self::name(name),
-            Host::Address(address) => Self { san_type: "IP_ADDRESS", value: address.to_string() },
+            Host::Address(address) => Self { san_type: "IP_ADDRESS", matcher: format!("exact: \"{address}\"") },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -50,7 +51,7 @@ pub(super) fn certificates(settings: &Settings) -> Vec<Certificate> {
             name,
             chain: entry.cert.display().to_string(),
             key: entry.key.display().to_string(),
-            dir: entry.cert.parent().map_or_else(|| "/".to_owned(), |dir| dir.display().to_string()),
+            dir: folder_of(&entry.cert),
             server_names: entry.names.iter().filter_map(server_name).collect(),
         }
     };
@@ -65,7 +66,7 @@ impl Certificate {
             name: "pair".to_owned(),
             chain: identity.cert.display().to_string(),
             key: identity.key.display().to_string(),
-            dir: identity.cert.parent().map_or_else(|| "/".to_owned(), |dir| dir.display().to_string()),
+            dir: folder_of(&identity.cert),
             server_names: Vec::new(),
         }
     }
@@ -107,6 +108,11 @@ fn server_name(host: &Host) -> Option<String> {
         // RFC 6066: a server name is never an address.
         Host::Address(_) => None,
     }
+}
+
+/// The folder that a renewed file appears in.
+pub(super) fn folder_of(file: &Path) -> String {
+    file.parent().map_or_else(|| "/".to_owned(), |dir| dir.display().to_string())
 }
 
 fn file_safe(host: &Host) -> String {

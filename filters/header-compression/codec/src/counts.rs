@@ -17,6 +17,8 @@ pub enum Count {
     PlainPeer,
     /// A message went plain: an upgrade or a tunnel.
     PlainUpgrade,
+    /// A request went plain: the proxy might not keep its body for a retry.
+    PlainBody,
     /// A message went plain: too large, or packing would not have made it smaller.
     PlainBlock,
     /// A request is sent again without references.
@@ -35,7 +37,7 @@ pub enum Count {
 
 impl Count {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Packed,
         Self::Referring,
         Self::Unpacked,
@@ -43,6 +45,7 @@ impl Count {
         Self::PackedBytes,
         Self::PlainPeer,
         Self::PlainUpgrade,
+        Self::PlainBody,
         Self::PlainBlock,
         Self::RetriedHistory,
         Self::RetriedPlain,
@@ -62,6 +65,7 @@ impl Count {
             Self::PackedBytes => "packed_bytes_total",
             Self::PlainPeer => "plain_total_reason_peer",
             Self::PlainUpgrade => "plain_total_reason_upgrade",
+            Self::PlainBody => "plain_total_reason_body",
             Self::PlainBlock => "plain_total_reason_block",
             Self::RetriedHistory => "retried_total_reason_history",
             Self::RetriedPlain => "retried_total_reason_peer",

@@ -140,12 +140,19 @@ impl Ground {
         let known = self.pipes.get_mut(&pipe).filter(|pipe| pipe.session == session);
         let known = known.and_then(|pipe| pipe.clients.get_mut(&client)).filter(|client| client.epoch == epoch);
         if let Some(client) = known.filter(|_| exchange.bytes() <= limits::EXCHANGE_BYTES) {
-            client.completed.insert(number, Rc::new(exchange));
-            while client.completed.len() > limits::PENDING {
-                client.completed.pop_first();
-            }
+            client.complete(number, exchange);
         }
         Ok(field)
+    }
+
+    /// The most exchanges, and the most bytes of them, that wait for one client.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        let clients = self.pipes.values().flat_map(|pipe| pipe.clients.values());
+        let one = |client: &Client| {
+            (client.completed.len(), client.completed.values().map(|exchange| exchange.bytes()).sum::<usize>())
+        };
+        clients.map(one).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)))
     }
 
     /// Makes room for a client that opens, and forgets who had its number before.
@@ -198,6 +205,16 @@ impl Ground {
 }
 
 impl Client {
+    /// Keeps a complete exchange until the remote says to put it into a view. The oldest make room.
+    fn complete(&mut self, number: u64, exchange: Exchange) {
+        self.completed.insert(number, Rc::new(exchange));
+        let mut bytes: usize = self.completed.values().map(|exchange| exchange.bytes()).sum();
+        while self.completed.len() > limits::PENDING || bytes > limits::PENDING_BYTES {
+            let Some((_, oldest)) = self.completed.pop_first() else { return };
+            bytes = bytes.saturating_sub(oldest.bytes());
+        }
+    }
+
     /// The view a request refers to, and the views after the latest that it makes by what it says to append.
     fn view(&self, head: &FollowingHead) -> Result<(Rc<View>, Vec<Rc<View>>), DecodeError> {
         let latest = self.views.back().ok_or(DecodeError::UnknownHistory)?;

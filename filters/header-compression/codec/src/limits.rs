@@ -38,3 +38,7 @@ pub const PENDING: usize = 64;
 /// An exchange this far behind the newest one is not put into a view any more, lest the ground has given it up. Less
 /// than [`PENDING`], because exchanges complete out of order.
 pub const LATEST_PENDING: u64 = 48;
+
+/// Bytes of the same. Twice a view, because both ends complete exchanges in an order of their own; what the remote
+/// announces is a view at most.
+pub const PENDING_BYTES: usize = 2 * VIEW_BYTES;

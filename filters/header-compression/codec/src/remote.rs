@@ -47,19 +47,43 @@ struct Log {
     confirmed: u64,
     /// What made each view since then out of the one before it: the difference that travels.
     appended: VecDeque<i64>,
-    /// Exchanges that are complete and not in a view yet.
+    /// Exchanges that are complete and not in a view yet; `complete` bounds them.
     completed: VecDeque<Rc<Exchange>>,
+    completed_bytes: usize,
 }
 
 impl Log {
     fn new() -> Self {
-        Self { view: session::empty_view(), confirmed: 0, appended: VecDeque::new(), completed: VecDeque::new() }
+        Self {
+            view: session::empty_view(),
+            confirmed: 0,
+            appended: VecDeque::new(),
+            completed: VecDeque::new(),
+            completed_bytes: 0,
+        }
+    }
+
+    /// Keeps a complete exchange for a view. The oldest make room: a view would drop them, or the ground has.
+    fn complete(&mut self, exchange: Exchange) {
+        self.completed_bytes += exchange.bytes();
+        self.completed.push_back(Rc::new(exchange));
+        while self.completed.len() > limits::PENDING || self.completed_bytes > limits::VIEW_BYTES {
+            if self.next_completed().is_none() {
+                return;
+            }
+        }
+    }
+
+    fn next_completed(&mut self) -> Option<Rc<Exchange>> {
+        let exchange = self.completed.pop_front()?;
+        self.completed_bytes = self.completed_bytes.saturating_sub(exchange.bytes());
+        Some(exchange)
     }
 
     /// Takes completed exchanges into the view, as many as a message can announce.
     fn advance(&mut self, next: u64) {
         while self.appended.len() < APPENDED {
-            let Some(exchange) = self.completed.pop_front() else { return };
+            let Some(exchange) = self.next_completed() else { return };
             if next.saturating_sub(exchange.number()) > limits::LATEST_PENDING {
                 continue;
             }
@@ -161,7 +185,7 @@ impl Remote {
             if let Some(log) = client.log(pipe) {
                 log.confirm(view.number);
                 if exchange.bytes() <= limits::EXCHANGE_BYTES {
-                    log.completed.push_back(Rc::new(exchange));
+                    log.complete(exchange);
                 }
             }
         }
@@ -236,5 +260,81 @@ impl Client {
             self.logs.len() - 1
         });
         self.logs.get_mut(at).map(|(_, log)| log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::Ground;
+    use proptest::prelude::*;
+
+    fn block(fields: &[(&str, &str)]) -> Block {
+        Block::from_fields(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()))).unwrap()
+    }
+
+    fn request(number: usize, padding: usize) -> Rc<Block> {
+        let path = format!("/{number}?{}", "x".repeat(padding));
+        Rc::new(block(&[(":method", "POST"), (":scheme", "http"), (":authority", "www.example.org"), (":path", &path)]))
+    }
+
+    impl Log {
+        /// Exchanges and bytes that are held beside the view.
+        fn waiting(&self) -> (usize, usize) {
+            (self.completed.len(), self.completed.iter().map(|exchange| exchange.bytes()).sum())
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4))]
+
+        /// Requests whose connection is not known announce nothing, so what completes must not wait for them.
+        #[test]
+        fn the_remotes_memory_grows_with_every_upload(
+            refers in 0..=1000_u64,
+            padding in prop_oneof![Just(0_usize), Just(200), Just(1500)],
+            seed in any::<u64>(),
+        ) {
+            let dictionary = Rc::new(Dictionary::first().unwrap());
+            let mut remote = Remote::new(Rc::clone(&dictionary), 1, 4);
+            let mut ground = Ground::new(dictionary, 4);
+            let mut random = seed | 1;
+            let mut draw = || {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random
+            };
+            let mut under_way = VecDeque::new();
+            for number in 0..600 {
+                let named = draw() % 1000 < refers;
+                let pipe = named.then_some(&b"pipe"[..]);
+                let (field, pending) = remote.pack(b"client", pipe, request(number, padding)).unwrap();
+                match ground.unpack(b"pipe", &field) {
+                    Ok(answering) => under_way.push_back((answering, pending)),
+                    Err(error) => {
+                        prop_assert_eq!(error, DecodeError::UnknownHistory);
+                        remote.forget(&pending);
+                    }
+                }
+                // Responses come in an order of their own.
+                while under_way.len() > 5 {
+                    let at = usize::try_from(draw()).unwrap_or(0) % under_way.len();
+                    let (answering, pending) = under_way.remove(at).unwrap();
+                    let response = [(":status", "200"), ("server", "nginx"), ("date", "Sat, 14 Nov 2026 09:12:41 GMT")];
+                    let field = ground.pack(answering, block(&response)).unwrap();
+                    prop_assert!(remote.unpack(pending, b"pipe", &field).is_ok());
+                }
+                for client in &remote.slots {
+                    for (_, log) in &client.logs {
+                        let (count, bytes) = log.waiting();
+                        prop_assert!(count <= limits::PENDING && bytes <= limits::VIEW_BYTES, "{count}, {bytes}");
+                        prop_assert!(log.appended.len() <= APPENDED);
+                    }
+                }
+                let (count, bytes) = ground.waiting();
+                prop_assert!(count <= limits::PENDING && bytes <= limits::PENDING_BYTES, "{count}, {bytes}");
+            }
+        }
     }
 }

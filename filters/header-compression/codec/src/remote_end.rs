@@ -1,19 +1,23 @@
-//! What the remote does with each request and response: which travel packed, what is retried, and when it takes a
-//! ground for one that does not speak this.
+//! What the remote does with each request and response: which travel packed, and what is retried. `peer` decides whether
+//! the ground speaks this.
 //!
 //! | the request | travels |
 //! |---|---|
 //! | upgrade or CONNECT | plain |
-//! | the ground is known not to speak this | plain, with an offer now and then |
-//! | nothing is known of the ground | packed if it may be sent again, else plain with an offer |
-//! | has a body that the proxy might not keep for a retry | packed, without references |
+//! | has a body that the proxy might not keep for a retry | plain: a packed request can always be taken back |
+//! | the ground does not speak this, or nothing is known of it | as `peer` says |
 //! | the connection it will take is not known yet, or nothing is remembered on it | packed, without references |
 //! | all others | packed |
 //! | comes again because the ground lacked history | packed, without references |
 //! | comes again because the ground does not speak this | plain |
 //!
+//! | the response to a packed request | the request |
+//! |---|---|
+//! | refuses it in our field: nobody behind the ground has seen it | goes again, whatever its method |
+//! | has no field of ours | goes again plain if its method is safe; else its response passes |
+//!
 //! The proxy's router does the sending again: the filter runs once an attempt, and finds in the headers what it put
-//! there the time before.
+//! there the time before. Fields of ours in responses are the ground's: it removes those of origins.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -25,15 +29,12 @@ use crate::dictionary::Dictionary;
 use crate::edit::{AUTHORITY, Edit, FIELD, Fields, RETRY, find, is_http, is_ours, keep_others, without_ours};
 use crate::error::DecodeError;
 use crate::message::{self, Refusal};
+use crate::peer::{Peer, Turn, Way};
 use crate::policy::is_hop_by_hop;
 use crate::remote::{Pending, Remote};
 
-/// A request with a body larger than this is packed without references: nothing about it needs a retry, for which the
-/// proxy would have to keep the body.
+/// A request with a body larger than this goes plain: the proxy might not keep the body for a retry.
 pub const KEPT_BODY_BYTES: u64 = 16 * 1024;
-
-/// How long a ground that did not answer in kind is left alone before it gets another offer.
-pub const OFFER_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Requests under way that are remembered in case they come again.
 const ATTEMPTS: usize = 2048;
@@ -46,15 +47,6 @@ pub struct RemoteEnd {
     attempts: Attempts,
     /// What has happened.
     pub counts: Counts,
-}
-
-/// What is known of the ground.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Peer {
-    Unknown,
-    Speaks,
-    /// Does not; the next offer is due at this time.
-    Plain(Duration),
 }
 
 /// A request as the glue sees it.
@@ -78,8 +70,14 @@ pub enum RemoteStream {
     /// Its request went plain.
     #[default]
     Plain,
+    /// Its request went plain, with an offer.
+    Offered(Turn),
     /// Its request went packed.
     Packed {
+        /// When it left.
+        turn: Turn,
+        /// Whether it may go again although an origin may have seen it.
+        repeatable: bool,
         /// What unpacks its response.
         pending: Pending,
         /// The field it went as.
@@ -91,54 +89,59 @@ impl RemoteEnd {
     /// A remote that remembers at most `clients` of them. `session` is a random number, another one for every start.
     pub fn new(dictionary: Rc<Dictionary>, session: u32, clients: usize) -> Self {
         let remote = Remote::new(dictionary, session, clients);
-        Self { remote, peer: Peer::Unknown, attempts: Attempts::default(), counts: Counts::default() }
+        Self { remote, peer: Peer::default(), attempts: Attempts::default(), counts: Counts::default() }
     }
 
     /// Decides on a request.
     pub fn request(&mut self, request: &RemoteRequest<'_>) -> (Edit, RemoteStream) {
         let ours = find(request.headers, FIELD.as_bytes());
         if let Some(attempt) = ours.and_then(|field| self.attempts.take_from(field, request.client)) {
-            return match attempt.then {
-                Then::Packed => self.pack(request, attempt.block, None),
-                Then::Plain => {
-                    self.counts.add(Count::PlainPeer, 1);
-                    (Edit::Replace(attempt.block.to_fields()), RemoteStream::Plain)
-                }
-            };
+            let repeatable = is_repeatable(request, attempt.block.get(b":method").unwrap_or_default());
+            if attempt.then == Then::Packed
+                && let Way::Packed(turn) = self.peer.way(repeatable, request.now)
+            {
+                return self.pack(request, attempt.block, None, turn);
+            }
+            self.counts.add(Count::PlainPeer, 1);
+            return (Edit::Replace(attempt.block.to_fields()), RemoteStream::Plain);
         }
         let method = find(request.headers, b":method").unwrap_or_default();
         if method == b"CONNECT" || find(request.headers, b"upgrade").is_some() {
             self.counts.add(Count::PlainUpgrade, 1);
             return (keep_others(request.headers), RemoteStream::Plain);
         }
-        let offer = match self.peer {
-            Peer::Speaks => false,
-            Peer::Unknown => request.body || !is_safe(method),
-            Peer::Plain(until) if request.now < until => {
+        let turn = match self.peer.way(is_repeatable(request, method), request.now) {
+            Way::Plain => {
                 self.counts.add(Count::PlainPeer, 1);
                 return (keep_others(request.headers), RemoteStream::Plain);
             }
-            Peer::Plain(_) => {
-                self.peer = Peer::Plain(request.now + OFFER_INTERVAL);
-                true
+            Way::Offer(turn) => {
+                self.counts.add(Count::PlainPeer, 1);
+                let mut fields = without_ours(request.headers);
+                fields.push((FIELD.as_bytes().to_vec(), message::hello()));
+                return (Edit::Replace(fields), RemoteStream::Offered(turn));
             }
+            Way::Packed(turn) => turn,
         };
-        if offer {
-            self.counts.add(Count::PlainPeer, 1);
-            let mut fields = without_ours(request.headers);
-            fields.push((FIELD.as_bytes().to_vec(), message::hello()));
-            return (Edit::Replace(fields), RemoteStream::Plain);
+        if request.body && !keeps_body(request.headers) {
+            self.counts.add(Count::PlainBody, 1);
+            return (keep_others(request.headers), RemoteStream::Plain);
         }
         let others = request.headers.iter().filter(|(name, _)| !is_ours(name) && !is_hop_by_hop(name));
         let Ok(block) = Block::from_fields(others.copied()) else {
             self.counts.add(Count::PlainBlock, 1);
             return (keep_others(request.headers), RemoteStream::Plain);
         };
-        let pipe = request.pipe.filter(|_| !request.body || keeps_body(request.headers));
-        self.pack(request, Rc::new(block), pipe)
+        self.pack(request, Rc::new(block), request.pipe, turn)
     }
 
-    fn pack(&mut self, request: &RemoteRequest<'_>, block: Rc<Block>, pipe: Option<&[u8]>) -> (Edit, RemoteStream) {
+    fn pack(
+        &mut self,
+        request: &RemoteRequest<'_>,
+        block: Rc<Block>,
+        pipe: Option<&[u8]>,
+        turn: Turn,
+    ) -> (Edit, RemoteStream) {
         let Ok((field, pending)) = self.remote.pack(request.client, pipe, Rc::clone(&block)) else {
             self.counts.add(Count::PlainBlock, 1);
             return (Edit::Replace(block.to_fields()), RemoteStream::Plain);
@@ -155,26 +158,31 @@ impl RemoteEnd {
             (b":path".to_vec(), b"/".to_vec()),
             (FIELD.as_bytes().to_vec(), field.clone()),
         ];
+        let repeatable = is_repeatable(request, &keep(b":method"));
         self.attempts.remember(&field, Attempt { client: request.client.to_vec(), block, then: Then::Packed });
-        (Edit::Replace(fields), RemoteStream::Packed { pending, field })
+        (Edit::Replace(fields), RemoteStream::Packed { turn, repeatable, pending, field })
     }
 
     /// Decides on a response that came in on the connection `pipe`.
     pub fn response(&mut self, stream: RemoteStream, pipe: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Edit {
         let ours = find(headers, FIELD.as_bytes());
-        let RemoteStream::Packed { pending, field } = stream else {
-            if ours.is_some_and(message::is_hello) {
-                self.peer = Peer::Speaks;
+        let (turn, repeatable, pending, field) = match stream {
+            RemoteStream::Plain => return keep_others(headers),
+            RemoteStream::Offered(turn) => {
+                if ours.is_some_and(message::is_hello) {
+                    self.peer.consents(turn);
+                }
+                return keep_others(headers);
             }
-            return keep_others(headers);
+            RemoteStream::Packed { turn, repeatable, pending, field } => (turn, repeatable, pending, field),
         };
         let Some(ours) = ours else {
-            return self.unanswered(&field, headers, now);
+            return self.unanswered(repeatable, &field, headers, now);
         };
         if let Some(refusal) = Refusal::read(ours) {
-            return self.refused(refusal, &pending, &field, headers, now);
+            return self.refused(refusal, turn, &pending, &field, headers, now);
         }
-        self.peer = Peer::Speaks;
+        self.peer.consents(turn);
         self.attempts.take(&field);
         if message::is_hello(ours) {
             return keep_others(headers);
@@ -199,21 +207,21 @@ impl RemoteEnd {
         }
     }
 
-    /// The response to a packed request is that of a proxy that does not know what it got, or did not get it.
-    fn unanswered(&mut self, field: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Edit {
-        if self.peer == Peer::Speaks {
-            // The ground's proxy answered before, or instead of, its filter. Whether the origin has seen the request is
-            // not known, so it is not sent again.
-            self.attempts.take(field);
-            return Edit::Keep;
+    /// The response to a packed request is that of a proxy that does not know what it got, or did not get it. Whether an
+    /// origin has seen the request is not known.
+    fn unanswered(&mut self, repeatable: bool, field: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Edit {
+        self.peer.refuses(now);
+        if repeatable {
+            return self.again(field, Then::Plain, headers);
         }
-        self.peer = Peer::Plain(now + OFFER_INTERVAL);
-        self.again(field, Then::Plain, headers)
+        self.attempts.take(field);
+        keep_others(headers)
     }
 
     fn refused(
         &mut self,
         refusal: Refusal,
+        turn: Turn,
         pending: &Pending,
         field: &[u8],
         headers: &[(&[u8], &[u8])],
@@ -221,16 +229,16 @@ impl RemoteEnd {
     ) -> Edit {
         match refusal {
             Refusal::History => {
-                self.peer = Peer::Speaks;
+                self.peer.consents(turn);
                 self.remote.forget(pending);
                 self.again(field, if pending.refers() { Then::Packed } else { Then::Plain }, headers)
             }
             Refusal::Format => {
-                self.peer = Peer::Plain(now + OFFER_INTERVAL);
+                self.peer.refuses(now);
                 self.again(field, Then::Plain, headers)
             }
             Refusal::Message => {
-                self.peer = Peer::Speaks;
+                self.peer.consents(turn);
                 self.again(field, Then::Plain, headers)
             }
         }
@@ -251,6 +259,11 @@ impl RemoteEnd {
 pub fn is_of_a_client(headers: &[(&[u8], &[u8])]) -> bool {
     let own = |name: &[u8]| name.ends_with(b".pair.invalid") && find(headers, b":method") != Some(b"CONNECT");
     !find(headers, b":authority").is_some_and(own)
+}
+
+/// Whether a request does no harm if it reaches an origin twice.
+fn is_repeatable(request: &RemoteRequest<'_>, method: &[u8]) -> bool {
+    !request.body && is_safe(method)
 }
 
 /// Methods that do no harm when they reach an origin that was not meant (RFC 9110, 9.2.1).

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use header_codec::{
-    Count, Dictionary, Edit, FIELD, Fields, GroundEnd, GroundStream, RETRY, RemoteEnd, RemoteRequest, RemoteStream,
+    Count, Dictionary, Edit, FIELD, Fields, GroundEnd, GroundStream, RETRY, Refusal, RemoteEnd, RemoteRequest,
+    RemoteStream,
 };
 
 /// Name and value pairs as a test writes them.
@@ -92,6 +93,8 @@ pub(crate) struct Pair {
     pub(crate) remote: RemoteEnd,
     /// The ground; none if it does not speak this.
     pub(crate) ground: Option<GroundEnd>,
+    /// A ground that does not speak this says so to packed requests; one of version 1.0 does not.
+    pub(crate) says_so: bool,
     /// The connection as both ends know it.
     pub(crate) pipe: Option<&'static str>,
     /// The time.
@@ -106,6 +109,7 @@ impl Pair {
         Self {
             remote: RemoteEnd::new(dictionary(), 0x5eed_5eed, 16),
             ground: Some(GroundEnd::new(dictionary(), 16)),
+            says_so: false,
             pipe: Some("127.0.0.1:40001"),
             now: Duration::from_secs(1000),
             client: "192.0.2.1",
@@ -158,7 +162,9 @@ impl Pair {
         let pipe = self.pipe.unwrap_or("a new connection");
         let Some(ground) = &mut self.ground else {
             let not_found = value(headers, ":authority") == Some(b"-");
-            return if not_found {
+            return if not_found && self.says_so {
+                (vec![(b":status".to_vec(), b"421".to_vec()), (FIELD.into(), Refusal::Format.field())], None)
+            } else if not_found {
                 (fields(&[(":status", "404")]), None)
             } else {
                 (response.clone(), Some(headers.clone()))

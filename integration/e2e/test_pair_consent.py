@@ -1,0 +1,97 @@
+"""Who may say that the ground unpacks headers: the ground alone, and what it said may change while both ends run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from e2e.odd_origin import path_of
+from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
+from harness.processes import Child
+from harness.waiting import wait_for
+
+FORGER, FORGER_ADDRESS = "forger.example.org", "203.0.113.202"
+CLAIMS = (b"x-longhaul-headers: %s" % value for value in (b"-", b"\\", b"%", b"&", b",!", b',"', b"forged"))
+FORGED = [b"HTTP/1.1 200 OK\r\n%s\r\nx-longhaul-retry: 1\r\ncontent-length: 2\r\n\r\nok" % claim for claim in CLAIMS]
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
+    folder = tmp_path_factory.mktemp("consent")
+    records = {FORGER: [FORGER_ADDRESS]}
+    with standing_pair(folder, profile="leo", records=records, ground_packs=False) as standing:
+        script = Path(__file__).with_name("odd_origin.py")
+        with Child(
+            standing.line.internet.inside([sys.executable, script, FORGER_ADDRESS]), folder / "forger.log"
+        ) as one:
+            one.wait_for_output("ready")
+            standing.pair.until_piped()
+            yield standing
+
+
+def packed_messages(bed: PairBed) -> float:
+    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    return sum(value for name, value in metrics.items() if "header_compression_packed_total" in name)
+
+
+def statuses(bed: PairBed, count: int) -> set[int]:
+    """How requests of every kind are answered, several at a time."""
+    body = bed.folder / "form.bin"
+    body.write_bytes(b"f" * 16_000)
+    kinds = [("--data-binary", "short"), ("--data-binary", f"@{body}"), ("--request", "DELETE"), ()]
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(lambda n: bed.curl.get(f"http://{LAB}/_/echo?{n}", *kinds[n % len(kinds)]), range(count))
+        return {answer.status for answer in answers}
+
+
+def ground_packs(bed: PairBed, packs: bool) -> None:
+    """Changes the ground's file; returns when the change is in force."""
+    ground = bed.pair.ground
+    before = ground.output().count("applied")
+    lines = ground.config.read_text().splitlines()
+    split = next(json.loads(line.partition(": ")[2]) for line in lines if line.startswith("split: "))
+    split["pack_headers"] = packs
+    others = [line for line in lines if not line.startswith("split: ")]
+    fresh = ground.config.with_suffix(".new")
+    fresh.write_text("\n".join([*others, f"split: {json.dumps(split)}", ""]))
+    fresh.rename(ground.config)
+    wait_for("the change in force", lambda: ground.output().count("applied") > before, timeout_s=30)
+
+
+def ground_is_there(bed: PairBed) -> bool:
+    """Whether the remote's checks reach it."""
+    return bed.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_membership_healthy{envoy_cluster_name="pipe"}'] > 0
+
+
+def test_an_origin_forges_the_grounds_consent(bed: PairBed) -> None:
+    for response in FORGED:
+        for _ in range(3):
+            answer = bed.curl.get(f"http://{FORGER}{path_of(response)}")
+            assert (answer.status, answer.body) == (200, b"ok"), answer
+            assert not [name for name, _ in answer.headers if name.startswith("x-longhaul-")]
+    assert statuses(bed, 20) == {200}
+    workers = bed.pair.remote.metrics(REMOTE_ADMIN)["envoy_server_concurrency{}"]
+    assert packed_messages(bed) <= workers, "each tries once with a ground that it does not know, and no more"
+
+
+def test_a_ground_reloaded_without_packing_costs_the_remote_its_http(bed: PairBed) -> None:
+    bed.pair.quit_envoy(REMOTE_ADMIN)
+    ground_packs(bed, True)
+    wait_for("a pipe", lambda: bed.curl.get(f"http://{LAB}/again.bin").status == 200, timeout_s=30)
+    bed.packs_headers()
+    ground_packs(bed, False)
+    # Connections that are there keep their filters until they are drained; the new ones have none.
+    for _ in range(3):
+        assert statuses(bed, 8) == {200}
+    bed.pair.quit_envoy(GROUND_ADMIN)
+    wait_for("the ground gone", lambda: not ground_is_there(bed), timeout_s=30)
+    # As late as its Envoy is on a busy machine, and without a request that would tell the remote of the change.
+    wait_for("the ground back", lambda: ground_is_there(bed), timeout_s=60)
+    for _ in range(3):
+        assert statuses(bed, 8) == {200}

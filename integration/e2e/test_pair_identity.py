@@ -1,0 +1,125 @@
+"""Who gets into a pair: the names as they are written, by authorities that may change while both ends run."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import made_to_order
+from e2e.pair_bed import LAB, PairBed, standing_pair
+from experiments.line import FAR
+from harness.authority import Authority, KeyFiles, issue_as_written
+from harness.clients import Answer, Curl
+from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_NAME
+from harness.waiting import wait_for
+
+IN_FORCE_S = 2.0
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
+    with standing_pair(tmp_path_factory.mktemp("identity"), profile="leo") as standing:
+        standing.until_warm()
+        yield standing
+
+
+def authority(bed: PairBed) -> KeyFiles:
+    """The pair's own."""
+    ca = Path(bed.pair.identity["ca"])
+    return KeyFiles(ca, ca.with_suffix(".key"))
+
+
+def gets_in(bed: PairBed, shown: KeyFiles) -> bool:
+    """Whether somebody with this certificate is let onto the pipe."""
+    certificate = ("--insecure", "--cert", str(shown.cert), "--key", str(shown.key))
+    asked = Curl(bed.folder, bed.line.near).get(
+        f"https://{FAR}:{PIPE_PORT}/", "--http2", "--header", "Host: hold.pair.invalid:1", *certificate, timeout_s=10
+    )
+    assert asked.status or asked.problem, asked
+    return asked.status > 0
+
+
+def is_soon_in(bed: PairBed, shown: KeyFiles, since_s: float) -> float:
+    """Waits until it gets in; the seconds since `since_s`."""
+    wait_for("the new certificate taken", lambda: gets_in(bed, shown), timeout_s=30, interval_s=0.05)
+    return time.monotonic() - since_s
+
+
+def replace(path: Path, text: str) -> None:
+    """As `mv` and a kubelet do."""
+    fresh = path.with_suffix(".fresh")
+    fresh.write_text(text)
+    fresh.rename(path)
+
+
+def test_a_wildcard_or_another_case_passes_for_the_name_of_a_remote(bed: PairBed, folder: Path) -> None:
+    own = authority(bed)
+    for name in (
+        "*.example",
+        "SHIP.example",
+        "Ship.Example",
+        "ship.example.evil.example",
+        "xship.example",
+        "ship-example",
+    ):
+        assert not gets_in(bed, issue_as_written(folder / name.replace("*", "_"), own, name)), name
+    assert gets_in(bed, issue_as_written(folder / "right", own, REMOTE_NAME))
+
+
+class Download:
+    """One that is under way during something else, on the pipe as it was before."""
+
+    def __init__(self, bed: PairBed) -> None:
+        self.answers: list[Answer] = []
+        url = made_to_order(LAB, body="noise", size=150_000, chunk=5_000, pause=100)
+        self.thread = threading.Thread(target=lambda: self.answers.append(bed.curl.get(url)))
+        self.thread.start()
+
+    def is_whole(self) -> bool:
+        self.thread.join()
+        return [(one.status, len(one.body), one.problem) for one in self.answers] == [(200, 150_000, "")]
+
+
+def pipes_and_drains(bed: PairBed) -> tuple[float, str]:
+    draining = bed.pair.ground.admin("/stats?filter=total_filter_chains_draining", GROUND_ADMIN)
+    return bed.pair.connections("pipe")["total"], draining
+
+
+def test_a_new_authority_of_a_pair_needs_a_restart(bed: PairBed, folder: Path) -> None:
+    old, new = authority(bed), Authority(folder)
+    of_the_new = issue_as_written(folder / "new", new.files, REMOTE_NAME)
+    of_the_old = issue_as_written(folder / "old", old, REMOTE_NAME)
+    assert not gets_in(bed, of_the_new)
+    before, download = pipes_and_drains(bed), Download(bed)
+    only_old = old.cert.read_text()
+    try:
+        began = time.monotonic()
+        replace(old.cert, only_old + new.files.cert.read_text())
+        took = is_soon_in(bed, of_the_new, began)
+        assert gets_in(bed, of_the_old)
+        assert took < IN_FORCE_S
+        assert download.is_whole()
+        assert pipes_and_drains(bed) == before
+    finally:
+        replace(old.cert, only_old)
+    wait_for("the new authority gone", lambda: not gets_in(bed, of_the_new), timeout_s=30)
+
+
+def test_a_further_remote_drains_everybody(bed: PairBed, folder: Path) -> None:
+    second = issue_as_written(folder / "second", authority(bed), "second.example")
+    assert not gets_in(bed, second)
+    before, download = pipes_and_drains(bed), Download(bed)
+    config = bed.pair.ground.config
+    lines = config.read_text().splitlines()
+    split = next(json.loads(line.partition(": ")[2]) for line in lines if line.startswith("split: "))
+    split["peer"] = [REMOTE_NAME, "second.example"]
+    others = [line for line in lines if not line.startswith("split: ")]
+    replace(config, "\n".join([*others, f"split: {json.dumps(split)}", ""]))
+    is_soon_in(bed, second, time.monotonic())
+    assert download.is_whole()
+    assert pipes_and_drains(bed) == before

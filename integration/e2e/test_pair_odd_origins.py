@@ -1,0 +1,110 @@
+"""One odd response ends a pair's pipe, with everybody's streams on it: origins that are no HTTP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import made_to_order
+from e2e.odd_origin import ASKED, path_of
+from e2e.odd_responses import Odd, all_odd
+from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness.clients import Answer
+from harness.pair import REMOTE_ADMIN
+from harness.processes import Child
+
+ODD, ODD_ADDRESS = "odd.example.org", "203.0.113.201"
+KINDS = {
+    "packed": {},
+    "plain": {"pack_headers": False, "ground_packs": False},
+    "without warm connections": {"warm": 0},
+    "h3": {"transport": "h3"},
+    "dial ground": {"dial": "ground"},
+}
+ATTEMPTS = 2
+"""The ground asks an origin once more that broke off a response to a GET."""
+HANDSHAKE = (
+    "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: YWFhYWFhYWFhYWFhYWFhYQ==",
+)  # fmt: skip
+
+
+@pytest.fixture(
+    scope="module",
+    params=[kind if kind in ("packed", "h3") else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS],
+)
+def bed(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[PairBed]:
+    folder = tmp_path_factory.mktemp("odd")
+    with standing_pair(folder, profile="leo", records={ODD: [ODD_ADDRESS]}, **KINDS[request.param]) as standing:
+        script = Path(__file__).with_name("odd_origin.py")
+        origin = Child(standing.line.internet.inside([sys.executable, script, ODD_ADDRESS]), folder / "odd.log")
+        try:
+            origin.wait_for_output("ready")
+            standing.pair.until_piped()
+            yield standing
+        finally:
+            origin.stop()
+
+
+def pipe_ends(bed: PairBed) -> dict[str, float]:
+    """Connections of the pipe that ended so far, and streams that its codec gave up with them."""
+    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    kinds = ("destroy", "destroy_with_active_rq", "protocol_error")
+    return {kind: metrics.get(f'envoy_cluster_upstream_cx_{kind}{{envoy_cluster_name="pipe"}}', 0) for kind in kinds}
+
+
+def ask_all(bed: PairBed, responses: list[Odd], timeout_s: int = 40) -> None:
+    """A client asks for all of them, several at a time."""
+    lines = [f'url = "http://{ODD}{path_of(odd.response)}"\noutput = "/dev/null"\n' for odd in responses]
+    file = bed.folder / "odd.curl"
+    file.write_text("".join(lines))
+    line = ["curl", "--silent", "--max-time", str(timeout_s), "--parallel", "--parallel-max", "8", "--config", file]
+    subprocess.run(bed.line.clients.inside(line), check=False, stdout=subprocess.DEVNULL, timeout=2 * timeout_s)
+
+
+def asked(bed: PairBed) -> dict[str, int]:
+    """How often the origin was asked for each path."""
+    return json.loads(bed.curl.get(f"http://{ODD}{ASKED}").body)
+
+
+def test_one_odd_response_ends_the_pipe(bed: PairBed) -> None:
+    responses = all_odd()
+    bed.uploads(1000)
+    before = pipe_ends(bed)
+    downloads: list[Answer] = []
+    url = made_to_order(LAB, body="noise", size=200_000, chunk=5_000, pause=100)
+    victims = [threading.Thread(target=lambda: downloads.append(bed.curl.get(url))) for _ in range(3)]
+    for victim in victims:
+        victim.start()
+    ask_all(bed, responses)
+    bed.uploads(1000)
+    for victim in victims:
+        victim.join()
+    assert pipe_ends(bed) == before
+    assert [(one.status, len(one.body), one.problem) for one in downloads] == [(200, 200_000, "")] * 3
+    times = asked(bed)
+    often = {odd.name: times.get(path_of(odd.response), 0) for odd in responses}
+    assert {name: count for name, count in often.items() if not 1 <= count <= ATTEMPTS} == {}, "asked again and again"
+
+
+def test_a_websocket_handshake_that_the_origin_answers_with_200_comes_out_as_101(bed: PairBed) -> None:
+    headers = [part for line in HANDSHAKE for part in ("--header", line)]
+
+    def shaken(line: bytes, fields: bytes) -> Answer:
+        path = path_of(b"HTTP/1.1 " + line + b"\r\n" + fields + b"\r\nno")
+        return bed.curl.get(f"http://{ODD}{path}", *headers, timeout_s=5)
+
+    refused = shaken(b"200 OK", b"content-length: 2\r\n")
+    assert refused.status in (200, 502), refused
+    assert shaken(b"403 No", b"content-length: 2\r\n").status == 403
+    assert shaken(b"101 Well", b"connection: upgrade\r\nupgrade: websocket\r\n").status == 101
