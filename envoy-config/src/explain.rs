@@ -9,6 +9,7 @@ use std::rc::Rc;
 use serde::Serialize;
 use url::Url;
 use url_mapping::{Outcome, Reason};
+use url_rewriting::eligible::Ineligible;
 use url_rewriting::headers::{Edit, Fields, request, response};
 use url_rewriting::inline::{Inliner, Kept};
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
@@ -150,7 +151,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
         response::Decision::Pass { edits } => {
             let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
             let reason = why.map_or("not_rewritten", |why| why.as_str());
-            let page = PageFate::Untouched { reason, explanation: why_untouched(reason, derived) };
+            let page = PageFate::Untouched { reason, explanation: why_untouched(why, derived) };
             Ok(Explanation {
                 page,
                 headers: edits.iter().map(HeaderChange::of).collect(),
@@ -236,21 +237,12 @@ fn rewritten(
     }
 }
 
-fn why_untouched(reason: &str, derived: &Derived) -> String {
-    match reason {
-        "moves_nothing" => format!("nothing is moved: {}", derived.target.reason),
-        "excluded" => "its host is under rewrite.exclude".to_owned(),
-        "type" => "its Content-Type is neither text/html nor text/css".to_owned(),
-        "sheet_in_place" => {
-            "it is a sheet under its own URL, which may bear an integrity hash; sheets are rewritten where they were moved".to_owned()
-        }
-        "status" => "a response of this status has no page to rewrite".to_owned(),
-        "encoded" => "it is compressed in a way the proxy does not undo".to_owned(),
-        "no_transform" => "its origin forbids changes: Cache-Control: no-transform".to_owned(),
-        "attachment" => "it is to be saved, not shown".to_owned(),
-        "charset" => "its encoding is not an extension of ASCII".to_owned(),
-        "trailers" => "it announces trailers".to_owned(),
-        other => other.replace('_', " "),
+/// The reason's own sentence, and for a configuration that moves nothing, which part of it does.
+fn why_untouched(why: Option<Ineligible>, derived: &Derived) -> String {
+    match why {
+        None => "The response has no body to rewrite.".to_owned(),
+        Some(why @ Ineligible::MovesNothing) => format!("{} {}", why.explanation(), derived.target.reason),
+        Some(why) => why.explanation().to_owned(),
     }
 }
 

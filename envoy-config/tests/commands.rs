@@ -129,6 +129,16 @@ fn rendering_again_leaves_files_that_did_not_change_untouched_and_replaces_the_o
 }
 
 #[test]
+fn explain_repeats_the_label_of_a_page_that_passes_untouched_instead_of_a_reason() {
+    let folder = folder(CONFIG);
+    fs::write(folder.path().join("page.html"), "<p>").unwrap();
+    let header = "cross-origin-embedder-policy: require-corp";
+    let arguments = ["explain", "longhaul.yaml", "--url", "http://www.example.org/", "-H", header, "page.html"];
+    let shown = text(&longhaul(folder.path(), &arguments).stdout);
+    assert!(shown.contains("(isolated): It enforces Cross-Origin-Embedder-Policy"), "{shown}");
+}
+
+#[test]
 fn explain_tells_programs_what_it_tells_people() {
     let folder = folder(CONFIG);
     fs::write(

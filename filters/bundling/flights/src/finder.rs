@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use url_mapping::{Base, Scheme, Use};
-use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter, UrlEvent};
+use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter, UrlEvent};
 
 use crate::fields::Fields;
 use crate::limits;
@@ -55,7 +55,14 @@ impl Finder {
         let (authority, path) = rest.split_at(rest.find('/')?);
         let base = Base::new(Scheme::Http, authority, path)?;
         let found = Rc::new(RefCell::new(Vec::new()));
-        let body = Body { kind, packing, base, encoding: charset(fields), policies: Policies::default() };
+        let body = Body {
+            kind,
+            packing,
+            base,
+            encoding: charset(fields),
+            policies: Policies::default(),
+            preloads: Preloads::default(),
+        };
         let rewriter = Rewriter::new(plan.clone(), body, Some(Box::new(collector(found.clone()))));
         Some(Self { rewriter, found, dropped: Vec::new() })
     }

@@ -7,7 +7,7 @@ use url_mapping::{Base, Scheme};
 use url_rewriting::headers::{Fields, request};
 use url_rewriting::inline::{Board, Inliner, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, Fetcher, Scout, Wishes};
-use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
+use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 
 const PAGE_BYTES: usize = 1_000;
 const GROWTH_BYTES: usize = 4_096;
@@ -80,7 +80,7 @@ impl Worker {
         let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
         let base = Base::new(Scheme::Http, &visit.authority, &visit.path).expect("a URL");
         let body =
-            Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default() };
+            Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default(), preloads: Preloads::default() };
         let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
         if let Some(inliner) = inliner.filter(|_| inlines) {
             rewriter.inline(inliner);

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use url::{Position, Url};
 use url_mapping::{Base, Level, Mapper, Outcome, Reason, Reverse, Rules, Scheme, Use};
 use url_rewriting::headers::{Fields, request, response};
-use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
+use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
@@ -63,7 +63,7 @@ struct Rewritten {
 
 fn rewrite(plan: &Rc<Plan>, kind: Kind, base: Base, input: &[u8], piece: usize) -> Rewritten {
     let body =
-        Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default() };
+        Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default(), preloads: Preloads::default() };
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut bytes = Vec::new();
     for piece in input.chunks(piece) {

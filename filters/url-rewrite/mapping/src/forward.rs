@@ -52,10 +52,16 @@ impl Mapper {
         permit: impl FnOnce(&Object<'_>) -> Result<(), Reason>,
     ) -> Outcome {
         if self.level == Level::Off && base.proxied.is_none() {
-            return Outcome::Left(Reason::Off);
+            // Whoever looks for objects at level off, as bundling does, must not take the page itself for one.
+            return Outcome::Left(match reference::trim(reference).as_bytes().first() {
+                None => Reason::Empty,
+                Some(b'#') => Reason::Fragment,
+                Some(_) => Reason::Off,
+            });
         }
         if reference.len() > self.url_bytes {
-            return Outcome::Left(Reason::TooLong);
+            let is_other = reference::has_other_scheme(reference::trim(reference));
+            return Outcome::Left(if is_other { Reason::Scheme } else { Reason::TooLong });
         }
         match Shape::of(reference) {
             Shape::Empty => Outcome::Left(Reason::Empty),
@@ -122,7 +128,7 @@ impl Mapper {
         usage: Use,
         permit: impl FnOnce(&Object<'_>) -> Result<(), Reason>,
     ) -> Outcome {
-        let reference = without_newlines(reference::trim(reference));
+        let reference = with_two_slashes(without_newlines(reference::trim(reference)));
         let path = reference::path_of(&reference);
         let tail = reference.get(path.len()..).unwrap_or_default();
         let parsed = match (path, tail.chars().next()) {
@@ -286,6 +292,16 @@ fn split_plain_port(authority: &str, scheme: Scheme) -> Option<(&str, Option<u16
 fn without_newlines(reference: &str) -> Cow<'_, str> {
     let dropped = ['\t', '\n', '\r'];
     if reference.contains(dropped) { Cow::Owned(reference.replace(dropped, "")) } else { Cow::Borrowed(reference) }
+}
+
+/// Browsers skip further slashes before a host; the parser does so behind a scheme only.
+fn with_two_slashes(reference: Cow<'_, str>) -> Cow<'_, str> {
+    match reference.strip_prefix("//") {
+        Some(rest) if rest.starts_with(['/', '\\']) => {
+            Cow::Owned(format!("//{}", rest.trim_start_matches(['/', '\\'])))
+        }
+        _ => reference,
+    }
 }
 
 fn write_moved(target: Target<'_>, scheme: Scheme, host: &str, port: Option<u16>, path: &str, tail: &str) -> String {

@@ -101,8 +101,6 @@ reasons! {
     Document = "document", "It is a document or a place to go to, which never moves.";
     /// Module scripts, import maps and module preloads.
     Module = "module", "It is a module: its imports are relative to its place and it is identified by its URL.";
-    /// Workers and service workers.
-    Worker = "worker", "Workers must come from the page's own origin.";
     /// SVG `use`, `pattern` and the like, which browsers fetch from the same origin only.
     SameOriginOnly = "same_origin_only", "Browsers fetch this only from the page's own origin.";
     /// `integrity` on an object that the move would fetch without CORS, or change.
@@ -113,8 +111,8 @@ reasons! {
     Csp = "csp", "The page's Content-Security-Policy cannot allow the moved URL without allowing more than now.";
     /// Hints, manifests, dictionaries, prefetched documents and whatever else a link can name.
     LinkRel = "link_rel", "Links of this kind are not moved.";
-    /// A preload whose consumer is left or unknown.
-    Preload = "preload", "The object that this preload is for stays, or cannot be known.";
+    /// A preload, or an object that a preload before it names.
+    Preload = "preload", "A script may be the consumer of this preload, or a preload of it stays; a move would fetch it twice.";
     /// `srcset` attribute that the WHATWG algorithm does not accept as written.
     Srcset = "srcset", "The candidate list is not one that can be changed without reading it differently.";
     /// The type attribute says that browsers do not fetch it (`script type=text/template`).
@@ -122,10 +120,6 @@ reasons! {
     // ----- limits
     /// More candidates than `limits.srcset_candidates`.
     SrcsetLimit = "srcset_limit", "The list has more candidates than the limit srcset_candidates.";
-    /// Deeper than `limits.nesting`.
-    Nesting = "nesting", "It is nested deeper than the limit nesting.";
-    /// The page grew by `limits.output_growth_bytes`.
-    Growth = "growth", "The page has grown by the limit output_growth_bytes.";
     /// The document's encoding cannot express the moved URL, or the value could not be read.
     Encoding = "encoding", "The value cannot be read or written in the document's encoding.";
 }

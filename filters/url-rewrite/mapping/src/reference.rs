@@ -104,6 +104,11 @@ fn scheme_of(reference: &str) -> Option<&str> {
     reference.get(..end).filter(|scheme| scheme.starts_with(|first: char| first.is_ascii_alphabetic()))
 }
 
+/// Returns true if the reference begins with a scheme that is neither http nor https.
+pub(crate) fn has_other_scheme(reference: &str) -> bool {
+    scheme_of(reference).is_some_and(|scheme| Scheme::from_name(scheme.to_ascii_lowercase().as_bytes()).is_none())
+}
+
 /// What stands before the first `?` or `#`.
 pub(crate) fn path_of(rest: &str) -> &str {
     memchr2(b'?', b'#', rest.as_bytes()).and_then(|end| rest.get(..end)).unwrap_or(rest)

@@ -247,3 +247,31 @@ fn objects_that_a_cookie_of_the_page_may_reach_stay() {
         expect_moved(mapper, &with(Cookies::Site), others, moved_others);
     }
 }
+
+#[test]
+fn three_slashes_before_a_host_are_called_malformed() {
+    for reference in ["///i.cnn.net/a", "////i.cnn.net/a", "//\\i.cnn.net/a", "\\/\\i.cnn.net/a", "/\t//i.cnn.net/a"] {
+        expect_moved(&safe(), &page(), reference, "https://pep.example.net/i.cnn.net/a");
+    }
+    expect_left(&safe(), &page(), "///", Reason::Malformed);
+}
+
+#[test]
+fn a_long_data_url_is_called_too_long() {
+    let behind = "a".repeat(400);
+    expect_left(&safe(), &page(), &format!("data:image/png;base64,{behind}"), Reason::Scheme);
+    expect_left(&safe(), &page(), &format!(" DATA:{behind}"), Reason::Scheme);
+    for long in [format!("HTTP://i.cnn.net/{behind}"), behind.clone(), format!("/a:{behind}")] {
+        expect_left(&safe(), &page(), &long, Reason::TooLong);
+    }
+}
+
+#[test]
+fn at_level_off_an_empty_reference_is_taken_for_an_object() {
+    let off = Mapper::new(&rules(Level::Off)).unwrap();
+    for (reference, reason) in
+        [("", Reason::Empty), (" ", Reason::Empty), ("#top", Reason::Fragment), ("a.png", Reason::Off)]
+    {
+        expect_left(&off, &page(), reference, reason);
+    }
+}

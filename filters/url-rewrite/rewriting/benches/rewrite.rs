@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use lol_html::{HtmlRewriter, Settings, element};
 use url_mapping::{Base, Scheme};
-use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
+use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
 /// Pages that differ as pages do: dense with tags, ordinary news of two ages, long with scripts and data.
 const PAGES: [(&str, &str); 7] = [
@@ -122,8 +122,14 @@ fn rewriter(level: &str, kind: Kind) -> Run {
     let plan = Plan::from_json(json.as_bytes()).unwrap();
     Box::new(move |page| {
         let base = Base::new(Scheme::Http, "www.test.example", "/dir/page.html").unwrap();
-        let body =
-            Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default() };
+        let body = Body {
+            kind,
+            packing: url_rewriting::Packing::Plain,
+            base,
+            encoding: None,
+            policies: Policies::default(),
+            preloads: Preloads::default(),
+        };
         let mut rewriter = Rewriter::new(Rc::clone(&plan), body, None);
         let mut out = Vec::new();
         let mut bytes = 0;

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use url_mapping::{Base, Scheme};
-use url_rewriting::{Body, Kind, Plan, Policies, Rewriter};
+use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
 /// As Envoy hands bodies over.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -47,6 +47,7 @@ fn rewrite(plan: &Rc<Plan>, base: Base, page: &[u8]) -> u64 {
         base,
         encoding: None,
         policies: Policies::default(),
+        preloads: Preloads::default(),
     };
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut out = Vec::new();

@@ -7,8 +7,10 @@ use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
 use crate::headers::csp::Policies;
 use crate::inline::{Inliner, Kept, Put, Standing};
+use crate::links;
 use crate::places::{Place, STYLE_ELEMENT};
 use crate::plan::Plan;
+use crate::preloads::Preloads;
 use crate::savings::{MovedHosts, Savings};
 
 /// One URL of a body and what became of it.
@@ -132,6 +134,8 @@ pub(crate) struct Ask {
     pub(crate) cors: bool,
     /// See [`Fetch::at_once`].
     pub(crate) at_once: bool,
+    /// It only fetches ahead what something else uses; see [`Preloads`].
+    pub(crate) is_preload: bool,
 }
 
 impl Ask {
@@ -168,6 +172,7 @@ pub(crate) struct Ledger {
     pub(crate) base: Base,
     /// Content-Security-Policy of headers and, from where they stand, of `meta` elements.
     pub(crate) policies: Policies,
+    preloads: Preloads,
     pub(crate) tally: Tally,
     /// None where nothing is put into the page.
     pub(crate) inliner: Option<Box<Inliner>>,
@@ -175,8 +180,14 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(plan: Rc<Plan>, base: Base, policies: Policies, observer: Option<Box<dyn Observer>>) -> Self {
-        Self { plan, base, policies, tally: Tally::default(), inliner: None, observer }
+    pub(crate) fn new(
+        plan: Rc<Plan>,
+        base: Base,
+        policies: Policies,
+        preloads: Preloads,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Self {
+        Self { plan, base, policies, preloads, tally: Tally::default(), inliner: None, observer }
     }
 
     /// Decides one URL. If it changes, `write` turns the new URL into what is written in its place, or says why it cannot
@@ -214,6 +225,9 @@ impl Ledger {
         fits: impl FnOnce(&str) -> Result<(), Reason>,
     ) -> Option<Written> {
         let mut outcome = self.outcome(mention, &self.base);
+        if self.waits_for_preload(mention, &outcome) {
+            outcome = Outcome::Left(Reason::Preload);
+        }
         let inline = self.inline(mention, &outcome, standing);
         let written = match (&outcome, &inline) {
             (Outcome::Left(_), _) | (_, Some(Ok(Put::Element { .. }))) => None,
@@ -235,6 +249,17 @@ impl Ledger {
             (_, Some(Ok(Put::Url(url)))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => {
                 Some(Written::Url(url))
             }
+        }
+    }
+
+    /// Returns true for a preload that stays, and for any other use of the object that such a preload names.
+    fn waits_for_preload(&mut self, mention: &Mention<'_>, outcome: &Outcome) -> bool {
+        match (outcome, mention.verdict) {
+            (Outcome::Moved(url), Ok(ask)) if ask.is_preload && links::may_lack_consumer(ask.usage) => {
+                !self.preloads.may_move_preload(url)
+            }
+            (Outcome::Moved(url), _) => !self.preloads.may_move(url),
+            _ => false,
         }
     }
 

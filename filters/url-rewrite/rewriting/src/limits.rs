@@ -4,6 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Preloads of one page that are remembered. Further ones move wherever their URL may.
+pub(crate) const PRELOADS: usize = 64;
+
+/// Moved URLs of one page that are remembered, at 8 bytes each, so that a preload behind its consumer moves with it.
+pub(crate) const MOVED_REMEMBERED: usize = 4096;
+
 /// The bounds of one page, as the operator may set them. All of them are per response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -1,25 +1,44 @@
-//! What a link is for, the same for the `link` element and the `Link` header: a preload in one must go exactly where its
-//! consumer in the other goes, or browsers fetch the object twice.
+//! The purpose of a link, the same for the `link` element and the `Link` header: a preload in one must go exactly where
+//! its consumer in the other goes, or browsers fetch the object twice.
 
 use url_mapping::{Reason, Use};
 
-/// What `rel` (and `as`, for preloads) make of a link. Every token of `rel` must agree with a move.
-pub(crate) fn usage(rel: &[u8], destination: &[u8]) -> Result<Use, Reason> {
-    let mut usage = Err(Reason::LinkRel);
+/// The purpose of a link that may move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Purpose {
+    /// What the object is used as.
+    pub(crate) usage: Use,
+    /// The link only fetches the object ahead: something else in the page, or nothing, uses it.
+    pub(crate) is_preload: bool,
+}
+
+/// Reads `rel` (and `as`, for preloads), character references decoded. Every token of `rel` must agree with a move.
+pub(crate) fn purpose(rel: &[u8], destination: &[u8]) -> Result<Purpose, Reason> {
+    let mut purpose = Err(Reason::LinkRel);
+    let used = |usage| Ok(Purpose { usage, is_preload: false });
     for token in rel.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()) {
         match token.to_ascii_lowercase().as_slice() {
-            b"stylesheet" => usage = Ok(Use::Stylesheet),
+            b"stylesheet" => purpose = used(Use::Stylesheet),
             b"icon" | b"apple-touch-icon" | b"apple-touch-icon-precomposed" | b"apple-touch-startup-image" => {
-                usage = usage.or(Ok(Use::Icon));
+                purpose = purpose.or(used(Use::Icon));
             }
-            b"preload" | b"prefetch" => usage = usage.or_else(|_| preloaded(destination)),
-            // Qualifies one of the others.
-            b"shortcut" | b"alternate" | b"nofollow" | b"noopener" | b"noreferrer" => {}
+            b"preload" | b"prefetch" => {
+                purpose = purpose.or_else(|_| Ok(Purpose { usage: preloaded(destination)?, is_preload: true }));
+            }
+            // Qualifies one of the others, or prepares a connection, which only costs time if it is the wrong one.
+            b"shortcut" | b"alternate" | b"nofollow" | b"noopener" | b"noreferrer" | b"dns-prefetch"
+            | b"preconnect" => {}
             b"modulepreload" => return Err(Reason::Module),
             _ => return Err(Reason::LinkRel),
         }
     }
-    usage
+    purpose
+}
+
+/// Returns true if a script may be the consumer of such a preload. Fonts, media and tracks only move at level full, where
+/// all their consumers do.
+pub(crate) fn may_lack_consumer(usage: Use) -> bool {
+    matches!(usage, Use::Image | Use::Script | Use::Stylesheet)
 }
 
 /// `as` of a preload.
@@ -32,5 +51,28 @@ fn preloaded(destination: &[u8]) -> Result<Use, Reason> {
         b"track" => Ok(Use::Track),
         b"audio" | b"video" => Ok(Use::Media),
         _ => Err(Reason::Preload),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_to_connect_beside_a_style_sheet_keeps_it_from_moving() {
+        for rel in ["dns-prefetch stylesheet", "stylesheet preconnect"] {
+            let sheet = Purpose { usage: Use::Stylesheet, is_preload: false };
+            assert_eq!(purpose(rel.as_bytes(), b""), Ok(sheet), "{rel}");
+        }
+        for rel in ["dns-prefetch", "preconnect", "stylesheet next"] {
+            assert_eq!(purpose(rel.as_bytes(), b""), Err(Reason::LinkRel), "{rel}");
+        }
+    }
+
+    #[test]
+    fn a_preload_that_is_its_own_consumer_is_none() {
+        let is_preload = |rel: &str| purpose(rel.as_bytes(), b"style").unwrap().is_preload;
+        assert!(is_preload("preload") && is_preload("prefetch"));
+        assert!(!is_preload("preload stylesheet") && !is_preload("stylesheet preload"));
     }
 }

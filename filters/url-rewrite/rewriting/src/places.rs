@@ -17,6 +17,13 @@ pub struct Place {
     pub(crate) rule: Rule,
 }
 
+impl Place {
+    /// `image` with the attributes that it has as an old name of `img`; SVG's has others.
+    pub(crate) fn is_of_html_image(&self) -> bool {
+        self.element == "image" && matches!(self.attribute, "src" | "srcset")
+    }
+}
+
 /// How URLs are written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {

@@ -13,6 +13,7 @@ use crate::html::rewriter::HtmlRewriter;
 use crate::inline::Inliner;
 use crate::ledger::{Ledger, Observer, Tally};
 use crate::plan::Plan;
+use crate::preloads::Preloads;
 use crate::unpack::{Broken, Packing, Unpacker};
 
 /// What a body is.
@@ -37,6 +38,8 @@ pub struct Body {
     pub encoding: Option<&'static Encoding>,
     /// The Content-Security-Policy of its headers, translated; default where there is none.
     pub policies: Policies,
+    /// The preloads of its headers; default where there is none.
+    pub preloads: Preloads,
 }
 
 /// What became of a chunk.
@@ -55,14 +58,14 @@ pub enum Chunk {
 ///
 /// ```
 /// use url_mapping::{Base, Scheme};
-/// use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
+/// use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 ///
 /// let plan = Plan::from_json(
 ///     br#"{"targets": {"https": ["pep.example.net"]}, "own": ["pep.example.net"], "level": "safe", "ports": [80, 443]}"#,
 /// )?;
 /// let base = Base::new(Scheme::Http, "www.example.org", "/").ok_or("not a URL")?;
 /// let body =
-///     Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default() };
+///     Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default(), preloads: Preloads::default() };
 /// let mut rewriter = Rewriter::new(plan, body, None);
 /// let mut out = Vec::new();
 /// rewriter.write(b"<p><img alt=x src='http://img.exam", &mut out);
@@ -89,7 +92,7 @@ enum Inner {
 impl Rewriter {
     /// A rewriter for one body. `observer` is told of every URL; the counts are kept without one.
     pub fn new(plan: Rc<Plan>, body: Body, observer: Option<Box<dyn Observer>>) -> Self {
-        let ledger = Ledger::new(plan, body.base, body.policies, observer);
+        let ledger = Ledger::new(plan, body.base, body.policies, body.preloads, observer);
         let charset = Charset::from_header(body.encoding);
         let inner = match body.kind {
             Kind::Html => Inner::Html(Box::new(HtmlRewriter::new(ledger, charset))),

@@ -3,36 +3,53 @@
 use url_mapping::{Reason, Use};
 
 use crate::headers::mime;
+use crate::html::attributes::Attribute;
 use crate::html::tag::Tag;
 use crate::ledger::Ask;
 use crate::links;
+use crate::media::{self, Screen};
 use crate::places::{Place, Rule};
 
 /// What the tag says about the object at this place; the URL itself has not been looked at.
 pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
+    let mut is_preload = false;
     let usage = match place.rule {
         Rule::Move(usage) => usage,
         Rule::Leave(reason) => return Err(reason),
         Rule::Script => script(tag)?,
-        Rule::Link => link(tag)?,
+        Rule::Link => {
+            let purpose = links::purpose(&tag.text("rel"), &tag.text("as"))?;
+            is_preload = purpose.is_preload && !becomes_sheet(tag);
+            purpose.usage
+        }
         Rule::Input if tag.says("type", "image") => Use::Image,
         Rule::Input => return Err(Reason::NotFetched),
     };
     let cors = with_cors(tag, usage)?;
     // Fonts always are. A text track is with the attribute of the media element around it; without one it must be of the
     // page's own origin (HTML, "start the track processing model"), and one of that origin must not move either way.
-    Ok(Ask { usage, cors: cors || matches!(usage, Use::Font | Use::Track), at_once: at_once(place, tag, usage) })
+    let cors = cors || matches!(usage, Use::Font | Use::Track);
+    Ok(Ask { usage, cors, at_once: at_once(place, tag, usage), is_preload })
+}
+
+/// Returns true for the usual way to load a sheet late: a preload whose `onload` turns it into the sheet's own link.
+fn becomes_sheet(tag: &Tag<'_>) -> bool {
+    tag.text("onload").windows(b"stylesheet".len()).any(|word| word.eq_ignore_ascii_case(b"stylesheet"))
 }
 
 /// Whether a browser fetches the object whenever it reads the tag; see [`crate::Fetch::at_once`].
 fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
     let one_of_several =
         place.attribute.ends_with("srcset") || tag.get("srcset").is_some() || tag.get("imagesrcset").is_some();
-    let for_any_medium = tag.get("media").is_none() || tag.says("media", "all") || tag.says("media", "screen");
-    let is_preferred = tag.get("rel").is_none_or(|rel| {
-        let mut tokens = rel.value.split(u8::is_ascii_whitespace);
-        !tokens.any(|token| token.eq_ignore_ascii_case(b"alternate") || token.eq_ignore_ascii_case(b"prefetch"))
+    let for_any_medium = tag.get("media").is_none_or(|media| {
+        match media::applies_to_screen(&String::from_utf8_lossy(&media.text())) {
+            Screen::Always => true,
+            // Browsers fetch sheets whatever the window: it may change. Other objects wait until they are needed.
+            Screen::Depends => tag.lists("rel", "stylesheet"),
+            Screen::Never => false,
+        }
     });
+    let is_preferred = !tag.lists("rel", "alternate") && !tag.lists("rel", "prefetch");
     let waits = matches!(usage, Use::Media | Use::Track | Use::Icon) || tag.says("loading", "lazy");
     let is_off = tag.get("disabled").is_some() || tag.get("nomodule").is_some();
     !one_of_several && for_any_medium && is_preferred && !waits && !is_off
@@ -44,10 +61,10 @@ fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
 /// CORS, and only of objects that the proxy delivers as they are, which style sheets are not.
 fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
     let crossorigin = tag.get("crossorigin");
-    if crossorigin.is_some_and(|attribute| attribute.value.eq_ignore_ascii_case(b"use-credentials")) {
+    if tag.says("crossorigin", "use-credentials") {
         return Err(Reason::Cors);
     }
-    let integrity = tag.get("integrity").is_some_and(|attribute| !attribute.value.trim_ascii().is_empty());
+    let integrity = !tag.text("integrity").trim_ascii().is_empty();
     if integrity && (crossorigin.is_none() || usage == Use::Stylesheet) {
         return Err(Reason::Integrity);
     }
@@ -56,19 +73,13 @@ fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
 
 /// <https://html.spec.whatwg.org/multipage/scripting.html#prepare-the-script-element>, the script's type.
 fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
-    let classic = match (tag.get("type"), tag.get("language")) {
-        (Some(kind), _) if kind.value.is_empty() => true,
-        (Some(kind), _) if kind.value.trim_ascii().eq_ignore_ascii_case(b"module") => return Err(Reason::Module),
-        (Some(kind), _) => mime::is_javascript(kind.value.trim_ascii()),
-        (None, Some(language)) if !language.value.is_empty() => {
-            mime::is_javascript(&[b"text/", language.value].concat())
-        }
+    let text = |name| tag.get(name).map(Attribute::text);
+    let classic = match (text("type"), text("language")) {
+        (Some(kind), _) if kind.is_empty() => true,
+        (Some(kind), _) if kind.trim_ascii().eq_ignore_ascii_case(b"module") => return Err(Reason::Module),
+        (Some(kind), _) => mime::is_javascript(kind.trim_ascii()),
+        (None, Some(language)) if !language.is_empty() => mime::is_javascript(&[b"text/", language.as_ref()].concat()),
         (None, _) => true,
     };
     if classic { Ok(Use::Script) } else { Err(Reason::NotFetched) }
-}
-
-fn link(tag: &Tag<'_>) -> Result<Use, Reason> {
-    let value = |name| tag.get(name).map(|attribute| attribute.value).unwrap_or_default();
-    links::usage(value("rel"), value("as"))
 }

@@ -8,7 +8,7 @@ use headers::{fields, plan};
 use url_mapping::Base;
 use url_rewriting::headers::request::{Decision, Visit, decide};
 use url_rewriting::prefetch::{Asker, Ended, Failure, Fetcher, Order, Scout, Skip, Wish};
-use url_rewriting::{Body, Kind, Packing, Policies, Rewriter};
+use url_rewriting::{Body, Kind, Packing, Policies, Preloads, Rewriter};
 
 const PAGE: &[(&str, &str)] = &[
     (":method", "GET"),
@@ -38,7 +38,14 @@ fn wishes(request: &[(&str, &str)], answer: &[(&str, &str)], markup: &str) -> (V
     let asker = Asker::of(&visit, &fields(request)).unwrap().unwrap().with_answer(&fields(answer)).unwrap();
     let (scout, found) = Scout::new(plan("safe"), asker);
     let base = Base::new(visit.scheme, &visit.authority, &visit.path).unwrap();
-    let body = Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default() };
+    let body = Body {
+        kind: Kind::Html,
+        packing: Packing::Plain,
+        base,
+        encoding: None,
+        policies: Policies::default(),
+        preloads: Preloads::default(),
+    };
     let mut rewriter = Rewriter::new(plan("safe"), body, Some(Box::new(scout)));
     let mut out = Vec::new();
     rewriter.write(markup.as_bytes(), &mut out);

@@ -51,7 +51,9 @@ fn every_refusal_bail_out_and_exception_is_listed() {
     assert_lists("Why an object, or nothing", Skip::ALL.iter().map(|it| it.as_str()), &[]);
     assert_lists("Why a fetch was of no use", Failure::ALL.iter().map(|it| it.as_str()), &[]);
     assert_lists("Why an object was not put into the page", Kept::ALL.iter().map(|it| it.as_str()), &[]);
-    assert_lists("Everything else passes with its body", Ineligible::ALL.iter().map(|it| it.as_str()), &[]);
+    let ineligible: Vec<(String, String)> =
+        Ineligible::ALL.iter().map(|it| (it.as_str().to_owned(), it.explanation().to_owned())).collect();
+    assert_eq!(table("Everything else passes with its body"), ineligible);
 }
 
 #[test]

@@ -34,7 +34,7 @@ use stream::SheetUrl;
 
 /// What a URL in CSS is used as, or why it cannot move.
 pub(crate) fn verdict(fetch: Fetch) -> Result<Ask, Reason> {
-    let ask = |usage| Ok(Ask { usage, cors: usage == Use::Font, at_once: usage == Use::CssImport });
+    let ask = |usage| Ok(Ask { usage, cors: usage == Use::Font, at_once: usage == Use::CssImport, is_preload: false });
     match fetch {
         Fetch::Image => ask(Use::CssImage),
         Fetch::Import => ask(Use::CssImport),

@@ -1,10 +1,11 @@
 //! The `Link` header of a page (RFC 8288): targets are replaced in place, the rest of the value stays as it is.
 
 use super::csp::Policies;
-use crate::links;
+use crate::links::{self, Purpose};
 use crate::plan::Plan;
+use crate::preloads::Preloads;
 use std::ops::Range;
-use url_mapping::{Base, Object, Outcome, Reason, Use};
+use url_mapping::{Base, Object, Outcome, Reason};
 
 /// What stands between links.
 const BETWEEN: [char; 3] = [' ', '\t', ','];
@@ -21,7 +22,15 @@ struct Link<'a> {
 /// The value with what moves moved, if anything changes. What is no list of links stays.
 ///
 /// Links to compression dictionaries go: browsers would offer a dictionary for bodies that are not the origin's.
-pub(crate) fn rewrite(plan: &Plan, base: &Base, policies: &Policies, value: &[u8]) -> Option<Vec<u8>> {
+///
+/// Preloads that could move are added to `preloads`: they stay, and so do later uses of the same objects.
+pub(crate) fn rewrite(
+    plan: &Plan,
+    base: &Base,
+    policies: &Policies,
+    preloads: &mut Preloads,
+    value: &[u8],
+) -> Option<Vec<u8>> {
     let value = std::str::from_utf8(value).ok()?;
     let mut out = String::with_capacity(value.len());
     let mut copied = 0;
@@ -33,14 +42,20 @@ pub(crate) fn rewrite(plan: &Plan, base: &Base, policies: &Policies, value: &[u8
             continue;
         }
         let target = value.get(link.target.clone())?;
-        let outcome = match link.usage() {
-            Ok(usage) => {
+        let outcome = match link.purpose() {
+            Ok(Purpose { usage, .. }) => {
                 let permit = |object: &Object<'_>| policies.permit(usage, object);
                 plan.mapper().forward_if(base, target, usage, permit)
             }
             Err(reason) => Outcome::Left(reason),
         };
-        if let Some(moved) = outcome.replacement() {
+        let mut moves = |moved: &str| match link.purpose() {
+            Ok(purpose) if purpose.is_preload && links::may_lack_consumer(purpose.usage) => {
+                preloads.may_move_preload(moved)
+            }
+            _ => preloads.may_move(moved),
+        };
+        if let Some(moved) = outcome.replacement().filter(|moved| moves(moved)) {
             out.push_str(value.get(copied..link.target.start)?);
             out.push_str(moved);
             copied = link.target.end;
@@ -60,8 +75,8 @@ impl Link<'_> {
     }
 
     /// As for the element: only what is fetched without conditions moves.
-    fn usage(&self) -> Result<Use, Reason> {
-        let usage = links::usage(
+    fn purpose(&self) -> Result<Purpose, Reason> {
+        let purpose = links::purpose(
             self.get("rel").unwrap_or_default().as_bytes(),
             self.get("as").unwrap_or_default().as_bytes(),
         )?;
@@ -74,7 +89,7 @@ impl Link<'_> {
         } else if self.get("imagesrcset").is_some() {
             Err(Reason::Preload)
         } else {
-            Ok(usage)
+            Ok(purpose)
         }
     }
 }
@@ -181,7 +196,7 @@ mod tests {
         )
         .unwrap();
         let base = Base::new(Scheme::Http, "www.foo.example", "/a/").unwrap();
-        let changed = rewrite(&plan, &base, &Policies::default(), value.as_bytes());
+        let changed = rewrite(&plan, &base, &Policies::default(), &mut Preloads::default(), value.as_bytes());
         changed.map(|value| String::from_utf8(value).unwrap())
     }
 
@@ -189,16 +204,16 @@ mod tests {
     fn a_link_goes_where_its_consumer_goes_and_nothing_else_of_the_value_changes() {
         for (value, expected) in [
             (
-                "<http://cdn.example/a.css>; rel=preload; as=style",
-                "<https://pep.example.net/cdn.example/a.css>; rel=preload; as=style",
+                "<http://cdn.example/a.css>; rel=\"stylesheet preconnect\"",
+                "<https://pep.example.net/cdn.example/a.css>; rel=\"stylesheet preconnect\"",
             ),
             (
                 "<//cdn.example/a,b;c.css> ;\trel=\"Preload  STYLESHEET\";x=\"a,\\\"<b>\",</b.css>;rel=stylesheet",
                 "<https://pep.example.net/cdn.example/a,b;c.css> ;\trel=\"Preload  STYLESHEET\";x=\"a,\\\"<b>\",</b.css>;rel=stylesheet",
             ),
             (
-                "<x.js>; rel=preload; as=script, <https://cdn.example/x.js>; rel=preload; as=script; nopush",
-                "<x.js>; rel=preload; as=script, <https://pep.example.net/cdn.example:443/x.js>; rel=preload; as=script; nopush",
+                "<x.css>; rel=stylesheet, <https://cdn.example/x.css>; rel=stylesheet; nopush",
+                "<x.css>; rel=stylesheet, <https://pep.example.net/cdn.example:443/x.css>; rel=stylesheet; nopush",
             ),
         ] {
             assert_eq!(rewritten(value).as_deref(), Some(expected));
@@ -219,6 +234,8 @@ mod tests {
             "<http://cdn.example/x.png>; rel=preload; as=image; imagesrcset=\"http://cdn.example/y.png 2x\"",
             "<http://cdn.example/f.woff2>; rel=preload; as=font",
             "http://cdn.example/x.css; rel=stylesheet",
+            "<http://cdn.example/x.css>; rel=preload; as=style",
+            "<http://cdn.example/x.css>; rel=preload; as=style, <http://cdn.example/x.css>; rel=stylesheet",
             "<http://cdn.example/x.css; rel=stylesheet",
             "<http://cdn.example/x.css>; rel=\"stylesheet",
             "<http://cdn.example/x.css> rel=stylesheet",

@@ -6,6 +6,7 @@ use super::request::{Destination, Exchange, Moved, Visit, to_true_url};
 use super::{embedding, etag, link, location, mime};
 use crate::eligible;
 use crate::plan::Plan;
+use crate::preloads::Preloads;
 use crate::rewriter::{Body, Kind};
 use crate::unpack::Packing;
 use url_mapping::{Base, Cookies, Scheme};
@@ -86,10 +87,11 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
                     base
                 });
             let policies = base.as_ref().map(|base| policies(plan, base, fields, &mut edits));
+            let mut preloads = Preloads::default();
             if let (Some(base), Some(policies)) = (&base, &policies) {
-                edits.extend(links(plan, base, policies, fields));
+                edits.extend(links(plan, base, policies, &mut preloads, fields));
             }
-            kind.zip(base).zip(policies).map(|((kind, base), policies)| body(kind, base, policies, fields))
+            kind.zip(base).zip(policies).map(|((kind, base), policies)| body(kind, base, policies, preloads, fields))
         }
         Some(moved) => {
             if is_mislabelled(moved, status, fields) {
@@ -99,7 +101,7 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
                 .and_then(|base| base.on_proxy(moved.scheme, &moved.authority, &moved.path));
             harden(plan, visit, moved, base.as_ref(), fields, &mut edits);
             let kind = eligible::kind(plan, visit, status, fields);
-            kind.ok().zip(base).map(|(kind, base)| body(kind, base, Policies::default(), fields))
+            kind.ok().zip(base).map(|(kind, base)| body(kind, base, Policies::default(), Preloads::default(), fields))
         }
     };
     let Some(body) = body else {
@@ -120,13 +122,13 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
     }
 }
 
-fn body(kind: Kind, mut base: Base, policies: Policies, fields: &Fields<'_>) -> Body {
+fn body(kind: Kind, mut base: Base, policies: Policies, preloads: Preloads, fields: &Fields<'_>) -> Body {
     if policies.upgrade_insecure_requests() {
         base.upgrade_insecure_requests();
     }
     let label = fields.get("content-type").and_then(mime::charset);
     let encoding = label.and_then(encoding_rs::Encoding::for_label);
-    Body { kind, packing: eligible::packing(fields).unwrap_or(Packing::Plain), base, encoding, policies }
+    Body { kind, packing: eligible::packing(fields).unwrap_or(Packing::Plain), base, encoding, policies, preloads }
 }
 
 /// How far the cookies reach that the browser has with the page. A request does not say which hosts else its cookies are
@@ -167,9 +169,9 @@ fn policies(plan: &Plan, base: &Base, fields: &Fields<'_>, edits: &mut Vec<Edit>
 }
 
 /// The page's `Link` headers, all in one. A 304 may repeat them, and then they must be what they were.
-fn links(plan: &Plan, base: &Base, policies: &Policies, fields: &Fields<'_>) -> Option<Edit> {
+fn links(plan: &Plan, base: &Base, policies: &Policies, preloads: &mut Preloads, fields: &Fields<'_>) -> Option<Edit> {
     let values: Vec<&[u8]> = fields.all("link").collect();
-    let value = link::rewrite(plan, base, policies, &values.join(&b", "[..]))?;
+    let value = link::rewrite(plan, base, policies, preloads, &values.join(&b", "[..]))?;
     Some(if value.is_empty() { Edit::remove("link") } else { Edit::Set("link", value) })
 }
 

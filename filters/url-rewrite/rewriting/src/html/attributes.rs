@@ -5,6 +5,7 @@
 //! <https://html.spec.whatwg.org/multipage/parsing.html#before-attribute-name-state>; a property test holds it to the
 //! parser's own answer.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// How a value is delimited, which decides what must be escaped in its replacement.
@@ -31,9 +32,18 @@ pub(crate) struct Attribute<'t> {
     pub(crate) quote: Quote,
 }
 
-impl Attribute<'_> {
+impl<'t> Attribute<'t> {
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
+    }
+
+    /// The value as browsers read it, character references decoded, to compare with keywords. URLs are read by
+    /// [`Decoded`](crate::char_refs::Decoded), which knows the way back.
+    pub(crate) fn text(&self) -> Cow<'t, [u8]> {
+        if crate::find::find(b'&', self.value).is_none() {
+            return Cow::Borrowed(self.value);
+        }
+        htmlize::unescape_bytes_in(self.value, htmlize::Context::Attribute)
     }
 }
 

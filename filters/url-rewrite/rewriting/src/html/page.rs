@@ -15,6 +15,7 @@ use crate::ledger::Ledger;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
 use crate::rules;
+use url_mapping::{Reason, Use};
 
 /// Where a tag stands.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +89,16 @@ impl Page {
             if let Some(place) = place.filter(|place| first(place.attribute)) {
                 let value = Value::read(self.charset, attribute, range.start);
                 let standing = standing(&self.ledger, self.charset, &tag, context);
-                let element =
-                    value.urls(&mut self.ledger, place, verdict(place, &tag), standing.as_ref(), &mut self.edits);
+                let verdict = match verdict(place, &tag) {
+                    // What in HTML is an old name of `img` has its URL in `href` in SVG.
+                    Ok(_) if context.in_svg && place.is_of_html_image() => Err(Reason::NotFetched),
+                    // Browsers fetch icons late, and then a `base` that stands behind them counts.
+                    Ok(ask) if ask.usage == Use::Icon && !self.base_seen && !names_host(&value.text()) => {
+                        Err(Reason::LinkRel)
+                    }
+                    verdict => verdict,
+                };
+                let element = value.urls(&mut self.ledger, place, verdict, standing.as_ref(), &mut self.edits);
                 if let Some(element) = element {
                     // Nothing else of such a tag changes.
                     self.edits.push((range.clone(), element));
@@ -140,7 +149,7 @@ impl Page {
             let range = start + url.range.start..start + url.range.end;
             if in_svg && memchr::memchr(b'&', self.patch.bytes(range.clone())).is_some() {
                 // Only in SVG are there character references in a sheet.
-                self.ledger.leave(STYLE_ELEMENT, range.start, url_mapping::Reason::Encoding);
+                self.ledger.leave(STYLE_ELEMENT, range.start, Reason::Encoding);
                 continue;
             }
             css::patch(&mut self.ledger, &mut self.patch, self.charset, STYLE_ELEMENT, start, url);
@@ -162,11 +171,16 @@ impl Page {
 /// What a tag is like whose object's text could stand in its place.
 fn standing(ledger: &Ledger, charset: Charset, tag: &Tag<'_>, context: Context) -> Option<Standing> {
     // Preloads of sheets are links, too.
-    let is_sheet = |rel: &Attribute<'_>| {
-        rel.value.split(u8::is_ascii_whitespace).any(|token| token.eq_ignore_ascii_case(b"stylesheet"))
-    };
-    let has_text = tag.is("script") || (tag.is("link") && tag.get("rel").is_some_and(is_sheet));
+    let has_text = tag.is("script") || (tag.is("link") && tag.lists("rel", "stylesheet"));
     (has_text && ledger.inliner.is_some()).then(|| Standing { form: Form::of(tag, context.surroundings), charset })
+}
+
+/// Returns true if a reference says its host, so that no `base` changes where it leads.
+fn names_host(reference: &str) -> bool {
+    let reference = reference.trim_start_matches(|character| character <= ' ');
+    ["//", "http://", "https://"]
+        .iter()
+        .any(|start| reference.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start)))
 }
 
 /// The place that an attribute is in SVG, if its value may hold a URL.
@@ -197,11 +211,15 @@ fn about_page(
                 ledger.base = base;
             }
         }
-    } else if let Some(label) = tag.get("charset") {
-        charset.meta(label.value);
-    } else if let Some(content) = tag.get("content") {
+        return;
+    }
+    if let Some(label) = tag.get("charset") {
+        charset.meta(&label.text());
+    }
+    // A `charset` beside it does not switch `http-equiv` off.
+    if let Some(content) = tag.get("content") {
         if tag.says("http-equiv", "content-type") {
-            if let Some(label) = label_in_content(content.value) {
+            if let Some(label) = label_in_content(&content.text()).filter(|_| tag.get("charset").is_none()) {
                 charset.meta(label);
             }
         } else if tag.says("http-equiv", "content-security-policy") {

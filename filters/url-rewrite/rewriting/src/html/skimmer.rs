@@ -60,12 +60,17 @@ pub(super) struct Skimmer {
     state: State,
     /// Start tags longer than this are not kept.
     longest: usize,
-    /// `svg` elements open, and `template` elements.
+    /// Elements open that change the language, the innermost last: true for `svg`, false for `math`.
+    foreign: Vec<bool>,
+    /// How many of them are `svg`, and how many `template` elements are open.
     svg: usize,
     template: usize,
     /// Every tag so far belongs to the page's head.
     in_head: bool,
 }
+
+/// Deeper nesting of `svg` and `math` is not counted.
+const MOST_FOREIGN: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
 enum State {
@@ -93,7 +98,7 @@ enum State {
 
 impl Skimmer {
     pub(super) fn new(start: usize, longest: usize) -> Self {
-        Self { at: start, state: State::Markup, longest, svg: 0, template: 0, in_head: true }
+        Self { at: start, state: State::Markup, longest, foreign: Vec::new(), svg: 0, template: 0, in_head: true }
     }
 
     /// Whether an `svg` element is open.
@@ -252,26 +257,29 @@ impl Skimmer {
         (!closing).then_some(Found::StartTag(range, name.len()))
     }
 
-    /// Keeps track of `svg` and `template`.
+    /// Keeps track of `svg`, `math` and `template`.
     fn count_open(&mut self, tag: &[u8], name: &[u8], closing: bool) {
-        let counter = if name.eq_ignore_ascii_case(b"svg") {
-            if !closing && tag.ends_with(b"/>") {
-                return;
-            }
-            &mut self.svg
+        let is_svg = name.eq_ignore_ascii_case(b"svg");
+        if is_svg || name.eq_ignore_ascii_case(b"math") {
+            self.count_foreign(tag, is_svg, closing);
         } else if name.eq_ignore_ascii_case(b"template") {
-            &mut self.template
-        } else {
-            if self.svg > 0 && !closing && ends_svg(name) {
-                self.svg = 0;
-            }
-            return;
-        };
-        if closing {
-            *counter = counter.saturating_sub(1);
-        } else {
-            *counter += 1;
+            self.template = if closing { self.template.saturating_sub(1) } else { self.template + 1 };
+        } else if self.svg > 0 && !closing && ends_svg(name) {
+            self.foreign.clear();
+            self.svg = 0;
         }
+    }
+
+    /// An end tag closes all that was opened inside its element, too: `<math><svg></math>` is at its end.
+    fn count_foreign(&mut self, tag: &[u8], is_svg: bool, closing: bool) {
+        if closing {
+            if let Some(opened) = self.foreign.iter().rposition(|&svg| svg == is_svg) {
+                self.foreign.truncate(opened);
+            }
+        } else if !tag.ends_with(b"/>") && self.foreign.len() < MOST_FOREIGN {
+            self.foreign.push(is_svg);
+        }
+        self.svg = self.foreign.iter().filter(|&&svg| svg).count();
     }
 
     /// Ends at `-->` or `--!>`; the dashes of `<!--` count, so that `<!-->` is a whole comment.

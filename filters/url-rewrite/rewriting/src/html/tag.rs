@@ -1,5 +1,7 @@
 //! One start tag, read once.
 
+use std::borrow::Cow;
+
 use super::attributes::{Attribute, Attributes};
 
 /// Room for the attributes of nearly every tag without growing.
@@ -37,6 +39,16 @@ impl<'t> Tag<'t> {
 
     /// Whether an attribute has this keyword for a value, in any case.
     pub(crate) fn says(&self, name: &str, keyword: &str) -> bool {
-        self.get(name).is_some_and(|attribute| attribute.value.eq_ignore_ascii_case(keyword.as_bytes()))
+        self.get(name).is_some_and(|attribute| attribute.text().eq_ignore_ascii_case(keyword.as_bytes()))
+    }
+
+    /// The attribute's value, character references decoded; empty where there is none.
+    pub(crate) fn text(&self, name: &str) -> Cow<'t, [u8]> {
+        self.get(name).map(Attribute::text).unwrap_or_default()
+    }
+
+    /// Whether a list of keywords, separated by white space, holds this one, in any case.
+    pub(crate) fn lists(&self, name: &str, keyword: &str) -> bool {
+        self.text(name).split(u8::is_ascii_whitespace).any(|token| token.eq_ignore_ascii_case(keyword.as_bytes()))
     }
 }

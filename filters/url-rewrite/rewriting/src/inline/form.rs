@@ -49,7 +49,7 @@ impl Form {
 }
 
 fn sheet(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Form, Kept> {
-    let plain = tag.get("rel").is_some_and(|rel| rel.value.trim_ascii().eq_ignore_ascii_case(b"stylesheet"))
+    let plain = tag.text("rel").trim_ascii().eq_ignore_ascii_case(b"stylesheet")
         && tag.get("type").is_none_or(|_| tag.says("type", "text/css"))
         && has_only(tag, &["rel", "href", "type", "media"]);
     if !plain {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use url_mapping::{Base, Outcome, Scheme};
-use url_rewriting::{BailOut, Body, Chunk, Kind, Packing, Plan, Policies, Rewriter, UrlEvent};
+use url_rewriting::{BailOut, Body, Chunk, Kind, Packing, Plan, Policies, Preloads, Rewriter, UrlEvent};
 
 /// The proxy of all tests.
 pub const PROXY: &str = "https://pep.example.net/";
@@ -52,7 +52,14 @@ pub fn sheet() -> Body {
 
 /// A body of which the headers say nothing.
 pub fn body(kind: Kind, base: Base) -> Body {
-    Body { kind, packing: Packing::Plain, base, encoding: None, policies: Policies::default() }
+    Body {
+        kind,
+        packing: Packing::Plain,
+        base,
+        encoding: None,
+        policies: Policies::default(),
+        preloads: Preloads::default(),
+    }
 }
 
 /// A URL as an observer was told of it.

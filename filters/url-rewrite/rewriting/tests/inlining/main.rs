@@ -153,7 +153,6 @@ fn what_is_not_for_anybody_or_not_what_it_says_stays() {
 fn one_copy_in_the_browsers_cache_is_cheaper_than_two_in_pages() {
     stays("<img src=http://a.example/1.gif><img src=http://a.example/1.gif>", Kept::Repeated);
     stays("<img src=http://a.example/1.gif><p style='background:url(http://a.example/1.gif)'>", Kept::Repeated);
-    stays("<link rel=preload as=image href=http://a.example/1.gif><img src=http://a.example/1.gif>", Kept::Repeated);
     let mut worker = Worker::new("safe", BUDGET, origin);
     let one = Page::of("<img src=http://a.example/logo.gif><img src=http://a.example/1.gif>");
     let other = Page { path: "/other", ..Page::of("<img src=http://a.example/logo.gif>") };

@@ -9,7 +9,7 @@ use url_rewriting::headers::request::{Decision, decide};
 use url_rewriting::headers::{Edit, Fields, csp};
 use url_rewriting::inline::{Board, Inliner, Kept, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, Fetcher, Scout};
-use url_rewriting::{Body, Kind, Packing, Plan, Policies, Rewriter};
+use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 
 /// A header list.
 pub(crate) type List<'a> = &'a [(&'a str, &'a str)];
@@ -112,7 +112,14 @@ impl Worker {
         let policies = fields(&answer).get("content-security-policy").map_or_else(Policies::default, |text| {
             csp::translate(&self.plan, &base, std::str::from_utf8(text).unwrap()).policies
         });
-        let body = Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies };
+        let body = Body {
+            kind: Kind::Html,
+            packing: Packing::Plain,
+            base,
+            encoding: None,
+            policies,
+            preloads: Preloads::default(),
+        };
         let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
         rewriter.inline(inliner);
         let mut out = Vec::new();

@@ -1,0 +1,82 @@
+//! Preloads, and the objects that they name.
+//!
+//! A preload saves time only if its consumer asks for the same URL; otherwise browsers fetch the object twice. The
+//! consumer may stand anywhere behind the preload, or a script may make it, which names the URL as it was. So the first
+//! of both in the page decides for the other: a preload stays where it is, and so does every later use of its URL. A
+//! preload behind a use that moved moves with it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::limits::{MOVED_REMEMBERED, PRELOADS};
+
+/// The URLs of one page by which preloads and their consumers find each other, as hashes of their moved forms.
+#[derive(Debug, Default)]
+pub struct Preloads {
+    /// Of preloads that stay.
+    staying: Vec<u64>,
+    /// Of everything else that moved.
+    moved: Vec<u64>,
+}
+
+impl Preloads {
+    /// Decides a preload that could move to `moved`. Returns false if it must stay; later uses then stay as well.
+    pub(crate) fn may_move_preload(&mut self, moved: &str) -> bool {
+        let object = object(moved);
+        if self.moved.contains(&object) {
+            return true;
+        }
+        if self.staying.contains(&object) {
+            return false;
+        }
+        // With no room to remember it, it moves: most consumers are in the markup.
+        let has_room = self.staying.len() < PRELOADS;
+        if has_room {
+            self.staying.push(object);
+        }
+        !has_room
+    }
+
+    /// Decides any other use that could move to `moved`. Returns false if a preload of it stays.
+    pub(crate) fn may_move(&mut self, moved: &str) -> bool {
+        let object = object(moved);
+        if self.staying.contains(&object) {
+            return false;
+        }
+        if self.moved.len() < MOVED_REMEMBERED {
+            self.moved.push(object);
+        }
+        true
+    }
+}
+
+/// Of a URL without its fragment, which is not sent.
+fn object(url: &str) -> u64 {
+    let end = crate::find::find(b'#', url.as_bytes()).unwrap_or(url.len());
+    // Fixed keys: any split of a page into chunks, and any run, gives the same result. A collision leaves a URL.
+    let mut hasher = DefaultHasher::new();
+    url.as_bytes().get(..end).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_preload_and_its_consumer_decides_for_both() {
+        let mut preloads = Preloads::default();
+        assert!(!preloads.may_move_preload("https://pep.example/a/x.js"));
+        assert!(!preloads.may_move("https://pep.example/a/x.js#y"));
+        assert!(preloads.may_move("https://pep.example/a/z.js"));
+        assert!(preloads.may_move_preload("https://pep.example/a/z.js"));
+    }
+
+    #[test]
+    fn more_preloads_than_are_remembered_move() {
+        let mut preloads = Preloads::default();
+        let url = |number: usize| format!("https://pep.example/a/{number}");
+        assert!((0..PRELOADS).all(|number| !preloads.may_move_preload(&url(number))));
+        assert!(preloads.may_move_preload(&url(PRELOADS)) && preloads.may_move(&url(PRELOADS)));
+        assert!(!preloads.may_move(&url(0)));
+    }
+}
