@@ -113,7 +113,7 @@ def observe(browser: Browser, url: str, done: str = "") -> Observation:
     documents = {urlsplit(one.url).netloc for one in requests if one.kind == "Document"}
     unmentioned = tuple(f"//{host}/favicon.ico" for host in documents)
     by_browser = [one for one in requests if one.headers.get("non-authoritative-reason") == "HSTS"]
-    requests = [one for one in requests if one not in by_browser and not _has(one.url, unmentioned)]
+    requests = [one for one in requests if one not in by_browser and not _has(true_url(one.url, OWN), unmentioned)]
     return Observation(
         {
             "requests": Counter(f"{one.kind} by {_asked_by(one)} {true_url(one.url, OWN)}" for one in requests),

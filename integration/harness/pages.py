@@ -166,13 +166,24 @@ class _Finder(HTMLParser):
         self.found.append(PageObject(url.split("#")[0], kind))
 
 
+NAME = re.compile(r"[a-z0-9._-]+")
+
+
 def _can_serve(url: str) -> bool:
     """Whether the bed has that port and could give the host an address."""
     split = urlsplit(url)
     try:
-        return split.port in (None, 80, 443) and re.fullmatch(r"[a-z0-9._-]+", split.hostname or "") is not None
+        host = split.hostname or ""
+        # Only names: `upstream.map` takes no address, and a bed has no route to one.
+        return split.port in (None, 80, 443) and bool(NAME.fullmatch(host)) and not _is_address(host)
     except ValueError:
         return False
+
+
+def _is_address(host: str) -> bool:
+    """Whether browsers read a host as an IPv4 address: its last label is a number (URL, "ends in a number")."""
+    last = host.removesuffix(".").rpartition(".")[2]
+    return re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last) is not None
 
 
 def _target(url: str) -> str:

@@ -21,7 +21,7 @@ from harness.clients import _parse_head
 from harness.gateway import redirected
 from harness.moved import put_back, same_markup, true_url
 from harness.namespaces import Namespace
-from harness.pages import objects_of
+from harness.pages import _can_serve, objects_of
 from harness.pep import parse_metrics
 from harness.processes import Child, is_running
 from harness.screens import compare
@@ -71,6 +71,13 @@ def test_objects_of_a_page_are_found_and_links_are_not() -> None:
         "http://b.test/d/m.jpg": "jpeg",
         "http://b.test/d/f": "html",
     }
+
+
+def test_an_object_at_an_address_makes_a_configuration_that_is_refused() -> None:
+    for host in ("192.0.2.7", "192.0.2.7.", "0x7f.1", "3221225991", "example.0xc0", "[2001:db8::1]", "a.example:8080"):
+        assert not _can_serve(f"http://{host}/a.png"), host
+    for host in ("a.example", "192.0.2.7.example", "1.example:443", "x_y.0xg"):
+        assert _can_serve(f"http://{host}/a.png"), host
 
 
 def test_the_last_head_of_a_dump_counts_and_repeats_are_kept() -> None:
