@@ -1,7 +1,9 @@
 package names
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 )
@@ -139,5 +141,30 @@ func (failingReader) Read([]byte) (int, error) { return 0, errRead }
 func TestAReadErrorRefusesTheList(t *testing.T) {
 	if _, err := Parse(failingReader{}, "list", 0, nil); !errors.Is(err, errRead) {
 		t.Errorf("Error is %v", err)
+	}
+}
+
+// The same file is read by the tests of `longhaul check`, which has a parser of its own: what one refuses the other does.
+func TestListsAreRefusedWhereCheckRefusesThem(t *testing.T) {
+	data, err := os.ReadFile("testdata/lists.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name, List string
+		RefusedAt  *int `json:"refused_at"` // nil: accepted; 0: the list as a whole
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range cases {
+		_, err := parseText(strings.ReplaceAll(tc.List, "LONG", strings.Repeat("a", 1<<16)))
+		var refused *Error
+		switch {
+		case tc.RefusedAt == nil && err != nil:
+			t.Errorf("%s: refused: %v", tc.Name, err)
+		case tc.RefusedAt != nil && (!errors.As(err, &refused) || refused.Line != *tc.RefusedAt):
+			t.Errorf("%s: %v, expected a refusal at line %d", tc.Name, err, *tc.RefusedAt)
+		}
 	}
 }

@@ -4,7 +4,10 @@
 //! anything is started, and not found later in a log.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
+
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::names::{HostName, NameError};
 
@@ -29,11 +32,50 @@ pub struct ListError {
     /// The entry as it stands there.
     pub entry: String,
     /// What is wrong with it.
-    pub error: NameError,
+    pub error: LineError,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineError {
+    /// The name in it.
+    Name(NameError),
+    /// A line of a hosts file that does not begin with an address.
+    NoAddress,
+    /// An address without a name behind it.
+    NoName,
+    /// More than the DNS server reads of one line.
+    TooLong,
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => error.fmt(f),
+            Self::NoAddress => f.write_str("no address first, as in the other lines of this hosts file"),
+            Self::NoName => f.write_str("an address without a name"),
+            Self::TooLong => write!(f, "a line of more than {MAX_LINE_BYTES} bytes"),
+        }
+    }
+}
+
+impl From<NameError> for LineError {
+    fn from(error: NameError) -> Self {
+        Self::Name(error)
+    }
 }
 
 /// A list that says nothing steers nothing, which is rarely meant; one that means it carries this comment.
 const ALLOW_EMPTY: &str = "allow-empty";
+
+/// The DNS server's `maxLineBytes`, less the newline.
+const MAX_LINE_BYTES: usize = (64 << 10) - 1;
+
+/// The blanks of text files. Others, such as a no-break space, are part of what stands there.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// So much of an entry is shown, in characters.
+const MOST_SHOWN: usize = 300;
 
 /// How many bad lines of one file are worth showing: the first few tell what kind of file it is.
 const MAX_ERRORS: usize = 5;
@@ -83,36 +125,51 @@ enum Format {
 
 impl Format {
     fn of(entry: &str) -> Self {
-        match entry.split_once(char::is_whitespace) {
+        match entry.split_once(BLANKS) {
             None => Self::Plain,
-            Some((first, _)) if first.parse::<IpAddr>().is_ok() => Self::Hosts,
+            Some((first, _)) if is_address(first) => Self::Hosts,
             Some(_) => Self::Zone,
         }
     }
 }
 
-/// Checks every line; at most a handful of errors are returned.
+/// An address; an IPv6 one may name its zone.
+fn is_address(text: &str) -> bool {
+    match text.split_once('%') {
+        None => text.parse::<IpAddr>().is_ok(),
+        Some((address, zone)) => !zone.is_empty() && address.parse::<Ipv6Addr>().is_ok(),
+    }
+}
+
+/// Checks every line by the DNS server's rules (`coredns-plugin/names`); at most a handful of errors are returned. Of a
+/// response policy zone only the DNS server reads more than the first line.
 pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     let mut summary = ListSummary { names: 0, may_be_empty: false };
     let mut errors = Vec::new();
     let mut format = None;
-    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+    for (index, line) in text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').enumerate() {
         let (content, comment) = line.split_once('#').unwrap_or((line, ""));
-        summary.may_be_empty |= comment.trim() == ALLOW_EMPTY;
-        let entry = content.trim();
-        if entry.is_empty() || (format.is_none() && entry.starts_with(';')) {
+        let entry = content.trim_matches(BLANKS);
+        let zone_comment = entry.strip_prefix(';').filter(|_| format.is_none());
+        summary.may_be_empty |=
+            [comment, zone_comment.unwrap_or("")].iter().any(|it| it.trim_matches(BLANKS) == ALLOW_EMPTY);
+        let read = if line.len() > MAX_LINE_BYTES {
+            Err(LineError::TooLong)
+        } else if entry.is_empty() || zone_comment.is_some() {
             continue;
-        }
-        let read = match format.get_or_insert_with(|| Format::of(entry)) {
-            Format::Zone => return Ok(ListSummary { names: 1, may_be_empty: true }),
-            Format::Plain => NamePattern::parse(entry).map(|_| 1),
-            Format::Hosts => hosts_line(entry),
+        } else {
+            match format.get_or_insert_with(|| Format::of(entry)) {
+                Format::Zone => return Ok(ListSummary { names: 1, may_be_empty: true }),
+                Format::Plain => plain_line(entry),
+                Format::Hosts => hosts_line(entry),
+            }
         };
         match read {
             Ok(names) => summary.names += names,
             Err(error) => {
-                let column = content.chars().take_while(|c| c.is_whitespace()).count() + 1;
-                errors.push(ListError { line: index + 1, column, entry: entry.to_owned(), error });
+                let column = content.chars().take_while(|c| BLANKS.contains(c)).count() + 1;
+                let entry = entry.chars().take(MOST_SHOWN).collect();
+                errors.push(ListError { line: index + 1, column, entry, error });
                 if errors.len() == MAX_ERRORS {
                     break;
                 }
@@ -122,14 +179,38 @@ pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     if errors.is_empty() { Ok(summary) } else { Err(errors) }
 }
 
+fn plain_line(entry: &str) -> Result<usize, LineError> {
+    NamePattern::parse(entry)?;
+    strict_unicode(entry.trim_start_matches(['=', '*']).trim_start_matches('.'))?;
+    Ok(1)
+}
+
 /// Names of one line; those without a dot are the machine's own and never meant.
-fn hosts_line(entry: &str) -> Result<usize, NameError> {
+fn hosts_line(entry: &str) -> Result<usize, LineError> {
+    let mut words = entry.split(BLANKS).filter(|word| !word.is_empty());
+    if !words.next().is_some_and(is_address) {
+        return Err(LineError::NoAddress);
+    }
+    let mut words = words.peekable();
+    words.peek().ok_or(LineError::NoName)?;
     let mut names = 0;
-    for name in entry.split_whitespace().skip(1).filter(|name| name.contains('.') && *name != "0.0.0.0") {
+    for name in words.filter(|name| name.contains('.') && !["0.0.0.0", "localhost.localdomain"].contains(name)) {
         HostName::parse(name)?;
+        strict_unicode(name)?;
         names += 1;
     }
     Ok(names)
+}
+
+/// The DNS server converts Unicode as a resolver does for a look-up: without underscores and hyphens in odd places.
+fn strict_unicode(name: &str) -> Result<(), NameError> {
+    if name.is_ascii() {
+        return Ok(());
+    }
+    Uts46::new()
+        .to_ascii(name.as_bytes(), AsciiDenyList::STD3, Hyphens::Check, DnsLength::Ignore)
+        .map(|_| ())
+        .map_err(|_| NameError::Malformed)
 }
 
 #[cfg(test)]
@@ -159,6 +240,28 @@ mod tests {
     fn a_hosts_file_is_read_for_its_names() {
         assert_eq!(check("127.0.0.1 localhost\n0.0.0.0 ads.example ads.example.net\n").map(|list| list.names), Ok(2));
         assert_eq!(check("0.0.0.0 ads.example\n0.0.0.0 ads..example\n").unwrap_err()[0].line, 2);
+    }
+
+    /// The DNS server's own tests read the same file.
+    #[test]
+    fn what_the_dns_server_refuses_is_refused_at_the_same_line() {
+        #[derive(serde::Deserialize)]
+        struct Case {
+            name: String,
+            list: String,
+            /// None: accepted. 0: the list as a whole.
+            refused_at: Option<usize>,
+        }
+        let cases: Vec<Case> =
+            serde_json::from_str(include_str!("../../../coredns-plugin/names/testdata/lists.json")).unwrap();
+        for case in cases {
+            let refused_at = match check(&case.list.replace("LONG", &"a".repeat(1 << 16))) {
+                Ok(ListSummary { names: 0, may_be_empty: false }) => Some(0),
+                Ok(_) => None,
+                Err(errors) => errors.first().map(|error| error.line),
+            };
+            assert_eq!(refused_at, case.refused_at, "{}", case.name);
+        }
     }
 
     #[test]
