@@ -94,7 +94,7 @@ fn child(child: &Child) -> String {
 fn listening(status: &Status) -> String {
     let listen = &status.listen;
     let sockets = [
-        ("http", listen.http),
+        (if status.role == "ground" { "split" } else { "http" }, listen.http),
         ("tls", listen.tls),
         ("dns", listen.dns),
         ("admin", Some(listen.admin)),
@@ -108,7 +108,7 @@ fn listening(status: &Status) -> String {
 /// The link of a pair.
 fn pair(status: &Status) -> Vec<Vec<String>> {
     let Some(pair) = &status.pair else { return Vec::new() };
-    let (other, ahead) = if pair.warm.is_some() { ("the ground", "used of those") } else { ("remotes", "sent for") };
+    let (other, ahead) = if pair.warm.is_some() { ("the ground", "used") } else { ("remotes", "sent") };
     let open = match (pair.up, pair.warm) {
         (false, _) => format!("{other}: NOT CONNECTED"),
         (true, None | Some(0)) => format!("{other}: {} connections", pair.pipe),
@@ -121,23 +121,25 @@ fn pair(status: &Status) -> Vec<Vec<String>> {
         row("headers", &format!("{} to {} bytes{ratio}", headers.plain_bytes, headers.packed_bytes)),
     ];
     if let Some(bundled) = &pair.bundled {
-        rows.push(row("bundled", &format!("{} objects {ahead} {} pages", bundled.objects, bundled.pages)));
+        rows.push(row("bundled", &format!("{} objects {ahead}, {} pages", bundled.objects, bundled.pages)));
     }
     rows
 }
 
 fn traffic(status: &Status) -> Vec<Vec<String>> {
     let Some(traffic) = &status.traffic else { return Vec::new() };
+    // Pages are rewritten, cached and compressed at the wired end of the link.
+    let wired = status.role != "remote";
     let (clients, pages, cache, upstream) = (&traffic.clients, &traffic.pages, &traffic.cache, &traffic.upstream);
-    let mut rows = vec![
-        row(
-            "clients",
-            &format!(
-                "{} requests, {} connections open, {} passed on unread",
-                clients.requests, clients.connections, clients.passed_through
-            ),
+    let mut rows = vec![row(
+        if status.role == "ground" { "remotes" } else { "clients" },
+        &format!(
+            "{} requests, {} connections open, {} passed on unread",
+            clients.requests, clients.connections, clients.passed_through
         ),
-        row(
+    )];
+    if status.role == "edge" || pages.rewritten > 0 {
+        rows.push(row(
             "pages",
             &format!(
                 "{} rewritten, {} URLs moved, {} left{}",
@@ -146,8 +148,8 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
                 sum(&pages.urls_left),
                 top(&pages.urls_left)
             ),
-        ),
-    ];
+        ));
+    }
     if !pages.bail_outs.is_empty() {
         rows.push(row(
             "given up",
@@ -167,26 +169,33 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
             ),
         ));
     }
-    rows.push(row("compressed", &format!("{} to {} bytes", clients.bytes_to_compress, clients.bytes_compressed)));
-    rows.push(row(
-        "cache",
-        &format!(
-            "{} hits, {} misses, {} not to be kept; {} of {} MiB used",
-            cache.hits,
-            cache.misses,
-            cache.uncacheable,
-            cache.bytes >> 20,
-            cache.limit_bytes >> 20
-        ),
-    ));
-    let reuse = upstream.reuse.map(|reuse| format!(", reuse {:.0} %", reuse * 100.0)).unwrap_or_default();
-    rows.push(row(
-        "origins",
-        &format!(
-            "{} requests on {} connections{reuse}, {} open",
-            upstream.requests, upstream.connections, upstream.open
-        ),
-    ));
+    if wired {
+        rows.push(row("compressed", &format!("{} to {} bytes", clients.bytes_to_compress, clients.bytes_compressed)));
+    }
+    if wired && cache.limit_bytes > 0 {
+        rows.push(row(
+            "cache",
+            &format!(
+                "{} hits, {} misses, {} not to be kept; {} of {} MiB used",
+                cache.hits,
+                cache.misses,
+                cache.uncacheable,
+                cache.bytes >> 20,
+                cache.limit_bytes >> 20
+            ),
+        ));
+    }
+    // A remote has some only where it goes to origins itself.
+    if wired || upstream.requests > 0 {
+        let reuse = upstream.reuse.map(|reuse| format!(", reuse {:.0} %", reuse * 100.0)).unwrap_or_default();
+        rows.push(row(
+            "origins",
+            &format!(
+                "{} requests on {} connections{reuse}, {} open",
+                upstream.requests, upstream.connections, upstream.open
+            ),
+        ));
+    }
     rows
 }
 
@@ -199,11 +208,12 @@ fn dns(status: &Status) -> Vec<Vec<String>> {
         };
         return vec![row("names", why)];
     };
-    let off = if dns.steering { "" } else { "STEERING IS OFF; " };
+    let off = if dns.steering == Some(false) { "STEERING IS OFF; " } else { "" };
+    let failed = if dns.failed > 0 { format!(", {} failed", dns.failed) } else { String::new() };
     vec![row(
         "names",
         &format!(
-            "{off}{} questions: {} steered, {} suppressed, {} untouched{}",
+            "{off}{} questions: {} steered, {} suppressed, {} untouched{failed}{}",
             dns.questions,
             dns.steered,
             dns.suppressed,

@@ -40,6 +40,8 @@ pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
     }
     if settings.role.reaches_origins() {
         origins(&mut out, settings, context);
+    } else if settings.listen.dns.is_none() {
+        nobody(&mut out, context);
     }
     out.0
 }
@@ -76,6 +78,17 @@ fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &
         Role::Edge | Role::Ground(_) => ask(out, &resolvers(settings)),
         Role::Remote(_) => ask(out, &through_the_ground(context)),
     }
+}
+
+/// A server that answers nobody. With no server block at all, CoreDNS would answer everybody at port 53.
+fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
+    out.line(0, "");
+    out.line(0, "# `listen.dns` is off, and Envoy asks nobody: this server refuses every question.");
+    open(out, context.resolver, context);
+    out.line(1, "acl {");
+    out.line(2, "block");
+    out.line(1, "}");
+    out.line(0, "}");
 }
 
 /// What Envoy asks: the truth, less what its guard would refuse, and less our own addresses.
@@ -152,8 +165,8 @@ fn ask(out: &mut Lines, forward: &[String]) {
     out.line(0, "}");
 }
 
-/// Without anything to steer the plugin has nothing to do, and says so by refusing to start.
-fn steers(settings: &Settings) -> bool {
+/// Whether there are names to steer. Without any the plugin has nothing to do, and says so by refusing to start.
+pub(crate) fn steers(settings: &Settings) -> bool {
     let dns = &settings.dns;
     !dns.domains.is_empty() || dns.www || dns.canary || own_names(settings).next().is_some()
 }

@@ -31,6 +31,7 @@ mod tree;
 mod view;
 
 pub use artifacts::{AccessLog, Artifacts, NearSockets, WasmModule};
+pub(crate) use corefile::steers;
 pub use corefile::{CorefileContext, corefile};
 pub use engine::RenderError;
 pub use tree::{ModuleCopy, RenderedTree};

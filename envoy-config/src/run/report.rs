@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{default_folder, folders_of_runs};
+use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use crate::config::Settings;
 
 /// Name of the file in the state folder.
@@ -42,6 +42,8 @@ pub struct RunReport {
     pub refused: Option<Refusal>,
     /// What is listened on.
     pub listen: Sockets,
+    /// Whether there are names to steer.
+    pub lists_names: bool,
     /// Envoy.
     pub envoy: ChildReport,
     /// CoreDNS; it runs also where `listen.dns` is off, as Envoy's resolver.
@@ -129,7 +131,7 @@ pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, No
         (_, Some(folder)) => read(folder)?.ok_or_else(|| {
             NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))
         }),
-        (Some(config), None) => read(&default_folder(config))?.ok_or_else(|| {
+        (Some(config), None) => read(&default_folder(config))?.or_else(|| of_the_service(config)).ok_or_else(|| {
             NoRun::Nothing(format!(
                 "no `longhaul run` of {} is under way; one that was started with --state DIR is found with --state DIR, and \
                  one of another user by that user",
@@ -140,11 +142,23 @@ pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, No
     }
 }
 
+/// The run of `longhaul.service`, where this user may read of it.
+fn service() -> Option<RunReport> {
+    read(Path::new(SERVICE_FOLDER)).ok().flatten()
+}
+
+/// The same if it runs `config`.
+fn of_the_service(config: &Path) -> Option<RunReport> {
+    let config = fs::canonicalize(config).ok()?;
+    service().filter(|run| fs::canonicalize(&run.file).is_ok_and(|file| file == config))
+}
+
 fn the_only_one() -> Result<RunReport, NoRun> {
     let mut running = Vec::new();
     for folder in folders_of_runs() {
         running.extend(read(&folder)?);
     }
+    running.extend(service());
     match running.len() {
         0 => Err(NoRun::Nothing(
             "no `longhaul run` of this user is under way; one that was started with --state DIR is found with --state DIR"
@@ -237,6 +251,7 @@ mod tests {
             in_force_since: 0,
             changes: 0,
             refused: None,
+            lists_names: false,
             listen: Sockets { http: Some(socket), tls: None, dns: None, admin: socket, metrics: None },
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),

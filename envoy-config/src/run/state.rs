@@ -116,6 +116,9 @@ pub(super) fn default_folder(config: &Path) -> PathBuf {
     base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
 }
 
+/// Where `longhaul.service` keeps its state.
+pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
+
 /// Default folders in which something runs or ran.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {
     let entries = fs::read_dir(base()).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();

@@ -26,7 +26,7 @@ use super::tree::{WriteError, write_tree};
 use super::watches;
 use crate::config::units::Bytes;
 use crate::config::{Cache, Loaded, Settings};
-use crate::render::{AccessLog, NearSockets};
+use crate::render::{AccessLog, NearSockets, steers};
 
 /// How `longhaul run` was called.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ pub enum RunError {
 }
 
 /// How long a start may take; a filter's compilation on a busy machine is most of it.
-const START_PATIENCE: Duration = Duration::from_mins(1);
+const START_PATIENCE: Duration = Duration::from_mins(3);
 /// How long an orderly end may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How often children are looked at.
@@ -347,6 +347,7 @@ impl Run {
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
             listen: Sockets { admin: self.admin(), ..Sockets::of(&self.generation.settings) },
+            lists_names: steers(&self.generation.settings),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
         }

@@ -176,8 +176,8 @@ pub struct Upstream {
 /// What CoreDNS did.
 #[derive(Debug, Serialize)]
 pub struct Dns {
-    /// Whether listed names are steered; a proxy that does not answer stops it.
-    pub steering: bool,
+    /// Whether listed names are steered; a proxy that does not answer stops it. None where no names are listed.
+    pub steering: Option<bool>,
     /// All questions.
     pub questions: u64,
     /// Answers in which the proxy was placed, or that name it.
@@ -186,6 +186,8 @@ pub struct Dns {
     pub suppressed: u64,
     /// All others.
     pub untouched: u64,
+    /// Answered with SERVFAIL: no resolver answered, or what it answered is not valid.
+    pub failed: u64,
     /// Answers for listed names that were left, by reason.
     #[serde(serialize_with = "as_map")]
     pub left: Vec<(String, u64)>,
@@ -203,6 +205,7 @@ pub fn gather(run: RunReport) -> Status {
         restarts: report.restarts,
         last_end: report.last_end,
     };
+    let lists_names = run.lists_names;
     let mut status = Status {
         problems: Vec::new(),
         version: run.version,
@@ -225,7 +228,7 @@ pub fn gather(run: RunReport) -> Status {
         listen: run.listen,
     };
     status.ask_envoy();
-    status.ask_coredns();
+    status.ask_coredns(lists_names);
     status.find_problems();
     status
 }
@@ -246,7 +249,7 @@ impl Status {
         self.pair = Pair::of(&self.role, &scrape);
     }
 
-    fn ask_coredns(&mut self) {
+    fn ask_coredns(&mut self, lists_names: bool) {
         let Some(metrics) = self.listen.metrics else {
             // Nobody to ask: its process is all there is to see.
             self.coredns.up = self.coredns.pid.is_some();
@@ -256,7 +259,7 @@ impl Status {
         let scrape = Scrape::parse(&page);
         self.coredns.up = true;
         self.coredns.version = scrape.label("coredns_build_info", "version");
-        self.dns = Some(Dns::of(&scrape));
+        self.dns = Some(Dns::of(&scrape, lists_names));
     }
 
     fn find_problems(&mut self) {
@@ -276,7 +279,7 @@ impl Status {
         if self.role == "remote" && self.pair.as_ref().is_some_and(|pair| !pair.up) {
             self.problems.push("the ground does not answer".to_owned());
         }
-        if self.dns.as_ref().is_some_and(|dns| !dns.steering) {
+        if self.dns.as_ref().is_some_and(|dns| dns.steering == Some(false)) {
             self.problems.push("no name is steered: the proxy does not answer, or steering is paused".to_owned());
         }
     }
@@ -356,17 +359,19 @@ impl Upstream {
 }
 
 impl Dns {
-    fn of(scrape: &Scrape) -> Self {
+    /// The gauge is there, and 0, also where no names are listed.
+    fn of(scrape: &Scrape, lists_names: bool) -> Self {
         let ours = |name| scrape.sum(&format!("coredns_longhaul_{name}_total"));
         let questions = scrape.sum("coredns_dns_requests_total");
         let steered = ours("rewrites") + ours("own_answers");
         let suppressed = ours("suppressed") + ours("canary_answers");
         Self {
-            steering: scrape.sum("coredns_longhaul_steering") > 0,
+            steering: lists_names.then(|| scrape.sum("coredns_longhaul_steering") > 0),
             questions,
             steered,
             suppressed,
             untouched: questions.saturating_sub(steered + suppressed),
+            failed: scrape.sum_of("coredns_dns_responses_total", "rcode", "SERVFAIL"),
             left: scrape.by("coredns_longhaul_skips_total", "reason"),
         }
     }
@@ -385,4 +390,26 @@ fn get(socket: SocketAddr, path: &str) -> Option<String> {
 
 fn as_map<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dns_without_a_list_is_not_called_a_dns_that_steers_nobody() {
+        let off = "coredns_dns_requests_total{} 3\ncoredns_longhaul_steering{} 0\n";
+        let without = Dns::of(&Scrape::parse(off), false);
+        assert_eq!((without.steering, without.questions), (None, 3));
+        assert_eq!(Dns::of(&Scrape::parse(off), true).steering, Some(false));
+        let on = off.replace("steering{} 0", "steering{} 1");
+        assert_eq!(Dns::of(&Scrape::parse(&on), true).steering, Some(true));
+    }
+
+    #[test]
+    fn failed_questions_are_counted_apart() {
+        let text =
+            "coredns_dns_responses_total{rcode=\"NOERROR\"} 5\ncoredns_dns_responses_total{rcode=\"SERVFAIL\"} 2\n";
+        assert_eq!(Dns::of(&Scrape::parse(text), true).failed, 2);
+    }
 }

@@ -84,3 +84,47 @@ fn nothing_to_show_is_said_and_told_from_something_wrong() {
     assert!(host.path("state/run.json").exists());
     assert_eq!(host.status(&["--json"]).status.code(), Some(3));
 }
+
+#[test]
+fn an_edge_without_lists_is_healthy_and_shows_no_row_that_is_not_its() {
+    let Some(host) = Host::new() else { return };
+    host.write("longhaul.yaml", &host.config().replace("dns: { domains: [domains.txt], www: false }\n", ""));
+    let _run = host.start();
+    let output = host.status(&[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(!text.contains("problem") && !text.contains("STEERING"), "{text}");
+    assert_eq!(json(&host)["dns"]["steering"], Value::Null);
+}
+
+#[test]
+fn a_remote_without_a_listening_dns_starts_and_serves_no_names() {
+    let Some(host) = Host::new() else { return };
+    let at = host.address;
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
+    host.write(
+        "longhaul.yaml",
+        &format!(
+            "role: remote\n\
+             link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
+             proxy: {{ addresses: [{at}] }}\n\
+             listen: {{ http: {at}:8080, tls: off, dns: off, admin: {at}:9901, metrics: {at}:9153, intercept: none }}\n\
+             split: {{ peer: \"{at}:8443\", cert: {files}/pep.pem, key: {files}/pep.key, ca: {files}/pep.pem }}\n"
+        ),
+    );
+    let dist = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/dist");
+    let run = host.start_with(&[("LONGHAUL_DIST", dist)]);
+    assert_eq!(run.ready, format!("ready http={at}:8080 admin={at}:9901\n"));
+    let coredns = run.child_named("coredns").unwrap();
+    let sockets = std::process::Command::new("ss").args(["-Hlnptu"]).output().unwrap();
+    let sockets = String::from_utf8(sockets.stdout).unwrap();
+    let own: Vec<&str> = sockets.lines().filter(|line| line.contains(&format!("pid={coredns},"))).collect();
+    assert!(own.iter().all(|line| line.contains(" 127.0.0.1:") && !line.contains(":53 ")), "{own:?}");
+    let output = host.status(&[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    // The only problem is that this test has no ground.
+    assert_eq!(text.matches("problem: ").count(), 1, "{text}");
+    for row in ["pages", "cache", "compressed", "origins", "STEERING"] {
+        assert!(!text.lines().any(|line| line.starts_with(row)), "{row}\n{text}");
+    }
+}
