@@ -14,7 +14,7 @@ from harness.artifacts import REPOSITORY
 
 DOCTOR = REPOSITORY / "tools" / "doctor"
 POSIX = (
-    "awk", "cat", "cut", "df", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "sed", "sh", "tr", "uname",
+    "awk", "cat", "cut", "df", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "sed", "sh", "tr",
 )  # fmt: skip
 """What the script itself uses, of any system."""
 GO_NEEDED = re.search(r"^go (\S+)$", (REPOSITORY / "coredns-plugin" / "go.mod").read_text(), re.MULTILINE)[1]  # type: ignore[index]
@@ -27,8 +27,10 @@ class FakeMachine:
         self.bin = folder / "bin"
         self.bin.mkdir()
         self.memory = folder / "meminfo"
+        self.home = folder / "home"
         for name in POSIX:
             (self.bin / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+        self.has("uname", "case $1 in -s) echo Linux;; -m) echo x86_64;; esac")
         self.has("rustup", "echo 'rustup 1.28.2 (x 2025-04-28)'")
         for name in ("rustc", "cargo"):
             self.has(name, "exit 1")
@@ -56,7 +58,7 @@ class FakeMachine:
         (self.bin / name).unlink(missing_ok=True)
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": str(self.bin), "LONGHAUL_MEMINFO": str(self.memory), "HOME": "/nonexistent"}
+        environment = {"PATH": str(self.bin), "LONGHAUL_MEMINFO": str(self.memory), "HOME": str(self.home)}
         return subprocess.run([DOCTOR, *arguments], capture_output=True, text=True, env=environment, check=False)
 
     def only_line(self, purpose: str = "run") -> str:
@@ -90,6 +92,18 @@ def test_a_machine_with_everything_needed_passes_in_silence(fake: FakeMachine) -
 def test_no_rustup(fake: FakeMachine) -> None:
     fake.lacks("rustup")
     assert "rustup" in fake.only_line()
+
+
+def test_a_rustup_that_is_not_on_the_path(fake: FakeMachine) -> None:
+    """As in the shell that has just installed it."""
+    (fake.home / ".cargo" / "bin").mkdir(parents=True)
+    (fake.bin / "rustup").rename(fake.home / ".cargo" / "bin" / "rustup")
+    assert fake.only_line() == f'error: make run needs rustup on the PATH: . "{fake.home}/.cargo/env"'
+
+
+def test_another_system(fake: FakeMachine) -> None:
+    fake.has("uname", "case $1 in -s) echo Darwin;; -m) echo arm64;; esac")
+    assert "Linux on x86_64 or aarch64 (found Darwin on arm64)" in fake.only_line()
 
 
 def test_a_rustup_that_does_not_run_is_missing(fake: FakeMachine) -> None:
