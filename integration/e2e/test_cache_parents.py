@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from e2e.desk import Desk
-from harness.artifacts import need_commands
+from harness.artifacts import need_commands, need_root
 from harness.clients import Curl
 from harness.pep import Pep, command
 from harness.ports import free_ports
@@ -35,8 +37,8 @@ class Parent:
 def squid(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """In the foreground, one worker, memory only; each origin a peer, so that no resolver is needed."""
     peers = []
-    for number, (name, socket) in enumerate(origins.items()):
-        address, _, at = socket.partition(":")
+    for number, (name, where) in enumerate(origins.items()):
+        address, _, at = where.partition(":")
         peers += [
             f"cache_peer {address} parent {at} 0 no-query originserver name=origin{number}",
             f"acl origin{number} dstdomain {name}",
@@ -168,3 +170,129 @@ def test_a_parent_given_by_name_is_refused_with_what_to_write(desk: Desk) -> Non
     assert done.returncode == 2
     for part in ("cache.parent", "`squid.example.net` is a name", "write its address"):
         assert part in done.stderr
+
+
+PUBLIC, PRIVATE = "127.78.0.1", "127.79.9.9"
+"""Where a name is when Longhaul asks, and when its parent does: the site, and a host that nobody may reach."""
+NAMESERVER = "127.79.0.53"
+"""Squid asks on port 53 alone."""
+
+
+class Rebinding(threading.Thread):
+    """A resolver whose every name is public when it is asked for first and private from then on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((NAMESERVER, 53))
+        self.asked: set[bytes] = set()
+        self.rebound = 0
+
+    def run(self) -> None:
+        """Until it is sent a byte."""
+        while True:
+            query, client = self.socket.recvfrom(4096)
+            if len(query) < 12:
+                return
+            end = query.index(0, 12) + 1
+            question, kind = query[12:end].lower(), query[end : end + 2]
+            answers = kind == b"\0\1"
+            self.rebound += answers and question in self.asked
+            address = PRIVATE if question in self.asked else PUBLIC
+            self.asked |= {question} if answers else set()
+            record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(address) if answers else b""
+            head = query[:2] + bytes([0x81, 0x80, 0, 1, 0, int(answers), 0, 0, 0, 0])
+            self.socket.sendto(head + query[12 : end + 4] + record, client)
+
+    def stop(self) -> None:
+        """Ends it."""
+        self.socket.sendto(b".", (NAMESERVER, 53))
+        self.join()
+        self.socket.close()
+
+
+class Victim(threading.Thread):
+    """A server on a private address that counts who comes."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.listener = socket.create_server((PRIVATE, port))
+        self.came = 0
+
+    def run(self) -> None:
+        """Until a client sends a dot."""
+        while True:
+            client, _ = self.listener.accept()
+            with client:
+                said = client.recv(4096)
+                if said == b".":
+                    return
+                self.came += 1
+                client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret")
+
+    def stop(self) -> None:
+        """Ends it."""
+        with socket.create_connection(self.listener.getsockname()[:2]) as last:
+            last.sendall(b".")
+        self.join()
+        self.listener.close()
+
+
+def by_dns(program: str, folder: Path, port: int, access: str) -> tuple[list[str], dict[str, str]]:
+    """A parent that finds origins by DNS; `access` is the list that Longhaul renders, or nothing."""
+    if program == "squid":
+        line, environment = squid(folder, port, {})
+        lines = (folder / "squid.conf").read_text().replace("never_direct allow all\n", "")
+        (folder / "squid.conf").write_text(f"dns_nameservers {NAMESERVER}\nhosts_file none\n{access}{lines}")
+        return line, environment
+    line, environment = traffic_server(folder, port, {})
+    etc = folder / "sysconf"
+    records = (etc / "records.config").read_text().replace("remap_required INT 1", "remap_required INT 0")
+    (etc / "records.config").write_text(
+        f"{records}CONFIG proxy.config.reverse_proxy.enabled INT 0\nCONFIG proxy.config.dns.resolv_conf STRING NULL\n"
+        f"CONFIG proxy.config.dns.nameservers STRING {NAMESERVER}:53\n"
+    )
+    if access:
+        incoming = (etc / "ip_allow.yaml").read_text().replace("ip_allow:\n", "")
+        (etc / "ip_allow.yaml").write_text(access + incoming)
+    return line, environment
+
+
+@pytest.mark.parametrize("program", PARENTS)
+@pytest.mark.parametrize("listed", [True, False], ids=["with the list", "without"])
+def test_a_name_that_changes_its_address_leads_a_parent_with_the_list_to_no_private_one(
+    desk: Desk, program: str, listed: bool
+) -> None:
+    need_commands(program)
+    need_root()
+    folder = desk.folder / "parent"
+    folder.mkdir()
+    port, origin = *free_ports(1), int(desk.config["upstream"]["map"][IMG].rpartition(":")[2])
+    upstream = {**desk.config["upstream"], "map": {}, "resolvers": [f"{NAMESERVER}:53"], "ports": [80, origin]}
+    config = desk.write(cache={"parent": f"127.0.0.1:{port}"}, upstream=upstream)
+    checked = command("check", config)
+    assert "needs an access list" in checked.stdout, checked
+    assert command("render", config, "--out", desk.folder / "rendered").returncode == 0
+    name = {"squid": "squid.conf", "traffic_server": "ip_allow.yaml"}[program]
+    access = (desk.folder / "rendered" / "parent" / name).read_text() if listed else ""
+    line, environment = by_dns(program, folder, port, access)
+    own(folder, "proxy" if program == "squid" else "trafficserver")
+    resolver, victim = Rebinding(), Victim(origin)
+    resolver.start()
+    victim.start()
+    child = Child(line, desk.folder / "parent.log", env=environment, stop_timeout_s=10)
+    try:
+        curl = Curl(desk.folder)
+        proxied = Curl(desk.folder, None, "--proxy", f"http://127.0.0.1:{port}")
+        wait_for(f"{program}: {child.output()}", lambda: proxied.get(f"http://{PUBLIC}:{origin}/").status != 0, 40, 0.3)
+        with Pep(config, desk.folder):
+            for number in range(30 if listed else 5):
+                host = f"r{number}.rebind.test:{origin}"
+                answer = curl.get(f"http://127.0.0.1:{desk.http}/", "-H", f"Host: {host}")
+                assert (b"secret" in answer.body) != listed, answer
+        assert resolver.rebound > 0, "the parent asked, and was told of the private address"
+        assert (victim.came == 0) == listed
+    finally:
+        child.stop()
+        victim.stop()
+        resolver.stop()

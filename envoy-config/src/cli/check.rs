@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::table::table;
 use super::{ConfigFile, Outcome, load_or_refuse, print};
 use crate::config::units::show_duration;
-use crate::config::{DnsMode, HostName, Peer, Remote, Role, Settings, WhenDown};
+use crate::config::{Cache, DnsMode, HostName, Peer, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -40,11 +40,23 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
         ),
         target(derived),
         names(settings),
+        parent(settings),
         pair(settings),
         "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
         table(&["name", "value", "what for, and why"], &rows, WIDTH),
     ]
     .concat()
+}
+
+/// What the operator has to do at the caching proxy.
+fn parent(settings: &Settings) -> String {
+    match settings.cache {
+        Cache::Parent(parent) => format!(
+            "cache.parent {parent} looks names up again: it needs an access list, or it reaches private addresses\n  \
+             `longhaul render` writes the list: parent/squid.conf, parent/ip_allow.yaml for Traffic Server\n"
+        ),
+        Cache::Off | Cache::Disk { .. } => String::new(),
+    }
 }
 
 /// Connections over the link.

@@ -15,6 +15,7 @@
 //! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
 //! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
 //! | `ecds/bundling.yaml` | the filter of a pair that bundles | `link`, a new `.wasm` |
+//! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //! | `sds/authority.yaml` | who may be at the other end of a pair | `split.peer`, `split.ca` |
 //!
@@ -27,6 +28,7 @@ mod artifacts;
 mod corefile;
 mod engine;
 mod guard;
+mod parent;
 mod tree;
 mod view;
 
@@ -58,6 +60,9 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         tree.put(certificate.file.clone(), engine.render_with("sds.yaml", &view, "certificate", certificate)?);
         let authority = &pair.authority;
         tree.put(authority.file, engine.render_with("sds_authority.yaml", &view, "authority", authority)?);
+    }
+    for (file, list) in parent::access_lists(settings, &artifacts.local_addresses) {
+        tree.put(file, list);
     }
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);

@@ -1,0 +1,101 @@
+//! Access lists for `cache.parent`: it looks names up again, so that the guard's word on an address does not bind it.
+//!
+//! A name may have a public address when the guard asks and a private one when the parent does (DNS rebinding). The parent
+//! cannot be given the address instead: a proxy takes `Host` from the URL (RFC 9112 section 3.2.2), and it would keep
+//! objects by address. So it needs the guard's ranges as a list of its own. Varnish needs none: it connects to the backends
+//! of its VCL alone.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv6Net};
+
+use super::guard;
+use crate::config::{Cache, Settings};
+
+/// For Squid, and for Apache Traffic Server 9 and later. Below the root of the rendered tree.
+const SQUID: &str = "parent/squid.conf";
+/// See [`SQUID`].
+const TRAFFIC_SERVER: &str = "parent/ip_allow.yaml";
+
+/// The lists, by their path; none without a parent.
+pub(super) fn access_lists(settings: &Settings, local: &[IpAddr]) -> Vec<(&'static str, String)> {
+    match settings.cache {
+        Cache::Parent(parent) => {
+            let refused = refused(settings, local, parent.ip());
+            vec![(SQUID, squid(settings, &refused)), (TRAFFIC_SERVER, traffic_server(&refused))]
+        }
+        Cache::Off | Cache::Disk { .. } => Vec::new(),
+    }
+}
+
+/// What the guard refuses, and the parent itself, less what `upstream.allow_private` allows.
+fn refused(settings: &Settings, local: &[IpAddr], parent: IpAddr) -> BTreeSet<IpNet> {
+    let allowed = &settings.upstream.allow_private;
+    let special = guard::refused().flat_map(|range| without(range, allowed));
+    let own = guard::own_addresses(settings, local).into_iter().chain([parent]).map(IpNet::from);
+    let own = own.filter(|address| !allowed.contains(address));
+    special.chain(own).chain(settings.upstream.deny.iter().copied()).collect()
+}
+
+/// The parts of a range that no allowed range covers. Splits it in halves until each is inside or outside.
+fn without(range: IpNet, allowed: &[IpNet]) -> Vec<IpNet> {
+    if allowed.iter().any(|net| net.contains(&range)) {
+        return Vec::new();
+    }
+    if !allowed.iter().any(|net| range.contains(net)) {
+        return vec![range];
+    }
+    let halves = range.subnets(range.prefix_len() + 1).into_iter().flatten();
+    halves.flat_map(|half| without(half, allowed)).collect()
+}
+
+fn squid(settings: &Settings, refused: &BTreeSet<IpNet>) -> String {
+    let mut out = String::from(
+        "# Longhaul: what its guard refuses, for the Squid that cache.parent names. In squid.conf, before every\n\
+         # `http_access allow`: include .../parent/squid.conf\n",
+    );
+    // Squid keeps IPv4 addresses as mapped ones: this range would be all of them. It judges what is inside.
+    let mapped = Ipv6Net::new(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96).ok().map(IpNet::V6);
+    for range in refused.iter().filter(|range| Some(**range) != mapped) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "acl longhaul_refused dst {range}");
+    }
+    let ports: Vec<String> = settings.upstream.ports.iter().map(ToString::to_string).collect();
+    let _ = writeln!(out, "acl longhaul_ports port {}", ports.join(" "));
+    out += "http_access deny longhaul_refused\nhttp_access deny !longhaul_ports\n";
+    out
+}
+
+fn traffic_server(refused: &BTreeSet<IpNet>) -> String {
+    let mut out = String::from(
+        "# Longhaul: what its guard refuses, for the Traffic Server that cache.parent names. Its own rules for clients\n\
+         # (apply: in) belong below.\nip_allow:\n- apply: out\n  ip_addrs:\n",
+    );
+    for range in refused {
+        let _ = writeln!(out, "  - {range}");
+    }
+    out += "  action: deny\n  methods: ALL\n";
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nets(texts: &[&str]) -> Vec<IpNet> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_allowed_range_is_cut_out_of_a_refused_one_and_nothing_else_is() {
+        let cut = |range: &str, allowed: &[&str]| without(range.parse().unwrap(), &nets(allowed));
+        assert_eq!(cut("10.0.0.0/8", &[]), nets(&["10.0.0.0/8"]));
+        assert_eq!(cut("10.0.0.0/8", &["192.168.0.0/16", "fc00::/7"]), nets(&["10.0.0.0/8"]));
+        assert_eq!(cut("10.0.0.0/8", &["10.0.0.0/8"]), nets(&[]));
+        assert_eq!(cut("10.0.0.0/8", &["0.0.0.0/0"]), nets(&[]));
+        assert_eq!(cut("10.0.0.0/8", &["10.64.0.0/10"]), nets(&["10.0.0.0/10", "10.128.0.0/9"]));
+        assert_eq!(cut("127.0.0.0/31", &["127.0.0.1/32"]), nets(&["127.0.0.0/32"]));
+    }
+}
