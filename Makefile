@@ -28,7 +28,8 @@ WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
-HOST_BUILD := cargo --config tools/host-profile.toml build --quiet --locked --release
+QUIET := $(if $(V),,--quiet)
+HOST_BUILD := cargo --config tools/host-profile.toml build $(QUIET) --locked --release
 STEP := tools/step
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
@@ -89,7 +90,7 @@ build: toolchain $(DIST)/envoy build-filters build-longhaul build-link build-cor
 # $(call BUILD_FILTERS,NAMES,DURATION)
 define BUILD_FILTERS
 @$(STEP) "Building filters for Envoy: $(1)" "$(2)" \
-  cargo build --quiet --locked --release $(1:%=-p %-filter) --target wasm32-wasip1
+  cargo build $(QUIET) --locked --release $(1:%=-p %-filter) --target wasm32-wasip1
 @for name in $(subst -,_,$(1)); do install -m 644 $(WASM_DIR)/$${name}_filter.wasm $(DIST)/$$name.wasm; done
 endef
 

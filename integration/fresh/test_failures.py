@@ -121,8 +121,9 @@ def test_a_failure_without_a_known_cause_shows_all_that_was_printed() -> None:
     assert done.stderr == "error: Building a thing failed\n"
 
 
-def test_an_error_in_the_code_is_not_taken_for_a_failure_of_the_network() -> None:
-    done = step("echo 'error[E0425]: cannot find value'; echo '4 | // connection refused'; exit 101")
+@pytest.mark.parametrize("colour", ["", "\\033[1m\\033[38;5;9m"])
+def test_an_error_in_the_code_is_not_taken_for_a_failure_of_the_network(colour: str) -> None:
+    done = step(f"printf '{colour}error[E0425]: cannot find value\\n4 | // connection refused\\n'; exit 101")
     assert "cannot find value" in done.stdout
     assert "download" not in done.stderr
 
