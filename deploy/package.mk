@@ -1,0 +1,16 @@
+# Packages and the container image. The programs in deploy/package say what each step does.
+
+ARCHES ?= amd64 arm64
+
+.PHONY: package
+package: build ## deb, rpm, tar.gz, checksums and SBOM into target/package; ARCHES=amd64 for one architecture
+	@$(PYTHON) deploy/package --dist $(DIST) --arches $(ARCHES)
+
+.PHONY: image
+image: build ## (root) the container image, targets plain and host, as OCI archives in target/image
+	@$(PYTHON) deploy/package --dist $(DIST) --arches $$($(PYTHON) deploy/package/project.py) --formats
+	@$(PYTHON) deploy/package/image.py
+
+.PHONY: package-test
+package-test: build $(VENV_TEST)/.ready ## (root) packages and image, tested
+	cd integration && ../$(VENV_TEST)/bin/python -m pytest e2e/test_package.py e2e/test_image.py e2e/test_operating.py

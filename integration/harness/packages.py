@@ -1,0 +1,116 @@
+"""The packages and the image under test, built once a run by the programs that `make package` and `make image` call."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .artifacts import REPOSITORY, built, dist, need_commands, need_root
+
+PROGRAMS = REPOSITORY / "deploy" / "package"
+OUT = REPOSITORY / "target" / "package"
+STORE = REPOSITORY / "target" / "image" / "storage"
+PREVIOUS = "0.0.1"
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What `make package` leaves for this machine's architecture."""
+
+    version: str
+    arch: str
+
+    def file(self, format: str) -> Path:
+        """The package in one format."""
+        return OUT / f"longhaul_{self.version}_{self.arch}.{format}"
+
+    @property
+    def tree(self) -> Path:
+        """The files of the package, not packed."""
+        return OUT / "work" / self.arch / "tree"
+
+    def previous(self, folder: Path) -> Path:
+        """The same package with an older version."""
+        unpacked, made = folder / "previous", folder / "previous.deb"
+        subprocess.run(["dpkg-deb", "-R", self.file("deb"), unpacked], check=True)
+        control = unpacked / "DEBIAN" / "control"
+        control.write_text(control.read_text().replace(f"Version: {self.version}", f"Version: {PREVIOUS}"))
+        subprocess.run(["dpkg-deb", "-Znone", "-b", unpacked, made], check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(unpacked)
+        return made
+
+
+@cache
+def packages() -> Packages:
+    """Builds them."""
+    need_commands("go", "strip", "dpkg-deb")
+    for name in ("longhaul", "coredns", "envoy", "url_rewrite.wasm"):
+        built(name)
+    arch = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    _python(PROGRAMS, "--dist", dist(), "--arches", arch)
+    [bill] = OUT.glob("longhaul_*.cdx.json")
+    return Packages(json.loads(bill.read_text())["metadata"]["component"]["version"], arch)
+
+
+@dataclass(frozen=True)
+class Image:
+    """One target of the image, in the store that the build uses."""
+
+    name: str
+    megabytes: int
+    """All layers, unpacked."""
+
+    @contextmanager
+    def unpacked(self) -> Iterator[Path]:
+        """Its root as a folder that may be written to."""
+        container = _buildah("from", "--pull-never", self.name)
+        try:
+            yield Path(_buildah("mount", container))
+        finally:
+            _buildah("rm", container)
+
+
+@cache
+def images() -> dict[str, Image]:
+    """Builds the image; by target."""
+    need_root()
+    need_commands("buildah")
+    base()
+    said = _python(PROGRAMS / "image.py", "--tree", packages().tree, "--no-archives")
+    found = [Image(name, int(size)) for name, size in re.findall(r"^(\S+): (\d+) MB$", said, re.MULTILINE)]
+    return {"host" if image.name.endswith("-host") else "plain": image for image in found}
+
+
+def _buildah(*arguments: str) -> str:
+    store = STORE / "root", "--runroot", STORE / "run", "--storage-driver", "vfs"
+    line = ["buildah", "--root", *map(str, store), *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(line)}: {done.stderr}")
+    return done.stdout.strip()
+
+
+@cache
+def base() -> Path:
+    """A fresh Debian root, packed."""
+    need_root()
+    need_commands("mmdebstrap")
+    return Path(_python(PROGRAMS / "image.py", "--base").strip())
+
+
+def _python(*arguments: str | Path) -> str:
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=900
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{arguments}: {done.stderr}")
+    return done.stdout
