@@ -158,8 +158,8 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	for fuzz in filters/*/fuzz/Cargo.toml; do cargo metadata --locked --format-version 1 --manifest-path $$fuzz > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy
 
 .PHONY: test-rust
 test-rust: build test-start

@@ -23,7 +23,7 @@ fi
 # Rules applied by hand, or where no systemd runs, would send clients to a proxy that is gone.
 for record in /run/longhaul/host.json /run/longhaul-host/*.json; do
     [ -e "$record" ] || continue
-    if ! /usr/lib/longhaul/longhaul host /etc/longhaul/longhaul.yaml --clients lan0 --undo --record "$record"; then
+    if ! /usr/lib/longhaul/longhaul host --undo --record "$record"; then
         echo "longhaul: 'longhaul host --undo' failed; 'nft delete table inet longhaul' removes the packet rules." >&2
     fi
 done
