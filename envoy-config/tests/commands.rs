@@ -221,3 +221,15 @@ fn host_needs_a_file_and_an_interface_unless_it_undoes() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing is applied"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_rendered_tree_logs_what_clients_ask_for_only_where_it_is_told_to() {
+    let folder = folder(CONFIG);
+    let rendered = |more: &[&str]| {
+        let output = longhaul(folder.path(), &[&["render", "longhaul.yaml", "--out", "out"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        fs::read_to_string(folder.path().join("out/lds.yaml")).unwrap()
+    };
+    assert!(!rendered(&[]).contains("access_log:"));
+    assert!(rendered(&["--access-log", "-"]).contains("access_log:"));
+}

@@ -26,6 +26,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::diagnostic::{Report, Severity};
 use crate::config::{LoadError, Loaded, load};
+use crate::render::AccessLog;
 use crate::run::BOUND_COMMAND;
 
 const DONE: u8 = 0;
@@ -121,6 +122,15 @@ fn load_or_refuse(file: &Path) -> Result<Loaded, u8> {
             eprintln!("{error}");
             Err(REFUSED)
         }
+    }
+}
+
+/// What `--access-log` says; without it nothing is logged, because a log holds what clients asked for.
+fn access_log(argument: Option<&Path>) -> AccessLog {
+    match argument {
+        None => AccessLog::Off,
+        Some(path) if path.as_os_str() == "-" => AccessLog::Stderr,
+        Some(path) => AccessLog::File(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
     }
 }
 

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
+use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
 use crate::config::Cache;
-use crate::render::{AccessLog, NearSockets};
+use crate::render::NearSockets;
 use crate::run::{Generation, Machine, Overridden, PairFilters, say, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
@@ -32,6 +32,9 @@ pub(super) struct Arguments {
     /// The bundling filter of a pair, if not beside this program
     #[arg(long, value_name = "FILE")]
     bundling: Option<PathBuf>,
+    /// Log requests, one JSON object a line, to this file; - for stderr
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
@@ -60,7 +63,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,
-        access_log: AccessLog::Stderr,
+        access_log: access_log(arguments.access_log.as_deref()),
     };
     let generation = match Generation::of(loaded, &machine) {
         Ok(generation) => generation,

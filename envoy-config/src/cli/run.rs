@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{ConfigFile, FAILED, Outcome, fail, load_or_refuse};
-use crate::render::AccessLog;
+use super::{ConfigFile, FAILED, Outcome, access_log, fail, load_or_refuse};
 use crate::run::{Options, Overridden, RunError, exec_bound_to_parent, run};
 
 /// What shells report of a process ended by Ctrl-C.
@@ -62,11 +61,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             header_compression: arguments.header_compression.clone(),
             bundling: arguments.bundling.clone(),
         },
-        access_log: match &arguments.access_log {
-            None => AccessLog::Off,
-            Some(path) if path.as_os_str() == "-" => AccessLog::Stderr,
-            Some(path) => AccessLog::File(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
-        },
+        access_log: access_log(arguments.access_log.as_deref()),
     };
     match run(&options, loaded) {
         Ok(()) => Ok(()),

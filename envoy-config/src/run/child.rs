@@ -1,14 +1,15 @@
 //! One child process: started so that it cannot outlive us, watched, and stopped politely before it is stopped at all.
 
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getppid, getrlimit, kill_process, set_parent_process_death_signal, setrlimit,
+    Pid, Resource, Rlimit, Signal, WaitOptions, getppid, getrlimit, kill_process, set_parent_process_death_signal,
+    setrlimit, waitpid,
 };
 
 use super::report::{ChildReport, now};
@@ -119,6 +120,23 @@ pub(super) fn stop_all(children: &mut [Running], patience: Duration, mut hurry: 
         super::say(&format!("{} (process {}) did not end in time and was killed", child.name, child.pid()));
         child.kill();
     }
+}
+
+/// Waits for processes that became children of this one when their parents ended: process 1 of a container gets them all,
+/// and they stay zombies until it does. `own` are waited for by whoever started them.
+pub(super) fn reap_orphans(own: &[u32]) {
+    for child in children_of_this_process().filter(|child| !own.contains(child)) {
+        if let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+/// Each thread has a list of its own; empty where the kernel keeps none.
+fn children_of_this_process() -> impl Iterator<Item = u32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
 }
 
 /// How a child ended, in words.

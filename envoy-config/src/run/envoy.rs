@@ -329,6 +329,11 @@ impl Envoy {
         }
     }
 
+    /// Every process that was started and has not been seen to end.
+    pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.processes.values().map(|process| process.running.pid())
+    }
+
     /// The present process, for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.present().map(|process| &process.running), &self.deaths)

@@ -110,6 +110,11 @@ impl Service {
         self.recovering = true;
     }
 
+    /// Its process, if one runs.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.running.as_ref().map(Running::pid)
+    }
+
     /// What `longhaul status` is told.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.running.as_ref(), &self.deaths)

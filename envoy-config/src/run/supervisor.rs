@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -97,6 +98,8 @@ const START_PATIENCE: Duration = Duration::from_mins(3);
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How often children are looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// How often process 1 waits for the children of others.
+const REAP: Duration = Duration::from_millis(500);
 /// How often the machine's addresses are looked at, and files on filesystems that tell nobody of changes.
 const LOOK: Duration = Duration::from_secs(30);
 
@@ -258,6 +261,7 @@ impl Run {
         let mut settling = Settling::default();
         settling.changed(Instant::now());
         let mut looked_at = Instant::now();
+        let mut reaped_at = Instant::now();
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -291,6 +295,11 @@ impl Run {
             self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
                 link_is_up(self.envoy.admin()?, when_down)
             });
+            if process::id() == 1 && reaped_at.elapsed() >= REAP {
+                let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).collect();
+                child::reap_orphans(&own);
+                reaped_at = Instant::now();
+            }
             let report = self.report();
             self.publisher.publish(report);
             let status = self.status_line();
@@ -334,7 +343,7 @@ impl Run {
     }
 
     fn report(&self) -> RunReport {
-        let pid = std::process::id();
+        let pid = process::id();
         RunReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             role: self.generation.settings.role.as_str().to_owned(),

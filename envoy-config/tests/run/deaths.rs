@@ -1,8 +1,11 @@
 //! Children that die are started again, and the operator is told.
 
+use std::fs;
+use std::process::Command;
+
 use rustix::process::Signal;
 
-use crate::support::{Host, eventually, is_alive, signal_process};
+use crate::support::{Host, eventually, is_alive, signal_process, skip};
 
 #[test]
 fn a_killed_envoy_is_started_again_and_serves_the_same() {
@@ -70,4 +73,39 @@ fn an_envoy_whose_cache_remembers_too_many_urls_is_exchanged_once_and_not_one_re
     eventually("it has looked again", || run.log().matches("told to look at the files").count() == 3);
     assert_eq!(ask(200), 0);
     assert_eq!(run.child_named("envoy"), second, "{}", run.log());
+}
+
+/// Zombies whose parent is `parent`.
+fn zombies_of(parent: u32) -> usize {
+    let stats = fs::read_dir("/proc").unwrap().flatten();
+    let stats = stats.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    // The third and fourth field of proc_pid_stat(5).
+    stats
+        .filter(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(&format!("Z {parent} "))))
+        .count()
+}
+
+#[test]
+fn as_process_1_it_leaves_no_zombies_of_processes_whose_parents_have_ended() {
+    let Some(host) = Host::new() else { return };
+    if !rustix::process::geteuid().is_root() {
+        skip("needs root for a process namespace");
+        return;
+    }
+    // An orphan of the shell that becomes `longhaul`; it ends once that serves.
+    let ends = host.path("ends");
+    let script = format!("sh -c '(while [ ! -e {} ]; do sleep 0.1; done) &'; exec \"$@\"", ends.display());
+    let run = host.start_by(|command| {
+        let mut inside = Command::new("unshare");
+        inside.args(["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script, "sh"]);
+        inside.arg(command.get_program()).args(command.get_args());
+        inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        inside
+    });
+    let first = run.children()[0];
+    let loops = || fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap().split(' ').count();
+    let before = loops();
+    fs::write(&ends, "").unwrap();
+    eventually("the orphan has ended and was waited for", || loops() < before && zombies_of(first) == 0);
+    assert!(host.page_is_rewritten());
 }

@@ -183,14 +183,17 @@ impl Host {
 
     /// The same with more in its environment.
     pub(crate) fn start_with(&self, environment: &[(&str, &str)]) -> Run {
+        self.start_by(|mut command| {
+            command.envs(environment.iter().copied());
+            command
+        })
+    }
+
+    /// The same by another command that is made of the usual one.
+    pub(crate) fn start_by(&self, made: impl FnOnce(Command) -> Command) -> Run {
         let log = self.path("longhaul.log");
-        let mut child = self
-            .command()
-            .envs(environment.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(File::create(&log).unwrap())
-            .spawn()
-            .unwrap();
+        let mut child =
+            made(self.command()).stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let run = Run { child, log, ready: line };
