@@ -166,8 +166,23 @@ def test_every_answer_of_the_proxy_origin_is_nobody_s_home(bed: Bed) -> None:
     assert bed.curl.get(DEMO).header("content-security-policy") is None
 
 
-@pytest.mark.parametrize("destination", ["document", "iframe", "worker", "serviceworker", "embed", "object"])
-def test_a_navigation_frame_or_worker_on_the_proxy_origin_is_sent_to_the_true_url(bed: Bed, destination: str) -> None:
+def test_the_proxy_s_name_is_an_open_redirect(bed: Bed) -> None:
+    target = f"https://{PROXY_NAME}/{OBJECTS}/a.html?b=%22c"
+    navigation = ("-H", "Sec-Fetch-Dest: document", "-H", "Sec-Fetch-Mode: navigate")
+    answer = bed.curl.get(target, *navigation)
+    assert (answer.status, answer.header("location")) == (403, None)
+    assert f'href="https://{OBJECTS}/a.html?b=%22c"'.encode() in answer.body, answer.body
+    assert answer.header("content-type") == "text/html; charset=utf-8"
+    assert (answer.header("content-security-policy") or "").startswith("default-src 'none'")
+    assert (answer.header("referrer-policy"), answer.header("x-robots-tag")) == ("no-referrer", "noindex")
+    elsewhere = bed.curl.get(target, *navigation, "-H", "Referer: https://mail.example/")
+    assert (elsewhere.status, elsewhere.header("location")) == (403, None)
+    own = bed.curl.get(target, *navigation, "-H", f"Referer: http://{OBJECTS}/")
+    assert (own.status, own.header("location")) == (307, f"http://{OBJECTS}/a.html?b=%22c")
+
+
+@pytest.mark.parametrize("destination", ["iframe", "worker", "serviceworker", "embed", "object"])
+def test_a_frame_or_worker_on_the_proxy_origin_is_sent_to_the_true_url(bed: Bed, destination: str) -> None:
     answer = bed.curl.get(f"https://{PROXY_NAME}/{OBJECTS}/a.html?b=c", "-H", f"Sec-Fetch-Dest: {destination}")
     assert (answer.status, answer.header("location")) == (307, f"http://{OBJECTS}/a.html?b=c")
 

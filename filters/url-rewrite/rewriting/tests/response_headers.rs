@@ -147,8 +147,8 @@ fn policies_are_translated_for_pages_and_for_the_304_that_browsers_apply_to_them
 
 #[test]
 fn preloads_of_a_page_move_as_far_as_its_policy_lets_them() {
-    let link = ("link", "<http://i.cnn.net/a.css>; rel=preload; as=style");
-    let moved = Some("<https://pep.example.net/i.cnn.net/a.css>; rel=preload; as=style");
+    let link = ("link", "<http://i.cnn.net/a.css>; rel=stylesheet");
+    let moved = Some("<https://pep.example.net/i.cnn.net/a.css>; rel=stylesheet");
     assert_eq!(get(&through(&page_visit(), &with(PAGE, &[link])).0, "link"), moved);
     let closed = with(PAGE, &[link, ("content-security-policy", "style-src 'nonce-abc'")]);
     assert_eq!(get(&through(&page_visit(), &closed).0, "link"), Some(link.1));
@@ -228,7 +228,7 @@ fn pages_and_sheets_of_every_ordinary_kind_are_rewritten() {
 
 #[test]
 fn a_page_with_an_embedder_policy_keeps_its_preloads_also_where_a_304_repeats_them() {
-    let link = ("link", "<http://i.cnn.net/a.css>; rel=preload; as=style");
+    let link = ("link", "<http://i.cnn.net/a.css>; rel=stylesheet");
     let isolated = ("cross-origin-embedder-policy", "require-corp");
     for response in [PAGE, &[(":status", "304")]] {
         let headers = through(&page_visit(), &with(response, &[link, isolated])).0;
@@ -240,8 +240,7 @@ fn a_page_with_an_embedder_policy_keeps_its_preloads_also_where_a_304_repeats_th
 
 #[test]
 fn a_page_with_cookies_keeps_what_they_may_reach() {
-    let links =
-        "<http://img.foo.example/a.css>; rel=preload; as=style, <http://i.cnn.net/b.css>; rel=preload; as=style";
+    let links = "<http://img.foo.example/a.css>; rel=stylesheet, <http://i.cnn.net/b.css>; rel=stylesheet";
     let moved_others = links.replace("http://i.cnn.net", "https://pep.example.net/i.cnn.net");
     let moved_all = moved_others.replace("http://img.foo.example", "https://pep.example.net/img.foo.example");
     let come_down = |bears_cookie: bool, more: &[(&'static str, &'static str)]| {
@@ -308,6 +307,42 @@ fn an_answer_of_the_proxys_origin_is_nobodys_page_and_nobodys_account() {
     ] {
         assert_eq!(get(&headers, name), Some(value), "{name}");
     }
+}
+
+#[test]
+fn a_header_that_speaks_for_a_whole_origin_comes_down_from_the_proxys() {
+    let dated = [
+        "set-login",
+        "secure-session-registration",
+        "attribution-reporting-register-source",
+        "attribution-reporting-register-trigger",
+        "activate-storage-access",
+        "observe-browsing-topics",
+        "document-policy",
+        "sourcemap",
+    ];
+    let foreign: Vec<_> = dated.iter().map(|name| (*name, "x")).collect();
+    let (headers, _) = through(&moved_visit(Scheme::Https, Destination::Media), &with(IMAGE, &foreign));
+    let (untouched, _) = through(&page_visit(), &with(IMAGE, &foreign));
+    for name in dated {
+        assert_eq!((get(&headers, name), get(&untouched, name)), (None, Some("x")), "{name}");
+    }
+}
+
+#[test]
+fn a_preload_in_a_header_keeps_the_use_in_the_page() {
+    let link = [("link", "<http://i.cnn.net/a.js>; rel=preload; as=script")];
+    let Decision::Rewrite { body, edits } = decide(&plan("safe"), &page_visit(), &fields(&with(PAGE, &link))) else {
+        panic!("a page is rewritten");
+    };
+    assert!(!edits.iter().any(|edit| edit.name() == "link"));
+    let mut rewriter = url_rewriting::Rewriter::new(plan("safe"), *body, None);
+    let mut out = Vec::new();
+    rewriter.write(b"<script src=http://i.cnn.net/a.js></script><script src=http://i.cnn.net/b.js></script>", &mut out);
+    rewriter.finish(&mut out);
+    let wanted =
+        "<script src=http://i.cnn.net/a.js></script><script src=https://pep.example.net/i.cnn.net/b.js></script>";
+    assert_eq!(String::from_utf8(out).unwrap(), wanted);
 }
 
 #[test]

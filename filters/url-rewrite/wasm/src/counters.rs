@@ -25,6 +25,7 @@ pub(crate) struct Counters {
     inlined_bytes: Counter,
     inline_kept: Vec<Counter>,
     redirected: Counter,
+    links_offered: Counter,
     prefetched: Counter,
     prefetch_failed: Vec<Counter>,
     prefetch_skipped: Vec<Counter>,
@@ -63,6 +64,7 @@ impl Counters {
                 .map(|it| counter(&format!("inline_kept_total_reason_{}", it.as_str())))
                 .collect(),
             redirected: counter("redirected_total"),
+            links_offered: counter("links_offered_total"),
             prefetched: counter("prefetched_total"),
             prefetch_failed: Failure::ALL
                 .iter()
@@ -85,6 +87,7 @@ impl Counters {
     pub(crate) fn replied(&self, because: ReplyReason) {
         let counter = match because {
             ReplyReason::Redirected => self.redirected,
+            ReplyReason::LinkOffered => self.links_offered,
             ReplyReason::Refused(refusal) => self.refused.get(refusal.index()).copied().unwrap_or_default(),
             ReplyReason::PortNotListed => self.refused_transparent_port,
             ReplyReason::NotAnObject => self.refused_upgrade,

@@ -48,6 +48,8 @@ pub struct Reply {
 pub enum ReplyReason {
     /// Sent to the true URL: the proxy's own origin serves sub-resources only.
     Redirected,
+    /// A navigation that did not come from the target's own site: a page offers the link.
+    LinkOffered,
     /// The path names no origin we serve.
     Refused(url_mapping::Refusal),
     /// A transparent request for a port that is not listed.

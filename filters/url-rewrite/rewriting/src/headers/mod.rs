@@ -7,6 +7,7 @@
 //! | [`response`] | what comes down: tables of dispositions, and whether the body is rewritten |
 //! | [`csp`] | policies of the page translated, never widened; what they let move |
 //! | `embedding` | which pages may show a moved object |
+//! | `interstitial` | the page that a navigation to the proxy's own origin gets |
 //! | `etag` | entity tags that name the version of the rewriting |
 //! | `referer` | the address a page has without us |
 //! | `link` | preloads and their kin, as the `link` element has them |
@@ -17,6 +18,7 @@ pub mod csp;
 mod embedding;
 mod etag;
 mod fields;
+mod interstitial;
 mod link;
 pub(crate) mod location;
 pub(crate) mod mime;

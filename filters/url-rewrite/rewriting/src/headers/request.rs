@@ -3,6 +3,7 @@
 use super::embedding;
 use super::etag::{self, Unwrapped};
 use super::fields::{Edit, Fields, Reply, ReplyReason};
+use super::interstitial;
 use super::referer::{self, Restored};
 use crate::plan::Plan;
 use std::borrow::Cow;
@@ -14,7 +15,21 @@ const OUR_PREFIX: &[u8] = b"x-longhaul-";
 
 /// What of a request to the proxy's own origin never goes up: whatever the browser or a person means for the proxy is
 /// not the origin's, and the other way round.
-const NEVER_UP: [&str; 5] = ["authorization", "cookie", "cookie2", "proxy-authorization", "sec-purpose"];
+const NEVER_UP: [&str; 13] = [
+    "attribution-reporting-eligible",
+    "attribution-reporting-support",
+    "authorization",
+    "cookie",
+    "cookie2",
+    "dpop",
+    "proxy-authorization",
+    "sec-browsing-topics",
+    "sec-purpose",
+    "sec-session-response",
+    "sec-storage-access",
+    "secure-session-id",
+    "secure-session-response",
+];
 
 /// Never goes up at all: dictionaries of the browser are for bodies as they were, not as the proxy changes them.
 const DICTIONARIES: [&str; 2] = ["available-dictionary", "dictionary-id"];
@@ -129,7 +144,13 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
     let scheme = scheme_of(fields);
     match url_mapping::port_of(authority) {
         Some(port) if plan.mapper().is_port_allowed(port.unwrap_or(scheme.default_port())) => {}
-        _ => return Decision::Reply(reply(403, ReplyReason::PortNotListed)),
+        _ => {
+            return Decision::Reply(reply(
+                403,
+                ReplyReason::PortNotListed,
+                "the port is not one of those this proxy serves\n".to_owned(),
+            ));
+        }
     }
     if !url_mapping::host_can_exist(authority) {
         return Decision::Reply(refused(Refusal::Host));
@@ -156,10 +177,18 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
 
 fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin: &Origin<'_>) -> Decision {
     if exchange(fields) == Exchange::Tunnel {
-        return Decision::Reply(reply(403, ReplyReason::NotAnObject));
+        return Decision::Reply(reply(
+            403,
+            ReplyReason::NotAnObject,
+            "this proxy serves objects of pages; upgrades and tunnels are not\n".to_owned(),
+        ));
     }
     if plan.mapper().is_excluded(origin.host) || !is_sub_resource(fields) {
-        return Decision::Reply(to_true_url(origin.scheme, origin.authority, origin.path));
+        return Decision::Reply(if is_navigation(fields) && !comes_from_site_of(plan, fields, origin) {
+            interstitial::offer(scheme_of(fields), origin.scheme, origin.authority, origin.path)
+        } else {
+            to_true_url(origin.scheme, origin.authority, origin.path)
+        });
     }
     let mut edits = vec![
         Edit::Set(":authority", origin.authority.as_bytes().to_vec()),
@@ -207,6 +236,37 @@ fn is_sub_resource(fields: &Fields<'_>) -> bool {
         }
     };
     readable && !worker && !navigation && destination
+}
+
+/// Whether a person may be on the way to a page of its own, with the proxy's name in the address bar. What browsers do
+/// not say counts as that; frames, which show no address, do not.
+fn is_navigation(fields: &Fields<'_>) -> bool {
+    match (fields.get("sec-fetch-dest"), fields.get("sec-fetch-mode")) {
+        (Some(destination), _) => destination == b"document",
+        (None, Some(mode)) => mode == b"navigate",
+        (None, None) => {
+            fields.get("upgrade-insecure-requests").is_some()
+                || fields.get("accept").is_some_and(|accept| accept.starts_with(b"text/html"))
+        }
+    }
+}
+
+/// Whether the `Referer` is of the target's own site, so that a redirect leads nowhere the page itself could not. A
+/// page of https never leads to http this way. The proxy's own origin stands for the site that its path names.
+fn comes_from_site_of(plan: &Plan, fields: &Fields<'_>, target: &Origin<'_>) -> bool {
+    let Some(referer) = fields.get("referer") else { return false };
+    let target_authority = (target.scheme, target.authority.as_bytes());
+    let restored = match referer::restore(plan.mapper(), referer, target_authority) {
+        Restored::AsIs => referer.to_vec(),
+        Restored::To(restored) => restored,
+        Restored::None => return false,
+    };
+    let Ok(page) = std::str::from_utf8(&restored) else { return false };
+    let Some((scheme, rest)) = page.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_lower = scheme.eq_ignore_ascii_case("https") && target.scheme == Scheme::Http;
+    let host = embedding::host_of(authority).to_ascii_lowercase();
+    !is_lower && !host.contains('@') && url_mapping::may_be_same_site(&host, target.host)
 }
 
 fn destination(fields: &Fields<'_>) -> Destination {
@@ -299,22 +359,17 @@ fn text(bytes: &[u8]) -> String {
 /// sub-resource. 307 keeps method and body.
 pub(crate) fn to_true_url(scheme: Scheme, authority: &str, path: &[u8]) -> Reply {
     let location = [scheme.as_str().as_bytes(), b"://", authority.as_bytes(), path].concat();
-    let mut reply = reply(307, ReplyReason::Redirected);
+    let mut reply = reply(307, ReplyReason::Redirected, String::new());
     reply.headers.push(("location", location));
     reply
 }
 
 fn refused(refusal: Refusal) -> Reply {
-    reply(if refusal == Refusal::FrontPage { 404 } else { 403 }, ReplyReason::Refused(refusal))
+    let status = if refusal == Refusal::FrontPage { 404 } else { 403 };
+    reply(status, ReplyReason::Refused(refusal), format!("{refusal}\n"))
 }
 
-fn reply(status: u16, because: ReplyReason) -> Reply {
-    let body = match because {
-        ReplyReason::Redirected => String::new(),
-        ReplyReason::Refused(refusal) => format!("{refusal}\n"),
-        ReplyReason::PortNotListed => "the port is not one of those this proxy serves\n".to_owned(),
-        ReplyReason::NotAnObject => "this proxy serves objects of pages; upgrades and tunnels are not\n".to_owned(),
-    };
+fn reply(status: u16, because: ReplyReason, body: String) -> Reply {
     let headers = vec![
         ("cache-control", b"no-store".to_vec()),
         ("content-security-policy", b"sandbox".to_vec()),

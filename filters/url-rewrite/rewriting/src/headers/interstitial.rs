@@ -1,0 +1,105 @@
+//! The page that a navigation to the proxy's own origin gets, unless it comes from the target's own site: it names the
+//! target and offers a link. A redirect would make every proxy's name an open redirect, by which a mail can lead to any
+//! site under a name that its reader trusts.
+
+use url_mapping::Scheme;
+
+use super::fields::{Reply, ReplyReason};
+
+/// More of a target than this is not shown, in bytes. The link has all of it.
+const SHOWN_BYTES: usize = 300;
+
+/// The page for a target. `browser`: the scheme by which the browser came, below which no link leads.
+pub(super) fn offer(browser: Scheme, scheme: Scheme, authority: &str, path: &[u8]) -> Reply {
+    let path = encoded(path);
+    let target = format!("{scheme}://{authority}{path}");
+    let shown = target.get(..SHOWN_BYTES).map_or_else(|| escaped(&target), |start| format!("{}...", escaped(start)));
+    // On the default port, https is likely to lead to the same; on another one nobody knows.
+    let link = match (browser, scheme) {
+        (Scheme::Https, Scheme::Http) if has_port(authority) => None,
+        (Scheme::Https, Scheme::Http) => Some(format!("https://{authority}{path}")),
+        _ => Some(target),
+    };
+    let link = link.map_or_else(String::new, |link| {
+        let link = escaped(&link);
+        format!("<p><a rel=\"noreferrer nofollow\" href=\"{link}\">Open {}</a>\n", escaped(authority))
+    });
+    let body = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=robots content=noindex>\
+         <meta name=viewport content=\"width=device-width\"><title>Link to {authority}</title>\n\
+         <p>This link leads to another site: <code>{shown}</code>\n\
+         <p>Open it only if you expected this address.\n{link}",
+        authority = escaped(authority),
+    );
+    let headers = [
+        ("content-type", "text/html; charset=utf-8"),
+        ("cache-control", "no-store"),
+        ("content-security-policy", "default-src 'none'; base-uri 'none'; form-action 'none'; sandbox"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+        ("x-robots-tag", "noindex"),
+    ];
+    let headers = headers.into_iter().map(|(name, value)| (name, value.as_bytes().to_vec())).collect();
+    Reply { status: 403, headers, body, because: ReplyReason::LinkOffered }
+}
+
+fn has_port(authority: &str) -> bool {
+    authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
+}
+
+/// Path and query as browsers send them: whatever else is in them, signs of HTML and bytes beyond ASCII among it, is
+/// percent-encoded.
+fn encoded(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len());
+    for &byte in path {
+        if byte.is_ascii_alphanumeric() || b"-._~:/?@!$&()*+,;=%[]".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.extend(["%".to_owned(), format!("{byte:02X}")]);
+        }
+    }
+    text
+}
+
+/// As text or as a value in double quotes.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_target_is_markup() {
+        let path = b"/\"><script>alert(1)</script>?a=b&lt;'\xff\n\x00";
+        let page = offer(Scheme::Https, Scheme::Https, "a.example", path).body;
+        assert!(!page.contains("<script") && page.matches('<').count() == page.matches('>').count(), "{page}");
+        assert!(page.contains("%22%3E%3Cscript%3Ealert(1)%3C/script%3E?a=b&amp;lt;%27%FF%0A%00\""), "{page}");
+    }
+
+    #[test]
+    fn a_link_never_leads_to_a_lower_scheme() {
+        let page = |browser, scheme, authority| offer(browser, scheme, authority, b"/x").body;
+        for (browser, scheme, authority, link) in [
+            (Scheme::Http, Scheme::Http, "a.example:8080", Some("http://a.example:8080/x")),
+            (Scheme::Http, Scheme::Https, "a.example", Some("https://a.example/x")),
+            (Scheme::Https, Scheme::Https, "a.example", Some("https://a.example/x")),
+            (Scheme::Https, Scheme::Http, "a.example", Some("https://a.example/x")),
+            (Scheme::Https, Scheme::Http, "[2001:db8::1]", Some("https://[2001:db8::1]/x")),
+            (Scheme::Https, Scheme::Http, "a.example:8080", None),
+        ] {
+            let page = page(browser, scheme, authority);
+            let href = page.split_once("href=\"").and_then(|(_, rest)| rest.split('"').next());
+            assert_eq!(href, link);
+            assert!(page.contains(&format!("{scheme}://{authority}/x")), "the true address is named");
+        }
+    }
+
+    #[test]
+    fn a_long_target_is_shown_in_part_and_linked_whole() {
+        let path = [b"/".to_vec(), b"a".repeat(5000)].concat();
+        let page = offer(Scheme::Https, Scheme::Https, "a.example", &path).body;
+        assert!(page.len() < 6500 && page.contains("...</code>") && page.contains(&"a".repeat(5000)));
+    }
+}
