@@ -22,6 +22,7 @@ mod headers;
 mod inline;
 mod intercept;
 mod methods;
+mod names;
 mod pools;
 mod prefetch;
 mod reload;

@@ -138,6 +138,15 @@ impl Envoy {
         http::send(admin, &http::request("GET", path, &[("host", "admin")])).ok().map(|answer| answer.text())
     }
 
+    /// Processor time of Envoy's main thread so far.
+    pub(crate) fn main_thread(&self) -> Duration {
+        let pid = self.child.id();
+        let times =
+            fs::read_to_string(format!("/proc/{pid}/task/{pid}/schedstat")).expect("a running thread has times");
+        let nanoseconds = times.split(' ').next().and_then(|time| time.parse().ok()).expect("nanoseconds");
+        Duration::from_nanos(nanoseconds)
+    }
+
     /// What Envoy wrote to stderr.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
