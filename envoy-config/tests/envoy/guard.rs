@@ -182,7 +182,7 @@ fn a_host_that_is_none_is_answered_without_a_connection() {
     assert_eq!(envoy.stat("cluster.origin_http.upstream_cx_total"), 0);
 }
 
-/// Forms of addresses that inet_aton and browsers take and that programs read differently: octal, hexadecimal, parts
+/// Forms of addresses that `inet_aton` and browsers take and that programs read differently: octal, hexadecimal, parts
 /// left out, one number, a final dot.
 const NOT_CANONICAL: &[&str] = &[
     "012.0102.0.1",
@@ -209,7 +209,7 @@ const NOT_CANONICAL: &[&str] = &[
 fn a_host_that_programs_read_as_different_addresses_is_refused_on_every_way_and_reaches_no_parent() {
     let mut config = Config::new("");
     let parent = Origin::start((config.block.at(9), 3128), hello());
-    config.yaml += &format!("cache: {{ parent: '{}' }}\n", parent.address());
+    config.edit("role: edge\n", &format!("role: edge\ncache: {{ parent: '{}' }}\n", parent.address()));
     let _dns = Dns::start(config.block.at(2), &[("allowed.test", &[config.block.at(8)])]);
     let Some(config) = config.with_filter() else { return };
     let Some(envoy) = Envoy::start(&config) else { return };

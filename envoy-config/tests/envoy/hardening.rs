@@ -101,7 +101,7 @@ fn a_raw_path_and_an_endless_url_are_answered_with_an_error_and_no_reset() {
     ] {
         let answer = send(http, &request("GET", path, &[("host", host)]));
         let status = answer.as_ref().map(|answer| answer.status);
-        assert!(status.is_ok_and(|status| expected.contains(&status)), "{host} {:.20}: {answer:?}", path);
+        assert!(status.is_ok_and(|status| expected.contains(&status)), "{host} {path:.20}: {answer:?}");
     }
     for (host, path) in
         [(own.as_str(), "/\u{e9}.test/a.png"), (own.as_str(), "/www.test/\u{e9}"), ("www.test", "/\u{e9}")]
