@@ -11,6 +11,7 @@ import components
 import documents
 from programs import ARCHES, collect
 from project import TARGET, Failed, native, version
+from starts import start_each
 from tree import Tree
 
 
@@ -46,6 +47,7 @@ def build(arguments: argparse.Namespace) -> None:
     for arch in arches:
         print(f"{arch.name}: collecting programs", flush=True)
         programs = collect(arch, arguments.dist, work / arch.name / "programs")
+        print(f"{arch.name}: {start_each(arch, programs)}", flush=True)
         tree = Tree(work / arch.name / "tree")
         tree.build(programs, arguments.dist / "longhaul", notices, bill.read_text())
         for format in arguments.formats:

