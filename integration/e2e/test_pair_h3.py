@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import random
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -66,3 +69,41 @@ def test_without_the_pair_s_certificate_nobody_gets_in(bed: PairBed) -> None:
     for shown in ((), ("-cert", stranger.cert, "-key", stranger.key)):
         answer = knock(bed, *shown)
         assert (answer.status, bool(answer.problem)) == (0, True), answer
+
+
+def _datagrams(count: int) -> Iterator[bytes]:
+    """What is no QUIC, or nearly: initial packets without keys, short headers of nobody's connection, noise."""
+    chance = random.Random(1)
+
+    def noise(least: int, most: int) -> bytes:
+        return chance.randbytes(chance.randint(least, most))
+
+    for _ in range(count):
+        first = bytes([chance.choice((0xC0, 0xD0, 0xE0, 0xF0)) | chance.randrange(16)])
+        version = chance.choice((b"\0\0\0\1", b"\x6b\x33\x43\xcf", b"\0\0\0\0", noise(4, 4)))
+        names = b"".join(bytes([len(name)]) + name for name in (noise(0, 20), noise(0, 20)))
+        yield (first + version + names + b"\0" + noise(20, 1100)).ljust(1200, b"\0")
+        yield bytes([0x40 | chance.randrange(64)]) + noise(20, 1100)
+        yield first + version + b"\xff" + noise(0, 1100)
+        yield noise(1, 1200)
+
+
+SEND = """
+import base64, socket, sys
+link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for line in open(sys.argv[1]):
+    link.sendto(base64.b64decode(line), (sys.argv[2], int(sys.argv[3])))
+"""
+
+
+def test_datagrams_of_a_stranger_end_the_pipe(bed: PairBed) -> None:
+    file = bed.folder / "datagrams"
+    file.write_text("".join(base64.b64encode(one).decode() + "\n" for one in _datagrams(500)))
+    before = pipe_connections(bed, "destroy")
+    with ThreadPoolExecutor(1) as pool:
+        download = pool.submit(bed.downloads, 1_000_000)
+        bed.line.near.run(sys.executable, "-c", SEND, str(file), FAR, str(PIPE_PORT))
+        download.result()
+    assert pipe_connections(bed, "destroy") == before
+    identity = bed.pair.identity
+    assert knock(bed, "-cert", identity["cert"], "-key", identity["key"]).status == 200

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from e2e.pair_bed import LAB, PairBed, standing_pair
 from harness.clients import Answer
 from harness.pair import REMOTE_ADMIN
 from harness.processes import Child
+from harness.waiting import wait_for
 
 ODD, ODD_ADDRESS = "odd.example.org", "203.0.113.201"
 KINDS = {
@@ -26,7 +28,10 @@ KINDS = {
     "without warm connections": {"warm": 0},
     "h3": {"transport": "h3"},
     "dial ground": {"dial": "ground"},
+    "direct": {"when_down": "direct"},
 }
+"""The last is without a ground: the remote reaches origins itself, over a connection of its own."""
+ENDS = ("destroy_with_active_rq", "protocol_error")
 ATTEMPTS = 2
 """The ground asks an origin once more that broke off a response to a GET."""
 HANDSHAKE = (
@@ -37,7 +42,7 @@ HANDSHAKE = (
 
 @pytest.fixture(
     scope="module",
-    params=[kind if kind in ("packed", "h3") else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS],
+    params=[kind if kind == "packed" else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS],
 )
 def bed(
     root_bed: None,  # noqa: ARG001 - order of set-up
@@ -51,16 +56,23 @@ def bed(
         try:
             origin.wait_for_output("ready")
             standing.pair.until_piped()
-            yield standing
+            with standing.pair.without_ground() if request.param == "direct" else nullcontext():
+                until_served(standing)
+                yield standing
         finally:
             origin.stop()
 
 
+def until_served(bed: PairBed) -> None:
+    """Waits until requests get through."""
+    wait_for("a response", lambda: bed.curl.get(f"http://{LAB}/x.bin").status == 200, timeout_s=60, interval_s=0.5)
+
+
 def pipe_ends(bed: PairBed) -> dict[str, float]:
-    """Connections of the pipe that ended so far, and streams that its codec gave up with them."""
+    """Connections of the pipe, or of what stands in for it, that ended with requests on them or by their fault."""
     metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
-    kinds = ("destroy", "destroy_with_active_rq", "protocol_error")
-    return {kind: metrics.get(f'envoy_cluster_upstream_cx_{kind}{{envoy_cluster_name="pipe"}}', 0) for kind in kinds}
+    names = [f'{kind}{{envoy_cluster_name="{pool}"}}' for pool in ("pipe", "direct") for kind in ENDS]
+    return {name: metrics.get(f"envoy_cluster_upstream_cx_{name}", 0) for name in names}
 
 
 def ask_all(bed: PairBed, responses: list[Odd], timeout_s: int = 40) -> None:

@@ -39,6 +39,13 @@ KINDS = {
 }
 
 
+ASK = """
+const told = [], accept = "text/plain;of=" + document.cookie.split("cookie-of-")[1];
+const ask = (url) => told.push(fetch(url, { headers: { accept } }).then((one) => one.text()));
+"""
+"""Fetches say who asks in `Accept`, which scripts may set."""
+
+
 def order(content_type: str, body: str, policy: tuple[str, ...], name: str) -> str:
     """A URL that is answered so."""
     lines = [f"content-type: {content_type}", *policy]
@@ -47,27 +54,26 @@ def order(content_type: str, body: str, policy: tuple[str, ...], name: str) -> s
 
 def page(name: str) -> str:
     """The URL of a page with an object of every kind and policy."""
-    parts = [f"<!doctype html><title>{name}</title><body><p id=said>{SAID}</p>"]
+    parts = [f"<!doctype html><title>{name}</title><script>{ASK}</script><body><p id=own>{SAID}</p>"]
     for policy, lines in POLICIES.items():
         script, sheet, text = (order(kind, body, lines, f"{name}-{policy}") for kind, body in KINDS.items())
         parts.append(f'<script src="{script}"></script><link rel="stylesheet" href="{sheet}">')
-        fetched = f"(window.told = window.told || []).push(fetch({json.dumps(text)}).then((one) => one.text()))"
-        parts.append(f"<script>{fetched}</script>")
+        parts.append(f"<script>ask({json.dumps(text)})</script>")
     # The origin fills in what stands in braces: in URLs they are quoted, so those of the page's objects stay.
     return order("text/html", "".join(parts), POLICIES["max_age"], name)
 
 
 EVERYTHING = """(async () => JSON.stringify([
-    document.documentElement.outerHTML, window.said, await Promise.all(window.told),
+    document.documentElement.outerHTML, window.said, await Promise.all(told),
     [...document.styleSheets].map((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)),
 ]))()"""
 
 
-def seen(client: Browser, name: str, url: str) -> str:
+def seen(client: Browser, name: str, url: str, *, bears: bool) -> str:
     """All that a client's page says, in a browser that has loaded nothing before."""
     with client.tab(isolated=True) as tab:
-        headers = {"Authorization": f"Bearer of-{name}", "Accept": f"*/*;of={name}"}
-        tab.call("Network.setExtraHTTPHeaders", headers=headers)
+        if bears:
+            tab.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Bearer of-{name}"})
         tab.call("Network.setCookie", name="session", value=f"cookie-of-{name}", url=f"http://{HOST}/")
         tab.navigate(f"http://{HOST}{url}", timeout_s=60, settle_s=0.3)
         return tab.evaluate(EVERYTHING)
@@ -84,13 +90,14 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         yield running
 
 
-def test_a_byte_of_one_client_reaches_the_other(target: Target) -> None:
-    url = page("both")
+@pytest.mark.parametrize("bears", [True, False], ids=["with Authorization", "with cookies alone"])
+def test_a_byte_of_one_client_reaches_the_other(target: Target, bears: bool) -> None:
+    url = page(f"both-{bears}")
     objects = len(POLICIES) * len(KINDS) + 1
     with browser(target.folder, target.clients) as client:
         for round_ in range(ROUNDS):
             for own, other in (("alice", "bob"), ("bob", "alice")):
-                everything = seen(client, own, url)
+                everything = seen(client, own, url, bears=bears)
                 assert everything.count(f"cookie-of-{own}") >= objects, f"{own} sees what is {own}'s, round {round_}"
                 for word in (f"cookie-of-{other}", f"Bearer of-{other}", f"of={other}"):
                     assert word not in everything, f"{own} sees {other}'s, round {round_}"

@@ -20,7 +20,12 @@ impl World {
     fn new(more: &str) -> Self {
         let config = Config::new(more);
         let origin = Origin::start((config.block.at(8), 8081), |_| {
-            Reply::ok("server: theirs\r\nx-theirs: 1\r\ncontent-type: image/png\r\ncache-control: no-store\r\n", "png")
+            // The last two would be words of one of our ends to the other.
+            Reply::ok(
+                "server: theirs\r\nx-theirs: 1\r\ncontent-type: image/png\r\ncache-control: no-store\r\n\
+                 x-longhaul-headers: -\r\nX-Longhaul-Retry: 1\r\n",
+                "png",
+            )
         });
         let dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
         Self { config, origin, dns }
@@ -79,7 +84,7 @@ fn a_client_cannot_speak_for_the_proxy() {
 }
 
 #[test]
-fn headers_of_the_page_and_the_origin_pass_untouched() {
+fn headers_of_the_page_and_the_origin_pass_untouched_but_for_those_in_our_name() {
     let world = World::new("");
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     let own = [("x-request-id", "theirs"), ("under_score", "kept"), ("cookie", "a=b"), ("referer", "http://www.test/")];
@@ -91,6 +96,7 @@ fn headers_of_the_page_and_the_origin_pass_untouched() {
     assert_eq!(answer.header("x-theirs").as_deref(), Some("1"));
     let added: Vec<_> =
         answer.headers.iter().filter(|(name, _)| name.starts_with("x-envoy") || name == "via").collect();
+    assert!(!answer.headers.iter().any(|(name, _)| name.starts_with("x-longhaul-")), "{answer:?}");
     assert!(added.is_empty(), "{added:?}");
 }
 

@@ -148,7 +148,7 @@ mod tests {
             let older = world.under_way.len();
             let (mut answered, mut consented) = (0, false);
             for event in after {
-                if matches!(event, Event::Consent) && answered < world.under_way.len() + answered {
+                if matches!(event, Event::Consent) && !world.under_way.is_empty() {
                     answered += 1;
                     consented |= answered > older;
                 }
