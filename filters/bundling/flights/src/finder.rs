@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use url_mapping::{Base, Scheme, Use};
+use url_mapping::{Base, Outcome, Reason, Scheme, Use};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter, UrlEvent};
 
+use crate::faces;
 use crate::fields::Fields;
 use crate::limits;
+use crate::selectors::{self, Wanted};
 
 /// An object that a browser will ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) url: String,
     /// None: learnt from browsers that asked for it; what for is not known.
     pub(crate) usage: Option<Use>,
+    /// A browser asks for it only if the page has elements with these names; none: whatever it has.
+    pub(crate) wanted: Option<Wanted>,
 }
 
 /// What a page waits for comes first: its sheets and scripts, then fonts, then images in the order of the page, then what
@@ -34,8 +38,29 @@ pub(crate) fn rank(usage: Option<Use>) -> u8 {
 #[derive(Debug)]
 pub(crate) struct Finder {
     rewriter: Rewriter,
-    found: Rc<RefCell<Vec<Found>>>,
-    dropped: Vec<u8>,
+    told: Rc<RefCell<Vec<Told>>>,
+    is_sheet: bool,
+    /// The end of the plain text: of a sheet all of it, of a page what fonts that wait need.
+    text: Vec<u8>,
+    /// Where it begins in the body.
+    text_at: usize,
+    /// Fonts of a rule that has not ended yet, in the order of the body.
+    fonts: Vec<Told>,
+    /// Bytes of the text that a page's [`Vocabulary`] has not seen.
+    unseen: usize,
+}
+
+/// A compressed sheet is read in pieces, so that a few bytes of it cannot become a thousand times as many at once.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// One URL and where it begins in the body.
+#[derive(Debug)]
+struct Told {
+    /// None for one of another scheme.
+    found: Option<Found>,
+    offset: usize,
+    /// One of the sources of a font.
+    is_source: bool,
 }
 
 impl Finder {
@@ -54,30 +79,93 @@ impl Finder {
         let rest = url.strip_prefix("http://")?;
         let (authority, path) = rest.split_at(rest.find('/')?);
         let base = Base::new(Scheme::Http, authority, path)?;
-        let found = Rc::new(RefCell::new(Vec::new()));
-        let body = Body {
-            kind,
-            packing,
-            base,
-            encoding: charset(fields),
-            policies: Policies::default(),
-            preloads: Preloads::default(),
-        };
-        let rewriter = Rewriter::new(plan.clone(), body, Some(Box::new(collector(found.clone()))));
-        Some(Self { rewriter, found, dropped: Vec::new() })
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let (policies, preloads) = (Policies::default(), Preloads::default());
+        let body = Body { kind, packing, base, encoding: charset(fields), policies, preloads };
+        let rewriter = Rewriter::new(plan.clone(), body, Some(Box::new(collector(told.clone()))));
+        let is_sheet = kind == Kind::Css;
+        Some(Self { rewriter, told, is_sheet, text: Vec::new(), text_at: 0, fonts: Vec::new(), unseen: 0 })
     }
 
     /// Takes the next bytes; returns what they name.
     pub(crate) fn read(&mut self, chunk: &[u8]) -> Vec<Found> {
-        self.rewriter.write(chunk, &mut self.dropped);
-        self.dropped.clear();
-        self.found.take()
+        let before = self.text.len();
+        self.rewriter.write(chunk, &mut self.text);
+        self.unseen += self.text.len() - before;
+        self.settle(false)
     }
 
     /// There is no more.
     pub(crate) fn finish(&mut self) -> Vec<Found> {
-        self.rewriter.finish(&mut self.dropped);
-        self.found.take()
+        let before = self.text.len();
+        self.rewriter.finish(&mut self.text);
+        self.unseen += self.text.len() - before;
+        self.settle(true)
+    }
+
+    /// Reads a whole sheet, as far as it is no longer than the limit once decompressed.
+    pub(crate) fn read_whole(&mut self, body: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        for piece in body.chunks(PIECE_BYTES) {
+            if self.text.len() > limits::SHEET_BYTES {
+                break;
+            }
+            found.extend(self.read(piece));
+        }
+        found.extend(self.finish());
+        found
+    }
+
+    /// The page's markup that came with the last bytes.
+    pub(crate) fn markup(&self) -> &[u8] {
+        self.text.get(self.text.len().saturating_sub(self.unseen)..).unwrap_or_default()
+    }
+
+    /// What is sure by now: of fonts, those of rules that have ended.
+    fn settle(&mut self, is_end: bool) -> Vec<Found> {
+        let mut sure = Vec::new();
+        for told in self.told.take() {
+            if told.is_source {
+                self.fonts.push(told);
+            } else if let Some(mut found) = told.found {
+                if self.is_sheet && found.usage == Some(Use::CssImage) {
+                    found.wanted = selectors::wanted(&self.text, told.offset.saturating_sub(self.text_at));
+                }
+                sure.push(found);
+            }
+        }
+        while let Some(first) = self.fonts.first() {
+            let begin = first.offset.saturating_sub(self.text_at);
+            let behind = self.text.get(begin..).unwrap_or_default();
+            let is_long = is_end || behind.len() > limits::RULE_BYTES;
+            let Some(length) = behind.iter().position(|byte| *byte == b'}').or(is_long.then_some(behind.len())) else {
+                break;
+            };
+            let end = begin + length;
+            let before = self.text.get(..begin).unwrap_or_default();
+            let rule_at = before.iter().rposition(|byte| matches!(byte, b'{' | b'}')).map_or(0, |at| at + 1);
+            let (from, to) = (self.text_at + rule_at, self.text_at + end);
+            let count = self.fonts.iter().take_while(|font| font.offset < to).count().max(1);
+            let mut rule: Vec<Told> = self.fonts.drain(..count).collect();
+            let urls: Vec<usize> = rule.iter().map(|font| font.offset.saturating_sub(from)).collect();
+            let taken = self.text.get(rule_at..end).and_then(|text| faces::taken(text, &urls));
+            if let Some(at) = taken.filter(|at| *at < rule.len()) {
+                sure.extend(rule.swap_remove(at).found);
+            }
+        }
+        sure
+    }
+
+    /// Drops text that nothing needs any more. To be called when [`Finder::markup`] has been read.
+    pub(crate) fn forget(&mut self) {
+        self.unseen = 0;
+        // A rule may begin in one piece of the page and name its fonts in the next.
+        let least = self.text.len().saturating_sub(limits::RULE_BYTES);
+        let needed = self.fonts.first().map_or(least, |font| font.offset.saturating_sub(self.text_at).min(least));
+        if !self.is_sheet {
+            self.text.drain(..needed);
+            self.text_at += needed;
+        }
     }
 }
 
@@ -92,27 +180,43 @@ fn charset(fields: Fields<'_>) -> Option<&'static encoding_rs::Encoding> {
     encoding_rs::Encoding::for_label(label.trim_matches('"').as_bytes())
 }
 
-fn collector(found: Rc<RefCell<Vec<Found>>>) -> impl FnMut(&UrlEvent<'_>) {
+fn collector(told: Rc<RefCell<Vec<Told>>>) -> impl FnMut(&UrlEvent<'_>) {
     // The image of a `picture` stands behind its sources, and is one candidate among them.
     let mut in_picture = false;
     move |event| {
         let is_source = event.place.element == "source" && event.place.attribute == "srcset";
         let is_candidate = in_picture && event.place.element == "img";
         in_picture = is_source;
-        let Some(fetch) = event.fetch else { return };
-        let drawn = matches!(fetch.usage, Use::CssImage | Use::Font);
-        if is_candidate || !(fetch.at_once || drawn) {
+        let Some((usage, at_once)) = usage(event) else { return };
+        let is_font = usage == Use::Font && !at_once;
+        if is_candidate || !(at_once || is_font || usage == Use::CssImage) {
             return;
         }
-        let Some(url) = event.base.join(event.url) else { return };
-        let url = url.split('#').next().unwrap_or_default();
-        if let Ok(mut found) = found.try_borrow_mut()
-            && url.starts_with("http://")
-            && url.len() <= limits::URL_BYTES
-            && found.len() < limits::ENTRIES
+        // What names nothing, or a place in the document itself, would be the document once more.
+        let reference = event.url.trim_matches(|letter: char| letter <= ' ');
+        let names_something = !reference.is_empty() && !reference.starts_with('#');
+        let url = event.base.join(event.url).filter(|_| names_something);
+        let url = url.as_deref().and_then(|url| url.split('#').next()).unwrap_or_default();
+        let is_plain = url.starts_with("http://") && url.len() <= limits::URL_BYTES;
+        let found = is_plain.then(|| Found { url: url.to_owned(), usage: Some(usage), wanted: None });
+        if let Ok(mut told) = told.try_borrow_mut()
+            && told.len() < 2 * limits::ENTRIES
+            && (found.is_some() || is_font)
         {
-            found.push(Found { url: url.to_owned(), usage: Some(fetch.usage) });
+            told.push(Told { found, offset: event.offset, is_source: is_font });
         }
+    }
+}
+
+/// What a browser fetches the object as, and whether it does so when it reads the tag. Nothing moves here, so that what
+/// forbids a move is no matter.
+fn usage(event: &UrlEvent<'_>) -> Option<(Use, bool)> {
+    match (event.fetch, event.outcome) {
+        (Some(fetch), _) => Some((fetch.usage, fetch.at_once)),
+        (None, Outcome::Left(Reason::Module)) => Some((Use::Script, true)),
+        (None, Outcome::Left(Reason::Integrity)) if event.place.element == "script" => Some((Use::Script, true)),
+        (None, Outcome::Left(Reason::Integrity)) if event.place.element == "link" => Some((Use::Stylesheet, true)),
+        _ => None,
     }
 }
 
@@ -126,6 +230,7 @@ mod tests {
         let mut found = Vec::new();
         for byte in body.as_bytes() {
             found.extend(finder.read(&[*byte]));
+            finder.forget();
         }
         found.extend(finder.finish());
         found.into_iter().map(|found| (found.url, found.usage.map_or("", Use::as_str))).collect()
@@ -135,7 +240,9 @@ mod tests {
     fn objects_of_a_page_are_found_as_a_browser_will_ask_for_them() {
         let page = "<base href=/d/><link rel=stylesheet href=a.css><script src='//cdn.test/s.js?a=1&amp;b#x'></script>\
             <img src=\"i 1.png\"><style>p{background:url(p.png)}</style><body background=b.gif>\
-            <input type=image src=n.png><link rel=preload as=font href=f.woff2 crossorigin>";
+            <input type=image src=n.png><link rel=preload as=font href=f.woff2 crossorigin>\
+            <script type=module src=m.js></script><link rel=modulepreload href=m2.js>\
+            <script src=i.js integrity=sha256-x></script><link rel=stylesheet href=i.css integrity=sha256-x>";
         let expected = [
             ("http://www.test/d/a.css", "stylesheet"),
             ("http://cdn.test/s.js?a=1&b", "script"),
@@ -144,6 +251,10 @@ mod tests {
             ("http://www.test/d/b.gif", "background"),
             ("http://www.test/d/n.png", "image"),
             ("http://www.test/d/f.woff2", "font"),
+            ("http://www.test/d/m.js", "script"),
+            ("http://www.test/d/m2.js", "script"),
+            ("http://www.test/d/i.js", "script"),
+            ("http://www.test/d/i.css", "stylesheet"),
         ];
         let read = found("http://www.test/x/y.html", "text/html; charset=utf-8", page);
         assert_eq!(read, expected.map(|(url, usage)| (url.to_owned(), usage)));
@@ -155,7 +266,7 @@ mod tests {
             <img src=c.png></picture><link rel=stylesheet media=print href=p.css><link rel=prefetch href=n.html>\
             <link rel='alternate stylesheet' href=alt.css><link rel=icon href=i.ico><noscript><img src=no.png></noscript>\
             <iframe src=f.html></iframe><video src=v.mp4></video><a href=l.html>l</a><img src=https://s.test/s.png>\
-            <script type=module src=m.js></script><img src=data:image/png,x><!-- <img src=z.png> -->";
+            <img src><img src=''><img src=' #x'><script src=#></script><style>p{background:url()}</style><img src=data:image/png,x><!-- <img src=z.png> -->";
         assert_eq!(found("http://www.test/", "text/html", page), []);
     }
 
@@ -171,6 +282,22 @@ mod tests {
             found("http://c.test/s/a.css", "text/css", sheet),
             expected.map(|(url, usage)| (url.to_owned(), usage))
         );
+    }
+
+    #[test]
+    fn every_format_of_a_font_is_bundled() {
+        let rule = "@font-face{font-family:F;src:url(f.eot);src:url('f.eot?#iefix')format('embedded-opentype'),\
+            url(f.woff2)format('woff2'),url(f.woff)format('woff'),url(f.ttf),url(f.svg#F)format('svg')}";
+        let two = format!("{rule}p{{background:url(p.png)}}{}", rule.replace("f.", "g."));
+        let named: Vec<String> = found("http://c.test/", "text/css", &two).into_iter().map(|(url, _)| url).collect();
+        let page: Vec<String> = found("http://c.test/", "text/html", &format!("<style>{two}</style>"))
+            .into_iter()
+            .map(|(url, _)| url)
+            .collect();
+        for mut named in [named, page] {
+            named.sort();
+            assert_eq!(named, ["http://c.test/f.woff2", "http://c.test/g.woff2", "http://c.test/p.png"]);
+        }
     }
 
     #[test]

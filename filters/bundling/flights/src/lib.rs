@@ -14,7 +14,7 @@
 //! | `digest` | names of URLs and objects |
 //! | `wire`, `frames` | parcels as bytes; `README.md` has the format |
 //! | `report` | what the near end says of a flight afterwards, for the page's next visitors |
-//! | `finder` | objects of a page and of its sheets, by the code that moves URLs |
+//! | `finder`, `faces`, `selectors` | objects of a page and of its sheets, by the code that moves URLs; which of them a browser requests |
 //! | `ground` | the far end |
 //! | `remote` | the near end |
 //! | `board`, `shelf`, `log` | what all workers of the near end know together |
@@ -24,6 +24,7 @@ pub mod board;
 pub mod config;
 pub mod counts;
 mod digest;
+mod faces;
 mod fields;
 mod finder;
 mod frames;
@@ -35,6 +36,7 @@ mod object;
 pub mod remote;
 mod report;
 mod request;
+mod selectors;
 mod shelf;
 #[cfg(test)]
 mod tests;

@@ -50,5 +50,10 @@ pub(crate) const PAGES_ASKED: usize = 8;
 pub(crate) const WRITTEN: usize = 8;
 /// Objects on the shelf.
 pub(crate) const SHELF_OBJECTS: usize = 2048;
+/// Classes and ids that are remembered of a page, and the longest end of its bytes that is kept for its next ones.
+pub(crate) const NAMES: usize = 8192;
+pub(crate) const TAG_BYTES: usize = 8 << 10;
+/// Plain text of a page that is kept for the rule of a style sheet that goes on in its next bytes.
+pub(crate) const RULE_BYTES: usize = 16 << 10;
 /// Style sheets are looked through up to this size, unpacked.
 pub(crate) const SHEET_BYTES: usize = 1 << 20;

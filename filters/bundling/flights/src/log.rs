@@ -260,6 +260,9 @@ fn change_at(board: &dyn Board, client: u64, line: &Line, mut change: impl FnMut
 
 /// Notes that a client asked for `url` on behalf of the page that `referrer` names; nobody had said that it would.
 pub(crate) fn note(board: &dyn Board, client: u64, referrer: &str, url: &str, now_ms: u64) {
+    // What a sheet names is requested on behalf of the sheet.
+    let path = referrer.split(['?', '#']).next().unwrap_or_default();
+    let referrer = if path.to_ascii_lowercase().ends_with(".css") { root(referrer) } else { referrer };
     let is_of = |line: &&Line| [line.page, line.site].contains(&mark(&line.id, referrer)) && line.is_open(now_ms);
     let lines = lines_of(board, client);
     let Some(line) = lines.iter().rev().find(is_of) else { return };

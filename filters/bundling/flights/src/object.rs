@@ -3,7 +3,9 @@
 //! An object is fetched once, without credentials, and given to whoever asks on behalf of the page. That is right only if
 //! the origin would have given the same to any of them, so what says otherwise stays out.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use http_semantics::{Freshness, Purpose, Unshared, shareable};
 
 use crate::digest::{Ident, ident};
 use crate::fields::{FieldList, Fields, takes};
@@ -89,20 +91,9 @@ pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<
     if is_passing(fields.status()) {
         return Err(Unfit::Failed);
     }
-    if fields.status() != 200 {
-        return Err(Unfit::Status);
-    }
+    shared(fields)?;
     if matches!(fields.media_type().as_slice(), b"text/html" | b"application/xhtml+xml") {
         return Err(Unfit::Type);
-    }
-    if fields.has("set-cookie") || fields.has("set-cookie2") || fields.has("www-authenticate") {
-        return Err(Unfit::Cookie);
-    }
-    if fields.lists("cache-control", "private") || fields.lists("cache-control", "no-store") {
-        return Err(Unfit::Private);
-    }
-    if fields.items("vary").any(|item| !item.is_empty() && !item.eq_ignore_ascii_case(b"accept-encoding")) {
-        return Err(Unfit::Vary);
     }
     match codings.as_slice() {
         [] => {}
@@ -142,33 +133,26 @@ pub(crate) fn fields_of(head: &[u8], moment: &[u8]) -> Result<FieldList, Malform
     Ok(list)
 }
 
-/// How long an object may be given to browsers once it has come, by its own word: none where it says nothing of it.
+/// The rule that every part shares, for a request without credentials. How old the object is plays no part, nor does the
+/// time of day: see [`lasts`].
+fn shared(fields: Fields<'_>) -> Result<Freshness, Unfit> {
+    let (request, response) = (http_semantics::Fields::default(), fields.0.iter().copied().collect());
+    shareable(Purpose::Push, &request, &response, SystemTime::UNIX_EPOCH).map_err(|why| match why {
+        Unshared::SetCookie => Unfit::Cookie,
+        Unshared::NoStore | Unshared::Private => Unfit::Private,
+        Unshared::Vary => Unfit::Vary,
+        _ => Unfit::Status,
+    })
+}
+
+/// How long an object may be given to browsers once it has come, by its own word; none where it says nothing of it.
 pub(crate) fn lasts(fields: Fields<'_>) -> Option<Duration> {
-    if fields.lists("cache-control", "no-cache") {
-        return Some(Duration::ZERO);
-    }
-    let seconds = |name: &'static str, directive: &str| {
-        let value = fields.items(name).find_map(|item| {
-            let (key, value) = std::str::from_utf8(item).ok()?.split_once('=')?;
-            key.trim().eq_ignore_ascii_case(directive).then(|| value.trim().trim_matches('"'))
-        })?;
-        // What cannot be read is stale (RFC 9111, 4.2.1).
-        Some(value.parse::<u64>().unwrap_or(0))
-    };
-    let date = |name| httpdate::parse_http_date(fields.text(name)?).ok();
-    let lifetime = match (
-        seconds("cache-control", "s-maxage").or_else(|| seconds("cache-control", "max-age")),
-        fields.has("expires"),
-    ) {
-        (Some(seconds), _) => Duration::from_secs(seconds),
-        (None, true) => {
-            let left = date("expires").zip(date("date")).and_then(|(expires, date)| expires.duration_since(date).ok());
-            left.unwrap_or_default()
-        }
-        (None, false) => return fields.lists("pragma", "no-cache").then_some(Duration::ZERO),
-    };
-    let age = fields.text("age").and_then(|age| age.parse().ok()).map_or(Duration::ZERO, Duration::from_secs);
-    Some(lifetime.saturating_sub(age))
+    let says = ["no-cache", "max-age", "s-maxage"].iter().any(|directive| fields.lists("cache-control", directive))
+        || fields.lists("pragma", "no-cache")
+        || fields.has("expires");
+    // What is kept has no status: it was 200.
+    let list: Vec<(&[u8], &[u8])> = [(&b":status"[..], &b"200"[..])].iter().chain(fields.0).copied().collect();
+    says.then(|| shared(Fields(&list)).map_or(Duration::ZERO, |freshness| Duration::from_secs(freshness.left)))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::finder::{Found, rank};
 use crate::frames::{self, Frame};
 use crate::limits;
 use crate::object::Object;
+use crate::selectors::Vocabulary;
 
 /// With fewer slots than objects, several go in one parcel of about this size ...
 const PARCEL_BYTES: usize = 16 << 10;
@@ -101,6 +102,9 @@ pub(super) struct Flight {
     entries: Vec<Entry>,
     urls: HashSet<u64>,
     hosts: HashSet<u64>,
+    /// The page's classes and ids, and what is fetched only if it has certain ones of them.
+    pub(super) vocabulary: Vocabulary,
+    waiting: Vec<(Rc<str>, Found)>,
     /// Marks that have not been announced yet; `announced` have.
     marks: Vec<Mark>,
     announced: usize,
@@ -135,6 +139,8 @@ impl Flight {
             entries: Vec::new(),
             urls: HashSet::new(),
             hosts: HashSet::new(),
+            vocabulary: Vocabulary::default(),
+            waiting: Vec::new(),
             marks: Vec::new(),
             announced: 0,
             wanted: Vec::new(),
@@ -151,7 +157,14 @@ impl Flight {
     /// Objects were found in `referrer`: the page or one of its sheets. True if there is something to announce.
     pub(super) fn add(&mut self, id: &FlightId, referrer: &str, found: Vec<Found>, counts: &mut Counts) -> bool {
         let (site, referrer) = (mark(id, root(referrer)), Rc::<str>::from(referrer));
-        for Found { url, usage } in found {
+        for found in found {
+            if found.wanted.as_ref().is_some_and(|wanted| !self.vocabulary.has(wanted)) {
+                if !self.page_done && self.waiting.len() < limits::ENTRIES {
+                    self.waiting.push((referrer.clone(), found));
+                }
+                continue;
+            }
+            let Found { url, usage, .. } = found;
             let object_key = key(url.as_bytes());
             if self.entries.len() >= limits::ENTRIES || url == self.visitor.url || !self.urls.insert(object_key) {
                 continue;
@@ -172,6 +185,15 @@ impl Flight {
         // The last is taken first; of one rank, the first found.
         self.wanted.sort_by_key(|fetch| std::cmp::Reverse((rank(fetch.usage), fetch.index)));
         !self.marks.is_empty()
+    }
+
+    /// More of the page has passed: pictures of a sheet that waited for its elements. True if there is something to announce.
+    pub(super) fn look_again(&mut self, id: &FlightId, counts: &mut Counts) -> bool {
+        let mut announces = !self.marks.is_empty();
+        for (referrer, found) in std::mem::take(&mut self.waiting) {
+            announces |= self.add(id, &referrer, vec![found], counts);
+        }
+        announces
     }
 
     /// The next object to fetch, if one may be.

@@ -144,7 +144,7 @@ impl GroundEnd {
             page.finder = Some(Box::new(reader));
             // Announced with what the page's first bytes name.
             let learnt = flight.lessons.learnt(flight.visitor.who);
-            let learnt = learnt.map(|url| Found { url: url.to_owned(), usage: None }).collect();
+            let learnt = learnt.map(|url| Found { url: url.to_owned(), usage: None, wanted: None }).collect();
             let url = flight.visitor.url.clone();
             flight.add(&page.flight, &url, learnt, &mut self.counts);
             self.counts.add(Count::Pages, 1);
@@ -180,8 +180,11 @@ impl GroundEnd {
             found.extend(finder.finish());
             flight.page_done = true;
         }
+        flight.vocabulary.read(finder.markup());
+        finder.forget();
         let url = flight.visitor.url.clone();
-        let announces = flight.add(&page.flight, &url, found, &mut self.counts);
+        let mut announces = flight.add(&page.flight, &url, found, &mut self.counts);
+        announces |= flight.look_again(&page.flight, &mut self.counts);
         page.is_held |= announces && flight.is_heard(now_ms);
         page.held_bytes = if page.is_held { bytes.len() } else { 0 };
         self.due |= announces || end;
@@ -226,8 +229,7 @@ impl End for GroundEnd {
                     .filter(|_| fields.media_type() == b"text/css");
                 if flight.arrived(&fetch, object, now_ms) {
                     if let Some(mut sheet) = sheet {
-                        let mut found = sheet.read(body);
-                        found.extend(sheet.finish());
+                        let found = sheet.read_whole(body);
                         flight.add(&id, &fetch.url, found, &mut self.counts);
                     }
                 } else {

@@ -328,3 +328,46 @@ fn a_held_request_costs_a_copy_of_the_board_each_tick() {
     world.workers[1].tick(&board, world.now_ms + 10_000);
     assert_eq!(world.workers[1].take_releases(), [(stream, Release::GoOn)]);
 }
+
+#[test]
+fn every_picture_of_a_sheet_is_bundled_whatever_the_page_has() {
+    let mut world = World::new();
+    for path in ["/own.png", "/late.png", "/other.png", "/hover.png"] {
+        world.has(path, &[(":status", "200"), ("content-type", "image/png")], path);
+    }
+    let sheet = ".own{background:url(/own.png)}#late b{background:url(/late.png)}\
+        .other,.own.x{background:url(/other.png)}.own:hover{background:url(/hover.png)}";
+    world.has("/a.css", &[(":status", "200"), ("content-type", "text/css")], sheet);
+    let page = world.begin_visit(0, "client");
+    assert!(world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))));
+    let mut markup = b"<link rel=stylesheet href=/a.css><p class='own y'>".to_vec();
+    world.ground.body(page, &markup, false, world.now_ms);
+    for _ in 0..5 {
+        world.turn();
+    }
+    assert_eq!(world.fetched, ["/a.css", "/own.png"], "as far as the page has passed");
+    markup = b"<div id=late>".to_vec();
+    world.ground.body(page, &markup, true, world.now_ms);
+    for _ in 0..5 {
+        world.turn();
+    }
+    assert_eq!(world.fetched, ["/a.css", "/own.png", "/late.png"]);
+}
+
+#[test]
+fn modules_are_never_bundled() {
+    let mut world = World::new();
+    world.page = "<script type=module src=/m.js></script><link rel=modulepreload href=/n.js>".to_owned();
+    world.whole_visit("a", &[]);
+    assert_eq!(world.fetched, ["/m.js", "/n.js"]);
+}
+
+#[test]
+fn every_format_of_a_font_is_bundled() {
+    let mut world = World::new();
+    world.page = "<style>@font-face{font-family:F;src:url(/f.eot);src:url(/f.eot?#iefix)format('embedded-opentype'),\
+        url(/f.woff2)format('woff2'),url(/f.woff)format('woff'),url(/f.ttf)format('truetype')}</style>"
+        .to_owned();
+    world.whole_visit("a", &[]);
+    assert_eq!(world.fetched, ["/f.woff2"]);
+}
