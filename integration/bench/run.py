@@ -50,6 +50,10 @@ BENCHES = {
         "(root) what hostile clients and origins cost an edge and a pair",
         "integration/bench", "hostile.py", (sys.executable, "hostile.py"),
     ),
+    "bundling": Bench(
+        "which objects of saved pages bundling sends, beside what Chromium requests",
+        "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
+    ),
     "header-compression": Bench(
         "headers on the pipe, beside HPACK",
         "filters/header-compression/bench", "run.py", (sys.executable, "run.py"),

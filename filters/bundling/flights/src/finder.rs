@@ -61,6 +61,8 @@ struct Told {
     offset: usize,
     /// One of the sources of a font.
     is_source: bool,
+    /// A picture in a rule of a sheet or style element.
+    in_rule: bool,
 }
 
 impl Finder {
@@ -128,7 +130,7 @@ impl Finder {
             if told.is_source {
                 self.fonts.push(told);
             } else if let Some(mut found) = told.found {
-                if self.is_sheet && found.usage == Some(Use::CssImage) {
+                if told.in_rule {
                     found.wanted = selectors::wanted(&self.text, told.offset.saturating_sub(self.text_at));
                 }
                 sure.push(found);
@@ -203,7 +205,8 @@ fn collector(told: Rc<RefCell<Vec<Told>>>) -> impl FnMut(&UrlEvent<'_>) {
             && told.len() < 2 * limits::ENTRIES
             && (found.is_some() || is_font)
         {
-            told.push(Told { found, offset: event.offset, is_source: is_font });
+            let in_rule = usage == Use::CssImage && event.place.attribute == "#text";
+            told.push(Told { found, offset: event.offset, is_source: is_font, in_rule });
         }
     }
 }
