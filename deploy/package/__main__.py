@@ -9,7 +9,7 @@ from pathlib import Path
 import archives
 import components
 import documents
-from programs import ARCHES, collect
+from programs import ARCHES, collect, need_cross_compiler
 from project import TARGET, Failed, native, version
 from starts import start_each
 from tree import Tree
@@ -34,6 +34,8 @@ def main() -> int:
 
 def build(arguments: argparse.Namespace) -> None:
     """Makes everything and lists it."""
+    for name in arguments.arches:
+        need_cross_compiler(ARCHES[name])
     out, name = arguments.out, f"longhaul_{arguments.version}"
     out.mkdir(parents=True, exist_ok=True)
     work = TARGET / "package" / "work"

@@ -31,6 +31,14 @@ ARCHES = {
 }
 
 
+def need_cross_compiler(arch: Arch) -> None:
+    """Raises Failed where `arch` is another than this machine's and nothing links for it."""
+    if arch.name != native() and not shutil.which(f"{arch.gnu}-gcc"):
+        raise Failed(
+            f"{arch.name} needs Debian's package gcc-{arch.gnu}, or leave it out: make package ARCHES={native()}"
+        )
+
+
 def collect(arch: Arch, dist: Path, into: Path) -> Path:
     """Puts programs and filters of `arch` into `into`, stripped; returns the folder."""
     shutil.rmtree(into, ignore_errors=True)
@@ -50,17 +58,12 @@ def collect(arch: Arch, dist: Path, into: Path) -> Path:
 
 
 def _cross_build(arch: Arch, into: Path) -> None:
-    linker = f"{arch.gnu}-gcc"
-    if not shutil.which(linker):
-        raise Failed(
-            f"{arch.name} needs Debian's package gcc-{arch.gnu}, or leave it out: make package ARCHES={native()}"
-        )
     run("rustup", "--quiet", "target", "add", arch.rust)
     variable = f"CARGO_TARGET_{arch.rust.upper().replace('-', '_')}_LINKER"
     run(
         # As the Makefile builds this machine's.
         "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release", "-p", "longhaul",
-        "--target", arch.rust, env={variable: linker, "CARGO_TARGET_DIR": str(TARGET)},
+        "--target", arch.rust, env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
     )  # fmt: skip
     _copy(TARGET / arch.rust / "release" / "longhaul", into / "longhaul", 0o755)
     run(
