@@ -59,7 +59,8 @@ def build(arguments: argparse.Namespace) -> None:
                 made.append(archives.tarball(tree.root, f"longhaul-{arguments.version}-linux-{arch.name}", target))
             else:
                 made.append(archives.package(format, tree.root, arch, arguments.version, target))
-    archives.checksums([*made, bill], out / "SHA256SUMS")
+    # All of this version, also what an earlier call for another architecture left.
+    archives.checksums(list(out.glob(f"{name}[_.]*")), out / "SHA256SUMS")
     for path in [*made, bill, out / "SHA256SUMS"]:
         print(f"{path.stat().st_size / 1e6:8.1f} MB  {path}")
 
