@@ -12,13 +12,15 @@ const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
                       upstream: { resolvers: [192.0.2.53] }\n\
                       rewrite: { target: http }\n";
 
-/// Runs `longhaul` in a folder with `longhaul.yaml` and a file that stands for the filter: rendering only hashes it.
+/// Runs `longhaul` in a folder with `longhaul.yaml` and a file that stands for each filter: rendering only hashes it.
 fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
     fs::write(folder.join("url_rewrite.wasm"), "module").unwrap();
+    fs::write(folder.join("cache_admission.wasm"), "module").unwrap();
     Command::new(env!("CARGO_BIN_EXE_longhaul"))
         .args(arguments)
         .current_dir(folder)
         .env("LONGHAUL_URL_REWRITE", folder.join("url_rewrite.wasm"))
+        .env("LONGHAUL_CACHE_ADMISSION", folder.join("cache_admission.wasm"))
         .stdin(Stdio::null())
         .output()
         .unwrap()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
 use crate::config::Cache;
 use crate::render::NearSockets;
-use crate::run::{Generation, Machine, Overridden, PairFilters, say, url_rewrite, write_tree};
+use crate::run::{Generation, Machine, MoreFilters, Overridden, say, url_rewrite, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -32,6 +32,9 @@ pub(super) struct Arguments {
     /// The bundling filter of a pair, if not beside this program
     #[arg(long, value_name = "FILE")]
     bundling: Option<PathBuf>,
+    /// The cache-admission filter, if not beside this program
+    #[arg(long, value_name = "FILE")]
+    cache_admission: Option<PathBuf>,
     /// Log requests, one JSON object a line, to this file; - for stderr
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
@@ -44,13 +47,14 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         url_rewrite: arguments.url_rewrite.clone(),
         header_compression: arguments.header_compression.clone(),
         bundling: arguments.bundling.clone(),
+        cache_admission: arguments.cache_admission.clone(),
         ..Overridden::default()
     };
     let filter = match url_rewrite(&overridden) {
         Ok(path) => path,
         Err(error) => return fail(&error.to_string()),
     };
-    let pair_filters = match PairFilters::of(&loaded.settings, &overridden) {
+    let more_filters = match MoreFilters::of(&loaded.settings, &overridden) {
         Ok(path) => path,
         Err(error) => return fail(&error.to_string()),
     };
@@ -59,7 +63,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         kept: root.join("kept"),
         root,
         url_rewrite: Some(filter),
-        pair_filters,
+        more_filters,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,

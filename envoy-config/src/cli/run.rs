@@ -45,6 +45,12 @@ pub(super) struct Arguments {
         help = "The filter that bundles objects of pages between the two boxes of a pair [default: $LONGHAUL_BUNDLING, or bundling.wasm beside this program]"
     )]
     bundling: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "The filter that decides which requests the cache sees [default: $LONGHAUL_CACHE_ADMISSION, or cache_admission.wasm beside this program]"
+    )]
+    cache_admission: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
     access_log: Option<PathBuf>,
 }
@@ -60,6 +66,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             url_rewrite: arguments.url_rewrite.clone(),
             header_compression: arguments.header_compression.clone(),
             bundling: arguments.bundling.clone(),
+            cache_admission: arguments.cache_admission.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
     };

@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cache_admission::Admit;
 use ipnet::IpNet;
 
 use super::allowlist::NamePattern;
@@ -434,6 +435,8 @@ pub enum Cache {
         dir: PathBuf,
         /// Its size.
         size: Bytes,
+        /// When a URL is admitted.
+        admit: Admit,
     },
     /// An existing caching proxy is asked instead of the origin; by address, as Envoy connects to it for every object.
     Parent(SocketAddr),

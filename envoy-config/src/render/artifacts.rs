@@ -16,6 +16,8 @@ pub struct Artifacts {
     pub header_compression: Option<WasmModule>,
     /// The bundling filter. None leaves it out: a page's objects cross the link when they are asked for. Used by pairs alone.
     pub bundling: Option<WasmModule>,
+    /// The cache-admission filter. None leaves the cache out: without it a slow client fills the memory.
+    pub cache_admission: Option<WasmModule>,
     /// PEM bundle that origins' certificates are checked against ([`Artifacts::DEBIAN_CA_BUNDLE`] on Debian).
     pub trusted_ca: PathBuf,
     /// Every address of this host. With a listener on a wildcard address each of them is a way back to ourselves;

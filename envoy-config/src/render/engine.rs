@@ -23,6 +23,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("rds_direct.yaml", include_str!("../../templates/rds_direct.yaml.j2")),
     ("rds_remote.yaml", include_str!("../../templates/rds_remote.yaml.j2")),
     ("part/cache.yaml", include_str!("../../templates/part/cache.yaml.j2")),
+    ("part/admission.yaml", include_str!("../../templates/part/admission.yaml.j2")),
     ("part/fetch_listener.yaml", include_str!("../../templates/part/fetch_listener.yaml.j2")),
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
     ("part/other_end.yaml", include_str!("../../templates/part/other_end.yaml.j2")),

@@ -14,6 +14,7 @@
 //! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
 //! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
 //! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
+//! | `ecds/cache-admission-*.yaml` | the filters around the cache | `cache`, a new `.wasm` |
 //! | `ecds/bundling.yaml` | the filter of a pair that bundles | `link`, a new `.wasm` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
@@ -75,6 +76,10 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     ] {
         let Some(filter) = filter else { continue };
         tree.put(file, engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
+        tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
+    }
+    for filter in &view.admission {
+        tree.put(filter.file(), engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
         tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
     }
     tree.put("lds.yaml", engine.render("lds.yaml", &view)?);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::events::Inputs;
-use super::locate::{self, LocateError, PairFilters};
+use super::locate::{self, LocateError, MoreFilters};
 use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
@@ -22,7 +22,7 @@ pub(crate) struct Machine {
     /// The filter; None leaves it out.
     pub(crate) url_rewrite: Option<PathBuf>,
     /// The filters of a pair.
-    pub(crate) pair_filters: PairFilters,
+    pub(crate) more_filters: MoreFilters,
     /// Where CoreDNS says that it is ready.
     pub(crate) dns_ready: SocketAddr,
     /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
@@ -63,16 +63,18 @@ impl Generation {
         let Loaded { settings, read, .. } = loaded;
         let filter = machine.url_rewrite.as_deref();
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
-        let pair = &machine.pair_filters;
-        let filters = [filter, pair.header_compression.as_deref(), pair.bundling.as_deref()];
+        let more = &machine.more_filters;
+        let filters =
+            [filter, more.header_compression.as_deref(), more.bundling.as_deref(), more.cache_admission.as_deref()];
         let inputs = Inputs::of(&settings, &read, filters.into_iter().flatten());
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
             url_rewrite: filter.map(locate::wasm_module).transpose()?,
-            header_compression: pair.header_compression.as_deref().map(locate::wasm_module).transpose()?,
-            bundling: pair.bundling.as_deref().map(locate::wasm_module).transpose()?,
+            header_compression: more.header_compression.as_deref().map(locate::wasm_module).transpose()?,
+            bundling: more.bundling.as_deref().map(locate::wasm_module).transpose()?,
+            cache_admission: more.cache_admission.as_deref().map(locate::wasm_module).transpose()?,
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
             // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.
@@ -127,7 +129,7 @@ mod tests {
             root: folder.path().to_owned(),
             kept: folder.path().to_owned(),
             url_rewrite: None,
-            pair_filters: PairFilters::default(),
+            more_filters: MoreFilters::default(),
             dns_ready: socket,
             resolver: socket,
             near: NearSockets::CUSTOMARY,

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{Role, Settings};
+use crate::config::{Cache, Role, Settings};
 use crate::render::WasmModule;
 
 /// Paths given on the command line, before any other place is looked at.
@@ -23,6 +23,8 @@ pub struct Overridden {
     pub header_compression: Option<PathBuf>,
     /// The bundling filter.
     pub bundling: Option<PathBuf>,
+    /// The cache-admission filter.
+    pub cache_admission: Option<PathBuf>,
 }
 
 /// Everything a run needs, found.
@@ -97,6 +99,13 @@ const HEADER_COMPRESSION: Wanted = Wanted {
 const BUNDLING: Wanted =
     Wanted { what: "the bundling filter", file: "bundling.wasm", flag: "bundling", variable: "LONGHAUL_BUNDLING" };
 
+const CACHE_ADMISSION: Wanted = Wanted {
+    what: "the cache-admission filter",
+    file: "cache_admission.wasm",
+    flag: "cache-admission",
+    variable: "LONGHAUL_CACHE_ADMISSION",
+};
+
 /// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
     crate::render::Artifacts::DEBIAN_CA_BUNDLE,
@@ -119,22 +128,28 @@ pub(crate) fn url_rewrite(overridden: &Overridden) -> Result<PathBuf, LocateErro
     find(&URL_REWRITE, overridden.url_rewrite.as_deref())
 }
 
-/// The filters of a pair.
+/// The filters that only some configurations use.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PairFilters {
+pub(crate) struct MoreFilters {
+    /// Decides which requests the cache sees.
+    pub(crate) cache_admission: Option<PathBuf>,
     /// Packs headers.
     pub(crate) header_compression: Option<PathBuf>,
     /// Bundles objects of pages.
     pub(crate) bundling: Option<PathBuf>,
 }
 
-impl PairFilters {
-    /// Finds them; a box alone needs none.
+impl MoreFilters {
+    /// Finds those that the configuration uses.
     pub(crate) fn of(settings: &Settings, overridden: &Overridden) -> Result<Self, LocateError> {
         let bundling = find(&BUNDLING, overridden.bundling.as_deref());
+        let cache_admission = find(&CACHE_ADMISSION, overridden.cache_admission.as_deref());
+        let caches = matches!(settings.cache, Cache::Disk { .. });
+        let cache_admission = if caches { cache_admission.map(Some)? } else { cache_admission.ok() };
         match settings.role {
-            Role::Edge => Ok(Self::default()),
+            Role::Edge => Ok(Self { cache_admission, ..Self::default() }),
             Role::Remote(_) | Role::Ground(_) => Ok(Self {
+                cache_admission,
                 header_compression: find(&HEADER_COMPRESSION, overridden.header_compression.as_deref()).map(Some)?,
                 // Not there, it can still be done without where nobody asks for it.
                 bundling: if settings.page.bundle { bundling.map(Some)? } else { bundling.ok() },

@@ -36,7 +36,7 @@ pub use tree::{WriteError, Written, write_tree};
 
 pub(crate) use child::BOUND_COMMAND;
 pub(crate) use generation::{Generation, Machine};
-pub(crate) use locate::{PairFilters, hex, url_rewrite};
+pub(crate) use locate::{MoreFilters, hex, url_rewrite};
 
 /// Says something to the operator, on stderr.
 pub(crate) fn say(message: &str) {

@@ -13,7 +13,7 @@ use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::holders::Holders;
-use super::locate::{LocateError, Located, Overridden, PairFilters, locate};
+use super::locate::{LocateError, Located, MoreFilters, Overridden, locate};
 use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
@@ -121,7 +121,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
         url_rewrite: Some(located.url_rewrite.clone()),
-        pair_filters: PairFilters::of(&loaded.settings, &options.overridden)?,
+        more_filters: MoreFilters::of(&loaded.settings, &options.overridden)?,
         dns_ready,
         resolver,
         near: NearSockets { hold, hold_pipe, dns, dialled },
@@ -401,7 +401,7 @@ pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
 }
 
 pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
-    if let Cache::Disk { dir, size } = &settings.cache {
+    if let Cache::Disk { dir, size, .. } = &settings.cache {
         let error = |error| RunError::CacheFolder { path: dir.clone(), error };
         fs::create_dir_all(dir).map_err(error)?;
         // Envoy would start, and quietly keep nothing.

@@ -13,6 +13,7 @@
 
 mod support;
 
+mod admission;
 mod cache;
 mod coding;
 mod filter;

@@ -31,6 +31,7 @@ struct Programs {
     envoy: PathBuf,
     coredns: PathBuf,
     filter: PathBuf,
+    cache_admission: PathBuf,
 }
 
 impl Programs {
@@ -39,6 +40,7 @@ impl Programs {
             envoy: find("LONGHAUL_ENVOY", "envoy")?,
             coredns: find("LONGHAUL_COREDNS", "coredns")?,
             filter: find("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")?,
+            cache_admission: find("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm")?,
         })
     }
 }
@@ -152,6 +154,7 @@ impl Host {
             .env("LONGHAUL_ENVOY", &self.programs.envoy)
             .env("LONGHAUL_COREDNS", &self.programs.coredns)
             .env("LONGHAUL_URL_REWRITE", &self.programs.filter)
+            .env("LONGHAUL_CACHE_ADMISSION", &self.programs.cache_admission)
             .stdin(Stdio::null());
         command
     }

@@ -62,12 +62,16 @@ pub(crate) fn lifetime(fields: &Fields<'_>) -> Option<u64> {
     }
 }
 
+/// The age that a response states, in seconds: of a list the first, and nothing where it is no number (RFC 9111
+/// section 5.1).
+pub fn said_age(fields: &Fields<'_>) -> Option<u64> {
+    fields.get("age").and_then(|value| number(value.split(|&byte| byte == b',').next().unwrap_or_default()))
+}
+
 /// The age that a response has on arrival (RFC 9111 section 4.2.3, without the delay of the way), in seconds.
 pub(crate) fn age(fields: &Fields<'_>, now: SystemTime) -> u64 {
     let apparent = date(fields, "date").and_then(|date| now.duration_since(date).ok()).map_or(0, |age| age.as_secs());
-    // Of a list the first (RFC 9111 section 5.1); what is no number is ignored.
-    let said = fields.get("age").and_then(|value| number(value.split(|&byte| byte == b',').next().unwrap_or_default()));
-    apparent.max(said.unwrap_or(0))
+    apparent.max(said_age(fields).unwrap_or(0))
 }
 
 /// Digits, bare or in quotes (RFC 9111 section 5.2 asks recipients for both). No sign, nothing beside them.

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use cache_admission::Admit;
+
 use crate::config::diagnostic::Problem;
 use crate::config::names::{Host, HostPort};
 use crate::config::reader::{Reader, Section, Setting};
@@ -43,17 +45,20 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
     if top.get("cache").is_some_and(|setting| setting.is_off()) {
         return Some(Cache::Off);
     }
-    let section = reader.section(top, "cache", &["dir", "size", "parent"]);
+    let section = reader.section(top, "cache", &["dir", "size", "admit", "parent"]);
     let dir = reader.optional(&section, "dir", PathBuf::from(DEFAULT_CACHE_DIR), |reader, setting| {
         reader.path(setting, "a folder such as /var/cache/longhaul")
     });
     let size = reader.optional(&section, "size", Bytes(GIB), |reader, setting| in_range(reader, setting, MIB, 1 << 50));
+    let admit = reader.optional(&section, "admit", Admit::Learned, |reader, setting| {
+        reader.word(setting, &[("learned", Admit::Learned), ("first", Admit::First)])
+    });
     let parent = reader.optional(&section, "parent", None, |reader, setting| {
         if setting.is_off() { Some(None) } else { parent(reader, setting).map(Some) }
     });
-    let (dir, size) = (dir?, size?);
-    let Some(parent) = parent? else { return Some(Cache::Disk { dir, size }) };
-    for unused in ["dir", "size"].into_iter().filter_map(|key| section.get(key)) {
+    let (dir, size, admit) = (dir?, size?, admit?);
+    let Some(parent) = parent? else { return Some(Cache::Disk { dir, size, admit }) };
+    for unused in ["dir", "size", "admit"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
             format!("`{}` has no effect beside `cache.parent`", unused.name),
             unused.place(),

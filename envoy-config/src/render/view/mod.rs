@@ -1,5 +1,6 @@
 //! What the templates see: plain values, already decided, so that a template only places them.
 
+mod admission;
 mod bundling;
 mod pair;
 mod rewrite;
@@ -11,6 +12,7 @@ mod wasm;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use cache_admission::Admit;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -76,6 +78,8 @@ pub(super) struct View {
     /// The ground's half of it at a remote, before origins that it reaches itself.
     pub(super) header_compression_direct: Option<WasmFilter>,
     pub(super) bundling: Option<WasmFilter>,
+    /// Around `cache`; empty without one.
+    pub(super) admission: Vec<WasmFilter>,
 }
 
 /// An address and port in the two fields Envoy wants.
@@ -170,6 +174,8 @@ const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 const CACHE_BYTES_PER_ENTRY: u64 = 16 << 10;
 /// One object may take this part of the cache at most, so that one download does not empty it.
 const CACHE_OBJECT_SHARE: u64 = 16;
+/// And no more than this: cache_v2 holds in memory what the disk has not taken yet, so this bounds what one client costs.
+const CACHE_OBJECT_BYTES: u64 = 4 << 20;
 /// How long a client remembers that a name speaks HTTP/3: the day that RFC 7838 takes for granted.
 const ALT_SVC_SECONDS: u32 = 86_400;
 /// Envoy with its filters, before any connection.
@@ -183,6 +189,13 @@ impl View {
         let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
         let connections = u64::from(settings.limits.connections);
         let resolvers = upstream::resolvers(settings, artifacts);
+        let (cache, admission) = match disk_cache(&settings.cache) {
+            Some((cache, admit)) => match admission::filters(artifacts, admit, cache.max_object_bytes)? {
+                Some(filters) => (Some(cache), filters),
+                None => (None, Vec::new()),
+            },
+            None => (None, Vec::new()),
+        };
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
@@ -201,7 +214,8 @@ impl View {
             max_connections: settings.limits.connections,
             heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
             compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
-            cache: disk_cache(&settings.cache),
+            cache,
+            admission,
             cache_parent: cache_parent(&settings.cache),
             server_name: SERVER_NAME,
             guard: Guard::new(settings, &artifacts.local_addresses),
@@ -262,15 +276,18 @@ fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
 }
 
-fn disk_cache(cache: &Cache) -> Option<DiskCache> {
+fn disk_cache(cache: &Cache) -> Option<(DiskCache, Admit)> {
     match cache {
         Cache::Off | Cache::Parent(_) => None,
-        Cache::Disk { dir, size } => Some(DiskCache {
-            dir: dir.display().to_string(),
-            max_bytes: size.0,
-            max_entries: (size.0 / CACHE_BYTES_PER_ENTRY).max(64),
-            max_object_bytes: size.0 / CACHE_OBJECT_SHARE,
-        }),
+        Cache::Disk { dir, size, admit } => {
+            let cache = DiskCache {
+                dir: dir.display().to_string(),
+                max_bytes: size.0,
+                max_entries: (size.0 / CACHE_BYTES_PER_ENTRY).max(64),
+                max_object_bytes: (size.0 / CACHE_OBJECT_SHARE).min(CACHE_OBJECT_BYTES),
+            };
+            Some((cache, *admit))
+        }
     }
 }
 

@@ -94,6 +94,7 @@ impl Config {
             url_rewrite: self.url_rewrite.clone(),
             header_compression: None,
             bundling: None,
+            cache_admission: admission(),
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,
@@ -110,6 +111,13 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
     };
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
     render(&loaded.settings, &derived, artifacts).expect("rendering")
+}
+
+/// The filter without which nothing is cached; None where it has not been built.
+fn admission() -> Option<WasmModule> {
+    let named = env::var_os("LONGHAUL_CACHE_ADMISSION").map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/cache_admission.wasm");
+    named.into_iter().chain([built]).find(|path| path.is_file()).map(module)
 }
 
 /// A filter with the hash of its bytes.

@@ -1,0 +1,299 @@
+//! Between the cache and the origin: whether the cache may have a response.
+//!
+//! What `cache_v2` does not store, it holds in memory at the origin's speed. So a response that it would not store, or
+//! must not, is cut short unless it is small; the hop in front asks again past the cache, and the client notices nothing.
+
+use std::time::SystemTime;
+
+use http_semantics::cache_control::said_age;
+use http_semantics::{Fields, Purpose, Unshared, labelled, shareable};
+
+use crate::lesson::Edit;
+use crate::limits::{BURST_BYTES, PASSED_BYTES, STEADY_BYTES_PER_S, UNKNOWN_BYTES};
+use crate::marks;
+
+/// Whose request came through the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// A client, which may read as slowly as it likes.
+    Client,
+    /// A filter of ours, which reads at once and holds a bounded response.
+    Own,
+}
+
+impl Asker {
+    /// As it is written in [`marks::JUDGE`].
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Own => "own",
+        }
+    }
+}
+
+/// What is remembered of a request until its response comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    asker: Asker,
+    with_cookie: bool,
+    with_authorization: bool,
+    is_head: bool,
+}
+
+labelled! {
+    /// What became of a response.
+    Ruling {
+        /// The cache stores it.
+        Stored = "stored";
+        /// What the cache has is still good.
+        Validated = "validated";
+        /// Not to be stored, and small or without a body: it passes.
+        Passed = "passed";
+        /// Not to be stored: asked for again past the cache.
+        Cut = "cut";
+        /// Longer than the cache takes: asked for again past the cache.
+        TooLong = "too_long";
+        /// The cache was given enough for this moment: asked for again past the cache.
+        Busy = "busy";
+    }
+}
+
+/// What to do with a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judged {
+    /// It passes, with these edits. The length of its body must be watched where `watch` says so.
+    Pass {
+        /// For the header list.
+        edits: Vec<Edit>,
+        /// What became of it.
+        ruling: Ruling,
+        /// It is stored, and nobody knows its length yet.
+        watch: bool,
+    },
+    /// A short reply takes its place.
+    Cut(Ruling),
+}
+
+impl Trial {
+    /// By a request behind the cache; None for one that is not judged. With it come edits of the request.
+    pub fn of(fields: &Fields<'_>) -> Option<(Self, Vec<Edit>)> {
+        let asker = match fields.get(marks::JUDGE)? {
+            b"own" => Asker::Own,
+            _ => Asker::Client,
+        };
+        let trial = Self {
+            asker,
+            with_cookie: fields.has("cookie"),
+            with_authorization: fields.has("authorization"),
+            is_head: fields.get(":method") == Some(b"HEAD"),
+        };
+        // The hop `fetch` said it to the cache alone.
+        let said_by_us = fields.has(marks::ANEW);
+        Some((trial, said_by_us.then_some(Edit::Remove("cache-control")).into_iter().collect()))
+    }
+
+    /// Judges the response.
+    pub fn judge(self, fields: &Fields<'_>, object_bytes: u64, budget: &mut Budget, now: SystemTime) -> Judged {
+        let length = length(fields);
+        if fields.get(":status") == Some(b"304") {
+            return self.validation(fields, now);
+        }
+        let is_bodiless = self.is_head || matches!(fields.get(":status"), Some(b"204" | b"205")) || length == Some(0);
+        let ruling = match self.shareable(fields, now) {
+            Err(_) => Ruling::Cut,
+            Ok(()) if length.is_some_and(|length| length > object_bytes) => Ruling::TooLong,
+            Ok(()) if !budget.take(length.unwrap_or(UNKNOWN_BYTES), now) => Ruling::Busy,
+            Ok(()) => {
+                let mut edits = of_origin(fields);
+                edits.extend(spelling(fields));
+                edits.push(Edit::Set(marks::AGE, said_age(fields).unwrap_or(0).to_string().into_bytes()));
+                let watch = length.is_none() && !is_bodiless;
+                return Judged::Pass { edits, ruling: Ruling::Stored, watch };
+            }
+        };
+        let is_small = is_bodiless || length.is_some_and(|length| length <= PASSED_BYTES);
+        if self.asker == Asker::Client && !is_small {
+            return Judged::Cut(ruling);
+        }
+        let mut edits = of_origin(fields);
+        // `cache_v2` stores nothing that has a Vary. It is taken away again behind the cache.
+        let own_vary: &[u8] = if fields.has("vary") { b"passed" } else { b"vary" };
+        if own_vary == b"vary" {
+            edits.push(Edit::Set("vary", b"*".to_vec()));
+        }
+        edits.push(Edit::Set(marks::VERDICT, own_vary.to_vec()));
+        Judged::Pass { edits, ruling: Ruling::Passed, watch: false }
+    }
+
+    /// The origin confirms what is stored, and its fields replace the stored ones.
+    fn validation(self, fields: &Fields<'_>, now: SystemTime) -> Judged {
+        let as_stored: Fields<'_> =
+            fields.iter().map(|(name, value)| (name, if name == b":status" { &b"200"[..] } else { value })).collect();
+        // Freshness may stand in the stored fields.
+        if !matches!(self.shareable(&as_stored, now), Ok(()) | Err(Unshared::NotFresh | Unshared::Cookie)) {
+            return Judged::Cut(Ruling::Cut);
+        }
+        let mut edits = of_origin(fields);
+        edits.extend(spelling(fields));
+        edits.push(Edit::Set(marks::AGE, said_age(fields).unwrap_or(0).to_string().into_bytes()));
+        Judged::Pass { edits, ruling: Ruling::Validated, watch: false }
+    }
+
+    fn shareable(self, fields: &Fields<'_>, now: SystemTime) -> Result<(), Unshared> {
+        let mut asked: Vec<(&[u8], &[u8])> = vec![(b":method", if self.is_head { b"HEAD" } else { b"GET" })];
+        asked.extend(self.with_cookie.then_some((&b"cookie"[..], &b""[..])));
+        asked.extend(self.with_authorization.then_some((&b"authorization"[..], &b""[..])));
+        shareable(Purpose::Cache, &asked.into_iter().collect(), fields, now).map(|_| ())
+    }
+}
+
+/// What an origin says in our name.
+fn of_origin(fields: &Fields<'_>) -> Vec<Edit> {
+    let ours = [marks::VERDICT, marks::AGE, marks::STORED];
+    ours.into_iter().filter(|name| fields.has(name)).map(Edit::Remove).collect()
+}
+
+/// `cache_v2` compares directives with case and reads an `Age` that is a number alone: spelt so that it reads what we read.
+fn spelling(fields: &Fields<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    if fields.all("cache-control").any(|value| value.iter().any(u8::is_ascii_uppercase)) {
+        let all: Vec<&[u8]> = fields.all("cache-control").collect();
+        edits.push(Edit::Set("cache-control", all.join(&b", "[..]).to_ascii_lowercase()));
+    }
+    if let Some(age) = said_age(fields).filter(|age| fields.get("age") != Some(age.to_string().as_bytes())) {
+        edits.push(Edit::Set("age", age.to_string().into_bytes()));
+    }
+    edits
+}
+
+/// The declared length of a body.
+pub(crate) fn length(fields: &Fields<'_>) -> Option<u64> {
+    std::str::from_utf8(fields.get("content-length")?).ok()?.parse().ok()
+}
+
+/// What one worker may give the cache: a bucket that fills with time. A disk that is slower than the origins costs at most
+/// so much memory.
+#[derive(Debug)]
+pub struct Budget {
+    left: u64,
+    since: Option<SystemTime>,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { left: BURST_BYTES, since: None }
+    }
+}
+
+impl Budget {
+    /// Takes `bytes`, or nothing where not so many are left.
+    pub fn take(&mut self, bytes: u64, now: SystemTime) -> bool {
+        let passed = self.since.and_then(|since| now.duration_since(since).ok()).unwrap_or_default();
+        let millis = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
+        let more = millis.saturating_mul(STEADY_BYTES_PER_S) / 1_000;
+        self.left = self.left.saturating_add(more).min(BURST_BYTES);
+        self.since = Some(now);
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+}
+
+/// A body of unknown length on its way into the cache.
+#[derive(Debug, Default)]
+pub struct Watch {
+    bytes: u64,
+}
+
+impl Watch {
+    /// A piece passes. False where the body is longer than the cache takes, or more than the worker may give it: it must be
+    /// broken off.
+    pub fn piece(&mut self, size: usize, object_bytes: u64, budget: &mut Budget, now: SystemTime) -> bool {
+        let size = size as u64;
+        let before = self.bytes;
+        self.bytes = before.saturating_add(size);
+        // The first ones were taken with the headers.
+        let more = self.bytes.saturating_sub(UNKNOWN_BYTES.max(before));
+        self.bytes <= object_bytes && (more == 0 || budget.take(more, now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const OBJECT: u64 = 4 << 20;
+
+    fn fields<'a>(list: &[(&'a str, &'a str)]) -> Fields<'a> {
+        list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
+    }
+
+    fn judged(asked: &[(&str, &str)], said: &[(&str, &str)]) -> Judged {
+        let trial = Trial::of(&fields(asked)).unwrap().0;
+        trial.judge(&fields(said), OBJECT, &mut Budget::default(), SystemTime::UNIX_EPOCH)
+    }
+
+    fn ruling(judged: &Judged) -> (Ruling, bool) {
+        match judged {
+            Judged::Pass { ruling, .. } => (*ruling, true),
+            Judged::Cut(ruling) => (*ruling, false),
+        }
+    }
+
+    const CLIENT: (&str, &str) = (marks::JUDGE, "client");
+    const OWN: (&str, &str) = (marks::JUDGE, "own");
+    const OK: (&str, &str) = (":status", "200");
+    const FRESH: (&str, &str) = ("cache-control", "max-age=60");
+    const SMALL: (&str, &str) = ("content-length", "1000");
+    const LONG: (&str, &str) = ("content-length", "1000000");
+
+    #[test]
+    fn the_cache_gets_what_it_stores_and_small_rest_passes_marked() {
+        for (asked, said, expected) in [
+            (&[CLIENT][..], &[OK, FRESH, SMALL][..], (Ruling::Stored, true)),
+            (&[CLIENT], &[OK, FRESH], (Ruling::Stored, true)),
+            (&[CLIENT], &[OK, FRESH, ("content-length", "5000000")], (Ruling::TooLong, false)),
+            (&[CLIENT], &[OK, SMALL], (Ruling::Passed, true)),
+            (&[CLIENT], &[OK, LONG], (Ruling::Cut, false)),
+            (&[CLIENT], &[OK], (Ruling::Cut, false)),
+            (&[CLIENT], &[OK, FRESH, LONG, ("set-cookie", "a=b")], (Ruling::Cut, false)),
+            (&[CLIENT, ("cookie", "a=b")], &[OK, FRESH, LONG], (Ruling::Cut, false)),
+            (&[CLIENT, (":method", "HEAD")], &[OK, LONG], (Ruling::Passed, true)),
+            (&[CLIENT], &[(":status", "302"), ("content-length", "0")], (Ruling::Passed, true)),
+            (&[CLIENT], &[(":status", "206"), FRESH, LONG], (Ruling::Cut, false)),
+            (&[CLIENT], &[(":status", "304")], (Ruling::Validated, true)),
+            (&[CLIENT], &[(":status", "304"), ("set-cookie", "a=b")], (Ruling::Cut, false)),
+            (&[OWN], &[OK, LONG], (Ruling::Passed, true)),
+        ] {
+            assert_eq!(ruling(&judged(asked, said)), expected, "{asked:?} {said:?}");
+        }
+        let Judged::Pass { edits, .. } = judged(&[CLIENT], &[OK, SMALL]) else { unreachable!() };
+        assert!(edits.contains(&Edit::Set("vary", b"*".to_vec())), "so that cache_v2 leaves it alone");
+    }
+
+    #[test]
+    fn what_the_cache_reads_is_what_we_read() {
+        let said = [OK, ("cache-control", "Public"), ("cache-control", "Max-Age=\"60\""), ("age", "5, 7"), SMALL];
+        let Judged::Pass { edits, .. } = judged(&[CLIENT], &said) else { unreachable!() };
+        assert!(edits.contains(&Edit::Set("cache-control", b"public, max-age=\"60\"".to_vec())), "{edits:?}");
+        assert!(edits.contains(&Edit::Set("age", b"5".to_vec())), "{edits:?}");
+        assert!(edits.contains(&Edit::Set(marks::AGE, b"5".to_vec())), "{edits:?}");
+        let forged = [OK, FRESH, SMALL, (marks::VERDICT, "cut"), (marks::STORED, "1")];
+        let Judged::Pass { edits, .. } = judged(&[CLIENT], &forged) else { unreachable!() };
+        assert!(edits.contains(&Edit::Remove(marks::VERDICT)) && edits.contains(&Edit::Remove(marks::STORED)));
+    }
+
+    #[test]
+    fn a_worker_gives_the_cache_so_much_and_no_more() {
+        let (mut budget, start) = (Budget::default(), SystemTime::UNIX_EPOCH);
+        assert!(budget.take(BURST_BYTES, start));
+        assert!(!budget.take(1, start));
+        assert!(budget.take(STEADY_BYTES_PER_S / 2, start + Duration::from_millis(500)));
+        assert!(!budget.take(1_000, start), "a clock that steps back gives nothing");
+        let mut watch = Watch::default();
+        let mut budget = Budget::default();
+        assert!(watch.piece(64 << 10, OBJECT, &mut budget, start));
+        assert!(!watch.piece(4 << 20, OBJECT, &mut budget, start), "longer than the cache takes");
+    }
+}

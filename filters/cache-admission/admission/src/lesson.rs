@@ -1,0 +1,242 @@
+//! In front of a cache: what a response teaches, and the headers that its way through the cache left behind.
+
+use std::time::SystemTime;
+
+use http_semantics::{Fields, Freshness, Purpose, Unshared, labelled, shareable};
+
+use crate::judge::Asker;
+use crate::judge::length;
+use crate::marks;
+use crate::request::{self, Asked, Reason, Way};
+use crate::table::{Board, Known, Table, Url};
+
+/// One thing to do to a header list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Exactly this one value from now on.
+    Set(&'static str, Vec<u8>),
+    /// No value.
+    Remove(&'static str),
+}
+
+/// What is to be learnt once a body has come to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lesson {
+    url: Url,
+    fresh: Freshness,
+    is_stored: bool,
+    bytes: u64,
+    limit: u64,
+}
+
+labelled! {
+    /// What a response of the outer hop taught.
+    Taught {
+        /// The next one may be stored.
+        Storable = "storable";
+        /// It is stored.
+        Stored = "stored";
+        /// What was known is not true any more.
+        Forgotten = "forgotten";
+        /// A request that may have changed it succeeded (RFC 9111 section 4.4).
+        Invalidated = "invalidated";
+        /// A stored response was evicted, and its successor is not for the cache: the client asks again.
+        Redirected = "redirected";
+    }
+}
+
+/// What to do with a response.
+#[derive(Debug, Default)]
+pub struct Learnt {
+    /// For its header list.
+    pub edits: Vec<Edit>,
+    /// For its end.
+    pub lesson: Option<Lesson>,
+    /// What is known at once.
+    pub taught: Option<Taught>,
+}
+
+impl Lesson {
+    /// A piece of the body passes.
+    pub fn piece(&mut self, size: usize) {
+        self.bytes = self.bytes.saturating_add(size as u64);
+    }
+
+    /// The body has come to its end.
+    pub fn end<B: Board>(self, table: &Table<B>, now: SystemTime) -> Taught {
+        if self.bytes > self.limit {
+            table.forget(&self.url);
+            return Taught::Forgotten;
+        }
+        if self.is_stored {
+            table.held(&self.url, self.fresh.public, self.fresh.left, unix(now));
+            return Taught::Stored;
+        }
+        table.storable(&self.url, self.fresh.public);
+        Taught::Storable
+    }
+}
+
+/// Seconds since 1970.
+pub fn unix(now: SystemTime) -> u32 {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// In the outer hop: a response to a client's request.
+pub fn learn<B: Board>(
+    asked: &Asked,
+    fields: &Fields<'_>,
+    object_bytes: u64,
+    table: &Table<B>,
+    now: SystemTime,
+) -> Learnt {
+    let mut learnt = Learnt { edits: tidy(fields), ..Learnt::default() };
+    let Some(url) = &asked.url else { return learnt };
+    if asked.unsafe_method {
+        learnt.taught = invalidate(url, fields, table);
+        return learnt;
+    }
+    let way = asked.reason.way();
+    if way == Way::Hit {
+        match fields.get(marks::VERDICT) {
+            None => return learnt,
+            Some(b"cut") => {
+                learnt.edits.extend(again(url));
+                learnt.taught = Some(Taught::Redirected);
+            }
+            Some(_) => learnt.taught = Some(Taught::Forgotten),
+        }
+        table.forget(url);
+        return learnt;
+    }
+    if !asked.teaches {
+        return learnt;
+    }
+    let request: Fields<'_> = asked.with_cookie.then_some((&b"cookie"[..], &b""[..])).into_iter().collect();
+    let is_bounded = length(fields).is_none_or(|length| length <= object_bytes);
+    match shareable(Purpose::Cache, &request, fields, now) {
+        Ok(fresh) if is_bounded => {
+            let is_stored = way != Way::Past && fields.has(marks::STORED);
+            learnt.lesson = Some(Lesson { url: url.clone(), fresh, is_stored, bytes: 0, limit: object_bytes });
+        }
+        // What others get is another matter.
+        Err(Unshared::Cookie) => {}
+        _ if asked.reason == Reason::Unknown => {}
+        _ => {
+            table.forget(url);
+            learnt.taught = Some(Taught::Forgotten);
+        }
+    }
+    learnt
+}
+
+/// Whose request goes through the hop `fetch`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fetched {
+    /// A client's, sent there by the outer hop.
+    Client,
+    /// A filter's of ours, for this URL.
+    Own(Option<Url>),
+}
+
+impl Fetched {
+    /// By a request, with what is to be done to its header list.
+    pub fn of<B: Board>(fields: &Fields<'_>, table: &Table<B>, now_s: u32) -> (Self, Vec<Edit>) {
+        let anew = Edit::Set("cache-control", b"no-cache".to_vec());
+        let judged = |asker: Asker| Edit::Set(marks::JUDGE, asker.as_str().into());
+        if fields.get(marks::WAY) == Some(b"fill") {
+            let anew = fields.has(marks::ANEW).then_some(anew);
+            return (Self::Client, [judged(Asker::Client)].into_iter().chain(anew).collect());
+        }
+        let mut edits = vec![judged(Asker::Own)];
+        let url = request::url(fields).filter(|_| fields.get(":method") == Some(b"GET") && !fields.has("range"));
+        let is_held = url.as_ref().is_some_and(|url| matches!(table.look(url, now_s), Some(Known::Held { .. })));
+        if let Some(url) = url.as_ref().filter(|_| !is_held) {
+            table.coming(url, now_s);
+            // What may be stored from before a restart is asked for anew.
+            if !fields.has("cache-control") {
+                edits.extend([anew, Edit::Set(marks::ANEW, b"1".to_vec())]);
+            }
+        }
+        (Self::Own(url), edits)
+    }
+}
+
+/// In the hop `fetch`: what is done to the headers of a response.
+pub fn learn_fetched<B: Board>(fetched: &Fetched, fields: &Fields<'_>, table: &Table<B>, now: SystemTime) -> Vec<Edit> {
+    let verdict = fields.get(marks::VERDICT);
+    match fetched {
+        // The outer hop sees it, and asks again.
+        Fetched::Client if verdict == Some(b"cut") => return Vec::new(),
+        Fetched::Own(Some(url)) => match shareable(Purpose::Cache, &Fields::default(), &aged(fields), now) {
+            // It is being written; whoever asks for it now joins.
+            Ok(fresh) if verdict.is_none() => table.held(url, fresh.public, fresh.left, unix(now)),
+            _ => table.forget(url),
+        },
+        Fetched::Client | Fetched::Own(None) => {}
+    }
+    let mut edits = tidy(fields);
+    if verdict.is_none() && *fetched == Fetched::Client {
+        edits.push(Edit::Set(marks::STORED, b"1".to_vec()));
+    }
+    edits
+}
+
+/// With the origin's `Age` where the cache dropped it.
+fn aged<'a>(fields: &Fields<'a>) -> Fields<'a> {
+    let age = fields.get(marks::AGE).filter(|_| !fields.has("age")).map(|age| (&b"age"[..], age));
+    fields.iter().chain(age).collect()
+}
+
+/// Takes away what is ours, and gives the origin's `Age` back.
+fn tidy(fields: &Fields<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    if fields.get(marks::VERDICT) == Some(b"vary") {
+        edits.push(Edit::Remove("vary"));
+    }
+    if let Some(age) = fields.get(marks::AGE).filter(|age| *age != b"0" && !fields.has("age")) {
+        edits.push(Edit::Set("age", age.to_vec()));
+    }
+    let ours = [marks::VERDICT, marks::AGE, marks::STORED];
+    edits.extend(ours.into_iter().filter(|name| fields.has(name)).map(Edit::Remove));
+    edits
+}
+
+/// The judge's short reply becomes a way to the origin: 307 (RFC 9110 section 15.4.8) to the very URL, which goes past the
+/// cache then. The client has it from nowhere else: what it should have had was evicted.
+fn again(url: &Url) -> [Edit; 3] {
+    let location = [&url.scheme, &b"://"[..], &url.authority, &url.path].concat();
+    [
+        Edit::Set(":status", b"307".to_vec()),
+        Edit::Set("location", location),
+        Edit::Set("cache-control", b"no-store".to_vec()),
+    ]
+}
+
+/// A request that is not safe succeeded: what is stored for its URL, and for those that the response names on the same
+/// host, is asked for anew (RFC 9111 section 4.4).
+fn invalidate<B: Board>(url: &Url, fields: &Fields<'_>, table: &Table<B>) -> Option<Taught> {
+    if !matches!(fields.get(":status").and_then(<[u8]>::first), Some(b'2' | b'3')) {
+        return None;
+    }
+    table.forget(url);
+    for name in ["location", "content-location"] {
+        if let Some(path) = fields.get(name).and_then(|value| path_on(url, value)) {
+            table.forget(&Url { path, ..url.clone() });
+        }
+    }
+    Some(Taught::Invalidated)
+}
+
+/// The path of a reference, if it is on the same scheme and host.
+fn path_on(url: &Url, reference: &[u8]) -> Option<Vec<u8>> {
+    let origin = [&url.scheme, &b"://"[..], &url.authority].concat();
+    let reference = reference.split(|&byte| byte == b'#').next().unwrap_or_default();
+    let path = match reference.strip_prefix(origin.as_slice()) {
+        Some([]) => b"/",
+        Some(path) => path,
+        None => reference,
+    };
+    (path.starts_with(b"/") && !path.starts_with(b"//")).then(|| path.to_vec())
+}

@@ -1,0 +1,317 @@
+//! The way of a request: past the cache, into it, or to what it holds.
+
+use http_semantics::{Fields, labelled};
+
+use crate::config::Admit;
+use crate::judge::Asker;
+use crate::lesson::Edit;
+use crate::marks;
+use crate::table::{Known, Url};
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// To the origin; the cache does not see it.
+    Past,
+    /// Through the hop `fetch`, whose cache takes the response.
+    Fill {
+        /// What may be stored already is asked for anew.
+        anew: bool,
+    },
+    /// To the cache of the outer hop.
+    Hit,
+    /// 504: the client takes a stored response only, and there is none.
+    Refuse,
+}
+
+labelled! {
+    /// Why a request takes its way.
+    Reason {
+        /// Stored and fresh: from the cache.
+        Held = "held";
+        /// An earlier response may be stored: this one fills the cache.
+        Storable = "storable";
+        /// A filter is fetching it at this moment: the request joins.
+        Coming = "coming";
+        /// The client wants the origin asked again (`no-cache`, `max-age=0`): through the cache.
+        Reload = "reload";
+        /// `cache.admit: first`: this one may fill the cache, for all that is known.
+        First = "first";
+        /// Nothing is known of the URL: past the cache.
+        Unknown = "unknown";
+        /// Another method than GET, or than HEAD for what is stored.
+        Method = "method";
+        /// It has a body.
+        Body = "body";
+        /// It asks for a part (`Range`).
+        Range = "range";
+        /// It asks whether the client's copy is still good (`If-*`): the origin knows.
+        Conditional = "conditional";
+        /// It bears `Authorization`.
+        Authorization = "authorization";
+        /// It bears a cookie, and the origin does not say that the response is for everybody.
+        Cookie = "cookie";
+        /// `no-store` of the client.
+        NoStore = "no_store";
+        /// A field by which an origin may answer otherwise, and which is no part of the stored response's name.
+        Unkeyed = "unkeyed";
+        /// `only-if-cached`, and it is not: 504 (RFC 9111 section 5.2.1.7).
+        OnlyIfCached = "only_if_cached";
+    }
+}
+
+impl Reason {
+    /// The way that goes with it.
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Held => Way::Hit,
+            Self::Coming | Self::Reload => Way::Fill { anew: false },
+            Self::Storable | Self::First => Way::Fill { anew: true },
+            Self::OnlyIfCached => Way::Refuse,
+            _ => Way::Past,
+        }
+    }
+}
+
+/// What is done with a client's request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What its response needs to know of it.
+    pub asked: Asked,
+    /// For its header list.
+    pub edits: Vec<Edit>,
+    /// It is answered with 504 instead.
+    pub refused: bool,
+}
+
+/// What is remembered of a request until its response comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Why it takes its way.
+    pub reason: Reason,
+    /// Its URL; None where it has none that the cache could name.
+    pub url: Option<Url>,
+    /// Its response may teach that the next one may be stored.
+    pub teaches: bool,
+    /// Its response, if it is no error, makes what is known untrue (RFC 9111 section 4.4).
+    pub unsafe_method: bool,
+    /// It bears a cookie.
+    pub with_cookie: bool,
+}
+
+/// Fields that browsers send with any request and that do not choose between representations, or that no origin sees
+/// (`x-forwarded-*`, our own). Everything else may be unkeyed input.
+const PLAIN: [&[u8]; 31] = [
+    b"accept",
+    b"accept-encoding",
+    b"accept-language",
+    b"cache-control",
+    b"cdn-loop",
+    b"connection",
+    b"content-length",
+    b"cookie",
+    b"dnt",
+    b"expect",
+    b"host",
+    b"keep-alive",
+    b"max-forwards",
+    b"origin",
+    b"pragma",
+    b"priority",
+    b"proxy-connection",
+    b"purpose",
+    b"referer",
+    b"rtt",
+    b"save-data",
+    b"te",
+    b"traceparent",
+    b"tracestate",
+    b"upgrade-insecure-requests",
+    b"user-agent",
+    b"via",
+    b"x-forwarded-for",
+    b"x-forwarded-proto",
+    b"x-purpose",
+    b"x-request-id",
+];
+const PLAIN_BEGINNINGS: [&[u8]; 5] = [b":", b"sec-", b"x-longhaul-", b"x-envoy-", b"if-"];
+const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
+
+/// Decides about a client's request. `look` asks the table, at most once.
+pub fn decide(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
+    let asked = ask(admit, fields, look);
+    let way = asked.reason.way();
+    let judged: Edit = Edit::Set(marks::JUDGE, Asker::Client.as_str().into());
+    let set: Vec<Edit> = match way {
+        Way::Past | Way::Refuse => Vec::new(),
+        Way::Hit => vec![Edit::Set(marks::WAY, b"hit".to_vec()), judged],
+        // A client that says something itself is not spoken for.
+        Way::Fill { anew } if anew && !fields.has("cache-control") => {
+            vec![Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, b"1".to_vec())]
+        }
+        Way::Fill { .. } => vec![Edit::Set(marks::WAY, b"fill".to_vec())],
+    };
+    let is_set = |name: &str| set.iter().any(|edit| matches!(edit, Edit::Set(set, _) if *set == name));
+    let forged = [marks::WAY, marks::ANEW, marks::JUDGE].into_iter().filter(|name| fields.has(name) && !is_set(name));
+    let edits = forged.map(Edit::Remove).chain(set.iter().cloned()).collect();
+    Decision { asked, edits, refused: way == Way::Refuse }
+}
+
+fn ask(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Asked {
+    let method = fields.get(":method").unwrap_or_default();
+    let url = url(fields);
+    let with_cookie = fields.has("cookie");
+    let past = |reason| Asked { reason, url: url.clone(), teaches: false, unsafe_method: false, with_cookie };
+    if !matches!(method, b"GET" | b"HEAD") {
+        let is_safe = matches!(method, b"OPTIONS" | b"TRACE" | b"CONNECT" | b"PROPFIND" | b"REPORT" | b"SEARCH");
+        return Asked { unsafe_method: !is_safe, ..past(Reason::Method) };
+    }
+    let Some(known_url) = &url else { return past(Reason::Unknown) };
+    let says = |directive| fields.lists("cache-control", directive);
+    let rows = [
+        (fields.get("content-length").is_some_and(|length| length != b"0"), Reason::Body),
+        (fields.has("transfer-encoding"), Reason::Body),
+        (fields.has("range"), Reason::Range),
+        (fields.has("authorization"), Reason::Authorization),
+        (says("no-store"), Reason::NoStore),
+        (!fields.iter().all(|(name, _)| is_plain(name)), Reason::Unkeyed),
+        (CONDITIONS.iter().any(|name| fields.has(name)), Reason::Conditional),
+    ];
+    if let Some((_, reason)) = rows.into_iter().find(|(applies, _)| *applies) {
+        return past(reason);
+    }
+    let known = look(known_url);
+    let is_head = method == b"HEAD";
+    let is_public = matches!(known, Some(Known::Held { public: true } | Known::Storable { public: true }));
+    let wants_origin = says("no-cache") || fields.lists("pragma", "no-cache") || wants_no_age(fields);
+    let reason = match known {
+        _ if with_cookie && !is_public => Reason::Cookie,
+        Some(Known::Held { .. }) if !wants_origin => Reason::Held,
+        _ if says("only-if-cached") => Reason::OnlyIfCached,
+        _ if is_head => Reason::Method,
+        Some(Known::Held { .. }) => Reason::Reload,
+        Some(Known::Storable { .. }) => Reason::Storable,
+        Some(Known::Coming) => Reason::Coming,
+        None if admit == Admit::First => Reason::First,
+        None => Reason::Unknown,
+    };
+    let reason = if reason == Reason::Cookie && says("only-if-cached") { Reason::OnlyIfCached } else { reason };
+    Asked { reason, teaches: !is_head, unsafe_method: false, with_cookie, url }
+}
+
+/// The URL of a request.
+pub fn url(fields: &Fields<'_>) -> Option<Url> {
+    let part = |name| fields.get(name).filter(|value| !value.is_empty()).map(<[u8]>::to_vec);
+    Some(Url { scheme: part(":scheme")?, authority: part(":authority")?, path: part(":path")? })
+}
+
+fn is_plain(name: &[u8]) -> bool {
+    PLAIN.contains(&name) || PLAIN_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// `max-age=0`, or a demand on freshness that is the cache's to weigh (RFC 9111 section 5.2.1).
+fn wants_no_age(fields: &Fields<'_>) -> bool {
+    fields.lists("cache-control", "max-age") || fields.lists("cache-control", "min-fresh")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELD: Option<Known> = Some(Known::Held { public: false });
+    const PUBLIC: Option<Known> = Some(Known::Held { public: true });
+    const STORABLE: Option<Known> = Some(Known::Storable { public: false });
+
+    fn of(known: Option<Known>, more: &[(&str, &str)]) -> Asked {
+        decided(known, more).asked
+    }
+
+    fn decided(known: Option<Known>, more: &[(&str, &str)]) -> Decision {
+        let base = [(":method", "GET"), (":scheme", "http"), (":authority", "a.test"), (":path", "/")];
+        let list: Vec<(&str, &str)> =
+            base.iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name)).chain(more).copied().collect();
+        let fields = list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        decide(Admit::Learned, &fields, |_| known)
+    }
+
+    #[test]
+    fn what_is_known_decides_the_way() {
+        for (known, reason) in [
+            (None, Reason::Unknown),
+            (HELD, Reason::Held),
+            (STORABLE, Reason::Storable),
+            (Some(Known::Coming), Reason::Coming),
+        ] {
+            let verdict = of(known, &[("accept", "*/*"), ("sec-fetch-dest", "image")]);
+            assert_eq!((verdict.reason, verdict.teaches), (reason, true));
+        }
+        let fields: Fields<'_> =
+            [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")]
+                .into_iter()
+                .collect();
+        assert_eq!(decide(Admit::First, &fields, |_| None).asked.reason, Reason::First);
+    }
+
+    #[test]
+    fn what_cache_v2_does_not_take_or_would_share_goes_past() {
+        for (field, reason) in [
+            ((":method", "POST"), Reason::Method),
+            (("content-length", "3"), Reason::Body),
+            (("range", "bytes=0-"), Reason::Range),
+            (("if-none-match", "\"x\""), Reason::Conditional),
+            (("if-modified-since", "x"), Reason::Conditional),
+            (("if-range", "x"), Reason::Conditional),
+            (("authorization", "Basic YTpi"), Reason::Authorization),
+            (("cookie", "a=b"), Reason::Cookie),
+            (("cache-control", "no-store"), Reason::NoStore),
+            (("x-forwarded-host", "evil.test"), Reason::Unkeyed),
+            (("x-original-url", "/admin"), Reason::Unkeyed),
+            (("x-http-method-override", "POST"), Reason::Unkeyed),
+            (("forwarded", "host=evil.test"), Reason::Unkeyed),
+        ] {
+            let verdict = of(HELD, &[field]);
+            assert_eq!((verdict.reason, verdict.reason.way()), (reason, Way::Past), "{field:?}");
+        }
+        assert_eq!(of(PUBLIC, &[("cookie", "a=b")]).reason, Reason::Held);
+    }
+
+    #[test]
+    fn the_clients_word_on_caches_holds() {
+        for word in ["no-cache", "max-age=0"] {
+            assert_eq!(of(HELD, &[("cache-control", word)]).reason, Reason::Reload);
+        }
+        assert_eq!(of(HELD, &[("cache-control", "only-if-cached")]).reason, Reason::Held);
+        for known in [None, STORABLE] {
+            assert_eq!(of(known, &[("cache-control", "only-if-cached")]).reason, Reason::OnlyIfCached);
+        }
+        assert_eq!(of(HELD, &[("cache-control", "only-if-cached"), ("cookie", "a=b")]).reason, Reason::OnlyIfCached);
+        assert_eq!(of(HELD, &[(":method", "HEAD")]).reason, Reason::Held);
+        assert_eq!(of(STORABLE, &[(":method", "HEAD")]).reason, Reason::Method);
+    }
+
+    #[test]
+    fn the_marks_are_ours_alone() {
+        let forged = [(marks::WAY, "hit"), (marks::JUDGE, "own"), (marks::ANEW, "1")];
+        let edits = |known, more: &[(&str, &str)]| decided(known, more).edits;
+        let removed = [marks::WAY, marks::ANEW, marks::JUDGE].map(Edit::Remove).to_vec();
+        assert_eq!(edits(None, &forged), removed);
+        assert_eq!(edits(None, &[]), []);
+        let fill = [Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, b"1".to_vec())];
+        assert_eq!(edits(STORABLE, &forged), [&[Edit::Remove(marks::JUDGE)][..], &fill].concat());
+        assert_eq!(
+            edits(STORABLE, &[("cache-control", "max-stale=5")]),
+            [fill[0].clone()],
+            "its own word is not replaced"
+        );
+        let hit = [Edit::Set(marks::WAY, b"hit".to_vec()), Edit::Set(marks::JUDGE, b"client".to_vec())];
+        assert_eq!(edits(HELD, &[]), hit);
+    }
+
+    #[test]
+    fn unsafe_methods_are_known() {
+        for (method, expected) in [("POST", true), ("PUT", true), ("DELETE", true), ("PATCH", true), ("OPTIONS", false)]
+        {
+            assert_eq!(of(HELD, &[(":method", method)]).unsafe_method, expected, "{method}");
+        }
+    }
+}

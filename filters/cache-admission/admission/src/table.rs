@@ -1,0 +1,221 @@
+//! What all workers know of URLs: a bounded table in values that the proxy shares.
+//!
+//! Buckets have fixed names, because a name costs memory for as long as the process lives. A URL is found by a hash under
+//! a key that the first worker draws, so that nobody can choose URLs that share a bucket. The table is empty after a
+//! restart and is learnt again; then the cache on disk is asked only for what its origin confirms ([`Known::Storable`]).
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+use crate::limits::{BUCKET_ENTRIES, BUCKETS, COMING_S};
+
+/// Values that all workers share.
+pub trait Board {
+    /// A value and its version; empty and 0 where there is none.
+    fn get(&self, name: &str) -> (Vec<u8>, u32);
+    /// Sets a value if its version is still `version`; false if another worker was faster.
+    fn set(&self, name: &str, value: &[u8], version: u32) -> bool;
+}
+
+/// A URL as the cache names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// `http` or `https`.
+    pub scheme: Vec<u8>,
+    /// `Host`.
+    pub authority: Vec<u8>,
+    /// Path and query.
+    pub path: Vec<u8>,
+}
+
+/// What is known of a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Its response may be stored. Whether an older one is stored, nobody knows.
+    Storable {
+        /// Also for who bears cookies.
+        public: bool,
+    },
+    /// It is stored and fresh.
+    Held {
+        /// Also for who bears cookies.
+        public: bool,
+    },
+    /// We are fetching it.
+    Coming,
+}
+
+const STORABLE: u8 = 1;
+const HELD: u8 = 2;
+const COMING: u8 = 3;
+const PUBLIC: u8 = 0x80;
+/// Tag, seconds, state.
+const ENTRY_BYTES: usize = 13;
+const KEY: &str = "key";
+/// Another worker that is faster this often wins.
+const ATTEMPTS: usize = 4;
+
+/// The table, on a board.
+#[derive(Debug, Clone)]
+pub struct Table<B> {
+    board: B,
+    key: [u8; 16],
+}
+
+impl<B: Board> Table<B> {
+    /// The table of this process. `drawn` becomes its key if no worker has drawn one before.
+    pub fn new(board: B, drawn: [u8; 16]) -> Self {
+        let (found, version) = board.get(KEY);
+        if found.is_empty() {
+            // If another worker is faster, its draw is found below. (Version 0 would always set.)
+            board.set(KEY, &drawn, version.max(1));
+            if board.get(KEY).0.is_empty() {
+                board.set(KEY, &drawn, 0);
+            }
+        }
+        let key = board.get(KEY).0.try_into().unwrap_or(drawn);
+        Self { board, key }
+    }
+
+    /// What is known at `now_s` (Unix time).
+    pub fn look(&self, url: &Url, now_s: u32) -> Option<Known> {
+        let (name, tag) = self.place(url);
+        let (bucket, _) = self.board.get(&name);
+        let entry = bucket.chunks_exact(ENTRY_BYTES).find(|entry| entry.starts_with(&tag))?;
+        let until = u32::from_le_bytes(entry.get(8..12)?.try_into().ok()?);
+        let state = *entry.get(12)?;
+        let public = state & PUBLIC != 0;
+        match state & !PUBLIC {
+            HELD if until > now_s => Some(Known::Held { public }),
+            STORABLE | HELD => Some(Known::Storable { public }),
+            COMING if until > now_s => Some(Known::Coming),
+            _ => None,
+        }
+    }
+
+    /// A complete response showed that it may be stored.
+    pub fn storable(&self, url: &Url, public: bool) {
+        self.put(url, 0, STORABLE, public);
+    }
+
+    /// It is stored, and fresh for `left_s` from `now_s` on.
+    pub fn held(&self, url: &Url, public: bool, left_s: u64, now_s: u32) {
+        let left = u32::try_from(left_s).unwrap_or(u32::MAX);
+        self.put(url, now_s.saturating_add(left), HELD, public);
+    }
+
+    /// We are fetching it.
+    pub fn coming(&self, url: &Url, now_s: u32) {
+        self.put(url, now_s.saturating_add(COMING_S), COMING, false);
+    }
+
+    /// Nothing is known any more.
+    pub fn forget(&self, url: &Url) {
+        self.change(url, None);
+    }
+
+    fn put(&self, url: &Url, until_s: u32, state: u8, public: bool) {
+        self.change(url, Some((until_s, state | if public { PUBLIC } else { 0 })));
+    }
+
+    /// The newest entry stands first.
+    fn change(&self, url: &Url, entry: Option<(u32, u8)>) {
+        let (name, tag) = self.place(url);
+        for _ in 0..ATTEMPTS {
+            let (bucket, version) = self.board.get(&name);
+            let mut changed = Vec::with_capacity(BUCKET_ENTRIES * ENTRY_BYTES);
+            if let Some((until_s, state)) = entry {
+                changed.extend_from_slice(&tag);
+                changed.extend_from_slice(&until_s.to_le_bytes());
+                changed.push(state);
+            }
+            for old in bucket.chunks_exact(ENTRY_BYTES).filter(|old| !old.starts_with(&tag)) {
+                if changed.len() < BUCKET_ENTRIES * ENTRY_BYTES {
+                    changed.extend_from_slice(old);
+                }
+            }
+            if changed == bucket || self.board.set(&name, &changed, version) {
+                return;
+            }
+        }
+    }
+
+    /// The bucket of a URL, and its tag there.
+    fn place(&self, url: &Url) -> (String, [u8; 8]) {
+        let mut hasher = SipHasher13::new_with_key(&self.key);
+        for part in [&url.scheme, &url.authority, &url.path] {
+            hasher.write(part);
+            // No part holds a line break.
+            hasher.write(b"\n");
+        }
+        let hash = hasher.finish();
+        (format!("b{}", hash % BUCKETS), hash.to_le_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+    use std::rc::Rc;
+
+    type Values = HashMap<String, (Vec<u8>, u32)>;
+
+    #[derive(Debug, Clone, Default)]
+    struct Memory(Rc<RefCell<Values>>);
+
+    impl Board for Memory {
+        fn get(&self, name: &str) -> (Vec<u8>, u32) {
+            self.0.borrow().get(name).cloned().unwrap_or_default()
+        }
+
+        fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
+            let mut all = self.0.borrow_mut();
+            let now = all.get(name).map_or(0, |(_, version)| *version);
+            if version != 0 && version != now {
+                return false;
+            }
+            all.insert(name.to_owned(), (value.to_vec(), now + 1));
+            true
+        }
+    }
+
+    fn url(path: &str) -> Url {
+        Url { scheme: b"http".to_vec(), authority: b"a.test".to_vec(), path: path.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn what_is_known_has_its_time_and_is_known_to_every_worker() {
+        let board = Memory::default();
+        let (one, other) = (Table::new(board.clone(), [1; 16]), Table::new(board, [2; 16]));
+        assert_eq!(one.look(&url("/"), 100), None);
+        one.storable(&url("/"), true);
+        assert_eq!(other.look(&url("/"), u32::MAX), Some(Known::Storable { public: true }));
+        other.held(&url("/"), false, 60, 100);
+        assert_eq!(one.look(&url("/"), 159), Some(Known::Held { public: false }));
+        assert_eq!(one.look(&url("/"), 160), Some(Known::Storable { public: false }), "not fresh any more");
+        one.coming(&url("/"), 100);
+        assert_eq!(one.look(&url("/"), 129), Some(Known::Coming));
+        assert_eq!(one.look(&url("/"), 130), None, "it did not come");
+        one.held(&url("/"), false, u64::MAX, 100);
+        assert_eq!(one.look(&Url { scheme: b"https".to_vec(), ..url("/") }, 100), None);
+        one.forget(&url("/"));
+        assert_eq!(one.look(&url("/"), 100), None);
+    }
+
+    #[test]
+    fn it_holds_so_much_and_no_more() {
+        let board = Memory::default();
+        let table = Table::new(board.clone(), [7; 16]);
+        for number in 0..100_000 {
+            table.storable(&url(&format!("/{number}")), false);
+        }
+        let all = board.0.borrow();
+        assert!(all.len() as u64 <= BUCKETS + 1);
+        assert!(all.values().all(|(value, _)| value.len() <= BUCKET_ENTRIES * ENTRY_BYTES));
+        drop(all);
+        assert!(table.look(&url("/99999"), 0).is_some(), "the newest is there");
+    }
+}

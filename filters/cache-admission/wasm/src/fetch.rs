@@ -1,0 +1,59 @@
+//! The hop `fetch`: requests that fill the cache, and requests of our own.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use cache_admission::lesson::{self, Fetched, learn_fetched};
+use filter_host::HostError;
+use filter_host::headers::{self, Map};
+use filter_host::log::{self, Level};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+
+use crate::worker::{Worker, apply};
+
+#[derive(Debug)]
+pub(crate) struct FetchStream {
+    worker: Rc<Worker>,
+    fetched: Option<Fetched>,
+}
+
+impl FetchStream {
+    pub(crate) fn new(worker: Rc<Worker>) -> Self {
+        Self { worker, fetched: None }
+    }
+
+    fn request(&mut self) -> Result<(), HostError> {
+        let pairs = headers::list(Map::Request)?;
+        let now_s = lesson::unix(SystemTime::now());
+        let (fetched, edits) = Fetched::of(&pairs.iter().collect(), &self.worker.table, now_s);
+        self.fetched = Some(fetched);
+        apply(Map::Request, &edits)
+    }
+
+    fn response(&self, fetched: &Fetched) -> Result<(), HostError> {
+        let pairs = headers::list(Map::Response)?;
+        let edits = learn_fetched(fetched, &pairs.iter().collect(), &self.worker.table, SystemTime::now());
+        apply(Map::Response, &edits)
+    }
+}
+
+impl Context for FetchStream {}
+
+impl HttpContext for FetchStream {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        if let Err(error) = self.request() {
+            log::write(Level::Warn, &format!("cache-admission: request headers of a fetch: {error}"));
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        if let Some(fetched) = self.fetched.take()
+            && let Err(error) = self.response(&fetched)
+        {
+            log::write(Level::Warn, &format!("cache-admission: response headers of a fetch: {error}"));
+        }
+        Action::Continue
+    }
+}

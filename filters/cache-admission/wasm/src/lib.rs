@@ -1,0 +1,27 @@
+//! The cache-admission filter: proxy-wasm callbacks handed to `cache_admission`, nothing else.
+//!
+//! | module | callbacks |
+//! |---|---|
+//! | `root` | configuration |
+//! | `client`, `fetch`, `origin` | requests and responses at the three positions |
+//! | `worker` | what all streams of a worker share |
+//! | `counters` | what Prometheus sees |
+
+mod client;
+mod counters;
+mod fetch;
+mod origin;
+mod root;
+mod worker;
+
+/// The module's entry point. The SDK's macro exports it without a word of documentation.
+#[allow(missing_docs)]
+mod entry {
+    use crate::root::Root;
+    use proxy_wasm::traits::RootContext;
+
+    proxy_wasm::main! {{
+        filter_host::log::report_panics("cache-admission");
+        proxy_wasm::set_root_context(|_| -> Box<dyn RootContext> { Box::<Root>::default() });
+    }}
+}

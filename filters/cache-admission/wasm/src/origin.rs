@@ -1,0 +1,96 @@
+//! The inner hop: the judge.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use cache_admission::judge::{Judged, Ruling, Trial, Watch};
+use cache_admission::marks;
+use filter_host::headers::{self, Map};
+use filter_host::log::{self, Level};
+use filter_host::{HostError, body, reply};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+
+use crate::worker::{Worker, apply};
+
+#[derive(Debug)]
+pub(crate) struct OriginStream {
+    worker: Rc<Worker>,
+    trial: Option<Trial>,
+    watch: Option<Watch>,
+}
+
+impl OriginStream {
+    pub(crate) fn new(worker: Rc<Worker>) -> Self {
+        Self { worker, trial: None, watch: None }
+    }
+
+    fn request(&mut self) -> Result<(), HostError> {
+        let pairs = headers::list(Map::Request)?;
+        let Some((trial, edits)) = Trial::of(&pairs.iter().collect()) else { return Ok(()) };
+        self.trial = Some(trial);
+        apply(Map::Request, &edits)
+    }
+
+    fn response(&mut self, trial: Trial) -> Result<Action, HostError> {
+        let worker = &self.worker;
+        let pairs = headers::list(Map::Response)?;
+        let Ok(mut budget) = worker.budget.try_borrow_mut() else { return Ok(cut(worker, Ruling::Busy)) };
+        match trial.judge(&pairs.iter().collect(), worker.config.object_bytes, &mut budget, SystemTime::now()) {
+            Judged::Pass { edits, ruling, watch } => {
+                apply(Map::Response, &edits)?;
+                worker.counters.judged(ruling);
+                self.watch = watch.then(Watch::default);
+                Ok(Action::Continue)
+            }
+            Judged::Cut(ruling) => Ok(cut(worker, ruling)),
+        }
+    }
+}
+
+/// The short reply that the hop in front asks again for. Where it cannot be sent, the response passes: a page is dearer than memory.
+fn cut(worker: &Worker, ruling: Ruling) -> Action {
+    worker.counters.judged(ruling);
+    let fields: [(&str, &[u8]); 2] = [(marks::VERDICT, b"cut"), ("cache-control", b"no-store")];
+    match reply::send(503, "longhaul_not_for_the_cache", &fields, b"") {
+        Ok(()) => Action::Pause,
+        Err(error) => {
+            log::write(Level::Error, &format!("cache-admission: a response cannot be cut short: {error}"));
+            Action::Continue
+        }
+    }
+}
+
+impl Context for OriginStream {}
+
+impl HttpContext for OriginStream {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        if let Err(error) = self.request() {
+            log::write(Level::Warn, &format!("cache-admission: request headers behind the cache: {error}"));
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        let Some(trial) = self.trial.take() else { return Action::Continue };
+        self.response(trial).unwrap_or_else(|error| {
+            log::write(Level::Warn, &format!("cache-admission: response headers behind the cache: {error}"));
+            cut(&self.worker, Ruling::Cut)
+        })
+    }
+
+    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+        let Some(watch) = &mut self.watch else { return Action::Continue };
+        let Ok(mut budget) = self.worker.budget.try_borrow_mut() else { return Action::Continue };
+        if !watch.piece(size, self.worker.config.object_bytes, &mut budget, SystemTime::now()) {
+            self.worker.counters.broken_off();
+            if let Err(error) = body::break_off() {
+                log::write(Level::Error, &format!("cache-admission: a body cannot be broken off: {error}"));
+            }
+            self.watch = None;
+        } else if end_of_stream {
+            self.watch = None;
+        }
+        Action::Continue
+    }
+}
