@@ -114,6 +114,11 @@ def test_warnings_of_a_step_that_succeeds_are_shown() -> None:
     assert step("echo 'warning: unused' >&2").stdout.endswith("\nwarning: unused\n")
 
 
+def test_downloads_of_go_modules_are_not_listed() -> None:
+    done = step("echo 'go: downloading example.org/module v1.0.0'; echo '# package: warning'")
+    assert done.stdout.splitlines()[1:] == ["# package: warning"]
+
+
 def test_a_failure_without_a_known_cause_shows_all_that_was_printed() -> None:
     done = step("echo first; echo second >&2; exit 7")
     assert done.returncode == 7
