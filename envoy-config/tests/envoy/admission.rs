@@ -1,5 +1,6 @@
 //! Which requests the cache sees: the faults that admission cures, each by its name.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,8 +68,9 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut config = Config::new("");
-        config.yaml += &format!("cache: {{ dir: {}, size: 64mib }}\n", config.path("cache").display());
-        std::fs::create_dir_all(config.path("cache")).unwrap();
+        let cache = config.path("cache");
+        writeln!(config.yaml, "cache: {{ dir: '{}', size: 64mib }}", cache.display()).unwrap();
+        std::fs::create_dir_all(cache).unwrap();
         let cacheable = std::sync::Arc::new(AtomicUsize::new(0));
         let behaviour = std::sync::Arc::clone(&cacheable);
         let origin = Origin::start((config.block.at(8), 8081), move |request| origin(request, &behaviour));

@@ -174,7 +174,7 @@ const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 const CACHE_BYTES_PER_ENTRY: u64 = 16 << 10;
 /// One object may take this part of the cache at most, so that one download does not empty it.
 const CACHE_OBJECT_SHARE: u64 = 16;
-/// And no more than this: cache_v2 holds in memory what the disk has not taken yet, so this bounds what one client costs.
+/// And no more than this: `cache_v2` holds in memory what the disk has not taken yet, so this bounds what one client costs.
 const CACHE_OBJECT_BYTES: u64 = 4 << 20;
 /// How long a client remembers that a name speaks HTTP/3: the day that RFC 7838 takes for granted.
 const ALT_SVC_SECONDS: u32 = 86_400;
