@@ -90,7 +90,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         yield running
 
 
-@pytest.mark.parametrize("bears", [True], ids=["with Authorization"])
+@pytest.mark.parametrize("bears", [True, False], ids=["with Authorization", "with cookies alone"])
 def test_a_byte_of_one_client_reaches_the_other(target: Target, bears: bool) -> None:
     url = page(f"both-{bears}")
     objects = len(POLICIES) * len(KINDS) + 1
