@@ -77,7 +77,9 @@ def test_an_origin_forges_the_grounds_consent(bed: PairBed) -> None:
             assert not [name for name, _ in answer.headers if name.startswith("x-longhaul-")]
     assert statuses(bed, 20) == {200}
     workers = bed.pair.remote.metrics(REMOTE_ADMIN)["envoy_server_concurrency{}"]
-    assert packed_messages(bed) <= workers, "each tries once with a ground that it does not know, and no more"
+    believed = max(0.0, packed_messages(bed) - workers)
+    print(f"forged_consents {believed:.0f}")
+    assert not believed, "each worker tries once with a ground that it does not know, and no more"
 
 
 def test_a_ground_reloaded_without_packing_costs_the_remote_its_http(bed: PairBed) -> None:

@@ -49,5 +49,6 @@ fn a_new_name_costs_no_more_than_the_bound_on_names_allows() {
     eprintln!(
         "a new name costs the main thread {few:.2} ms, {middle:.2} ms with {SAMPLE} known, {many:.2} ms with {asked} asked for"
     );
+    eprintln!("new_name_cpu_at_10k_names_vs_200 {:.2}", many / middle);
     assert!(many < 15.0, "{many} ms");
 }

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | GET or HEAD, no part of a body | 9111 sections 3 and 3.3 | all |
 //! | a final status of the list | 9111 section 3 | [`Purpose::Cache`]: [`STORED`]; others: 200 |
+//! | no policy of its own for caches of another kind (`CDN-Cache-Control`) | 9213 section 2.2 | all |
 //! | neither `no-store` (of either side) nor `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all |
 //! | nothing that makes the client known to the site | stricter than 9111 section 7.3 | all |
 //! | `Authorization`: `public`, `s-maxage` or `must-revalidate` | 9111 section 3.5 | all |
@@ -49,6 +50,8 @@ labelled! {
         Partial = "partial";
         /// A status that is not shared (RFC 9111 section 3; a cache must understand what it stores).
         Status = "status";
+        /// A policy for caches of another kind, which may say less than `Cache-Control` (RFC 9213).
+        Targeted = "targeted";
         /// `no-store` in the request or the response (RFC 9111 sections 5.2.1.5 and 5.2.2.5).
         NoStore = "no_store";
         /// `private` (RFC 9111 section 5.2.2.7).
@@ -114,6 +117,7 @@ pub fn shareable(
         (!matches!(request.get(":method").unwrap_or(b"GET"), b"GET" | b"HEAD"), Unshared::Method),
         (status == b"206" || request.has("range") || response.has("content-range"), Unshared::Partial),
         (!good_status, Unshared::Status),
+        (response.has("cdn-cache-control"), Unshared::Targeted),
         (says("no-store") || request.lists("cache-control", "no-store"), Unshared::NoStore),
         (says("private"), Unshared::Private),
         (MARKS_THE_CLIENT.iter().any(|name| response.has(name)), Unshared::SetCookie),
@@ -231,6 +235,7 @@ mod tests {
             (&[], &[FRESH, (":status", "302")], Unshared::Status),
             (&[("cache-control", "no-store")], &[FRESH], Unshared::NoStore),
             (&[], &[FRESH, ("cache-control", "No-Store")], Unshared::NoStore),
+            (&[], &[FRESH, ("cdn-cache-control", "no-store")], Unshared::Targeted),
             (&[], &[("cache-control", "Private, max-age=60")], Unshared::Private),
             (&[], &[("cache-control", "private=\"x\", max-age=60")], Unshared::Private),
             (&[], &[("cache-control", "public, s-maxage=60"), ("set-cookie", "a=b")], Unshared::SetCookie),

@@ -51,6 +51,7 @@ fn one_client_plants_a_beacon_in_anybodys_page() {
         world.whole_visit(visitor, &[]);
         planted_beacons += world.requested("evil.test");
     }
+    println!("planted_beacons {planted_beacons}");
     assert_eq!(planted_beacons, 0);
 }
 
