@@ -3,8 +3,11 @@
 //! Nothing is decided in this file. It asks the same crates with the same configuration as the filter has, request and
 //! response headers included, so that an explanation cannot differ from what happens.
 
+mod cache;
+
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use serde::Serialize;
 use url::Url;
@@ -13,6 +16,8 @@ use url_rewriting::eligible::Ineligible;
 use url_rewriting::headers::{Edit, Fields, request, response};
 use url_rewriting::inline::{Inliner, Kept};
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
+
+pub use self::cache::CacheFate;
 
 use crate::config::{Host, Settings};
 use crate::derive::Derived;
@@ -38,6 +43,8 @@ pub struct Explanation {
     pub url: String,
     /// What becomes of the page as a whole.
     pub page: PageFate,
+    /// Whether the cache would serve it; None where Envoy has no cache of its own or does not see the response.
+    pub cache: Option<CacheFate>,
     /// Response headers that change.
     pub headers: Vec<HeaderChange>,
     /// Every URL that was found, in the order of the page.
@@ -146,14 +153,18 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
         .into_iter()
         .chain(question.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
         .collect();
+    let cache = CacheFate::of(&settings.cache, &fields, SystemTime::now());
     match response::decide(&plan, &visit, &fields) {
-        response::Decision::Rewrite { edits, body } => Ok(rewritten(&url, plan, &visit, *body, &edits, question.page)),
+        response::Decision::Rewrite { edits, body } => {
+            Ok(Explanation { cache, ..rewritten(&url, plan, &visit, *body, &edits, question.page) })
+        }
         response::Decision::Pass { edits } => {
             let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
             let reason = why.map_or("not_rewritten", |why| why.as_str());
             let page = PageFate::Untouched { reason, explanation: why_untouched(why, derived) };
             Ok(Explanation {
                 page,
+                cache,
                 headers: edits.iter().map(HeaderChange::of).collect(),
                 ..Explanation::of_nothing(&url)
             })
@@ -227,6 +238,7 @@ fn rewritten(
     let stopped = rewriter.bail_out().map(|why| why.to_string());
     Explanation {
         page: PageFate::Rewritten,
+        cache: None,
         headers: edits.iter().map(HeaderChange::of).collect(),
         urls: found.take(),
         inline: inline.take(),
@@ -251,6 +263,7 @@ impl Explanation {
         Self {
             url: url.to_string(),
             page: PageFate::Rewritten,
+            cache: None,
             headers: Vec::new(),
             urls: Vec::new(),
             inline: Vec::new(),

@@ -85,6 +85,7 @@ fn describe(explanation: &Explanation) -> String {
         PageFate::Rewritten => format!("{url}: read and rewritten"),
         PageFate::Untouched { reason, explanation } => format!("{url}: passes untouched ({reason}): {explanation}"),
     }];
+    lines.extend(explanation.cache.iter().map(|cache| format!("  {}", cache.explanation)));
     lines.extend(explanation.headers.iter().map(|change| match &change.value {
         Some(value) => format!("  header {}: {value}", change.name),
         None => format!("  header {} is removed", change.name),

@@ -19,6 +19,11 @@ macro_rules! labelled {
                 match self { $(Self::$variant => $label,)+ }
             }
 
+            /// What it means, in the words of its documentation; `longhaul explain` prints it.
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
+            }
+
             /// Position in `ALL`, for arrays of counters.
             pub const fn index(self) -> usize {
                 self as usize
