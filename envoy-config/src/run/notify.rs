@@ -1,4 +1,4 @@
-//! What the service manager is told (`sd_notify(3)`); nothing where `NOTIFY_SOCKET` is not set.
+//! Notifies the service manager (`sd_notify(3)`), where `NOTIFY_SOCKET` is set.
 //!
 //! The units rely on it: packet rules are loaded once `READY=1` was sent, so no client is sent to a closed listener.
 

@@ -41,7 +41,7 @@ pub enum Verdict {
     Hold,
 }
 
-/// How long after the last that came of a page the far end is told which of its objects were used.
+/// Delay of the report to the ground on used objects, from the last object of a page.
 const REPORT_MS: u64 = 15_000;
 /// After a sign that the far end does not know flights, it is not asked to carry any for so long.
 const SILENCE_MS: u64 = 60_000;

@@ -17,7 +17,7 @@ use crate::marks;
 pub enum Asker {
     /// A client, which may read as slowly as it likes.
     Client,
-    /// A filter of ours, which reads at once and holds a bounded response.
+    /// One of Longhaul's own filters. It reads at once and holds a bounded response.
     Own,
 }
 

@@ -136,7 +136,7 @@ pub fn learn<B: Board>(
 pub enum Fetched {
     /// A client's, sent there by the outer hop.
     Client,
-    /// A filter's of ours, for this URL.
+    /// One of Longhaul's own filters, for this URL.
     Own(Option<Url>),
 }
 

@@ -17,7 +17,7 @@
 //! | has no field of ours | goes again plain if its method is safe; else its response passes |
 //!
 //! The proxy's router does the sending again: the filter runs once an attempt, and finds in the headers what it put
-//! there the time before. Fields of ours in responses are the ground's: it removes those of origins.
+//! there the time before. Longhaul's fields in responses come from the ground, which removes those of origins.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;

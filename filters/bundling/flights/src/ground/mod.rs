@@ -239,7 +239,7 @@ impl End for GroundEnd {
             Err(why) => {
                 flight.withdraw(fetch.index);
                 if why.is_lesson() {
-                    // Known by the next visit, so that it is not announced in vain again.
+                    // The next visit knows it, and does not announce the object again.
                     let object = key(fetch.url.as_bytes());
                     lessons::learn(board, flight.page_key, now_ms, |page| page.unfit(object, now_ms));
                 }
@@ -398,7 +398,7 @@ impl GroundEnd {
 struct Opening {
     id: FlightId,
     store: u64,
-    /// The near end's client, as far as it is told apart from others.
+    /// The remote's client, as far as the remote distinguishes it from others.
     client: u32,
 }
 
@@ -413,7 +413,7 @@ fn read_opening(value: &str) -> Option<Opening> {
     })
 }
 
-/// What a near end is told apart by, where a collision costs only speed.
+/// A short key of a remote. A collision costs only speed.
 fn key_of(store: u64) -> u32 {
     u32::try_from(key(&store.to_le_bytes()) >> 32).unwrap_or_default()
 }
