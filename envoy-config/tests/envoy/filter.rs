@@ -110,8 +110,12 @@ fn what_the_filter_refuses_is_said_in_one_line_and_reaches_no_origin() {
         assert_eq!(answer.status, 403, "{path}: {answer:?}");
         assert_eq!(answer.text().trim_end().lines().count(), 1, "{path}: {}", answer.text());
     }
-    let navigation = get(world.http(), &own, "/img.test/", &[("sec-fetch-dest", "document")]);
-    assert_eq!((navigation.status, navigation.header("location").as_deref()), (307, Some("http://img.test/")));
+    let navigation = [("sec-fetch-dest", "document"), ("referer", "http://www.img.test/")];
+    let inside = get(world.http(), &own, "/img.test/", &navigation);
+    assert_eq!((inside.status, inside.header("location").as_deref()), (307, Some("http://img.test/")));
+    let outside = get(world.http(), &own, "/img.test/", &navigation[..1]);
+    assert_eq!((outside.status, outside.header("location")), (403, None), "a page with a link, no redirect");
+    assert!(outside.text().contains("img.test"), "{}", outside.text());
     assert_eq!(world.origin.connections(), 0);
 }
 
