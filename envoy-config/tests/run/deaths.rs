@@ -49,7 +49,9 @@ fn a_child_that_keeps_dying_is_started_ever_more_slowly() {
 #[test]
 fn an_envoy_whose_cache_remembers_too_many_urls_is_exchanged_once_and_not_one_request_is_lost() {
     let Some(host) = Host::new() else { return };
-    host.write("longhaul.yaml", &(host.config() + "limits: { urls: 100 }\ntransport: { drain_time: 1s }\n"));
+    // At first sight, so that every URL enters the cache.
+    let config = host.config().replace("size: 16mib", "size: 16mib, admit: first");
+    host.write("longhaul.yaml", &(config + "limits: { urls: 100 }\ntransport: { drain_time: 1s }\n"));
     let run = host.start();
     let first = run.child_named("envoy").unwrap();
     let ask = |from: u32| (from..from + 80).filter(|n| host.get(8080, &format!("/{n}")).is_empty()).count();
