@@ -79,8 +79,14 @@ impl Worker {
         let inliner = Inliner::new(&self.plan, &self.shelf, &asker, &visit, &answer, 0, visitors);
         let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
         let base = Base::new(Scheme::Http, &visit.authority, &visit.path).expect("a URL");
-        let body =
-            Body { kind: Kind::Html, packing: Packing::Plain, base, encoding: None, policies: Policies::default(), preloads: Preloads::default() };
+        let body = Body {
+            kind: Kind::Html,
+            packing: Packing::Plain,
+            base,
+            encoding: None,
+            policies: Policies::default(),
+            preloads: Preloads::default(),
+        };
         let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
         if let Some(inliner) = inliner.filter(|_| inlines) {
             rewriter.inline(inliner);

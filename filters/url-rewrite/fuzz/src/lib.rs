@@ -62,8 +62,14 @@ struct Rewritten {
 }
 
 fn rewrite(plan: &Rc<Plan>, kind: Kind, base: Base, input: &[u8], piece: usize) -> Rewritten {
-    let body =
-        Body { kind, packing: url_rewriting::Packing::Plain, base, encoding: None, policies: Policies::default(), preloads: Preloads::default() };
+    let body = Body {
+        kind,
+        packing: url_rewriting::Packing::Plain,
+        base,
+        encoding: None,
+        policies: Policies::default(),
+        preloads: Preloads::default(),
+    };
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut bytes = Vec::new();
     for piece in input.chunks(piece) {
@@ -146,6 +152,16 @@ fn true_url(mapper: &Mapper, url: &Url) -> Option<String> {
     }
 }
 
+/// Browsers skip all slashes before a host (URL, "special authority ignore slashes state"); the `url` crate does so only
+/// behind a scheme.
+fn with_two_slashes(reference: &str) -> String {
+    let plain = reference.trim_matches(|character| character <= ' ').replace(['\t', '\n', '\r'], "");
+    match plain.strip_prefix("//") {
+        Some(rest) if rest.starts_with(['/', '\\']) => format!("//{}", rest.trim_start_matches(['/', '\\'])),
+        _ => reference.to_owned(),
+    }
+}
+
 /// References: what moves leads back, and twice is once. The `url` crate stands for the browser.
 pub fn mapping(data: &[u8]) {
     let (which, input) = cut(data);
@@ -155,7 +171,7 @@ pub fn mapping(data: &[u8]) {
     let page = if which % 3 == 0 { base().with_href("//cdn.example/v1/") } else { base() };
     let usage = Use::ALL[which % Use::ALL.len()];
     let outcome = mapper.forward(&page, &reference, usage);
-    let truth = Url::parse(page.as_str()).expect("a base is a URL").join(&reference);
+    let truth = Url::parse(page.as_str()).expect("a base is a URL").join(&with_two_slashes(&reference));
     match (&outcome, &truth) {
         (Outcome::Moved(moved), Ok(truth)) => {
             let asked = Url::parse(moved).expect("a moved URL is one");
