@@ -21,6 +21,7 @@ import gzip
 import itertools
 import json
 import sys
+from email.utils import formatdate
 from functools import cache
 from typing import TextIO
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -130,7 +131,8 @@ class Exchange:
         return await self.send(method, 404, [], b"the origin has no such order")
 
     async def head(self, status: int, lines: list[str]) -> None:
-        """Status line and headers."""
+        """Status line and headers, with a date as every origin with a clock sends it (RFC 9110, section 6.6.1)."""
+        lines = [f"date: {formatdate(usegmt=True)}", *lines]
         self.writer.write("".join(f"{line}\r\n" for line in [f"HTTP/1.1 {status} Made", *lines, ""]).encode("latin-1"))
 
     async def send(self, method: str, status: int, lines: list[str], body: bytes) -> bool:
