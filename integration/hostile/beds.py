@@ -91,9 +91,9 @@ class Target:
         """HTTP/2 to the proxy's https name."""
         return Http2(self.open_tls("h2"))
 
-    def heap_mib(self) -> float:
-        """Memory that all Envoys have allocated."""
-        return sum(int(json.loads(pep.admin("/memory", admin))["allocated"]) for pep, admin in self.envoys) / 2**20
+    def heaps_mib(self) -> list[float]:
+        """Memory that each box's Envoy has allocated."""
+        return [int(json.loads(pep.admin("/memory", admin))["allocated"]) / 2**20 for pep, admin in self.envoys]
 
     def metric(self, name: str) -> float:
         """A counter or gauge of all Envoys, labels added up."""

@@ -16,7 +16,7 @@ from ..wire import request_bytes
 UNCACHEABLE = ("cache-control: no-store",)
 CACHEABLE = ("cache-control: max-age=600",)
 LIMIT_MIB = {UNCACHEABLE: 1.0, CACHEABLE: 4.0}
-"""Memory that one slow client may cost."""
+"""Memory that one slow client may cost a box."""
 
 
 def cost_mib(
@@ -29,7 +29,7 @@ def cost_mib(
     chunked: bool = False,
     asked_before: int = 2,
 ) -> float:
-    """Memory a client while so many read nothing of a body each, at the most within some seconds."""
+    """Memory a client, of the box that it costs most, while so many read nothing of a body each."""
     words = [fresh("slow") for _ in range(clients)]
     query = "&".join(f"h={quote(line)}" for line in lines) + ("&chunked=1" if chunked else "")
     urls = [f"/big/{body_bytes}?{query}&word={word}" for word in words]
@@ -61,23 +61,28 @@ def _take_a_little(target: Target, url: str, moved: bool) -> None:
         connection.recv(4096)
 
 
-def _settled(target: Target) -> float:
-    """Memory when nothing is under way any more."""
-    readings = [target.heap_mib()]
+def _growth(now: Sequence[float], before: Sequence[float]) -> float:
+    """Of the box that grew most."""
+    return max(after - was for after, was in zip(now, before, strict=True))
+
+
+def _settled(target: Target) -> list[float]:
+    """Memory of each box when nothing is under way any more."""
+    readings = [target.heaps_mib()]
 
     def is_still() -> bool:
-        readings.append(target.heap_mib())
-        return abs(readings[-1] - readings[-2]) < 0.5
+        readings.append(target.heaps_mib())
+        return all(abs(now - was) < 0.5 for now, was in zip(readings[-1], readings[-2], strict=True))
 
     wait_for("memory to settle", is_still, 30, 0.5)
     return readings[-1]
 
 
-def _most(target: Target, before: float, *, seconds: float) -> float:
+def _most(target: Target, before: Sequence[float], *, seconds: float) -> float:
     """The most above `before`, until it has not grown for a while."""
     most, deadline, grown_at = 0.0, time.monotonic() + 30, time.monotonic()
     while time.monotonic() < deadline and time.monotonic() - grown_at < seconds / 2:
-        now = target.heap_mib() - before
+        now = _growth(target.heaps_mib(), before)
         if now > most + 0.25:
             most, grown_at = now, time.monotonic()
         time.sleep(0.1)
