@@ -147,7 +147,7 @@ fn take_back(record: &Path, done: Vec<WayBack>) -> Vec<HostError> {
     errors
 }
 
-/// Whether rules of ours are loaded, whoever did it. A host without `nft` has none.
+/// Whether Longhaul's rules are loaded, whoever did it. A host without `nft` has none.
 fn rules_are_loaded() -> bool {
     let list: Vec<String> = ["nft", "list", "table"].into_iter().chain(TABLE.split(' ')).map(str::to_owned).collect();
     run(&list, "").is_ok()

@@ -81,7 +81,7 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     endpoints.collect()
 }
 
-/// Every address at which a connection of ours would come back to this host, also through NAT64.
+/// Every address at which one of Envoy's connections would come back to this host, also through NAT64.
 pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<IpAddr> {
     let listen = &settings.listen;
     let dialled_in = settings.role.dialled_in();
