@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness import namespaces
-from harness.artifacts import built, need_commands, need_root
+from harness.artifacts import built, need_commands, need_root, scratch
 
 from .beds import TARGETS, Target
 from .cases import Outcome, run, table
@@ -51,6 +51,4 @@ def test_nothing_breaks(outcomes: list[Outcome], target: Target, family: str, fo
 
 @pytest.fixture(scope="module")
 def folder_of_results() -> Path:
-    folder = Path(os.environ.get("LONGHAUL_DIST", "target/dist")).parent / "test"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return scratch("test")
