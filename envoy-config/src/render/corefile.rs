@@ -145,6 +145,8 @@ fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
         "    expire 10m",
         "    # a link that is down answers nobody: clients are told at once instead of being made to wait for a check",
         "    max_fails 0",
+        "    # a lossy link may need two retransmissions for a query or its response; clients repeat theirs after 5 s",
+        "    read_timeout 4s",
     ];
     lines.map(str::to_owned).to_vec()
 }
