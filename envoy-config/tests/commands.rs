@@ -179,6 +179,15 @@ fn render_says_that_the_cache_has_no_folder_and_is_quiet_where_it_has_one() {
 }
 
 #[test]
+fn the_filters_around_the_cache_get_the_fields_that_are_plain() {
+    let folder = folder(&format!("{CONFIG}cache: {{ dir: cache, plain_fields: [x-app-version] }}\n"));
+    let output = longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let filter = fs::read_to_string(folder.path().join("out/ecds/cache-admission-client.yaml")).unwrap();
+    assert!(filter.contains("plain_fields") && filter.contains("x-app-version"), "{filter}");
+}
+
+#[test]
 fn version_names_the_commit_and_what_is_started() {
     let folder = folder(CONFIG);
     let output = longhaul(folder.path(), &["--version"]);

@@ -23,6 +23,8 @@ from hostile.beds import edge, records
 
 NAME = "cache-tests.example.org"
 ADDRESS, PORT = "203.0.113.201", 8000
+PLAIN_FIELDS = ["test-id", "test-name", "req-num"]
+"""The suite numbers its requests by these. Without a word about them every request goes past the cache."""
 
 IDS = """
 import tests from '%s/tests/index.mjs'
@@ -54,14 +56,14 @@ class Results:
 
 
 def run(**cache: Any) -> Results:
-    """Runs all tests by an edge; `cache` changes keys of that section."""
+    """Runs all tests by an edge that knows the suite's own fields; `cache` changes keys of that section."""
     checkout = _checkout()
     with tempfile.TemporaryDirectory(prefix="longhaul-cache-tests-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         plain = gateway_config(folder, None)
         changes = {
-            "cache": {**plain["cache"], **cache},
+            "cache": {**plain["cache"], "plain_fields": PLAIN_FIELDS, **cache},
             "upstream": {**plain["upstream"], "map": {NAME: f"{ADDRESS}:{PORT}"}},
         }
         with records({NAME: ADDRESS}), edge(folder, **changes) as target:

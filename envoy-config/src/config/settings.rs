@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cache_admission::Admit;
+use cache_admission::{Admit, PlainField};
 use ipnet::IpNet;
 
 use super::allowlist::NamePattern;
@@ -437,6 +437,8 @@ pub enum Cache {
         size: Bytes,
         /// When a URL is admitted.
         admit: Admit,
+        /// Request fields that change no response and keep no request from the cache.
+        plain_fields: Vec<PlainField>,
     },
     /// An existing caching proxy is asked instead of the origin; by address, as Envoy connects to it for every object.
     Parent(SocketAddr),

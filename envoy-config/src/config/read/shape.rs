@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cache_admission::Admit;
+use cache_admission::plain::{PlainField, Unfit};
 
 use crate::config::diagnostic::Problem;
 use crate::config::names::{Host, HostPort};
@@ -45,7 +46,7 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
     if top.get("cache").is_some_and(|setting| setting.is_off()) {
         return Some(Cache::Off);
     }
-    let section = reader.section(top, "cache", &["dir", "size", "admit", "parent"]);
+    let section = reader.section(top, "cache", &["dir", "size", "admit", "plain_fields", "parent"]);
     let dir = reader.optional(&section, "dir", PathBuf::from(DEFAULT_CACHE_DIR), |reader, setting| {
         reader.path(setting, "a folder such as /var/cache/longhaul")
     });
@@ -53,12 +54,16 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
     let admit = reader.optional(&section, "admit", Admit::Learned, |reader, setting| {
         reader.word(setting, &[("learned", Admit::Learned), ("first", Admit::First)])
     });
+    let plain_fields = reader.optional(&section, "plain_fields", Vec::new(), |reader, setting| {
+        let fields = reader.list(setting, plain_field);
+        reader.without_duplicates(setting, fields)
+    });
     let parent = reader.optional(&section, "parent", None, |reader, setting| {
         if setting.is_off() { Some(None) } else { parent(reader, setting).map(Some) }
     });
-    let (dir, size, admit) = (dir?, size?, admit?);
-    let Some(parent) = parent? else { return Some(Cache::Disk { dir, size, admit }) };
-    for unused in ["dir", "size", "admit"].into_iter().filter_map(|key| section.get(key)) {
+    let (dir, size, admit, plain_fields) = (dir?, size?, admit?, plain_fields?);
+    let Some(parent) = parent? else { return Some(Cache::Disk { dir, size, admit, plain_fields }) };
+    for unused in ["dir", "size", "admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
             format!("`{}` has no effect beside `cache.parent`", unused.name),
             unused.place(),
@@ -70,6 +75,25 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
         reader.problems.push(problem.help("remove it, or write `parent: null`"));
     }
     Some(Cache::Parent(parent))
+}
+
+/// A field that changes no response: refused where a response may hang on it.
+fn plain_field(reader: &mut Reader, setting: &Setting<'_>) -> Option<PlainField> {
+    let text = reader.text(setting, "the name of a request field such as x-app-version", "")?;
+    let why = match PlainField::new(text) {
+        Ok(field) => return Some(field),
+        Err(why) => why,
+    };
+    let small = text.to_ascii_lowercase();
+    let help = match why {
+        Unfit::Name if PlainField::new(&small).is_ok() => format!("write `{small}`"),
+        Unfit::Name => "write a name such as x-app-version: no colon, no space, no value".to_owned(),
+        Unfit::Judged => "remove it: the cache reads this field, or lets it pass, whatever stands here".to_owned(),
+        Unfit::Credential => "remove it: what one client may see would be served to others".to_owned(),
+        Unfit::Chooses => "remove it: a response to one client's choice would be served to others".to_owned(),
+    };
+    reader.bad(setting, format!("`{text}` is {why}"), help.as_str());
+    None
 }
 
 /// Envoy takes an address only, and reads it once: a name that moves would be followed by nobody.

@@ -1,6 +1,7 @@
 //! The cache-admission filter, at its three positions.
 
-use cache_admission::{Admit, Config, Position, marks};
+use cache_admission::request::Rules;
+use cache_admission::{Config, Position, marks};
 
 use super::super::artifacts::Artifacts;
 use super::super::engine::RenderError;
@@ -39,12 +40,17 @@ const CAPABILITIES: &[&str] = &[
 /// The filters around a cache that takes bodies of at most `object_bytes`; none without the module.
 pub(super) fn filters(
     artifacts: &Artifacts,
-    admit: Admit,
+    rules: Rules<'_>,
     object_bytes: u64,
 ) -> Result<Option<Vec<WasmFilter>>, RenderError> {
     let Some(module) = &artifacts.cache_admission else { return Ok(None) };
     let filter = |name, at| -> Result<WasmFilter, RenderError> {
-        let configuration = serde_json::to_string(&Config { at, admit, object_bytes })?;
+        let configuration = serde_json::to_string(&Config {
+            at,
+            admit: rules.admit,
+            plain_fields: rules.plain.to_vec(),
+            object_bytes,
+        })?;
         let filter = WasmFilter::new(name, &artifacts.root, module, configuration, CAPABILITIES);
         Ok(filter.in_vm("cache-admission", &artifacts.root))
     };

@@ -12,7 +12,7 @@ mod wasm;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use cache_admission::Admit;
+use cache_admission::request::Rules;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -190,7 +190,7 @@ impl View {
         let connections = u64::from(settings.limits.connections);
         let resolvers = upstream::resolvers(settings, artifacts);
         let (cache, admission) = match disk_cache(&settings.cache) {
-            Some((cache, admit)) => match admission::filters(artifacts, admit, cache.max_object_bytes)? {
+            Some((cache, rules)) => match admission::filters(artifacts, rules, cache.max_object_bytes)? {
                 Some(filters) => (Some(cache), filters),
                 None => (None, Vec::new()),
             },
@@ -276,17 +276,17 @@ fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
 }
 
-fn disk_cache(cache: &Cache) -> Option<(DiskCache, Admit)> {
+fn disk_cache(cache: &Cache) -> Option<(DiskCache, Rules<'_>)> {
     match cache {
         Cache::Off | Cache::Parent(_) => None,
-        Cache::Disk { dir, size, admit } => {
+        Cache::Disk { dir, size, admit, plain_fields } => {
             let cache = DiskCache {
                 dir: dir.display().to_string(),
                 max_bytes: size.0,
                 max_entries: (size.0 / CACHE_BYTES_PER_ENTRY).max(64),
                 max_object_bytes: (size.0 / CACHE_OBJECT_SHARE).min(CACHE_OBJECT_BYTES),
             };
-            Some((cache, *admit))
+            Some((cache, Rules { admit: *admit, plain: plain_fields }))
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plain::PlainField;
+use crate::request::Rules;
+
 /// Where a filter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,6 +35,9 @@ pub struct Config {
     pub at: Position,
     /// When a URL is admitted.
     pub admit: Admit,
+    /// Request fields that change no response, on the operator's word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain_fields: Vec<PlainField>,
     /// The longest body that the cache takes.
     pub object_bytes: u64,
 }
@@ -42,6 +48,11 @@ pub struct Config {
 pub struct Refused(#[from] serde_json::Error);
 
 impl Config {
+    /// What it says of requests.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { admit: self.admit, plain: &self.plain_fields }
+    }
+
     /// Reads JSON; unknown keys are refused.
     pub fn from_json(json: &[u8]) -> Result<Self, Refused> {
         Ok(serde_json::from_slice(json)?)

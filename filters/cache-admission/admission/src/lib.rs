@@ -8,6 +8,7 @@
 //! | module | job |
 //! |---|---|
 //! | [`request`] | the way of a request, and why |
+//! | [`plain`] | request fields that keep no request from the cache |
 //! | [`lesson`] | what a response teaches, and the headers that tidy up behind the cache |
 //! | [`judge`] | whether the cache may have a response, between the cache and the origin |
 //! | [`table`] | what all workers know, bounded |
@@ -18,10 +19,12 @@
 pub mod config;
 pub mod judge;
 pub mod lesson;
+pub mod plain;
 pub mod request;
 pub mod table;
 
 pub use config::{Admit, Config, Position};
+pub use plain::PlainField;
 pub use table::{Board, Known, Table, Url};
 
 /// Headers between our own hops. None reaches a client or an origin.

@@ -6,6 +6,7 @@ use crate::config::Admit;
 use crate::judge::Asker;
 use crate::lesson::Edit;
 use crate::marks;
+use crate::plain::{PlainField, is_plain};
 use crate::table::{Known, Url};
 
 /// What a request does.
@@ -99,47 +100,20 @@ pub struct Asked {
     pub with_cookie: bool,
 }
 
-/// Fields that browsers send with any request and that do not choose between representations, or that no origin sees
-/// (`x-forwarded-*`, our own). Everything else may be unkeyed input.
-const PLAIN: [&[u8]; 31] = [
-    b"accept",
-    b"accept-encoding",
-    b"accept-language",
-    b"cache-control",
-    b"cdn-loop",
-    b"connection",
-    b"content-length",
-    b"cookie",
-    b"dnt",
-    b"expect",
-    b"host",
-    b"keep-alive",
-    b"max-forwards",
-    b"origin",
-    b"pragma",
-    b"priority",
-    b"proxy-connection",
-    b"purpose",
-    b"referer",
-    b"rtt",
-    b"save-data",
-    b"te",
-    b"traceparent",
-    b"tracestate",
-    b"upgrade-insecure-requests",
-    b"user-agent",
-    b"via",
-    b"x-forwarded-for",
-    b"x-forwarded-proto",
-    b"x-purpose",
-    b"x-request-id",
-];
-const PLAIN_BEGINNINGS: [&[u8]; 5] = [b":", b"sec-", b"x-longhaul-", b"x-envoy-", b"if-"];
 const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
 
+/// What the configuration says of requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// When a URL is admitted.
+    pub admit: Admit,
+    /// Fields that change no response, besides those that no site needs to name.
+    pub plain: &'a [PlainField],
+}
+
 /// Decides about a client's request. `look` asks the table, at most once.
-pub fn decide(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
-    let asked = ask(admit, fields, look);
+pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
+    let asked = ask(rules, fields, look);
     let way = asked.reason.way();
     let judged: Edit = Edit::Set(marks::JUDGE, Asker::Client.as_str().into());
     let set: Vec<Edit> = match way {
@@ -157,7 +131,7 @@ pub fn decide(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Opti
     Decision { asked, edits, refused: way == Way::Refuse }
 }
 
-fn ask(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Asked {
+fn ask(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Asked {
     let method = fields.get(":method").unwrap_or_default();
     let url = url(fields);
     let with_cookie = fields.has("cookie");
@@ -174,7 +148,7 @@ fn ask(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Know
         (fields.has("range"), Reason::Range),
         (fields.has("authorization"), Reason::Authorization),
         (says("no-store"), Reason::NoStore),
-        (!fields.iter().all(|(name, _)| is_plain(name)), Reason::Unkeyed),
+        (!fields.iter().all(|(name, _)| is_plain(name, rules.plain)), Reason::Unkeyed),
         (CONDITIONS.iter().any(|name| fields.has(name)), Reason::Conditional),
     ];
     if let Some((_, reason)) = rows.into_iter().find(|(applies, _)| *applies) {
@@ -192,7 +166,7 @@ fn ask(admit: Admit, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Know
         Some(Known::Held { .. }) => Reason::Reload,
         Some(Known::Storable { .. }) => Reason::Storable,
         Some(Known::Coming) => Reason::Coming,
-        None if admit == Admit::First => Reason::First,
+        None if rules.admit == Admit::First => Reason::First,
         None => Reason::Unknown,
     };
     let reason = if reason == Reason::Cookie && says("only-if-cached") { Reason::OnlyIfCached } else { reason };
@@ -205,10 +179,6 @@ pub fn url(fields: &Fields<'_>) -> Option<Url> {
     Some(Url { scheme: part(":scheme")?, authority: part(":authority")?, path: part(":path")? })
 }
 
-fn is_plain(name: &[u8]) -> bool {
-    PLAIN.contains(&name) || PLAIN_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
-}
-
 /// `max-age=0`, or a demand on freshness that is the cache's to weigh (RFC 9111 section 5.2.1).
 fn wants_no_age(fields: &Fields<'_>) -> bool {
     fields.lists("cache-control", "max-age") || fields.lists("cache-control", "min-fresh")
@@ -218,6 +188,7 @@ fn wants_no_age(fields: &Fields<'_>) -> bool {
 mod tests {
     use super::*;
 
+    const LEARNED: Rules<'static> = Rules { admit: Admit::Learned, plain: &[] };
     const HELD: Option<Known> = Some(Known::Held { public: false });
     const PUBLIC: Option<Known> = Some(Known::Held { public: true });
     const STORABLE: Option<Known> = Some(Known::Storable { public: false });
@@ -231,7 +202,7 @@ mod tests {
         let list: Vec<(&str, &str)> =
             base.iter().filter(|(name, _)| !more.iter().any(|(other, _)| other == name)).chain(more).copied().collect();
         let fields = list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-        decide(Admit::Learned, &fields, |_| known)
+        decide(LEARNED, &fields, |_| known)
     }
 
     #[test]
@@ -249,7 +220,24 @@ mod tests {
             [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")]
                 .into_iter()
                 .collect();
-        assert_eq!(decide(Admit::First, &fields, |_| None).asked.reason, Reason::First);
+        let first = Rules { admit: Admit::First, plain: &[] };
+        assert_eq!(decide(first, &fields, |_| None).asked.reason, Reason::First);
+    }
+
+    #[test]
+    fn a_field_that_the_operator_calls_plain_keeps_no_request_from_the_cache() {
+        let plain = [PlainField::new("test-id").unwrap()];
+        let rules = Rules { plain: &plain, ..LEARNED };
+        for (more, reason) in [
+            (&[("test-id", "7")][..], Reason::Held),
+            (&[("test-id", "7"), ("test-id-2", "7")], Reason::Unkeyed),
+            (&[("test-id", "7"), ("authorization", "Basic YTpi")], Reason::Authorization),
+            (&[("test-id", "7"), ("cookie", "a=b")], Reason::Cookie),
+        ] {
+            let base = [(":method", "GET"), (":scheme", "http"), (":authority", "a.test"), (":path", "/")];
+            let all = base.iter().chain(more).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+            assert_eq!(decide(rules, &all.collect(), |_| HELD).asked.reason, reason, "{more:?}");
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl ClientStream {
         let fields = pairs.iter().collect();
         let now_s = lesson::unix(SystemTime::now());
         let Decision { asked, edits, refused } =
-            decide(worker.config.admit, &fields, |url| worker.table.look(url, now_s));
+            decide(worker.config.rules(), &fields, |url| worker.table.look(url, now_s));
         worker.counters.request(asked.reason);
         if refused {
             reply::send(504, "longhaul_only_if_cached", &[], b"")?;
