@@ -210,9 +210,11 @@ fn a_post_leaves_what_it_changes_in_the_cache() {
     let held = world.held("/fresh/form", &[]).unwrap();
     let post = request("POST", "/fresh/form", &[("host", HOST), ("content-length", "0")]);
     assert_eq!(send(world.http(), &post).unwrap().status, 200);
-    for _ in 0..4 {
-        assert_ne!(world.get("/fresh/form", &[]).text(), held);
+    let own_word = [("cache-control", "max-stale=5")];
+    for more in [&[][..], &own_word, &own_word, &[]] {
+        assert_ne!(world.get("/fresh/form", more).text(), held);
     }
+    assert_eq!(world.origin.last().header("cache-control"), Some("max-stale=5"), "the origin reads it too");
 }
 
 #[test]

@@ -87,9 +87,12 @@ impl Trial {
             with_authorization: fields.has("authorization"),
             is_head: fields.get(":method") == Some(b"HEAD"),
         };
-        // The hop `fetch` said it to the cache alone.
-        let said_by_us = fields.has(marks::ANEW);
-        Some((trial, said_by_us.then_some(Edit::Remove("cache-control")).into_iter().collect()))
+        // The hop `fetch` said `no-cache` to the cache alone; the origin reads what the client said.
+        let edit = fields.get(marks::ANEW).map(|anew| match anew.strip_prefix(b"=") {
+            Some(said) => Edit::Set("cache-control", said.to_vec()),
+            None => Edit::Remove("cache-control"),
+        });
+        Some((trial, edit.into_iter().collect()))
     }
 
     /// Judges the response.
@@ -270,6 +273,16 @@ mod tests {
         }
         let Judged::Pass { edits, .. } = judged(&[CLIENT], &[OK, SMALL]) else { unreachable!() };
         assert!(edits.contains(&Edit::Set("vary", b"*".to_vec())), "so that cache_v2 leaves it alone");
+    }
+
+    #[test]
+    fn the_origin_reads_what_the_client_says_of_caches_and_not_what_we_say_to_ours() {
+        let edits = |anew: &'static str| {
+            let asked = [CLIENT, ("cache-control", "no-cache"), (marks::ANEW, anew)];
+            Trial::of(&fields(&asked)).unwrap().1
+        };
+        assert_eq!(edits("1"), [Edit::Remove("cache-control")]);
+        assert_eq!(edits("=max-stale=5"), [Edit::Set("cache-control", b"max-stale=5".to_vec())]);
     }
 
     #[test]

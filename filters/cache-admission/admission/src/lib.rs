@@ -29,10 +29,19 @@ pub use table::{Board, Known, Table, Url};
 
 /// Headers between our own hops. None reaches a client or an origin.
 pub mod marks {
+    use http_semantics::Fields;
+
     /// On a request: its way, `hit` or `fill`; a request without it passes the cache by.
     pub const WAY: &str = "x-longhaul-cache";
-    /// On a request that fills: what may be stored already is asked for anew.
+    /// On a request that fills: what may be stored already is asked for anew. Its value is [`anew`].
     pub const ANEW: &str = "x-longhaul-anew";
+
+    /// The value of [`ANEW`]: it carries the client's own `Cache-Control` past the cache, behind a `=`.
+    pub(crate) fn anew(fields: &Fields<'_>) -> Vec<u8> {
+        let said: Vec<&[u8]> = fields.all("cache-control").collect();
+        if said.is_empty() { b"1".to_vec() } else { [&b"="[..], &said.join(&b", "[..])].concat() }
+    }
+
     /// On a request behind the cache: its response is judged.
     pub const JUDGE: &str = "x-longhaul-judge";
     /// On a response of the judge: `cut` (asked for again past the cache), or `passed` (not to be stored).

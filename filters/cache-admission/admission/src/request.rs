@@ -119,11 +119,11 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
     let set: Vec<Edit> = match way {
         Way::Past | Way::Refuse => Vec::new(),
         Way::Hit => vec![Edit::Set(marks::WAY, b"hit".to_vec()), judged],
-        // A client that says something itself is not spoken for.
-        Way::Fill { anew } if anew && !fields.has("cache-control") => {
-            vec![Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, b"1".to_vec())]
+        // Whatever the client says itself: a stored response that was invalidated must not come back.
+        Way::Fill { anew: true } => {
+            vec![Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, marks::anew(fields))]
         }
-        Way::Fill { .. } => vec![Edit::Set(marks::WAY, b"fill".to_vec())],
+        Way::Fill { anew: false } => vec![Edit::Set(marks::WAY, b"fill".to_vec())],
     };
     let is_set = |name: &str| set.iter().any(|edit| matches!(edit, Edit::Set(set, _) if *set == name));
     let forged = [marks::WAY, marks::ANEW, marks::JUDGE].into_iter().filter(|name| fields.has(name) && !is_set(name));
@@ -287,9 +287,9 @@ mod tests {
         let fill = [Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, b"1".to_vec())];
         assert_eq!(edits(STORABLE, &forged), [&[Edit::Remove(marks::JUDGE)][..], &fill].concat());
         assert_eq!(
-            edits(STORABLE, &[("cache-control", "max-stale=5")]),
-            [fill[0].clone()],
-            "its own word is not replaced"
+            edits(STORABLE, &[("cache-control", "max-stale=5"), ("cache-control", "no-transform")]),
+            [fill[0].clone(), Edit::Set(marks::ANEW, b"=max-stale=5, no-transform".to_vec())],
+            "its own word goes around the cache"
         );
         let hit = [Edit::Set(marks::WAY, b"hit".to_vec()), Edit::Set(marks::JUDGE, b"client".to_vec())];
         assert_eq!(edits(HELD, &[]), hit);
