@@ -1,6 +1,7 @@
 //! Status codes that are no response end at the hop that meets the origin.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::support::config::{Config, HTTP};
 use crate::support::dns::Dns;
@@ -52,6 +53,35 @@ fn an_upgrade_that_was_asked_for_and_answered_with_an_odd_status_is_502() {
         let upgrade =
             request("GET", &format!("/{code}"), &[("host", HOST), ("connection", "Upgrade"), ("upgrade", "websocket")]);
         assert_eq!(send(http, &upgrade).unwrap().status, expected, "{code}");
+    }
+}
+
+/// HTTP/2 between the hops forbids fields that HTTP/1 origins send; other clients' responses share that connection.
+#[test]
+fn a_field_that_http2_forbids_ends_no_other_response() {
+    let mut config = Config::new("cache: { dir: DIR, size: 64mib, admit: first }\n");
+    config.yaml = config.yaml.replace("DIR", config.path("cache").to_str().unwrap());
+    std::fs::create_dir_all(config.path("cache")).unwrap();
+    let _origin = Origin::start((config.block.at(8), 8081), |request: &Received| match request.path.as_str() {
+        "/odd" => Reply::Raw(b"HTTP/1.1 200 OK\r\nte: x\r\ncontent-length: 2\r\n\r\nhi".to_vec()),
+        _ => Reply::Chunked(
+            "HTTP/1.1 200 OK\r\ncache-control: max-age=600\r\n".to_owned(),
+            Duration::from_millis(200),
+            vec![b"piece".to_vec(); 8],
+        ),
+    });
+    let _dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
+    let Some(_envoy) = Envoy::start(&config) else { return };
+    let http = SocketAddr::new(config.proxy(), HTTP);
+    let others: Vec<_> =
+        (0..8).map(|number| std::thread::spawn(move || get(http, HOST, &format!("/slow/{number}"), &[]))).collect();
+    std::thread::sleep(Duration::from_millis(400));
+    for _ in 0..8 {
+        get(http, HOST, "/odd", &[]);
+    }
+    for other in others {
+        let answer = other.join().unwrap();
+        assert_eq!((answer.status, answer.cut, answer.text()), (200, false, "piece".repeat(8)));
     }
 }
 
