@@ -17,7 +17,7 @@ export V ?=
 
 # The wasm filters, by who loads them: one box alone, or only a pair. A filter NAME is the package NAME-filter and becomes NAME.wasm
 # with underscores.
-EDGE_FILTERS := url-rewrite cache-admission
+EDGE_FILTERS := url-rewrite cache-admission name-budget
 PAIR_FILTERS := header-compression bundling
 FILTERS := $(EDGE_FILTERS) $(PAIR_FILTERS)
 

@@ -16,11 +16,13 @@ const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
 fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
     fs::write(folder.join("url_rewrite.wasm"), "module").unwrap();
     fs::write(folder.join("cache_admission.wasm"), "module").unwrap();
+    fs::write(folder.join("name_budget.wasm"), "module").unwrap();
     Command::new(env!("CARGO_BIN_EXE_longhaul"))
         .args(arguments)
         .current_dir(folder)
         .env("LONGHAUL_URL_REWRITE", folder.join("url_rewrite.wasm"))
         .env("LONGHAUL_CACHE_ADMISSION", folder.join("cache_admission.wasm"))
+        .env("LONGHAUL_NAME_BUDGET", folder.join("name_budget.wasm"))
         .stdin(Stdio::null())
         .output()
         .unwrap()

@@ -35,6 +35,9 @@ pub(super) struct Arguments {
     /// The cache-admission filter, if not beside this program
     #[arg(long, value_name = "FILE")]
     cache_admission: Option<PathBuf>,
+    /// The name-budget filter, if not beside this program
+    #[arg(long, value_name = "FILE")]
+    name_budget: Option<PathBuf>,
     /// Log requests, one JSON object a line, to this file; - for stderr
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
@@ -48,6 +51,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         header_compression: arguments.header_compression.clone(),
         bundling: arguments.bundling.clone(),
         cache_admission: arguments.cache_admission.clone(),
+        name_budget: arguments.name_budget.clone(),
         ..Overridden::default()
     };
     let filter = match url_rewrite(&overridden) {

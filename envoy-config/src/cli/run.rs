@@ -51,6 +51,12 @@ pub(super) struct Arguments {
         help = "The filter that decides which requests the cache sees [default: $LONGHAUL_CACHE_ADMISSION, or cache_admission.wasm beside this program]"
     )]
     cache_admission: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "The filter that bounds the new names of a client [default: $LONGHAUL_NAME_BUDGET, or name_budget.wasm beside this program]"
+    )]
+    name_budget: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
     access_log: Option<PathBuf>,
 }
@@ -67,6 +73,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             header_compression: arguments.header_compression.clone(),
             bundling: arguments.bundling.clone(),
             cache_admission: arguments.cache_admission.clone(),
+            name_budget: arguments.name_budget.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
     };

@@ -497,6 +497,8 @@ pub struct Limits {
     pub header: Bytes,
     /// Different URLs that Envoy's cache may remember, some kilobyte each, before another Envoy takes over.
     pub urls: u32,
+    /// Names unknown so far that one client may ask for at once, and each minute.
+    pub new_names_per_client: u32,
 }
 
 impl Settings {

@@ -18,6 +18,8 @@ pub struct Artifacts {
     pub bundling: Option<WasmModule>,
     /// The cache-admission filter. None leaves the cache out: without it a slow client fills the memory.
     pub cache_admission: Option<WasmModule>,
+    /// The name-budget filter. None leaves it out: one client can fill the table of names.
+    pub name_budget: Option<WasmModule>,
     /// PEM bundle that origins' certificates are checked against ([`Artifacts::DEBIAN_CA_BUNDLE`] on Debian).
     pub trusted_ca: PathBuf,
     /// Every address of this host. With a listener on a wildcard address each of them is a way back to ourselves;

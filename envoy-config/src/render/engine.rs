@@ -48,6 +48,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/access_log.yaml", include_str!("../../templates/part/access_log.yaml.j2")),
     ("part/tracing.yaml", include_str!("../../templates/part/tracing.yaml.j2")),
     ("part/cdn_loop.yaml", include_str!("../../templates/part/cdn_loop.yaml.j2")),
+    ("part/client.yaml", include_str!("../../templates/part/client.yaml.j2")),
     ("part/dns_cache.yaml", include_str!("../../templates/part/dns_cache.yaml.j2")),
     ("part/edge_http.yaml", include_str!("../../templates/part/edge_http.yaml.j2")),
     ("part/edge_filters.yaml", include_str!("../../templates/part/edge_filters.yaml.j2")),

@@ -15,6 +15,7 @@
 //! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
 //! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
 //! | `ecds/cache-admission-*.yaml` | the filters around the cache | `cache`, a new `.wasm` |
+//! | `ecds/name-budget.yaml` | the budgets of new names | `limits.new_names_per_client`, a new `.wasm` |
 //! | `ecds/bundling.yaml` | the filter of a pair that bundles | `link`, a new `.wasm` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
@@ -73,6 +74,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         ("ecds/header-compression.yaml", &view.header_compression),
         ("ecds/header-compression-direct.yaml", &view.header_compression_direct),
         ("ecds/bundling.yaml", &view.bundling),
+        ("ecds/name-budget.yaml", &view.name_budget),
     ] {
         let Some(filter) = filter else { continue };
         tree.put(file, engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);

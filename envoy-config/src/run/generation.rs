@@ -64,8 +64,13 @@ impl Generation {
         let filter = machine.url_rewrite.as_deref();
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
         let more = &machine.more_filters;
-        let filters =
-            [filter, more.header_compression.as_deref(), more.bundling.as_deref(), more.cache_admission.as_deref()];
+        let filters = [
+            filter,
+            more.header_compression.as_deref(),
+            more.bundling.as_deref(),
+            more.cache_admission.as_deref(),
+            more.name_budget.as_deref(),
+        ];
         let inputs = Inputs::of(&settings, &read, filters.into_iter().flatten());
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
@@ -75,6 +80,7 @@ impl Generation {
             header_compression: more.header_compression.as_deref().map(locate::wasm_module).transpose()?,
             bundling: more.bundling.as_deref().map(locate::wasm_module).transpose()?,
             cache_admission: more.cache_admission.as_deref().map(locate::wasm_module).transpose()?,
+            name_budget: more.name_budget.as_deref().map(locate::wasm_module).transpose()?,
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
             // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.

@@ -25,6 +25,8 @@ pub struct Overridden {
     pub bundling: Option<PathBuf>,
     /// The cache-admission filter.
     pub cache_admission: Option<PathBuf>,
+    /// The name-budget filter.
+    pub name_budget: Option<PathBuf>,
 }
 
 /// Everything a run needs, found.
@@ -106,6 +108,13 @@ const CACHE_ADMISSION: Wanted = Wanted {
     variable: "LONGHAUL_CACHE_ADMISSION",
 };
 
+const NAME_BUDGET: Wanted = Wanted {
+    what: "the name-budget filter",
+    file: "name_budget.wasm",
+    flag: "name-budget",
+    variable: "LONGHAUL_NAME_BUDGET",
+};
+
 /// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
     crate::render::Artifacts::DEBIAN_CA_BUNDLE,
@@ -133,6 +142,8 @@ pub(crate) fn url_rewrite(overridden: &Overridden) -> Result<PathBuf, LocateErro
 pub(crate) struct MoreFilters {
     /// Decides which requests the cache sees.
     pub(crate) cache_admission: Option<PathBuf>,
+    /// Bounds the new names of a client.
+    pub(crate) name_budget: Option<PathBuf>,
     /// Packs headers.
     pub(crate) header_compression: Option<PathBuf>,
     /// Bundles objects of pages.
@@ -146,10 +157,14 @@ impl MoreFilters {
         let cache_admission = find(&CACHE_ADMISSION, overridden.cache_admission.as_deref());
         let caches = matches!(settings.cache, Cache::Disk { .. });
         let cache_admission = if caches { cache_admission.map(Some)? } else { cache_admission.ok() };
+        let name_budget = find(&NAME_BUDGET, overridden.name_budget.as_deref());
+        let looks_up = settings.role.reaches_origins();
+        let name_budget = if looks_up { name_budget.map(Some)? } else { name_budget.ok() };
         match settings.role {
-            Role::Edge => Ok(Self { cache_admission, ..Self::default() }),
+            Role::Edge => Ok(Self { cache_admission, name_budget, ..Self::default() }),
             Role::Remote(_) | Role::Ground(_) => Ok(Self {
                 cache_admission,
+                name_budget,
                 header_compression: find(&HEADER_COMPRESSION, overridden.header_compression.as_deref()).map(Some)?,
                 // Not there, it can still be done without where nobody asks for it.
                 bundling: if settings.page.bundle { bundling.map(Some)? } else { bundling.ok() },

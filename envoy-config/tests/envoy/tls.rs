@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::config::{Config, TLS};
 use crate::support::dns::Dns;
-use crate::support::envoy::{Envoy, PATIENCE};
-use crate::support::http::{exchange, request};
+use crate::support::envoy::{Envoy, PATIENCE, skip};
+use crate::support::http::{connect_from, exchange, request};
 use crate::support::loopback::Block;
 use crate::support::origin::{Origin, Received, Reply};
 use crate::support::tls::{Authority, connect, drain, protocol};
@@ -118,6 +118,33 @@ fn a_refused_server_name_is_closed_at_once() {
         drain(&mut stream);
         assert!(asked.elapsed() < Duration::from_secs(2), "{name} is held for {:?}", asked.elapsed());
     }
+}
+
+#[test]
+fn server_names_of_one_client_that_floods_cost_no_other_client_a_name() {
+    let world = World::new("limits: { new_names_per_client: 64 }\n");
+    if world.config.name_budget.is_none() {
+        return skip("no name_budget.wasm: set LONGHAUL_NAME_BUDGET, or `make build`");
+    }
+    let Some(envoy) = Envoy::start(&world.config) else { return };
+    let ask = |client: u32, name: &str| {
+        let mut stream = connect_from(world.config.block.at(client), world.tls()).unwrap();
+        stream.write_all(&client_hello(name)).unwrap();
+        drain(&mut stream);
+    };
+    for number in 0..200 {
+        ask(11, &format!("flood{number}.test"));
+    }
+    let looked_up = (0..200).filter(|number| world.dns.asked(&format!("flood{number}.test")) > 0).count();
+    assert!((64..150).contains(&looked_up), "{looked_up}");
+    for number in 0..20 {
+        let name = format!("other{number}.test");
+        ask(12, &name);
+        assert!(world.dns.asked(&name) > 0, "{name}");
+    }
+    let counted = envoy.admin("/stats/prometheus?filter=name_budget_requests");
+    let refused = format!("longhaul_name_budget_requests_total{{reason=\"refused\"}} {}", 200 - looked_up);
+    assert!(counted.contains(&refused), "{refused}\n{counted}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ struct Programs {
     coredns: PathBuf,
     filter: PathBuf,
     cache_admission: PathBuf,
+    name_budget: PathBuf,
 }
 
 impl Programs {
@@ -41,6 +42,7 @@ impl Programs {
             coredns: find("LONGHAUL_COREDNS", "coredns")?,
             filter: find("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")?,
             cache_admission: find("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm")?,
+            name_budget: find("LONGHAUL_NAME_BUDGET", "name_budget.wasm")?,
         })
     }
 }
@@ -155,6 +157,7 @@ impl Host {
             .env("LONGHAUL_COREDNS", &self.programs.coredns)
             .env("LONGHAUL_URL_REWRITE", &self.programs.filter)
             .env("LONGHAUL_CACHE_ADMISSION", &self.programs.cache_admission)
+            .env("LONGHAUL_NAME_BUDGET", &self.programs.name_budget)
             .stdin(Stdio::null());
         command
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..cases import Case
-from . import compression, forbidden, names, odd_responses, schemes, sharing, slow_readers, smuggling
+from . import compression, forbidden, name_flood, names, odd_responses, schemes, sharing, slow_readers, smuggling
 
 FAMILIES: dict[str, list[Case]] = {
     "slow readers": slow_readers.CASES,
@@ -14,4 +14,5 @@ FAMILIES: dict[str, list[Case]] = {
     "forbidden addresses": forbidden.CASES,
     "smuggling": smuggling.CASES,
     "DNS": names.CASES,
+    "names of one client": name_flood.CASES,
 }

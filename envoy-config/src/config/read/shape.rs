@@ -129,7 +129,8 @@ fn level_or_off(reader: &mut Reader, setting: &Setting<'_>, min: u32, max: u32) 
 }
 
 pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
-    let section = reader.section(top, "limits", &["page_memory", "connections", "header_bytes", "urls"]);
+    let section =
+        reader.section(top, "limits", &["page_memory", "connections", "header_bytes", "urls", "new_names_per_client"]);
     let page_memory = reader.optional(&section, "page_memory", Bytes(256 * KIB), |reader, setting| {
         in_range(reader, setting, 16 * KIB, 64 * MIB)
     });
@@ -142,7 +143,17 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     // A quarter of the heap that Envoy is given for so many connections.
     let most = connections.map_or(0, |connections| connections.saturating_mul(16).saturating_add(131_072));
     let urls = reader.optional(&section, "urls", most, |reader, setting| reader.number(setting, 100, 100_000_000));
-    Some(Limits { page_memory: page_memory?, connections: connections?, header: header?, urls: urls? })
+    let new_names_per_client =
+        reader.optional(&section, "new_names_per_client", name_budget::limits::DEFAULT, |reader, setting| {
+            reader.number(setting, name_budget::limits::LEAST, name_budget::limits::MOST)
+        });
+    Some(Limits {
+        page_memory: page_memory?,
+        connections: connections?,
+        header: header?,
+        urls: urls?,
+        new_names_per_client: new_names_per_client?,
+    })
 }
 
 fn in_range(reader: &mut Reader, setting: &Setting<'_>, min: u64, max: u64) -> Option<Bytes> {

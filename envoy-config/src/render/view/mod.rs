@@ -2,6 +2,7 @@
 
 mod admission;
 mod bundling;
+mod name_budget;
 mod pair;
 mod rewrite;
 mod tls;
@@ -78,6 +79,8 @@ pub(super) struct View {
     /// The ground's half of it at a remote, before origins that it reaches itself.
     pub(super) header_compression_direct: Option<WasmFilter>,
     pub(super) bundling: Option<WasmFilter>,
+    /// Before origins' names are looked up.
+    pub(super) name_budget: Option<WasmFilter>,
     /// Around `cache`; empty without one.
     pub(super) admission: Vec<WasmFilter>,
 }
@@ -246,6 +249,7 @@ impl View {
             header_compression: pair::header_compression(settings, artifacts),
             header_compression_direct: pair::header_compression_direct(settings, artifacts),
             bundling: bundling::filter(settings, derived, artifacts),
+            name_budget: name_budget::filter(settings, artifacts)?,
         })
     }
 }

@@ -24,6 +24,7 @@ pub(crate) struct Config {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) yaml: String,
     pub(crate) url_rewrite: Option<WasmModule>,
+    pub(crate) name_budget: Option<WasmModule>,
     pub(crate) trusted_ca: PathBuf,
     pub(crate) local_addresses: Vec<IpAddr>,
 }
@@ -52,6 +53,7 @@ impl Config {
             folder,
             yaml,
             url_rewrite: None,
+            name_budget: built("LONGHAUL_NAME_BUDGET", "name_budget.wasm"),
             trusted_ca: PathBuf::from(Artifacts::DEBIAN_CA_BUNDLE),
             local_addresses: Vec::new(),
         }
@@ -94,7 +96,8 @@ impl Config {
             url_rewrite: self.url_rewrite.clone(),
             header_compression: None,
             bundling: None,
-            cache_admission: admission(),
+            cache_admission: built("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm"),
+            name_budget: self.name_budget.clone(),
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,
@@ -113,10 +116,10 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
     render(&loaded.settings, &derived, artifacts).expect("rendering")
 }
 
-/// The filter without which nothing is cached; None where it has not been built.
-fn admission() -> Option<WasmModule> {
-    let named = env::var_os("LONGHAUL_CACHE_ADMISSION").map(PathBuf::from);
-    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/cache_admission.wasm");
+/// A filter that every box has; None where it has not been built.
+fn built(variable: &str, file: &str) -> Option<WasmModule> {
+    let named = env::var_os(variable).map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist").join(file);
     named.into_iter().chain([built]).find(|path| path.is_file()).map(module)
 }
 

@@ -1,7 +1,9 @@
 //! A plain HTTP/1.1 client that shows what arrived and when, header by header.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::envoy::PATIENCE;
 
@@ -64,6 +66,17 @@ pub(crate) fn send(to: SocketAddr, request: &str) -> io::Result<Answer> {
     let stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     exchange(stream, request)
+}
+
+/// A connection to `to` from the client at `from`.
+pub(crate) fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &SocketAddr::new(from, 0))?;
+    rustix::net::connect(&socket, &to)?;
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
 }
 
 /// As [`send`], on a connection that stands.

@@ -1,0 +1,48 @@
+//! One request, before its name is looked up.
+
+use std::rc::Rc;
+
+use filter_host::headers::{self, Map};
+use filter_host::log::{self, Level};
+use filter_host::{HostError, clock, reply};
+use name_budget::{Client, Name, Outcome, marks};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+
+use crate::worker::Worker;
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    worker: Rc<Worker>,
+}
+
+impl Stream {
+    pub(crate) fn new(worker: Rc<Worker>) -> Self {
+        Self { worker }
+    }
+
+    fn request(&self) -> Result<Action, HostError> {
+        let field = |name| headers::get(Map::Request, name).map(Option::unwrap_or_default);
+        let client = Client::of(&field(marks::CLIENT)?);
+        let (scheme, authority) = (field(marks::SCHEME)?, field(":authority")?);
+        let outcome =
+            self.worker.budgets.ask(Name { scheme: &scheme, authority: &authority }, client, clock::monotonic()?);
+        self.worker.count(outcome.reason());
+        let Outcome::Refused { retry_after_s } = outcome else { return Ok(Action::Continue) };
+        let seconds = retry_after_s.to_string();
+        reply::send(429, "longhaul_too_many_new_names", &[("retry-after", seconds.as_bytes())], b"")?;
+        Ok(Action::Pause)
+    }
+}
+
+impl Context for Stream {}
+
+impl HttpContext for Stream {
+    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+        self.request().unwrap_or_else(|error| {
+            // A name too many costs less than a page.
+            log::write(Level::Warn, &format!("name-budget: request headers: {error}"));
+            Action::Continue
+        })
+    }
+}
