@@ -13,6 +13,7 @@
 //! | [`timer`] | the root context's ticks |
 //! | [`context`] | acting on a stream that is held |
 //! | [`shared`] | values that all workers see |
+//! | [`random`] | keys and salts |
 //! | [`reply`] | answer instead of the origin |
 //! | [`metrics`] | counters |
 //! | [`property`] | what the proxy knows of the stream |
@@ -28,6 +29,7 @@ pub mod headers;
 pub mod log;
 pub mod metrics;
 pub mod property;
+pub mod random;
 pub mod reply;
 pub mod shared;
 pub mod timer;

@@ -3,15 +3,14 @@
 //! Reads `{"url", "objects": {URL: {"type", "file"}}}` from the standard input, where the page is one of the objects.
 //! An object that is not listed is an empty image.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use page_flights::board::Board;
 use page_flights::{Answer, Config, End, FLIGHT_FIELD, GroundEnd};
 use serde::Deserialize;
+use shared_board::Memory;
 
 #[derive(Deserialize)]
 struct Visit {
@@ -25,22 +24,6 @@ struct Object {
     file: PathBuf,
 }
 
-#[derive(Default)]
-struct Values(RefCell<HashMap<String, (Vec<u8>, u32)>>);
-
-impl Board for Values {
-    fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        self.0.borrow().get(name).cloned().unwrap_or_default()
-    }
-
-    fn set(&self, name: &str, value: &[u8], _: u32) -> bool {
-        let mut values = self.0.borrow_mut();
-        let entry = values.entry(name.to_owned()).or_default();
-        *entry = (value.to_vec(), entry.1 + 1);
-        true
-    }
-}
-
 /// A link that leaves room for every object of a page.
 const CONFIG: &[u8] = br#"{"role": "ground", "cluster": "fetch", "rtt_ms": 600, "down": 250000000, "up": 62500000}"#;
 const PAGE: u32 = 1;
@@ -49,7 +32,7 @@ const PIECE_BYTES: usize = 16 << 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let visit: Visit = serde_json::from_reader(io::stdin())?;
-    let (board, mut ground, mut now_ms) = (Values::default(), GroundEnd::new(&Config::from_json(CONFIG)?), 1000);
+    let (board, mut ground, mut now_ms) = (Memory::default(), GroundEnd::new(&Config::from_json(CONFIG)?), 1000);
     let rest = visit.url.strip_prefix("http://").ok_or("not an http URL")?;
     let (authority, path) = rest.split_at(rest.find('/').ok_or("no path")?);
     let opening = format!("{};{};{}", "0a".repeat(16), "0b".repeat(8), "0c".repeat(4));

@@ -17,10 +17,9 @@
 //! | `finder`, `faces`, `selectors` | objects of a page and of its sheets, by the code that moves URLs; which of them a browser requests |
 //! | `ground` | the far end |
 //! | `remote` | the near end |
-//! | `board`, `shelf`, `log` | what all workers of the near end know together |
+//! | `shelf`, `log` | what all workers of the near end know together, on a [`shared_board`] |
 //! | `counts` | what the ends count for operators |
 
-pub mod board;
 pub mod config;
 pub mod counts;
 mod digest;
@@ -42,7 +41,7 @@ mod shelf;
 mod tests;
 mod wire;
 
-use board::Board;
+use shared_board::Board;
 use std::time::Duration;
 
 pub use config::{Config, ConfigError, Role};

@@ -4,10 +4,10 @@
 //! objects of one. `turn/N` is empty, and set after every change of either: its version tells whoever waits for an
 //! object, for a few bytes, whether there is anything new.
 
-use crate::board::{Board, update};
 use crate::digest::{FlightId, Ident, Mark, authority, key, mark, object_mark, root};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes, put_length, put_number};
+use shared_board::{Board, update};
 
 /// The state of one object of a flight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -372,8 +372,8 @@ impl Flight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::memory::Memory;
     use proptest::prelude::*;
+    use shared_board::Memory;
 
     const PAGE: &str = "http://p.test/d/";
 
@@ -477,9 +477,9 @@ mod tests {
         assert!(flight(&board, 5, &[8; 16]).is_none());
         assert!(open(&board, [99; 16], 5, PAGE, limits::FLIGHT_MS * 2));
         assert!(flight(&board, 5, &[9; 16]).is_none() && flight(&board, 5, &[99; 16]).is_some());
-        let values = board.0.borrow();
-        assert!(values.len() <= limits::FLIGHTS_PER_LOG + 2, "{:?}", values.keys());
-        assert!(values.values().map(|(value, _)| value.len()).sum::<usize>() < 200);
+        let sizes = board.sizes();
+        assert!(sizes.len() <= limits::FLIGHTS_PER_LOG + 2, "{sizes:?}");
+        assert!(sizes.iter().map(|(_, bytes)| bytes).sum::<usize>() < 200);
     }
 
     #[test]

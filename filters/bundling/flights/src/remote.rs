@@ -11,7 +11,6 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 use http_semantics::accept;
 
-use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, hex, key};
@@ -25,6 +24,7 @@ use crate::report;
 use crate::request::{self, Asked};
 use crate::shelf;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
+use shared_board::Board;
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! The board's value `shelf` lists what is kept where; `object/N` is the N-th place. A place says itself what is in it, so
 //! that a list that is behind is never believed.
 
-use crate::board::{Board, update};
 use crate::digest::Ident;
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes, put_number};
+use shared_board::{Board, update};
 
 const LIST: &str = "shelf";
 
@@ -130,7 +130,7 @@ pub(crate) fn touch(board: &dyn Board, ident: &Ident) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::memory::Memory;
+    use shared_board::Memory;
 
     fn name(number: u8) -> Ident {
         [number; 24]
@@ -159,9 +159,9 @@ mod tests {
         for number in 5..100 {
             assert!(put(&board, 400, &name(number), b"", &[0; 100]));
         }
-        let values = board.0.borrow();
-        assert!(values.len() <= 5, "{:?}", values.keys());
-        assert!(values.values().map(|(value, _)| value.len()).sum::<usize>() < 600);
+        let sizes = board.sizes();
+        assert!(sizes.len() <= 5, "{sizes:?}");
+        assert!(sizes.iter().map(|(_, bytes)| bytes).sum::<usize>() < 600);
     }
 
     #[test]

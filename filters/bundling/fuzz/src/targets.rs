@@ -4,7 +4,7 @@ use fuzz_driver::Target;
 use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
 
 use crate::seeds;
-use crate::world::{PAGE_STREAM, World};
+use crate::world::{PAGE_STREAM, World, is_bounded};
 
 /// Every target.
 pub(crate) const TARGETS: &[Target] = &[
@@ -28,7 +28,7 @@ fn parcel(data: &[u8]) {
         for call in calls.iter().take(2) {
             world.near.answered(&world.near_values, call.id, &Answer::Came(fields, data), world.now_ms);
         }
-        world.near_values.are_bounded();
+        is_bounded(&world.near_values);
         for path in seeds::OBJECTS {
             let (stream, verdict) = world.ask(path.as_bytes(), b"*/*");
             if verdict == remote::Verdict::Hold {
@@ -97,7 +97,7 @@ fn page(data: &[u8]) {
         world.turn(&mut origin);
     }
     assert!(fetched <= 192, "{fetched} objects of one page");
-    world.far_values.are_bounded();
+    is_bounded(&world.far_values);
 }
 
 /// An origin's answer: lines of headers, an empty one, and a body; and what a browser gets of it at the near end.
@@ -120,8 +120,8 @@ pub(crate) fn fetched(data: &[u8]) -> (FieldList, Vec<u8>, Option<Reply>) {
     for _ in 0..30 {
         world.turn(|path| (path == seeds::OBJECTS[0]).then(|| (fields.clone(), body.to_vec())));
     }
-    world.near_values.are_bounded();
-    world.far_values.are_bounded();
+    is_bounded(&world.near_values);
+    is_bounded(&world.far_values);
     let reply = world.object(seeds::OBJECTS[0]);
     (fields, body.to_vec(), reply)
 }

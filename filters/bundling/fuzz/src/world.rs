@@ -1,45 +1,23 @@
 //! A pair with an origin behind it, driven by hand: what the proxies at both ends do between the filters.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 
-use page_flights::board::Board;
 use page_flights::{
     Answer, Config, End, FLIGHT_FIELD, FieldList, GroundEnd, Release, RemoteEnd, Reply, Role, SLOT_AUTHORITY, ground,
     remote,
 };
+use shared_board::Memory;
 
 /// Headers of a request or an answer.
 pub(crate) type Fields<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// Values of a proxy, and a watch on how large they grow.
-#[derive(Debug, Default)]
-pub(crate) struct Values(RefCell<HashMap<String, (Vec<u8>, u32)>>);
-
 /// More than all that one flight may have brought: its objects, and the lists that name them.
 const MOST_BYTES: usize = 2 << 20;
 
-impl Board for Values {
-    fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        self.0.borrow().get(name).cloned().unwrap_or_default()
-    }
-
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-        let mut values = self.0.borrow_mut();
-        let entry = values.entry(name.to_owned()).or_default();
-        let is_current = version == 0 || entry.1 == 0 || version == entry.1;
-        if is_current {
-            *entry = (value.to_vec(), entry.1 + 1);
-        }
-        is_current
-    }
-}
-
-impl Values {
-    pub(crate) fn are_bounded(&self) {
-        let bytes: usize = self.0.borrow().values().map(|(value, _)| value.len()).sum();
-        assert!(bytes <= MOST_BYTES, "{bytes} bytes are kept");
-    }
+/// What a proxy keeps for its workers never grows beyond what one flight may have brought.
+pub(crate) fn is_bounded(values: &Memory) {
+    let bytes: usize = values.sizes().iter().map(|(_, bytes)| bytes).sum();
+    assert!(bytes <= MOST_BYTES, "{bytes} bytes are kept");
 }
 
 fn config(role: Role) -> Config {
@@ -56,8 +34,8 @@ fn config(role: Role) -> Config {
 
 /// One worker at each end, and one flight.
 pub(crate) struct World {
-    pub(crate) near_values: Values,
-    pub(crate) far_values: Values,
+    pub(crate) near_values: Memory,
+    pub(crate) far_values: Memory,
     pub(crate) near: RemoteEnd,
     pub(crate) far: GroundEnd,
     pub(crate) now_ms: u64,
@@ -72,8 +50,8 @@ pub(crate) const PAGE_STREAM: u32 = 1;
 impl World {
     pub(crate) fn new() -> Self {
         Self {
-            near_values: Values::default(),
-            far_values: Values::default(),
+            near_values: Memory::default(),
+            far_values: Memory::default(),
             near: RemoteEnd::new(&config(Role::Remote), [1; 32], [2; 8]),
             far: GroundEnd::new(&config(Role::Ground)),
             now_ms: 1_000_000,

@@ -1,10 +1,11 @@
 //! Pages and slots, at the far end.
 
-use crate::worker::{ProxyBoard, Worker, now_ms, send};
+use crate::worker::{Worker, now_ms, send};
 use filter_host::HostError;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
+use filter_host::shared::ProxyBoard;
 use page_flights::ground::Verdict;
 use page_flights::{FLIGHT_FIELD, GroundEnd};
 use proxy_wasm::traits::{Context, HttpContext};

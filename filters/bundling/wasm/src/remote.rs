@@ -1,7 +1,8 @@
 //! Requests of browsers, at the near end.
 
-use crate::worker::{ProxyBoard, Worker, now_ms, send};
+use crate::worker::{Worker, now_ms, send};
 use filter_host::headers::{self, Map};
+use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, property};
 use page_flights::remote::Verdict;
 use page_flights::{FLIGHT_FIELD, RemoteEnd};

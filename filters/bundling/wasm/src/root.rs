@@ -3,13 +3,14 @@
 use crate::counters::Counters;
 use crate::ground::GroundStream;
 use crate::remote::RemoteStream;
-use crate::worker::{ProxyBoard, Worker};
+use crate::worker::Worker;
 use filter_host::body::{self, Buffer};
 use filter_host::log::{self, Level};
-use page_flights::{Config, GroundEnd, RemoteEnd, Role, board};
+use filter_host::random;
+use filter_host::shared::ProxyBoard;
+use page_flights::{Config, GroundEnd, RemoteEnd, Role};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
-use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ impl Root {
         let cluster = config.cluster.clone();
         self.worker = Some(match config.role {
             Role::Remote => {
-                let end = RemoteEnd::new(&config, seed(), store_name());
+                let end = RemoteEnd::new(&config, random::bytes(), store_name());
                 End::Remote(Rc::new(Worker::new(end, counters, cluster, self.id)))
             }
             Role::Ground => End::Ground(Rc::new(Worker::new(GroundEnd::new(&config), counters, cluster, self.id))),
@@ -51,20 +52,7 @@ impl Root {
 
 /// The name of what the process keeps, drawn by the first worker that asks.
 fn store_name() -> [u8; 8] {
-    board::settled(&ProxyBoard, "store", random())
-}
-
-fn seed() -> [u8; 32] {
-    let mut seed = [0; 32];
-    for part in seed.chunks_mut(8) {
-        part.copy_from_slice(&random());
-    }
-    seed
-}
-
-/// Eight bytes that are others at every call: the seed that the standard library asks the host for.
-fn random() -> [u8; 8] {
-    RandomState::new().hash_one(0).to_le_bytes()
+    shared_board::settled(&ProxyBoard, "store", random::bytes())
 }
 
 impl Context for Root {

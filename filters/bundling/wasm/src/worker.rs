@@ -2,8 +2,8 @@
 
 use crate::counters::Counters;
 use filter_host::log::{self, Level};
-use filter_host::{HostError, callout, clock, context, reply, shared, timer};
-use page_flights::board::Board;
+use filter_host::shared::ProxyBoard;
+use filter_host::{HostError, callout, clock, context, reply, timer};
 use page_flights::{Answer, End, Release, Reply};
 use proxy_wasm::types::Action;
 use std::cell::{Cell, RefCell};
@@ -15,20 +15,6 @@ use std::time::Duration;
 pub(crate) fn now_ms() -> u64 {
     let elapsed = clock::monotonic().unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Values that the proxy keeps for all workers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProxyBoard;
-
-impl Board for ProxyBoard {
-    fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        shared::get(name).map(|found| (found.value, found.version)).unwrap_or_default()
-    }
-
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-        shared::set(name, value, version).unwrap_or(false)
-    }
 }
 
 /// A worker's end, and its hold on the proxy.

@@ -3,12 +3,13 @@
 use std::time::SystemTime;
 
 use http_semantics::{Fields, Freshness, Purpose, Unshared, labelled, shareable};
+use shared_board::Board;
 
 use crate::judge::Asker;
 use crate::judge::length;
 use crate::marks;
 use crate::request::{self, Asked, Reason, Way};
-use crate::table::{Board, Known, Table, Url};
+use crate::table::{Known, Table, Url};
 
 /// One thing to do to a header list.
 #[derive(Debug, Clone, PartialEq, Eq)]

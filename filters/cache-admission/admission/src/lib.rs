@@ -14,7 +14,7 @@
 //! | [`table`] | what all workers know, bounded |
 //! | [`config`] | the position of a filter |
 //!
-//! The crate is pure: it knows neither Envoy nor time; a [`Board`] stands for the values that all workers share.
+//! The crate is pure: it knows neither Envoy nor time; a [`shared_board::Board`] stands for the values that all workers share.
 
 pub mod config;
 pub mod judge;
@@ -25,7 +25,7 @@ pub mod table;
 
 pub use config::{Admit, Config, Position};
 pub use plain::PlainField;
-pub use table::{Board, Known, Table, Url};
+pub use table::{Known, Table, Url};
 
 /// Headers between our own hops. None reaches a client or an origin.
 pub mod marks {

@@ -6,17 +6,10 @@
 
 use std::hash::Hasher;
 
+use shared_board::{Board, settled, update};
 use siphasher::sip::SipHasher13;
 
 use crate::limits::{BUCKET_ENTRIES, BUCKETS, COMING_S};
-
-/// Values that all workers share.
-pub trait Board {
-    /// A value and its version; empty and 0 where there is none.
-    fn get(&self, name: &str) -> (Vec<u8>, u32);
-    /// Sets a value if its version is still `version`; false if another worker was faster.
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool;
-}
 
 /// A URL as the cache names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +46,6 @@ const PUBLIC: u8 = 0x80;
 /// Tag, seconds, state.
 const ENTRY_BYTES: usize = 13;
 const KEY: &str = "key";
-/// Another worker that is faster this often wins.
-const ATTEMPTS: usize = 4;
 
 /// The table, on a board.
 #[derive(Debug, Clone)]
@@ -66,15 +57,7 @@ pub struct Table<B> {
 impl<B: Board> Table<B> {
     /// The table of this process. `drawn` becomes its key if no worker has drawn one before.
     pub fn new(board: B, drawn: [u8; 16]) -> Self {
-        let (found, version) = board.get(KEY);
-        if found.is_empty() {
-            // If another worker is faster, its draw is found below. (Version 0 would always set.)
-            board.set(KEY, &drawn, version.max(1));
-            if board.get(KEY).0.is_empty() {
-                board.set(KEY, &drawn, 0);
-            }
-        }
-        let key = board.get(KEY).0.try_into().unwrap_or(drawn);
+        let key = settled(&board, KEY, drawn);
         Self { board, key }
     }
 
@@ -122,8 +105,7 @@ impl<B: Board> Table<B> {
     /// The newest entry stands first.
     fn change(&self, url: &Url, entry: Option<(u32, u8)>) {
         let (name, tag) = self.place(url);
-        for _ in 0..ATTEMPTS {
-            let (bucket, version) = self.board.get(&name);
+        update(&self.board, &name, |bucket| {
             let mut changed = Vec::with_capacity(BUCKET_ENTRIES * ENTRY_BYTES);
             if let Some((until_s, state)) = entry {
                 changed.extend_from_slice(&tag);
@@ -135,10 +117,8 @@ impl<B: Board> Table<B> {
                     changed.extend_from_slice(old);
                 }
             }
-            if changed == bucket || self.board.set(&name, &changed, version) {
-                return;
-            }
-        }
+            (changed != bucket).then_some(changed)
+        });
     }
 
     /// The bucket of a URL, and its tag there.
@@ -157,30 +137,7 @@ impl<B: Board> Table<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
-    use std::collections::HashMap;
-    use std::rc::Rc;
-
-    type Values = HashMap<String, (Vec<u8>, u32)>;
-
-    #[derive(Debug, Clone, Default)]
-    struct Memory(Rc<RefCell<Values>>);
-
-    impl Board for Memory {
-        fn get(&self, name: &str) -> (Vec<u8>, u32) {
-            self.0.borrow().get(name).cloned().unwrap_or_default()
-        }
-
-        fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-            let mut all = self.0.borrow_mut();
-            let now = all.get(name).map_or(0, |(_, version)| *version);
-            if version != 0 && version != now {
-                return false;
-            }
-            all.insert(name.to_owned(), (value.to_vec(), now + 1));
-            true
-        }
-    }
+    use shared_board::Memory;
 
     fn url(path: &str) -> Url {
         Url { scheme: b"http".to_vec(), authority: b"a.test".to_vec(), path: path.as_bytes().to_vec() }
@@ -189,7 +146,7 @@ mod tests {
     #[test]
     fn what_is_known_has_its_time_and_is_known_to_every_worker() {
         let board = Memory::default();
-        let (one, other) = (Table::new(board.clone(), [1; 16]), Table::new(board, [2; 16]));
+        let (one, other) = (Table::new(&board, [1; 16]), Table::new(&board, [2; 16]));
         assert_eq!(one.look(&url("/"), 100), None);
         one.storable(&url("/"), true);
         assert_eq!(other.look(&url("/"), u32::MAX), Some(Known::Storable { public: true }));
@@ -208,14 +165,13 @@ mod tests {
     #[test]
     fn it_holds_so_much_and_no_more() {
         let board = Memory::default();
-        let table = Table::new(board.clone(), [7; 16]);
+        let table = Table::new(&board, [7; 16]);
         for number in 0..100_000 {
             table.storable(&url(&format!("/{number}")), false);
         }
-        let all = board.0.borrow();
-        assert!(all.len() as u64 <= BUCKETS + 1);
-        assert!(all.values().all(|(value, _)| value.len() <= BUCKET_ENTRIES * ENTRY_BYTES));
-        drop(all);
+        let sizes = board.sizes();
+        assert!(sizes.len() as u64 <= BUCKETS + 1);
+        assert!(sizes.iter().all(|(_, bytes)| *bytes <= BUCKET_ENTRIES * ENTRY_BYTES));
         assert!(table.look(&url("/99999"), 0).is_some(), "the newest is there");
     }
 }

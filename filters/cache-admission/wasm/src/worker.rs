@@ -1,29 +1,15 @@
 //! What all streams of a worker share.
 
 use std::cell::RefCell;
-use std::hash::{BuildHasher, RandomState};
 
 use cache_admission::judge::Budget;
 use cache_admission::lesson::Edit;
-use cache_admission::{Board, Config, Table};
+use cache_admission::{Config, Table};
 use filter_host::headers::{self, Map};
-use filter_host::{HostError, shared};
+use filter_host::shared::ProxyBoard;
+use filter_host::{HostError, random};
 
 use crate::counters::Counters;
-
-/// Values that the proxy keeps for all workers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProxyBoard;
-
-impl Board for ProxyBoard {
-    fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        shared::get(name).map(|found| (found.value, found.version)).unwrap_or_default()
-    }
-
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-        shared::set(name, value, version).unwrap_or(false)
-    }
-}
 
 /// One worker's filter at one position.
 #[derive(Debug)]
@@ -36,12 +22,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(config: Config, counters: Counters) -> Self {
-        let mut drawn = [0; 16];
-        for part in drawn.chunks_mut(8) {
-            // The seed that the standard library asks the host for.
-            part.copy_from_slice(&RandomState::new().hash_one(0).to_le_bytes());
-        }
-        Self { config, table: Table::new(ProxyBoard, drawn), counters, budget: RefCell::default() }
+        Self { config, table: Table::new(ProxyBoard, random::bytes()), counters, budget: RefCell::default() }
     }
 }
 

@@ -4,12 +4,12 @@ use crate::counters::Counters;
 use crate::stream::{GroundHeaders, RemoteHeaders};
 use filter_host::body::{self, Buffer};
 use filter_host::log::{self, Level};
+use filter_host::random;
 use header_codec::config::{ClientKey, Config, Role};
 use header_codec::{Dictionary, GroundEnd, RemoteEnd};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 use std::cell::RefCell;
-use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -49,7 +49,7 @@ impl Root {
         let (client, start) = (config.client, Instant::now());
         self.worker = Some(match config.role {
             Role::Remote => {
-                let end = RefCell::new(RemoteEnd::new(dictionary, random(), clients));
+                let end = RefCell::new(RemoteEnd::new(dictionary, u32::from_le_bytes(random::bytes()), clients));
                 Worker::Remote(Rc::new(Shared { end, counters, client, start }))
             }
             Role::Ground => {
@@ -59,11 +59,6 @@ impl Root {
         });
         Ok(())
     }
-}
-
-/// A number that is another one at every start: the seed that the standard library asks the host for.
-fn random() -> u32 {
-    u32::try_from(RandomState::new().hash_one(0) & u64::from(u32::MAX)).unwrap_or(0)
 }
 
 impl Context for Root {}

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use shared_board::{Board, settled};
+
 use crate::client::Client;
 use crate::config::Config;
 use crate::limits::{CLIENT_BUCKETS, NAME_BUCKETS, PERIOD};
-use crate::times::{self, Board, Times};
+use crate::times::Times;
 
 const NAMES: Times = Times { letter: 'n', buckets: NAME_BUCKETS };
 const CLIENTS: Times = Times { letter: 'c', buckets: CLIENT_BUCKETS };
@@ -92,7 +94,7 @@ pub struct Budgets<B> {
 impl<B: Board> Budgets<B> {
     /// The budgets of this process. `drawn` becomes their key if no worker has drawn one before.
     pub fn new(config: &Config, board: B, drawn: [u8; 16]) -> Self {
-        let key = times::key(&board, drawn);
+        let key = settled(&board, "key", drawn);
         Self { board, key, token: micros(PERIOD) / u64::from(config.per_client.max(1)) }
     }
 
@@ -129,35 +131,13 @@ fn micros(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
     use std::collections::{HashMap, HashSet};
-    use std::rc::Rc;
 
     use proptest::prelude::*;
+    use shared_board::Memory;
 
     use super::*;
     use crate::limits::{BUCKET_ENTRIES, DEFAULT};
-
-    type Values = HashMap<String, (Vec<u8>, u32)>;
-
-    #[derive(Debug, Clone, Default)]
-    struct Memory(Rc<RefCell<Values>>);
-
-    impl Board for Memory {
-        fn get(&self, name: &str) -> (Vec<u8>, u32) {
-            self.0.borrow().get(name).cloned().unwrap_or_default()
-        }
-
-        fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-            let mut all = self.0.borrow_mut();
-            let present = all.get(name).map(|(_, version)| *version);
-            if present.is_some_and(|present| version != 0 && version != present) {
-                return false;
-            }
-            all.insert(name.to_owned(), (value.to_vec(), present.unwrap_or(0) + 1));
-            true
-        }
-    }
 
     fn budgets(per_client: u32) -> Budgets<Memory> {
         Budgets::new(&Config { per_client }, Memory::default(), [7; 16])
@@ -167,7 +147,7 @@ mod tests {
         Client::V4([192, 0, 2, number])
     }
 
-    fn ask(budgets: &Budgets<Memory>, name: &str, client: impl Into<Option<Client>>, ms: u64) -> Outcome {
+    fn ask<B: Board>(budgets: &Budgets<B>, name: &str, client: impl Into<Option<Client>>, ms: u64) -> Outcome {
         let name = Name { scheme: b"http", authority: name.as_bytes() };
         budgets.ask(name, client.into(), Duration::from_secs(1000) + Duration::from_millis(ms))
     }
@@ -234,15 +214,15 @@ mod tests {
             let [_, a, b, c] = n.to_be_bytes();
             ask(&budgets, &format!("{n}.test"), Client::V4([10, a, b, c]), u64::from(n) / 100);
         }
-        let all = budgets.board.0.borrow();
-        assert!(all.len() as u64 <= NAME_BUCKETS + CLIENT_BUCKETS + 1);
-        assert!(all.values().all(|(value, _)| value.len() <= BUCKET_ENTRIES * 16));
+        let sizes = budgets.board.sizes();
+        assert!(sizes.len() as u64 <= NAME_BUCKETS + CLIENT_BUCKETS + 1);
+        assert!(sizes.iter().all(|(_, bytes)| *bytes <= BUCKET_ENTRIES * 16));
     }
 
     #[test]
     fn workers_share_budgets_and_names() {
         let one = budgets(64);
-        let other = Budgets::new(&Config { per_client: 64 }, one.board.clone(), [9; 16]);
+        let other = Budgets::new(&Config { per_client: 64 }, &one.board, [9; 16]);
         for n in 0..64 {
             ask(&one, &format!("{n}.test"), client(1), 0);
         }

@@ -11,7 +11,7 @@
 //! | [`times`] | what all workers know, bounded |
 //! | [`config`] | the size of a budget |
 //!
-//! The crate is pure: it knows neither Envoy nor time; a [`Board`] stands for the values that all workers share.
+//! The crate is pure: it knows neither Envoy nor time; a [`shared_board::Board`] stands for the values that all workers share.
 
 pub mod budget;
 pub mod client;
@@ -21,7 +21,6 @@ pub mod times;
 pub use budget::{Budgets, Name, Outcome, Reason};
 pub use client::Client;
 pub use config::Config;
-pub use times::Board;
 
 /// Headers between our own hops. None reaches a client or an origin.
 pub mod marks {

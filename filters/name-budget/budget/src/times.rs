@@ -5,33 +5,13 @@
 
 use std::hash::Hasher;
 
+use shared_board::{Board, update};
 use siphasher::sip::SipHasher13;
 
 use crate::limits::BUCKET_ENTRIES;
 
-/// Values that all workers share.
-pub trait Board {
-    /// A value and its version; empty and 0 where there is none.
-    fn get(&self, name: &str) -> (Vec<u8>, u32);
-    /// Sets a value if its version is still `version`; false if another worker was faster.
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool;
-}
-
 /// Tag and moment.
 const ENTRY_BYTES: usize = 16;
-const KEY: &str = "key";
-/// Another worker that is faster this often wins.
-const ATTEMPTS: usize = 4;
-
-/// The key of this process. `drawn` becomes it if no worker has drawn one before.
-pub(crate) fn key(board: &impl Board, drawn: [u8; 16]) -> [u8; 16] {
-    let (found, _) = board.get(KEY);
-    if found.is_empty() {
-        // Where no value is, every version sets it; later ones lose.
-        board.set(KEY, &drawn, 1);
-    }
-    board.get(KEY).0.try_into().unwrap_or(drawn)
-}
 
 /// One kind of thing that counts for a time.
 #[derive(Debug, Clone, Copy)]
@@ -59,23 +39,21 @@ impl Times {
         change: impl Fn(u64) -> Result<u64, E>,
     ) -> Result<(), E> {
         let (name, tag) = self.place(key, parts);
-        for _ in 0..ATTEMPTS {
-            let (bucket, version) = board.get(&name);
-            let mut live: Vec<(u64, u64)> = entries(&bucket).filter(|(_, until)| *until > now).collect();
+        let mut outcome = Ok(());
+        update(board, &name, |bucket| {
+            let mut live: Vec<(u64, u64)> = entries(bucket).filter(|(_, until)| *until > now).collect();
             let present = live.iter().find(|(found, _)| *found == tag).map_or(now, |(_, until)| *until);
-            let until = change(present)?;
+            let changed = change(present);
+            let until = changed.as_ref().ok().copied();
+            outcome = changed.map(drop);
             live.retain(|(found, _)| *found != tag);
             live.sort_unstable_by_key(|(_, until)| std::cmp::Reverse(*until));
             // The one that ends first makes room.
             live.truncate(BUCKET_ENTRIES - 1);
-            live.push((tag, until));
-            let bytes: Vec<u8> =
-                live.iter().flat_map(|(tag, until)| [tag.to_le_bytes(), until.to_le_bytes()]).flatten().collect();
-            if board.set(&name, &bytes, version) {
-                break;
-            }
-        }
-        Ok(())
+            live.push((tag, until?));
+            Some(live.iter().flat_map(|(tag, until)| [tag.to_le_bytes(), until.to_le_bytes()]).flatten().collect())
+        });
+        outcome
     }
 
     /// The bucket of `parts`, and their tag there.

@@ -1,24 +1,9 @@
 //! What all streams of a worker share.
 
-use std::hash::{BuildHasher, RandomState};
-
 use filter_host::metrics::Counter;
-use filter_host::shared;
-use name_budget::{Board, Budgets, Config, Reason};
-
-/// Values that the proxy keeps for all workers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProxyBoard;
-
-impl Board for ProxyBoard {
-    fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        shared::get(name).map(|found| (found.value, found.version)).unwrap_or_default()
-    }
-
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-        shared::set(name, value, version).unwrap_or(false)
-    }
-}
+use filter_host::random;
+use filter_host::shared::ProxyBoard;
+use name_budget::{Budgets, Config, Reason};
 
 /// One worker's filter.
 #[derive(Debug)]
@@ -40,13 +25,7 @@ impl Worker {
             })
         });
         let counters = counters.collect();
-        // The seed that the standard library asks the host for.
-        let half = || RandomState::new().hash_one(0).to_le_bytes();
-        let mut drawn = [0; 16];
-        for part in drawn.chunks_mut(8) {
-            part.copy_from_slice(&half());
-        }
-        (Self { budgets: Budgets::new(config, ProxyBoard, drawn), counters }, missing)
+        (Self { budgets: Budgets::new(config, ProxyBoard, random::bytes()), counters }, missing)
     }
 
     pub(crate) fn count(&self, reason: Reason) {

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use shared_board::Board;
 use url_mapping::{Base, Scheme};
 use url_rewriting::headers::{Fields, request};
-use url_rewriting::inline::{Board, Inliner, Shelf, Visitor};
+use url_rewriting::inline::{Inliner, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, Fetcher, Scout, Wishes};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use filter_host::callout::{self, Ending, Token};
 use filter_host::log::{self, Level};
+use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, timer};
 use url_rewriting::headers::{Fields, request};
 use url_rewriting::inline::{Inliner, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, CLUSTER, Fetcher, Scout, Skip, TIMEOUT_MS, Wish, Wishes};
 use url_rewriting::{Observer, Plan};
 
-use crate::board::{self, ProxyBoard};
+use crate::board;
 use crate::counters::Counters;
 
 /// As soon as the callback that woke it is over.

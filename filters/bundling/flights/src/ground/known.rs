@@ -1,8 +1,8 @@
 //! What the far end remembers of near ends: the objects they hold. It is bounded, and forgetting costs only bytes.
 
-use crate::board::{Board, update};
 use crate::digest::Ident;
 use crate::limits;
+use shared_board::{Board, update};
 
 /// Objects that near ends hold, the longest known forgotten first. On the board, for all workers: a near end's flights come
 /// on any of its connections.
@@ -59,7 +59,7 @@ impl Known<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::memory::Memory;
+    use shared_board::Memory;
 
     #[test]
     fn what_a_store_has_is_known_until_it_is_lost_or_too_long_ago() {
@@ -78,6 +78,6 @@ mod tests {
         assert!(known.add(1, &one));
         assert!(known.add(2 + limits::STORES, &one), "a store in the place of another");
         assert!(known.add(2, &one));
-        assert!(board.0.borrow().values().all(|(value, _)| value.len() <= 8 * (limits::KNOWN + 1)));
+        assert!(board.sizes().iter().all(|(_, bytes)| *bytes <= 8 * (limits::KNOWN + 1)));
     }
 }

@@ -7,10 +7,10 @@
 //! A client may teach nonsense, by accident or on purpose. So a lesson from one client applies to that client alone; it
 //! applies to others when several distinct clients agree. Every lesson has its own age, which no visit renews.
 
-use crate::board::{Board, update};
 use crate::digest::key;
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes, put_length, put_number};
+use shared_board::{Board, update};
 
 /// Why an object is not fetched for a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -368,8 +368,8 @@ fn write(pages: &[Page]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::memory::Memory;
     use proptest::prelude::*;
+    use shared_board::Memory;
 
     const URL: &str = "http://a.test/late.png";
 
@@ -445,7 +445,7 @@ mod tests {
         }
         let known = |page| of(&board, page, pages).skips(1, Who::default());
         assert_eq!((known(0), known(limits::LESSONS)), (None, Some(Skip::Unfit)));
-        assert_eq!(board.0.borrow().len() as u64, limits::LESSONS);
+        assert_eq!(board.sizes().len() as u64, limits::LESSONS);
         learn(&board, 0, pages, |_| {});
         assert_eq!(known(2 * limits::LESSONS), Some(Skip::Unfit));
     }

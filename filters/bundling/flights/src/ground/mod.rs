@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use url_rewriting::Plan;
 
-use crate::board::Board;
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, key, unhex_array};
@@ -33,6 +32,7 @@ use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 use flight::{Fetch, Flight};
 use known::Known;
 use lessons::{Change, Visit, Who};
+use shared_board::Board;
 use visitor::Visitor;
 
 /// What becomes of a request.

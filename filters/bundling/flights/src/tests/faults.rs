@@ -1,7 +1,7 @@
 //! Faults that were found from outside. Each test is named for one, and failed before it was mended.
 
 use super::*;
-use crate::board::Board;
+use shared_board::Board;
 use std::cell::RefCell;
 
 impl World {

@@ -4,11 +4,11 @@
 mod faults;
 mod lifetimes;
 
-use crate::board::memory::Memory;
 use crate::ground::{self, GroundEnd};
 use crate::limits;
 use crate::remote::{self, RemoteEnd};
 use crate::{Answer, Config, Count, End, FLIGHT_FIELD, Release, Reply, Role, SLOT_AUTHORITY};
+use shared_board::Memory;
 use std::collections::HashMap;
 
 type Pairs = Vec<(String, String)>;
@@ -327,8 +327,7 @@ fn the_same_bytes_cross_once_and_a_lost_memory_heals() {
     assert_eq!((world.count(Count::Objects), world.count(Count::References)), (4, 4));
     assert_eq!(world.read_all("another"), 4);
     // The near end forgets everything; what is named then is not there, and the browser's request goes on.
-    world.board.0.borrow_mut().retain(|name, _| !name.starts_with("object/"));
-    world.board.0.borrow_mut().remove("shelf");
+    world.board.retain(|name| !name.starts_with("object/") && name != "shelf");
     world.visit(0, "third");
     assert_eq!(world.read_all("third"), 0);
     // Its report says so, and from then on the objects are sent again.

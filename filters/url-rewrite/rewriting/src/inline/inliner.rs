@@ -5,6 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use http_semantics::cache_control::kept_by_browsers_ms;
+use shared_board::Board;
 use url_mapping::{Level, Outcome, Use};
 
 use super::form::Form;
@@ -12,7 +13,7 @@ use super::matter::Matter;
 use super::sheet::{Transplant, transplanted};
 use super::shelf::{Need, Object, Shelf, View};
 use super::text::Text;
-use super::visits::{Board, Visitor, is_known};
+use super::visits::{Visitor, is_known};
 use super::{Budget, Kept};
 use crate::charset::Charset;
 use crate::headers::request::Visit;

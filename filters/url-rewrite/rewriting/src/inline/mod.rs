@@ -32,7 +32,7 @@ pub(crate) use form::{Form, Surroundings};
 pub use inliner::Inliner;
 pub(crate) use inliner::{Put, Standing};
 pub use shelf::{Shelf, Spot};
-pub use visits::{Board, Visitor};
+pub use visits::Visitor;
 
 /// What the link makes worth while, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

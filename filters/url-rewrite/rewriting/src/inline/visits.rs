@@ -7,19 +7,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use shared_board::{Board, update};
 use url_mapping::site_of;
 
 use super::limits::{BOXES, FORGOTTEN_H, MARKS_A_BOX};
 use crate::headers::host_of;
 use crate::headers::request::Visit;
-
-/// Values by name that the proxy keeps for all workers.
-pub trait Board {
-    /// The value of a name, empty where there is none, and its version.
-    fn get(&self, name: &str) -> (Vec<u8>, u32);
-    /// Sets a value whose version is still this; false where somebody was faster.
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool;
-}
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -44,9 +37,12 @@ pub(super) fn is_known(visitor: &Visitor<'_>, user_agent: &str, visit: &Visit, b
     (visitor.salt, address, user_agent, site_of(host_of(&visit.authority.to_ascii_lowercase()))).hash(&mut hasher);
     let hash = hasher.finish();
     let name = format!("visits{}", hash % BOXES);
-    let (marks, version) = board.get(&name);
-    let (known, marks) = marked(&marks, hash.to_le_bytes(), visitor.now_h);
-    let remembered = board.set(&name, &marks, version);
+    let mut known = false;
+    let remembered = update(board, &name, |marks| {
+        let (was_known, marks) = marked(marks, hash.to_le_bytes(), visitor.now_h);
+        known = was_known;
+        Some(marks)
+    });
     known || !remembered
 }
 
@@ -79,27 +75,8 @@ fn without_port(address: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::headers::request::Exchange;
-    use std::cell::RefCell;
-    use std::collections::HashMap;
+    use shared_board::Memory;
     use url_mapping::Scheme;
-
-    #[derive(Default)]
-    struct Values(RefCell<HashMap<String, (Vec<u8>, u32)>>);
-
-    impl Board for Values {
-        fn get(&self, name: &str) -> (Vec<u8>, u32) {
-            self.0.borrow().get(name).cloned().unwrap_or_default()
-        }
-
-        fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-            let mut values = self.0.borrow_mut();
-            let is_current = values.get(name).map_or(0, |(_, version)| *version) == version;
-            if is_current {
-                values.insert(name.to_owned(), (value.to_vec(), version + 1));
-            }
-            is_current
-        }
-    }
 
     struct Full;
 
@@ -129,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_visitor_is_known_from_the_second_page_of_a_site_on_whatever_the_connection() {
-        let board = Values::default();
+        let board = Memory::default();
         assert!(!seen(&board, "192.0.2.1:1000", "a", "www.foo.example", 5));
         assert!(seen(&board, "192.0.2.1:2000", "a", "shop.foo.example:8080", 6));
         for (address, agent, authority) in [
@@ -145,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_visitor_who_stays_away_is_forgotten_and_one_who_comes_again_is_not() {
-        let board = Values::default();
+        let board = Memory::default();
         let comes = |now_h| seen(&board, "192.0.2.1:1", "a", "foo.example", now_h);
         assert!(!comes(100));
         assert!(comes(100 + FORGOTTEN_H - 1));
@@ -156,7 +133,7 @@ mod tests {
     #[test]
     fn who_cannot_be_remembered_or_told_is_taken_for_known() {
         assert!(seen(&Full, "192.0.2.1:1", "a", "foo.example", 1));
-        assert!(seen(&Values::default(), "", "a", "foo.example", 1));
+        assert!(seen(&Memory::default(), "", "a", "foo.example", 1));
     }
 
     #[test]

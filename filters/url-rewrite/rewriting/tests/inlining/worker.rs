@@ -1,13 +1,13 @@
 //! One worker as the filter runs it, without a proxy: pages pass, what they name is fetched ahead and kept at hand.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use shared_board::{Board, Memory};
 use url_mapping::Base;
 use url_rewriting::headers::request::{Decision, decide};
 use url_rewriting::headers::{Edit, Fields, csp};
-use url_rewriting::inline::{Board, Inliner, Kept, Shelf, Visitor};
+use url_rewriting::inline::{Inliner, Kept, Shelf, Visitor};
 use url_rewriting::prefetch::{Asker, Fetcher, Scout};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 
@@ -45,26 +45,11 @@ pub(crate) struct Seen {
     pub(crate) kept: Vec<(Kept, u64)>,
 }
 
-/// What all workers would see.
-#[derive(Default)]
-struct Marks(RefCell<HashMap<String, (Vec<u8>, u32)>>);
-
-impl Board for Marks {
-    fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        self.0.borrow().get(name).cloned().unwrap_or_default()
-    }
-
-    fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-        self.0.borrow_mut().insert(name.to_owned(), (value.to_vec(), version + 1));
-        true
-    }
-}
-
 pub(crate) struct Worker {
     plan: Rc<Plan>,
     shelf: Rc<RefCell<Shelf>>,
     fetcher: Fetcher,
-    board: Marks,
+    board: Memory,
     passed: usize,
     origin: Origin,
     pub(crate) now_ms: u64,
@@ -82,7 +67,7 @@ impl Worker {
         );
         let plan = Plan::from_json(json.as_bytes()).unwrap();
         let shelf = Rc::new(RefCell::new(Shelf::of(&plan).unwrap()));
-        Self { plan, shelf, fetcher: Fetcher::default(), board: Marks::default(), passed: 0, origin, now_ms: 0 }
+        Self { plan, shelf, fetcher: Fetcher::default(), board: Memory::default(), passed: 0, origin, now_ms: 0 }
     }
 
     /// A page passes, and what it names is fetched.
