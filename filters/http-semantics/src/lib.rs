@@ -9,6 +9,7 @@
 //! | [`fields`] | Which values does this header list hold? |
 //! | [`cache_control`] | What does `Cache-Control` say? |
 //! | [`shareable`] | May any client have this response? |
+//! | [`navigation`] | Is this a page load, and does its reader want more than the page? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 
 pub mod accept;
@@ -16,6 +17,7 @@ pub mod addresses;
 pub mod cache_control;
 pub mod fields;
 pub mod labels;
+pub mod navigation;
 pub mod shareable;
 
 pub use fields::Fields;

@@ -1,5 +1,7 @@
 //! Which requests open a flight, and which may be answered from one.
 
+use http_semantics::navigation::{Shown, bypasses_caches, is_speculative, page_load, saves_data};
+
 use crate::FLIGHT_FIELD;
 use crate::fields::{Fields, head};
 use crate::limits;
@@ -17,24 +19,16 @@ fn is_get(fields: Fields<'_>) -> bool {
     fields.get(":method") == Some(b"GET") && !fields.has("upgrade")
 }
 
-/// Whoever asks wants it from the origin itself.
-fn wants_the_origins(fields: Fields<'_>) -> bool {
-    let no_cache = ["no-cache", "no-store"].iter().any(|token| fields.lists("cache-control", token));
-    no_cache || fields.lists("pragma", "no-cache")
-}
-
 /// The page that a request opens a flight for.
 pub(crate) fn page(fields: Fields<'_>) -> Option<String> {
-    let is_navigation = match fields.get("sec-fetch-dest") {
-        Some(destination) => destination == b"document",
-        None => true,
-    };
-    let is_speculative = fields.lists("sec-purpose", "prefetch") || fields.lists("purpose", "prefetch");
-    let for_a_reader = is_get(fields) && fields.lists("accept", "text/html") && is_navigation && !is_speculative;
+    if !is_get(fields) {
+        return None;
+    }
+    let request: http_semantics::Fields<'_> = fields.0.iter().copied().collect();
+    let for_a_reader = page_load(&request) == Some(Shown::Window) && !is_speculative(&request) && !saves_data(&request);
     // Who has the page has its objects, too.
     let has_it = fields.has("if-none-match") || fields.has("if-modified-since");
-    let saves = fields.get("save-data").is_some_and(|value| value.eq_ignore_ascii_case(b"on"));
-    let helped = for_a_reader && !has_it && !saves && !fields.has("range") && !wants_the_origins(fields);
+    let helped = for_a_reader && !has_it && !fields.has("range") && !bypasses_caches(&request);
     if helped { url(fields) } else { None }
 }
 

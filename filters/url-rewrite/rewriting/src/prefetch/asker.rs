@@ -1,7 +1,7 @@
 //! What of a page's request the requests for its objects repeat, so that an origin answers them as it would answer the
 //! browser: no credentials, no cookies, nothing that names the reader beyond what every object's request names.
 
-use http_semantics::accept;
+use http_semantics::{accept, navigation};
 use url_mapping::{Scheme, Use, may_be_same_site};
 
 use super::Skip;
@@ -31,7 +31,7 @@ pub struct Asker {
 impl Asker {
     /// By a request, if a browser asks for a page with it: other programs do not ask for its objects.
     pub fn of(visit: &Visit, fields: &Fields<'_>) -> Option<Result<Self, Skip>> {
-        (visit.moved.is_none() && is_for_page(fields)).then(|| Self::of_page(visit, fields))
+        (visit.moved.is_none() && navigation::page_load(fields).is_some()).then(|| Self::of_page(visit, fields))
     }
 
     /// # Errors
@@ -40,13 +40,13 @@ impl Asker {
         if fields.get(":method") != Some(b"GET") {
             return Err(Skip::Method);
         }
-        if fields.get("save-data").is_some_and(|value| value.eq_ignore_ascii_case(b"on")) {
+        if navigation::saves_data(fields) {
             return Err(Skip::SaveData);
         }
-        if ["sec-purpose", "purpose", "x-moz", "x-purpose"].iter().any(|name| fields.get(name).is_some()) {
+        if navigation::is_speculative(fields) {
             return Err(Skip::Speculative);
         }
-        if fields.lists("cache-control", "no-cache") || fields.lists("pragma", "no-cache") {
+        if navigation::bypasses_caches(fields) {
             return Err(Skip::Reload);
         }
         let accept = fields.get("accept").unwrap_or_default();
@@ -148,14 +148,6 @@ fn is_of_site(referer: &[u8], authority: &str) -> bool {
     let behind_scheme = referer.split_once("://").map_or("", |(_, behind)| behind);
     let page = behind_scheme.split(['/', '?', '#']).next().unwrap_or_default();
     may_be_same_site(host_of(page), host_of(&authority.to_ascii_lowercase()))
-}
-
-/// Whether a browser asks for a page, in a window or a frame.
-fn is_for_page(fields: &Fields<'_>) -> bool {
-    match fields.get("sec-fetch-dest") {
-        Some(destination) => matches!(destination, b"document" | b"iframe" | b"frame"),
-        None => fields.get("accept").is_some_and(|accept| accept.starts_with(b"text/html")),
-    }
 }
 
 /// `Sec-Fetch-Dest` (Fetch, "destination").
