@@ -37,7 +37,8 @@ impl Token {
 /// [`HostError::BadArgument`] for a cluster that is not there or a pseudo-header that is missing;
 /// [`HostError::ForbiddenByte`] for a value with a control byte; [`HostError::Internal`] where it could not be sent or is
 /// not permitted.
-pub fn send(cluster: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<Token, HostError> {
+pub fn send(cluster: &str, fields: &[(&str, impl AsRef<str>)], timeout: Duration) -> Result<Token, HostError> {
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     fields.iter().try_for_each(|(_, value)| headers::check_value(value.as_bytes()))?;
     sdk::dispatch(cluster, fields, timeout).map(Token)
 }
@@ -78,13 +79,11 @@ mod sdk {
 
     use crate::error::HostError;
 
-    pub(super) fn dispatch(cluster: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<u32, HostError> {
-        hostcalls::dispatch_http_call(cluster, fields.to_vec(), None, Vec::new(), timeout).map_err(
-            |status| match status {
-                Status::BadArgument => HostError::BadArgument,
-                other => HostError::Internal(other as u32),
-            },
-        )
+    pub(super) fn dispatch(cluster: &str, fields: Vec<(&str, &str)>, timeout: Duration) -> Result<u32, HostError> {
+        hostcalls::dispatch_http_call(cluster, fields, None, Vec::new(), timeout).map_err(|status| match status {
+            Status::BadArgument => HostError::BadArgument,
+            other => HostError::Internal(other as u32),
+        })
     }
 }
 
@@ -95,7 +94,7 @@ mod sdk {
 
     use crate::error::HostError;
 
-    pub(super) fn dispatch(_: &str, _: &[(&str, &str)], _: Duration) -> Result<u32, HostError> {
+    pub(super) fn dispatch(_: &str, _: Vec<(&str, &str)>, _: Duration) -> Result<u32, HostError> {
         Err(HostError::Unimplemented)
     }
 }

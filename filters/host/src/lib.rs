@@ -17,6 +17,7 @@
 //! | [`reply`] | answer instead of the origin |
 //! | [`metrics`] | counters |
 //! | [`property`] | what the proxy knows of the stream |
+//! | [`root`] | none: the root context, and how a filter is configured |
 //! | [`log`] | log lines, and panics as critical ones |
 
 pub mod body;
@@ -31,6 +32,7 @@ pub mod metrics;
 pub mod property;
 pub mod random;
 pub mod reply;
+pub mod root;
 pub mod shared;
 pub mod timer;
 

@@ -74,8 +74,7 @@ impl<E: End> Worker<E> {
     fn send_calls(&self) {
         let Ok(mut end) = self.end.try_borrow_mut() else { return };
         for call in end.take_calls() {
-            let fields: Vec<(&str, &str)> = call.fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            match callout::send(&self.cluster, &fields, Duration::from_millis(call.timeout_ms)) {
+            match callout::send(&self.cluster, &call.fields, Duration::from_millis(call.timeout_ms)) {
                 Ok(token) => {
                     if let Ok(mut calls) = self.calls.try_borrow_mut() {
                         calls.insert(token, call.id);
@@ -97,8 +96,7 @@ impl<E: End> Worker<E> {
         self.settle(self.root);
     }
 
-    pub(crate) fn on_answer(&self, token: u32, header_count: usize, body_bytes: usize) {
-        let token = callout::Token::of_callback(token);
+    pub(crate) fn on_answer(&self, token: callout::Token, header_count: usize, body_bytes: usize) {
         let call = self.calls.try_borrow_mut().ok().and_then(|mut calls| calls.remove(&token));
         let Some(call) = call else { return };
         let came = read(header_count, body_bytes);

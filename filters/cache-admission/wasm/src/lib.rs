@@ -17,11 +17,5 @@ mod worker;
 /// The module's entry point. The SDK's macro exports it without a word of documentation.
 #[allow(missing_docs)]
 mod entry {
-    use crate::root::Root;
-    use proxy_wasm::traits::RootContext;
-
-    proxy_wasm::main! {{
-        filter_host::log::report_panics("cache-admission");
-        proxy_wasm::set_root_context(|_| -> Box<dyn RootContext> { Box::<Root>::default() });
-    }}
+    proxy_wasm::main! {{ filter_host::root::register::<crate::worker::Worker>() }}
 }

@@ -2,13 +2,12 @@
 
 use crate::counters::Counters;
 use crate::stream::{GroundHeaders, RemoteHeaders};
-use filter_host::body::{self, Buffer};
-use filter_host::log::{self, Level};
+use filter_host::metrics::Metrics;
 use filter_host::random;
+use filter_host::root::Filter;
 use header_codec::config::{ClientKey, Config, Role};
 use header_codec::{Dictionary, GroundEnd, RemoteEnd};
-use proxy_wasm::traits::{Context, HttpContext, RootContext};
-use proxy_wasm::types::ContextType;
+use proxy_wasm::traits::HttpContext;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
@@ -23,64 +22,39 @@ pub(crate) struct Shared<End> {
     pub(crate) start: Instant,
 }
 
-#[derive(Debug, Clone)]
-enum Worker {
+/// The end that this worker is.
+#[derive(Debug)]
+pub(crate) enum Worker {
     Remote(Rc<Shared<RemoteEnd>>),
     Ground(Rc<Shared<GroundEnd>>),
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Root {
-    worker: Option<Worker>,
-}
+impl Filter for Worker {
+    const NAME: &'static str = "header-compression";
 
-impl Root {
-    fn configure(&mut self, size: usize) -> Result<(), String> {
-        let json = body::read(Buffer::PluginConfiguration, size)
-            .map_err(|error| format!("header-compression: the configuration is unreadable: {error}"))?;
-        let config = Config::from_json(&json).map_err(|error| error.to_string())?;
+    fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
+        let config = Config::from_json(json).map_err(|error| error.to_string())?;
         let dictionary = Dictionary::first().ok_or("header-compression: the built-in dictionary is damaged")?;
         let dictionary = Rc::new(dictionary);
         let clients = usize::try_from(config.clients).unwrap_or(usize::MAX);
-        let (counters, missing) = Counters::define();
-        for name in missing {
-            log::write(Level::Warn, &format!("header-compression: the proxy refused the metric {name}"));
-        }
-        let (client, start) = (config.client, Instant::now());
-        self.worker = Some(match config.role {
+        let (client, start, counters) = (config.client, Instant::now(), Counters::define(metrics));
+        Ok(match config.role {
             Role::Remote => {
-                let end = RefCell::new(RemoteEnd::new(dictionary, u32::from_le_bytes(random::bytes()), clients));
-                Worker::Remote(Rc::new(Shared { end, counters, client, start }))
+                let session = u32::from_le_bytes(random::bytes());
+                let end = RefCell::new(RemoteEnd::new(dictionary, session, clients));
+                Self::Remote(Rc::new(Shared { end, counters, client, start }))
             }
             Role::Ground => {
                 let end = RefCell::new(GroundEnd::new(dictionary, clients));
-                Worker::Ground(Rc::new(Shared { end, counters, client, start }))
+                Self::Ground(Rc::new(Shared { end, counters, client, start }))
             }
-        });
-        Ok(())
+        })
     }
-}
 
-impl Context for Root {}
-
-impl RootContext for Root {
-    fn on_configure(&mut self, size: usize) -> bool {
-        let outcome = self.configure(size);
-        if let Err(message) = &outcome {
-            log::write(Level::Error, message);
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
+        match &**self {
+            Self::Remote(shared) => Box::new(RemoteHeaders::new(Rc::clone(shared))),
+            Self::Ground(shared) => Box::new(GroundHeaders::new(Rc::clone(shared))),
         }
-        outcome.is_ok()
-    }
-
-    fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        match &self.worker {
-            Some(Worker::Remote(shared)) => Some(Box::new(RemoteHeaders::new(Rc::clone(shared)))),
-            Some(Worker::Ground(shared)) => Some(Box::new(GroundHeaders::new(Rc::clone(shared)))),
-            None => None,
-        }
-    }
-
-    fn get_type(&self) -> Option<ContextType> {
-        Some(ContextType::HttpContext)
     }
 }

@@ -117,9 +117,7 @@ impl Ahead {
         let Ok(mut fetcher) = self.fetcher.try_borrow_mut() else { return };
         let now_ms = self.now_ms();
         while let Some(order) = fetcher.next(now_ms, |why| counters.skipped(why)) {
-            let fields = order.fields();
-            let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            match callout::send(CLUSTER, &fields, Duration::from_millis(TIMEOUT_MS)) {
+            match callout::send(CLUSTER, &order.fields(), Duration::from_millis(TIMEOUT_MS)) {
                 Ok(token) => fetcher.sent(order, token.number()),
                 Err(_) => counters.fetched(fetcher.not_sent(&order, now_ms)),
             }

@@ -1,17 +1,14 @@
 //! The filter's metrics, defined once a configuration.
-//!
-//! A label is the tail of the name (`..._total_reason_integrity`); the bootstrap's `stats_tags` turn it into one.
 
-use filter_host::metrics::Counter;
-use std::collections::BTreeSet;
+use filter_host::metrics::{self, Counter, Metrics};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
 use url_rewriting::inline::Kept;
 use url_rewriting::prefetch::{Ended, Failure, Skip};
 use url_rewriting::{BailOut, Tally};
 
-/// Every counter of the filter. One that the host would not define counts nothing.
-#[derive(Debug, Default)]
+/// Every counter of the filter.
+#[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) pages: Counter,
     pub(crate) urls_moved: Counter,
@@ -23,72 +20,54 @@ pub(crate) struct Counters {
     pub(crate) broken: Counter,
     inlined: Counter,
     inlined_bytes: Counter,
-    inline_kept: Vec<Counter>,
+    inline_kept: metrics::Counters,
     redirected: Counter,
     links_offered: Counter,
     prefetched: Counter,
-    prefetch_failed: Vec<Counter>,
-    prefetch_skipped: Vec<Counter>,
-    urls_left: Vec<Counter>,
-    bail_outs: Vec<Counter>,
+    prefetch_failed: metrics::Counters,
+    prefetch_skipped: metrics::Counters,
+    urls_left: metrics::Counters,
+    bail_outs: metrics::Counters,
     bail_out_trailers: Counter,
-    refused: Vec<Counter>,
+    refused: metrics::Counters,
     refused_transparent_port: Counter,
     refused_upgrade: Counter,
 }
 
 impl Counters {
-    /// Defines all of them. The names of those the host refused are returned.
-    pub(crate) fn define() -> (Self, BTreeSet<String>) {
-        let mut missing = BTreeSet::new();
-        let mut counter = |name: &str| {
-            let name = format!("longhaul_url_rewrite_{name}");
-            Counter::define(&name).unwrap_or_else(|_| {
-                missing.insert(name);
-                Counter::default()
-            })
-        };
-        let counters = Self {
-            pages: counter("pages_total"),
-            urls_moved: counter("urls_moved_total"),
-            bytes_in: counter("bytes_in_total"),
-            bytes_out: counter("bytes_out_total"),
-            hosts_saved: counter("hosts_saved_total"),
-            round_trips_saved: counter("round_trips_saved_total"),
-            link_bytes_saved: counter("link_bytes_saved_total"),
-            broken: counter("broken_total"),
-            inlined: counter("inlined_total"),
-            inlined_bytes: counter("inlined_bytes_total"),
-            inline_kept: Kept::ALL
-                .iter()
-                .map(|it| counter(&format!("inline_kept_total_reason_{}", it.as_str())))
-                .collect(),
-            redirected: counter("redirected_total"),
-            links_offered: counter("links_offered_total"),
-            prefetched: counter("prefetched_total"),
-            prefetch_failed: Failure::ALL
-                .iter()
-                .map(|it| counter(&format!("prefetch_failed_total_reason_{}", it.as_str())))
-                .collect(),
-            prefetch_skipped: Skip::ALL
-                .iter()
-                .map(|it| counter(&format!("prefetch_skipped_total_reason_{}", it.as_str())))
-                .collect(),
-            urls_left: Reason::ALL.iter().map(|it| counter(&format!("urls_left_total_reason_{it}"))).collect(),
-            bail_outs: BailOut::ALL.iter().map(|it| counter(&format!("bail_outs_total_reason_{it}"))).collect(),
-            bail_out_trailers: counter("bail_outs_total_reason_trailers"),
-            refused: Refusal::ALL.iter().map(|it| counter(&format!("refused_total_reason_{}", it.as_str()))).collect(),
-            refused_transparent_port: counter("refused_total_reason_transparent_port"),
-            refused_upgrade: counter("refused_total_reason_not_an_object"),
-        };
-        (counters, missing)
+    /// Defines all of them.
+    pub(crate) fn define(metrics: &Metrics) -> Self {
+        Self {
+            pages: metrics.counter("pages_total"),
+            urls_moved: metrics.counter("urls_moved_total"),
+            bytes_in: metrics.counter("bytes_in_total"),
+            bytes_out: metrics.counter("bytes_out_total"),
+            hosts_saved: metrics.counter("hosts_saved_total"),
+            round_trips_saved: metrics.counter("round_trips_saved_total"),
+            link_bytes_saved: metrics.counter("link_bytes_saved_total"),
+            broken: metrics.counter("broken_total"),
+            inlined: metrics.counter("inlined_total"),
+            inlined_bytes: metrics.counter("inlined_bytes_total"),
+            inline_kept: metrics.by_reason("inline_kept_total", Kept::ALL.iter().map(|it| it.as_str())),
+            redirected: metrics.counter("redirected_total"),
+            links_offered: metrics.counter("links_offered_total"),
+            prefetched: metrics.counter("prefetched_total"),
+            prefetch_failed: metrics.by_reason("prefetch_failed_total", Failure::ALL.iter().map(|it| it.as_str())),
+            prefetch_skipped: metrics.by_reason("prefetch_skipped_total", Skip::ALL.iter().map(|it| it.as_str())),
+            urls_left: metrics.by_reason("urls_left_total", Reason::ALL.iter().map(|it| it.as_str())),
+            bail_outs: metrics.by_reason("bail_outs_total", BailOut::ALL.iter().map(|it| it.as_str())),
+            bail_out_trailers: metrics.counter("bail_outs_total_reason_trailers"),
+            refused: metrics.by_reason("refused_total", Refusal::ALL.iter().map(|it| it.as_str())),
+            refused_transparent_port: metrics.counter("refused_total_reason_transparent_port"),
+            refused_upgrade: metrics.counter("refused_total_reason_not_an_object"),
+        }
     }
 
     pub(crate) fn replied(&self, because: ReplyReason) {
         let counter = match because {
             ReplyReason::Redirected => self.redirected,
             ReplyReason::LinkOffered => self.links_offered,
-            ReplyReason::Refused(refusal) => self.refused.get(refusal.index()).copied().unwrap_or_default(),
+            ReplyReason::Refused(refusal) => self.refused.at(refusal.index()),
             ReplyReason::PortNotListed => self.refused_transparent_port,
             ReplyReason::NotAnObject => self.refused_upgrade,
         };
@@ -98,19 +77,19 @@ impl Counters {
     pub(crate) fn rewritten(&self, tally: &Tally, bail_out: Option<BailOut>) {
         self.urls_moved.add(tally.moved);
         for (reason, count) in tally.left() {
-            self.urls_left.get(reason.index()).copied().unwrap_or_default().add(count);
+            self.urls_left.at(reason.index()).add(count);
         }
         self.inlined.add(tally.inlined);
         self.inlined_bytes.add(tally.inlined_bytes);
         for (reason, count) in tally.kept() {
-            self.inline_kept.get(reason.index()).copied().unwrap_or_default().add(count);
+            self.inline_kept.at(reason.index()).add(count);
         }
         let savings = tally.savings();
         self.hosts_saved.add(savings.hosts);
         self.round_trips_saved.add(savings.round_trips);
         self.link_bytes_saved.add(savings.bytes);
         if let Some(cause) = bail_out {
-            self.bail_outs.get(cause.index()).copied().unwrap_or_default().add(1);
+            self.bail_outs.at(cause.index()).add(1);
         }
     }
 
@@ -118,14 +97,14 @@ impl Counters {
     pub(crate) fn fetched(&self, ended: Ended) {
         match ended {
             Ended::Stored => self.prefetched,
-            Ended::Failed(why) => self.prefetch_failed.get(why.index()).copied().unwrap_or_default(),
+            Ended::Failed(why) => self.prefetch_failed.at(why.index()),
         }
         .add(1);
     }
 
     /// An object, or a page's objects, were not fetched ahead.
     pub(crate) fn skipped(&self, why: Skip) {
-        self.prefetch_skipped.get(why.index()).copied().unwrap_or_default().add(1);
+        self.prefetch_skipped.at(why.index()).add(1);
     }
 
     /// Trailers came while bytes were held back, and those are lost.

@@ -3,12 +3,12 @@
 use crate::ahead::Ahead;
 use crate::counters::Counters;
 use crate::stream::Stream;
-use filter_host::body::{self, Buffer};
 use filter_host::callout::Token;
 use filter_host::log::{self, Level};
+use filter_host::metrics::Metrics;
+use filter_host::root::Filter;
 use filter_host::timer;
-use proxy_wasm::traits::{Context, HttpContext, RootContext};
-use proxy_wasm::types::ContextType;
+use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 use url_rewriting::Plan;
 
@@ -21,61 +21,31 @@ pub(crate) struct Shared {
     pub(crate) ahead: Option<Ahead>,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Root {
-    shared: Option<Rc<Shared>>,
-}
+impl Filter for Shared {
+    const NAME: &'static str = "url-rewrite";
 
-impl Context for Root {
-    fn on_http_call_response(&mut self, token_id: u32, header_count: usize, body_bytes: usize, _: usize) {
-        let Some((shared, ahead)) = self.ahead() else { return };
-        if let Err(error) = ahead.ended(Token::of_callback(token_id), header_count, body_bytes, &shared.counters) {
-            log::write(Level::Warn, &format!("url-rewrite: the answer to a request of ours: {error}"));
-        }
-        ahead.send(&shared.counters);
-    }
-}
-
-impl Root {
-    fn ahead(&self) -> Option<(&Shared, &Ahead)> {
-        let shared = self.shared.as_ref()?;
-        Some((shared, shared.ahead.as_ref()?))
-    }
-}
-
-impl RootContext for Root {
-    fn on_configure(&mut self, size: usize) -> bool {
-        let read = body::read(Buffer::PluginConfiguration, size).map_err(|error| format!("unreadable: {error}"));
-        let plan = read.and_then(|json| Plan::from_json(&json).map_err(|error| error.to_string()));
-        match plan {
-            Ok(plan) => {
-                let (counters, missing) = Counters::define();
-                for name in missing {
-                    log::write(Level::Warn, &format!("url-rewrite: the proxy refused the metric {name}"));
-                }
-                self.shared = Some(Rc::new(Shared { ahead: Ahead::new(&plan), plan, counters }));
-                true
-            }
-            Err(message) => {
-                log::write(Level::Error, &message);
-                false
-            }
-        }
+    fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
+        let plan = Plan::from_json(json).map_err(|error| error.to_string())?;
+        Ok(Self { ahead: Ahead::new(&plan), plan, counters: Counters::define(metrics) })
     }
 
-    fn on_tick(&mut self) {
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
+        Box::new(Stream::new(Rc::clone(self)))
+    }
+
+    fn tick(&self) {
         // A tick too many costs nothing.
         let _ = timer::stop();
-        if let Some((shared, ahead)) = self.ahead() {
-            ahead.send(&shared.counters);
+        if let Some(ahead) = &self.ahead {
+            ahead.send(&self.counters);
         }
     }
 
-    fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(Stream::new(self.shared.clone())))
-    }
-
-    fn get_type(&self) -> Option<ContextType> {
-        Some(ContextType::HttpContext)
+    fn ended(&self, token: Token, header_count: usize, body_bytes: usize) {
+        let Some(ahead) = &self.ahead else { return };
+        if let Err(error) = ahead.ended(token, header_count, body_bytes, &self.counters) {
+            log::write(Level::Warn, &format!("url-rewrite: the answer to a request of ours: {error}"));
+        }
+        ahead.send(&self.counters);
     }
 }

@@ -14,10 +14,10 @@ use url_rewriting::headers::{Edit, Reply, request, response};
 use url_rewriting::prefetch::{Asker, Skip};
 use url_rewriting::{Chunk, Rewriter};
 
-/// A stream. Without a configuration it lets everything pass.
+/// A stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    shared: Option<Rc<Shared>>,
+    shared: Rc<Shared>,
     visit: Option<request::Visit>,
     /// Who asks, as far as the page's objects are to be fetched ahead.
     asker: Option<Result<Asker, Skip>>,
@@ -39,7 +39,7 @@ struct Page {
 }
 
 impl Stream {
-    pub(crate) fn new(shared: Option<Rc<Shared>>) -> Self {
+    pub(crate) fn new(shared: Rc<Shared>) -> Self {
         Self { shared, visit: None, asker: None, page: None }
     }
 
@@ -95,18 +95,19 @@ impl Context for Stream {}
 
 impl HttpContext for Stream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
-        let Some(shared) = self.shared.clone() else { return Action::Continue };
+        let shared = Rc::clone(&self.shared);
         self.request(&shared).unwrap_or_else(|error| refuse("request headers", error))
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
         // No visit: the reply is ours or the proxy's own.
-        let (Some(shared), Some(visit)) = (self.shared.clone(), self.visit.take()) else { return Action::Continue };
+        let Some(visit) = self.visit.take() else { return Action::Continue };
+        let shared = Rc::clone(&self.shared);
         self.response(&shared, &visit).unwrap_or_else(|error| refuse("response headers", error))
     }
 
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
-        let (Some(shared), Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
+        let (shared, Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
         let outcome = page.pass(shared, size, end_of_stream);
         if let Err(error) = &outcome {
             page.give_up(*error);
@@ -122,7 +123,8 @@ impl HttpContext for Stream {
     /// Trailers take the place of the body's end, and no body can be sent any more: what is held back (the beginning of
     /// an unfinished tag, no more) is lost. Filters behind this one must not add any; decompressors do.
     fn on_http_response_trailers(&mut self, _: usize) -> Action {
-        if let (Some(shared), Some(mut page)) = (&self.shared, self.page.take()) {
+        if let Some(mut page) = self.page.take() {
+            let shared = &self.shared;
             page.out.clear();
             page.rewriter.finish(&mut page.out);
             if page.rewriter.broken().is_some() {
@@ -144,8 +146,8 @@ impl HttpContext for Stream {
 impl Drop for Stream {
     /// The client left mid-page: what was done still counts.
     fn drop(&mut self) {
-        if let (Some(shared), Some(page)) = (&self.shared, &self.page) {
-            page.count(shared);
+        if let Some(page) = &self.page {
+            page.count(&self.shared);
         }
     }
 }
