@@ -12,7 +12,13 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = REPOSITORY / "target"
-WASM_FILTERS = ("url_rewrite.wasm", "header_compression.wasm", "bundling.wasm", "cache_admission.wasm", "name_budget.wasm")
+WASM_FILTERS = (
+    "url_rewrite.wasm",
+    "header_compression.wasm",
+    "bundling.wasm",
+    "cache_admission.wasm",
+    "name_budget.wasm",
+)
 PROGRAMS = ("longhaul", "coredns", "envoy")
 SUMMARY = "performance enhancing proxy for clients behind slow, far-away links"
 MAINTAINER = "The Longhaul authors <longhaul@example.org>"
