@@ -7,6 +7,7 @@
 //! | [`accept`] | What does a browser accept of an object? |
 //! | [`addresses`] | Which addresses may no client reach through the proxy? |
 //! | [`fields`] | Which values does this header list hold? |
+//! | [`client`] | Which address has the client of a connection? |
 //! | [`cache_control`] | What does `Cache-Control` say? |
 //! | [`shareable`] | May any client have this response? |
 //! | [`navigation`] | Is this a page load, and does its reader want more than the page? |
@@ -15,6 +16,7 @@
 pub mod accept;
 pub mod addresses;
 pub mod cache_control;
+pub mod client;
 pub mod fields;
 pub mod labels;
 pub mod navigation;

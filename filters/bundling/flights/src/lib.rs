@@ -49,7 +49,6 @@ pub use counts::{Count, Counts};
 pub use fields::FieldList;
 pub use ground::GroundEnd;
 pub use remote::RemoteEnd;
-pub use request::without_port;
 
 /// The header that opens a flight, on a page's request: `ID;STORE;CLIENT`, see `README.md`.
 pub const FLIGHT_FIELD: &str = "x-longhaul-flight";

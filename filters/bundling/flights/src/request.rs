@@ -131,16 +131,6 @@ pub(crate) fn written(fields: Fields<'_>) -> Option<String> {
     if is_safe { None } else { url(fields) }
 }
 
-/// The client's address from `address:port`, as proxies write it; brackets around IPv6 stay.
-pub fn without_port(address: &[u8]) -> &[u8] {
-    let colon = address.iter().rposition(|byte| *byte == b':');
-    let is_port = |at: usize| address.get(at + 1..).is_some_and(|port| port.iter().all(u8::is_ascii_digit));
-    match colon {
-        Some(at) if is_port(at) => address.get(..at).unwrap_or(address),
-        _ => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@ use crate::worker::{Worker, now_ms, send};
 use filter_host::headers::{self, Map};
 use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, property};
+use http_semantics::client::without_port;
 use page_flights::remote::Verdict;
 use page_flights::{FLIGHT_FIELD, RemoteEnd};
 use proxy_wasm::traits::{Context, HttpContext};
@@ -25,7 +26,7 @@ impl RemoteStream {
     fn request(&self) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
         let address = property::get(&["source", "address"])?.unwrap_or_default();
-        let client = page_flights::without_port(&address);
+        let client = without_port(&address);
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
         match end.request(&ProxyBoard, self.id, client, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
             Verdict::Pass => Ok(Action::Continue),

@@ -69,18 +69,6 @@ impl Config {
 /// Each costs up to 150 KiB, and Envoy gives a worker's module 1 GiB.
 const MOST_CLIENTS: u32 = 4096;
 
-/// The client's address from `address:port`, as proxies write it; brackets around IPv6 stay.
-pub fn without_port(address: &[u8]) -> &[u8] {
-    let colon = address.iter().rposition(|byte| *byte == b':');
-    let port = |at: usize| address.get(at + 1..).is_some_and(|port| port.iter().all(u8::is_ascii_digit));
-    let host = |at: usize| address.get(..at).unwrap_or(address);
-    match colon {
-        // A bare IPv6 address has colons and no port.
-        Some(at) if port(at) && (host(at).ends_with(b"]") || !host(at).contains(&b':')) => host(at),
-        _ => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,20 +98,6 @@ mod tests {
             let message = Config::from_json(json.as_bytes()).unwrap_err().to_string();
             assert!(message.contains(expected), "{json}: {message}");
             assert!(message.contains("expected for example"), "{message}");
-        }
-    }
-
-    #[test]
-    fn ports_are_cut_off_addresses() {
-        for (address, client) in [
-            ("192.0.2.1:40000", "192.0.2.1"),
-            ("192.0.2.1", "192.0.2.1"),
-            ("[2001:db8::1]:40000", "[2001:db8::1]"),
-            ("2001:db8::1", "2001:db8::1"),
-            ("", ""),
-            ("/run/socket", "/run/socket"),
-        ] {
-            assert_eq!(without_port(address.as_bytes()), client.as_bytes());
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use http_semantics::client::without_port;
 use shared_board::{Board, update};
 use url_mapping::site_of;
 
@@ -32,7 +33,10 @@ const HASH: usize = 8;
 /// Whether a visitor has had a page of this site within the last day; from now on, they have. Who cannot be remembered is
 /// taken for somebody who has.
 pub(super) fn is_known(visitor: &Visitor<'_>, user_agent: &str, visit: &Visit, board: &dyn Board) -> bool {
-    let Some(address) = without_port(visitor.address) else { return true };
+    let address = without_port(visitor.address);
+    if address.is_empty() {
+        return true;
+    }
     let mut hasher = DefaultHasher::new();
     (visitor.salt, address, user_agent, site_of(host_of(&visit.authority.to_ascii_lowercase()))).hash(&mut hasher);
     let hash = hasher.finish();
@@ -62,13 +66,6 @@ fn marked(marks: &[u8], hash: [u8; HASH], now_h: u32) -> (bool, Vec<u8>) {
     kept.extend_from_slice(&hash);
     kept.extend_from_slice(&now_h.to_le_bytes());
     (!same.is_empty(), kept)
-}
-
-/// `192.0.2.1:4711` or `[2001:db8::1]:4711`: each connection has another port.
-fn without_port(address: &[u8]) -> Option<&[u8]> {
-    let colon = address.iter().rposition(|&byte| byte == b':');
-    let address = colon.and_then(|colon| address.get(..colon)).unwrap_or(address);
-    (!address.is_empty()).then_some(address)
 }
 
 #[cfg(test)]
