@@ -12,7 +12,7 @@ use super::settings::{
     Ttl, Upstream, WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
-use crate::derive::{OverrideValue, TransportKey};
+use crate::config::{OverrideValue, TransportKey};
 
 /// Finds the places of settings for the messages.
 struct Places<'n> {

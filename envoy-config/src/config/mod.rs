@@ -8,14 +8,18 @@ pub mod allowlist;
 mod certificate;
 mod contradictions;
 pub mod diagnostic;
+mod link_model;
 mod load;
 pub mod names;
+mod overrides;
 mod read;
 mod reader;
 mod settings;
 pub mod units;
 mod yaml;
 
+pub use link_model::{LinkClass, LinkModel, bandwidth_delay_product};
 pub use load::{FileHashes, LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
+pub use overrides::{Kind, Override, OverrideValue, Overrides, TransportKey};
 pub use settings::*;

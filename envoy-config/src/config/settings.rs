@@ -14,7 +14,7 @@ use ipnet::IpNet;
 use super::allowlist::NamePattern;
 use super::names::{Host, HostName, HostPort};
 use super::units::{Bytes, Rate};
-use crate::derive::{LinkClass, LinkModel, Overrides};
+use crate::config::{LinkClass, LinkModel, Overrides};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]

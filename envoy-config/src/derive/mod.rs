@@ -4,15 +4,11 @@
 //! of it can be overridden by the name that `longhaul check` prints.
 
 mod host;
-mod link_model;
-mod overrides;
 mod table;
 mod target;
 mod value;
 
 pub use host::{CongestionControls, HostFacts};
-pub use link_model::{LinkClass, LinkModel};
-pub use overrides::{Kind, Override, OverrideValue, Overrides, TransportKey};
 pub use table::{Derived, derive, offers_http3};
 pub use target::{TargetChoice, TargetKind};
 pub use value::{CongestionControl, Origin, Row, Value};

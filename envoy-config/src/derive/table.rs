@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::host::{CongestionControls, HostFacts};
-use super::link_model::{LinkModel, bandwidth_delay_product};
-use super::overrides::{OverrideValue, TransportKey};
 use super::target::{TargetChoice, TargetKind, choose};
 use super::value::{CongestionControl, Origin, Row, Value};
 use crate::config::units::{Bytes, show_duration};
 use crate::config::{Link, Role, Settings};
+use crate::config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
 
 /// Everything computed from the link. Each field is a [`TransportKey`].
 #[derive(Debug, Clone, PartialEq, Eq)]

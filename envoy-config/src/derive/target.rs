@@ -5,8 +5,8 @@
 //! addresses with long round trips were 8 to 34 % faster; an https name was faster on every fast link, a wash on the
 //! slowest, and up to 14 % slower on UMTS.
 
-use super::link_model::{LinkClass, LinkModel};
 use crate::config::{Level, Settings, TargetWish};
+use crate::config::{LinkClass, LinkModel};
 
 /// The number of http addresses from which a long link gains.
 const MIN_HTTP_ADDRESSES_ON_LONG_LINKS: usize = 4;

@@ -14,7 +14,7 @@ use super::reader::Reader;
 use super::settings::{
     Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
 };
-use crate::derive::Overrides;
+use crate::config::Overrides;
 use split::Kind;
 
 /// Groups at the top of the file.

@@ -1,9 +1,9 @@
 //! `page`: what is done for a page's objects before a browser asks for them.
 
+use crate::config::LinkModel;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{Inline, Link, Page};
-use crate::derive::LinkModel;
 
 use super::split::Kind;
 

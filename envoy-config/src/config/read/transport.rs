@@ -2,7 +2,7 @@
 
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::units::{Bytes, show_duration};
-use crate::derive::{Kind, Override, OverrideValue, Overrides, TransportKey};
+use crate::config::{Kind, Override, OverrideValue, Overrides, TransportKey};
 use std::time::Duration;
 
 /// The kernel's `TCP_CA_NAME_MAX` with its final zero is 16.

@@ -1,6 +1,6 @@
 //! The cache-admission filter, at its three positions.
 
-use cache_admission::request::Rules;
+use cache_admission::Rules;
 use cache_admission::{Config, Position, marks};
 
 use super::super::artifacts::Artifacts;

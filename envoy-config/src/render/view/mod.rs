@@ -13,7 +13,7 @@ mod wasm;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use cache_admission::request::Rules;
+use cache_admission::Rules;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plain::PlainField;
-use crate::request::Rules;
 
 /// Where a filter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +39,15 @@ pub struct Config {
     pub plain_fields: Vec<PlainField>,
     /// The longest body that the cache takes.
     pub object_bytes: u64,
+}
+
+/// What the configuration says of requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// When a URL is admitted.
+    pub admit: Admit,
+    /// Fields that change no response, besides those that no site needs to name.
+    pub plain: &'a [PlainField],
 }
 
 /// Why a configuration is refused.

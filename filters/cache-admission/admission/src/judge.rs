@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use http_semantics::cache_control::said_age;
 use http_semantics::{Fields, Purpose, Unshared, labelled, shareable};
 
-use crate::lesson::Edit;
+use crate::edit::Edit;
 use crate::limits::{BURST_BYTES, PASSED_BYTES, STEADY_BYTES_PER_S, UNKNOWN_BYTES};
 use crate::marks;
 

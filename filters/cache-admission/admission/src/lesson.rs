@@ -5,20 +5,11 @@ use std::time::SystemTime;
 use http_semantics::{Fields, Freshness, Purpose, Unshared, labelled, shareable};
 use shared_board::Board;
 
-use crate::judge::Asker;
-use crate::judge::length;
+use crate::edit::Edit;
+use crate::judge::{Asker, length};
 use crate::marks;
 use crate::request::{self, Asked, Reason, Way};
 use crate::table::{Known, Table, Url};
-
-/// One thing to do to a header list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
-    /// Exactly this one value from now on.
-    Set(&'static str, Vec<u8>),
-    /// No value.
-    Remove(&'static str),
-}
 
 /// What is to be learnt once a body has come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,19 +11,22 @@
 //! | [`plain`] | request fields that keep no request from the cache |
 //! | [`lesson`] | what a response teaches, and the headers that tidy up behind the cache |
 //! | [`judge`] | whether the cache may have a response, between the cache and the origin |
+//! | [`edit`] | changes to header lists |
 //! | [`table`] | what all workers know, bounded |
 //! | [`config`] | the position of a filter |
 //!
 //! The crate is pure: it knows neither Envoy nor time; a [`shared_board::Board`] stands for the values that all workers share.
 
 pub mod config;
+pub mod edit;
 pub mod judge;
 pub mod lesson;
 pub mod plain;
 pub mod request;
 pub mod table;
 
-pub use config::{Admit, Config, Position};
+pub use config::{Admit, Config, Position, Rules};
+pub use edit::Edit;
 pub use plain::PlainField;
 pub use table::{Known, Table, Url};
 

@@ -2,11 +2,11 @@
 
 use http_semantics::{Fields, labelled};
 
-use crate::config::Admit;
+use crate::config::{Admit, Rules};
+use crate::edit::Edit;
 use crate::judge::Asker;
-use crate::lesson::Edit;
 use crate::marks;
-use crate::plain::{PlainField, is_plain};
+use crate::plain::is_plain;
 use crate::table::{Known, Url};
 
 /// What a request does.
@@ -102,15 +102,6 @@ pub struct Asked {
 
 const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
 
-/// What the configuration says of requests.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules<'a> {
-    /// When a URL is admitted.
-    pub admit: Admit,
-    /// Fields that change no response, besides those that no site needs to name.
-    pub plain: &'a [PlainField],
-}
-
 /// Decides about a client's request. `look` asks the table, at most once.
 pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
     let asked = ask(rules, fields, look);
@@ -187,6 +178,7 @@ fn wants_no_age(fields: &Fields<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PlainField;
 
     const LEARNED: Rules<'static> = Rules { admit: Admit::Learned, plain: &[] };
     const HELD: Option<Known> = Some(Known::Held { public: false });

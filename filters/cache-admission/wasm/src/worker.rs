@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
+use cache_admission::Edit;
 use cache_admission::judge::Budget;
-use cache_admission::lesson::Edit;
 use cache_admission::{Config, Table};
 use filter_host::headers::{self, Map};
 use filter_host::shared::ProxyBoard;

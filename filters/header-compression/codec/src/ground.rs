@@ -10,8 +10,8 @@ use crate::error::{DecodeError, Unpackable};
 use crate::exchange::{Exchange, Side, View};
 use crate::limits;
 use crate::message::{self, FollowingHead, Kind, OpeningHead, VIEWS};
+use crate::scene::Setting;
 use crate::session;
-use crate::walk::Setting;
 
 /// The ground's half.
 #[derive(Debug)]

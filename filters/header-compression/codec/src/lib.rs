@@ -20,6 +20,7 @@ mod policy;
 mod range;
 mod remote;
 mod remote_end;
+mod scene;
 mod session;
 mod site;
 mod spell;

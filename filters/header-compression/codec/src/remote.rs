@@ -15,8 +15,8 @@ use crate::error::{DecodeError, Unpackable};
 use crate::exchange::{Exchange, Side, View};
 use crate::limits;
 use crate::message::{self, APPENDED, EPOCHS, FollowingHead, Kind, OpeningHead, VIEWS};
+use crate::scene::Setting;
 use crate::session;
-use crate::walk::Setting;
 
 /// The remote's half.
 #[derive(Debug)]

@@ -10,7 +10,8 @@ use crate::error::{DecodeError, Unpackable};
 use crate::exchange::{Side, View};
 use crate::limits;
 use crate::message::{self, CHECK_BITS, Kind};
-use crate::walk::{self, Scene, Setting};
+use crate::scene::{Scene, Setting};
+use crate::walk;
 
 /// Ends a message with `block` and its check.
 pub(crate) fn pack_block(

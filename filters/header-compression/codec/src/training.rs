@@ -8,7 +8,8 @@ use crate::error::DecodeError;
 use crate::exchange::{Side, View};
 use crate::message::{FollowingHead, OpeningHead, VIEWS};
 use crate::policy::{self, Form, Scope};
-use crate::walk::{self, Scene, Setting};
+use crate::scene::{Scene, Setting};
+use crate::walk;
 
 /// Asks `coder` what a block is made of. `request` is the one a response answers.
 ///

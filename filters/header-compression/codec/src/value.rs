@@ -10,9 +10,9 @@ use crate::exchange::{Exchange, Hit, Side};
 use crate::hash::{self, mix};
 use crate::limits;
 use crate::policy::{Form, Kin, Policy, Scope};
+use crate::scene::Scene;
 use crate::spell::Speller;
 use crate::text::{self, Subject};
-use crate::walk::Scene;
 
 /// 1 January 2026: where dates are counted from if no other date is known.
 const EPOCH: u64 = 1_767_225_600;

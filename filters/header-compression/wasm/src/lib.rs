@@ -5,12 +5,14 @@
 //!
 //! | module | callbacks |
 //! |---|---|
-//! | `root` | configuration, and what all streams of a worker share |
+//! | `root` | configuration |
+//! | `shared` | what all streams of a worker share |
 //! | `stream` | requests and responses |
 //! | `counters` | what Prometheus sees |
 
 mod counters;
 mod root;
+mod shared;
 mod stream;
 
 /// The module's entry point. The SDK's macro exports it without a word of documentation.

@@ -1,26 +1,17 @@
 //! Configuration bytes to the end of the pipe that this worker is.
 
 use crate::counters::Counters;
+use crate::shared::Shared;
 use crate::stream::{GroundHeaders, RemoteHeaders};
 use filter_host::metrics::Metrics;
 use filter_host::random;
 use filter_host::root::Filter;
-use header_codec::config::{ClientKey, Config, Role};
+use header_codec::config::{Config, Role};
 use header_codec::{Dictionary, GroundEnd, RemoteEnd};
 use proxy_wasm::traits::HttpContext;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
-
-/// What all streams of a worker share.
-#[derive(Debug)]
-pub(crate) struct Shared<End> {
-    /// Borrowed for the length of one call only, so it is never borrowed twice.
-    pub(crate) end: RefCell<End>,
-    pub(crate) counters: Counters,
-    pub(crate) client: ClientKey,
-    pub(crate) start: Instant,
-}
 
 /// The end that this worker is.
 #[derive(Debug)]

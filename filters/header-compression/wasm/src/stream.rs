@@ -1,7 +1,7 @@
 //! Header callbacks: headers in, one call into the codec, its answer applied. Bodies and trailers are not looked at.
 
 use crate::counters::Work;
-use crate::root::Shared;
+use crate::shared::Shared;
 use filter_host::headers::{self, Map, Pairs};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, property, reply};

@@ -6,6 +6,7 @@
 //! | module | callbacks |
 //! |---|---|
 //! | `root` | configuration |
+//! | `shared` | what all streams of a configuration share |
 //! | `stream` | requests and responses |
 //! | `counters` | what Prometheus sees |
 //! | `ahead` | a page's objects fetched before they are asked for |
@@ -17,10 +18,11 @@ mod ahead;
 mod board;
 mod counters;
 mod root;
+mod shared;
 mod stream;
 
 /// The module's entry point. The SDK's macro exports it without a word of documentation.
 #[allow(missing_docs)]
 mod entry {
-    proxy_wasm::main! {{ filter_host::root::register::<crate::root::Shared>() }}
+    proxy_wasm::main! {{ filter_host::root::register::<crate::shared::Shared>() }}
 }

@@ -2,6 +2,7 @@
 
 use crate::ahead::Ahead;
 use crate::counters::Counters;
+use crate::shared::Shared;
 use crate::stream::Stream;
 use filter_host::callout::Token;
 use filter_host::log::{self, Level};
@@ -11,15 +12,6 @@ use filter_host::timer;
 use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 use url_rewriting::Plan;
-
-/// What all streams of a configuration share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) plan: Rc<Plan>,
-    pub(crate) counters: Counters,
-    /// None: nothing is fetched ahead.
-    pub(crate) ahead: Option<Ahead>,
-}
 
 impl Filter for Shared {
     const NAME: &'static str = "url-rewrite";

@@ -2,7 +2,7 @@
 
 use crate::account;
 use crate::ahead::{Escort, Found};
-use crate::root::Shared;
+use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};

@@ -84,7 +84,7 @@ fn round_to_millis(time: Duration) -> Duration {
 }
 
 /// Bandwidth-delay product in bytes.
-pub(super) fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> u64 {
+pub fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> u64 {
     rate.bytes_in(rtt)
 }
 
