@@ -152,16 +152,17 @@ test-start:
 	@mkdir -p $(dir $(LONGHAUL_SKIPS)); : > $(LONGHAUL_SKIPS)
 
 .PHONY: lint
-lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, and the check of the prose
+lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, and checks of the prose and the structure
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked $(FILTER_PACKAGES) --target wasm32-wasip1 -- -D warnings
 	for fuzz in filters/*/fuzz/Cargo.toml; do cargo metadata --locked --format-version 1 --manifest-path $$fuzz > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/prose
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/prose
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/prose tools/structure
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/prose tools/structure
 	$(VENV_TEST)/bin/python tools/prose
+	$(VENV_TEST)/bin/python tools/structure
 
 .PHONY: test-rust
 test-rust: build test-start

@@ -1,0 +1,77 @@
+"""The check of the arrows between crates and modules: what it draws, and the circles that it finds."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness.artifacts import REPOSITORY
+
+TOOL = REPOSITORY / "tools" / "structure"
+
+
+def load() -> ModuleType:
+    """The script as a module: it has no `.py`, and leaves no cache beside itself."""
+    loader = importlib.machinery.SourceFileLoader("structure", str(TOOL))
+    spec = importlib.util.spec_from_loader("structure", loader)
+    assert spec
+    module = importlib.util.module_from_spec(spec)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+structure = load()
+
+
+def crate(folder: Path, **files: str) -> Path:
+    """A crate's sources; `a__b` is the file `a/b.rs`."""
+    for name, text in files.items():
+        path = folder / (name.replace("__", "/") + ".rs")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_the_drawing_leaves_out_what_other_arrows_imply() -> None:
+    graph = {"top": {"middle", "bottom"}, "middle": {"bottom"}, "bottom": set()}
+    assert structure.drawing(graph) == "graph LR\n  middle --> bottom\n  top --> middle\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "use crate::b::Thing;",
+        "use crate::{c::{self, d}, b};",
+        "use super::b;",
+        "fn f() { crate::b::g() }",
+    ],
+)
+def test_a_circle_is_found_however_the_other_module_is_named(tmp_path: Path, use: str) -> None:
+    source = crate(tmp_path, lib="mod a; mod b; mod c;", a=use, b="use crate::a;", c="")
+    assert structure.circles(structure.modules(source)) == [{"a", "b"}]
+
+
+def test_a_circle_through_deeper_files_is_found(tmp_path: Path) -> None:
+    source = crate(tmp_path, a__mod="mod x;", a__x="use super::super::b::f;", b="use crate::c;", c="use crate::a::x;")
+    assert structure.circles(structure.modules(source)) == [{"a", "b", "c"}]
+
+
+def test_arrows_one_way_and_uses_in_tests_and_comments_are_no_circle(tmp_path: Path) -> None:
+    tests = "#[cfg(test)]\nmod tests { use crate::a; }"
+    source = crate(
+        tmp_path, a="use crate::{b, c::d};", b=f"// crate::a\n{tests}", c="use crate::b;", c__d="use super::e;"
+    )
+    assert structure.circles(structure.modules(source)) == []
+
+
+def test_every_known_circle_is_one_of_this_repository() -> None:
+    assert list(structure.faults()) == []
