@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use http_semantics::accept;
+use http_semantics::object_request::names_newer_pictures;
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
@@ -484,7 +484,7 @@ fn fits(asked: &Asked, reply: &Reply) -> bool {
     let origin = !asked.with_origin || fields.get("access-control-allow-origin") == Some(b"*");
     // One who knows no newer pictures may share the address of one who does.
     let newer = matches!(fields.media_type().as_slice(), b"image/webp" | b"image/avif");
-    let picture = !newer || asked.types == b"*/*" || accept::names_newer_pictures(&asked.types);
+    let picture = !newer || asked.types == b"*/*" || names_newer_pictures(&asked.types);
     coding && cookie && origin && picture
 }
 

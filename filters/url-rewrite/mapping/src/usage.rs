@@ -1,5 +1,6 @@
 //! What objects are used for, and what may be moved at which level.
 
+use http_semantics::object_request::Destination;
 use serde::{Deserialize, Serialize};
 
 /// How much is moved (`rewrite.level`).
@@ -56,6 +57,18 @@ impl Use {
         Self::Media,
         Self::Track,
     ];
+
+    /// What a browser wants an object of this use for.
+    pub const fn destination(self) -> Destination {
+        match self {
+            Self::Image | Self::Icon | Self::Poster | Self::Background | Self::CssImage => Destination::Image,
+            Self::Stylesheet | Self::CssImport => Destination::Style,
+            Self::Script => Destination::Script,
+            Self::Font => Destination::Font,
+            Self::Media => Destination::Video,
+            Self::Track => Destination::Track,
+        }
+    }
 
     /// The lowest level at which an object of this use moves.
     pub const fn moves_at(self) -> Level {

@@ -49,8 +49,6 @@ mod limits {
     pub(super) const BELIEVED_MS: u64 = 3_600_000;
     /// An object that could not be had, or was too large to be looked at, is left alone for so long.
     pub(super) const LEFT_ALONE_MS: u64 = 60_000;
-    /// What is repeated of a page's request, in bytes of one value.
-    pub(super) const FIELD_BYTES: usize = 1_024;
 }
 
 labelled! {
