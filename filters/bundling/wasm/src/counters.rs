@@ -10,7 +10,7 @@ pub(crate) struct Counters(metrics::Counters);
 impl Counters {
     /// Defines all of them.
     pub(crate) fn define(metrics: &Metrics) -> Self {
-        Self(metrics.counters(Count::ALL.iter().map(|count| count.name())))
+        Self(metrics.counters(Count::ALL.iter().map(|count| count.as_str())))
     }
 
     /// Adds what an end has counted since it was asked last.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use shared_board::{Board, settled};
 
+use http_semantics::labels::labelled;
+
 use crate::client::Client;
 use crate::config::Config;
 use crate::limits::{CLIENT_BUCKETS, NAME_BUCKETS, PERIOD};
@@ -37,36 +39,17 @@ pub enum Outcome {
     },
 }
 
-/// An [`Outcome`] as a metric's label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// [`Outcome::Known`]
-    Known,
-    /// [`Outcome::New`]
-    New,
-    /// [`Outcome::Unnamed`]
-    Unnamed,
-    /// [`Outcome::Refused`]
-    Refused,
-}
-
-impl Reason {
-    /// All of them; each at its [`Reason::index`].
-    pub const ALL: [Self; 4] = [Self::Known, Self::New, Self::Unnamed, Self::Refused];
-
-    /// The label.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Known => "known",
-            Self::New => "new",
-            Self::Unnamed => "unnamed",
-            Self::Refused => "refused",
-        }
-    }
-
-    /// Its place in [`Reason::ALL`].
-    pub const fn index(self) -> usize {
-        self as usize
+labelled! {
+    /// An [`Outcome`] as a metric's label.
+    Reason {
+        /// The name is paid for.
+        Known = "known";
+        /// The name is new, and the client has a token.
+        New = "new";
+        /// The request names no client.
+        Unnamed = "unnamed";
+        /// The name is new, and the client has no token.
+        Refused = "refused";
     }
 }
 
@@ -232,7 +215,7 @@ mod tests {
 
     #[test]
     fn reasons_stand_where_their_index_says() {
-        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+        for (index, reason) in Reason::ALL.iter().enumerate() {
             assert_eq!(reason.index(), index);
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use http_semantics::labels::labelled;
+
 /// What became of one reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -24,110 +26,81 @@ impl Outcome {
     }
 }
 
-macro_rules! reasons {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $label:literal, $explanation:literal;)+) => {
-        /// Why a reference was left where it is.
-        ///
-        /// The labels are the values of the `reason` label of the metric `urls_left` and a contract with dashboards:
-        /// never rename one.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Reason {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl Reason {
-            /// Every reason, in the order of declaration: `ALL[r.index()] == r`.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The metric label, `snake_case`.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $label,)+ }
-            }
-
-            /// One sentence for an operator.
-            pub const fn explanation(self) -> &'static str {
-                match self { $(Self::$variant => $explanation,)+ }
-            }
-        }
-    };
-}
-
-reasons! {
-    // ----- the reference itself
-    /// The value is empty.
-    Empty = "empty", "The value is empty.";
-    /// A fragment of the document itself.
-    Fragment = "fragment", "It points into the document itself.";
-    /// Neither http nor https.
-    Scheme = "scheme", "Its scheme is neither http nor https, so there is nothing to fetch through the proxy.";
-    /// Not a URL by the WHATWG parser.
-    Malformed = "malformed", "Browsers do not accept it as a URL.";
-    /// Longer than `limits.url_bytes`.
-    TooLong = "too_long", "It is longer than the limit url_bytes.";
-    /// Carries a user name or password.
-    UserInfo = "user_info", "It carries a user name or a password, which the proxy must not handle.";
-    // ----- where it points
-    /// The page's own host, below level full.
-    SameHost = "same_host", "It is on the page's own host, which only level full moves.";
-    /// Points to the proxy already.
-    AlreadyMoved = "already_moved", "It points to the proxy already.";
-    /// A relative reference in a moved sheet that resolves to the moved place by itself.
-    Relative = "relative", "It is relative to an object that was moved, so it moved with it.";
-    /// The page has cookies that reach it.
-    Cookie = "cookie", "The page has cookies that its host may be sent, and from the proxy none go up.";
-    /// Under `rewrite.exclude`.
-    Excluded = "excluded", "Its host is under rewrite.exclude.";
-    /// A host that cannot stand in a path: no dot, a trailing dot, characters outside letters, digits, `-` and `_`.
-    HostForm = "host_form", "Its host name has no dot, or characters a moved URL cannot carry.";
-    /// A literal address that means something else at the proxy than at the client.
-    PrivateAddress = "private_address", "Its address is private or otherwise special, so the proxy refuses it, or it means another machine there.";
-    /// The port is not under `upstream.ports`.
-    Port = "port", "Its port is not one of upstream.ports.";
-    /// http on port 443, or https on another port than 443.
-    Unsayable = "unsayable", "A moved URL can say https only with port 443 and http only with another one.";
-    // ----- what the proxy offers
-    /// `rewrite.level: off`.
-    Off = "off", "Rewriting is off.";
-    /// Neither https nor http targets.
-    NoTarget = "no_target", "No target is configured, or rewrite.target chose to move nothing on this link.";
-    /// An https object and no https target.
-    NoSecureTarget = "no_secure_target", "It is https, and the proxy has no https name to move it to.";
-    /// An http object on an https page: browsers upgrade or block it, and moving would change which.
-    MixedContent = "mixed_content", "It is an http object of an https page, which browsers upgrade or block by themselves.";
-    // ----- what it is used as
-    /// The use is moved only at level full.
-    Level = "level", "Objects used like this are moved only at level full.";
-    /// `a`, `form`, `iframe`, `frame`, `embed`, `object`: a place to go, or a document.
-    Document = "document", "It is a document or a place to go to, which never moves.";
-    /// Module scripts, import maps and module preloads.
-    Module = "module", "It is a module: its imports are relative to its place and it is identified by its URL.";
-    /// SVG `use`, `pattern` and the like, which browsers fetch from the same origin only.
-    SameOriginOnly = "same_origin_only", "Browsers fetch this only from the page's own origin.";
-    /// `integrity` on an object that the move would fetch without CORS, or change.
-    Integrity = "integrity", "Its integrity attribute could not be checked after the move.";
-    /// `crossorigin=use-credentials`, or a CORS fetch that the move would break.
-    Cors = "cors", "It is fetched with CORS in a way that a move would break.";
-    /// The page's Content-Security-Policy does not allow it, or cannot be translated for it.
-    Csp = "csp", "The page's Content-Security-Policy cannot allow the moved URL without allowing more than now.";
-    /// Hints, manifests, dictionaries, prefetched documents and whatever else a link can name.
-    LinkRel = "link_rel", "Links of this kind are not moved.";
-    /// A preload, or an object that a preload before it names.
-    Preload = "preload", "A script may be the consumer of this preload, or a preload of it stays; a move would fetch it twice.";
-    /// `srcset` attribute that the WHATWG algorithm does not accept as written.
-    Srcset = "srcset", "The candidate list is not one that can be changed without reading it differently.";
-    /// The type attribute says that browsers do not fetch it (`script type=text/template`).
-    NotFetched = "not_fetched", "Browsers do not fetch it.";
-    // ----- limits
-    /// More candidates than `limits.srcset_candidates`.
-    SrcsetLimit = "srcset_limit", "The list has more candidates than the limit srcset_candidates.";
-    /// The document's encoding cannot express the moved URL, or the value could not be read.
-    Encoding = "encoding", "The value cannot be read or written in the document's encoding.";
-}
-
-impl Reason {
-    /// Position in [`Reason::ALL`], for arrays of counters.
-    pub const fn index(self) -> usize {
-        self as usize
+labelled! {
+    /// Why a reference was left where it is.
+    ///
+    /// The labels are the values of the `reason` label of the metric `urls_left` and a contract with dashboards:
+    /// never rename one.
+    Reason {
+        // ----- the reference itself
+        /// The value is empty.
+        Empty = "empty", "The value is empty.";
+        /// A fragment of the document itself.
+        Fragment = "fragment", "It points into the document itself.";
+        /// Neither http nor https.
+        Scheme = "scheme", "Its scheme is neither http nor https, so there is nothing to fetch through the proxy.";
+        /// Not a URL by the WHATWG parser.
+        Malformed = "malformed", "Browsers do not accept it as a URL.";
+        /// Longer than `limits.url_bytes`.
+        TooLong = "too_long", "It is longer than the limit url_bytes.";
+        /// Carries a user name or password.
+        UserInfo = "user_info", "It carries a user name or a password, which the proxy must not handle.";
+        // ----- where it points
+        /// The page's own host, below level full.
+        SameHost = "same_host", "It is on the page's own host, which only level full moves.";
+        /// Points to the proxy already.
+        AlreadyMoved = "already_moved", "It points to the proxy already.";
+        /// A relative reference in a moved sheet that resolves to the moved place by itself.
+        Relative = "relative", "It is relative to an object that was moved, so it moved with it.";
+        /// The page has cookies that reach it.
+        Cookie = "cookie", "The page has cookies that its host may be sent, and from the proxy none go up.";
+        /// Under `rewrite.exclude`.
+        Excluded = "excluded", "Its host is under rewrite.exclude.";
+        /// A host that cannot stand in a path: no dot, a trailing dot, characters outside letters, digits, `-` and `_`.
+        HostForm = "host_form", "Its host name has no dot, or characters a moved URL cannot carry.";
+        /// A literal address that means something else at the proxy than at the client.
+        PrivateAddress = "private_address", "Its address is private or otherwise special, so the proxy refuses it, or it means another machine there.";
+        /// The port is not under `upstream.ports`.
+        Port = "port", "Its port is not one of upstream.ports.";
+        /// http on port 443, or https on another port than 443.
+        Unsayable = "unsayable", "A moved URL can say https only with port 443 and http only with another one.";
+        // ----- what the proxy offers
+        /// `rewrite.level: off`.
+        Off = "off", "Rewriting is off.";
+        /// Neither https nor http targets.
+        NoTarget = "no_target", "No target is configured, or rewrite.target chose to move nothing on this link.";
+        /// An https object and no https target.
+        NoSecureTarget = "no_secure_target", "It is https, and the proxy has no https name to move it to.";
+        /// An http object on an https page: browsers upgrade or block it, and moving would change which.
+        MixedContent = "mixed_content", "It is an http object of an https page, which browsers upgrade or block by themselves.";
+        // ----- what it is used as
+        /// The use is moved only at level full.
+        Level = "level", "Objects used like this are moved only at level full.";
+        /// `a`, `form`, `iframe`, `frame`, `embed`, `object`: a place to go, or a document.
+        Document = "document", "It is a document or a place to go to, which never moves.";
+        /// Module scripts, import maps and module preloads.
+        Module = "module", "It is a module: its imports are relative to its place and it is identified by its URL.";
+        /// SVG `use`, `pattern` and the like, which browsers fetch from the same origin only.
+        SameOriginOnly = "same_origin_only", "Browsers fetch this only from the page's own origin.";
+        /// `integrity` on an object that the move would fetch without CORS, or change.
+        Integrity = "integrity", "Its integrity attribute could not be checked after the move.";
+        /// `crossorigin=use-credentials`, or a CORS fetch that the move would break.
+        Cors = "cors", "It is fetched with CORS in a way that a move would break.";
+        /// The page's Content-Security-Policy does not allow it, or cannot be translated for it.
+        Csp = "csp", "The page's Content-Security-Policy cannot allow the moved URL without allowing more than now.";
+        /// Hints, manifests, dictionaries, prefetched documents and whatever else a link can name.
+        LinkRel = "link_rel", "Links of this kind are not moved.";
+        /// A preload, or an object that a preload before it names.
+        Preload = "preload", "A script may be the consumer of this preload, or a preload of it stays; a move would fetch it twice.";
+        /// `srcset` attribute that the WHATWG algorithm does not accept as written.
+        Srcset = "srcset", "The candidate list is not one that can be changed without reading it differently.";
+        /// The type attribute says that browsers do not fetch it (`script type=text/template`).
+        NotFetched = "not_fetched", "Browsers do not fetch it.";
+        // ----- limits
+        /// More candidates than `limits.srcset_candidates`.
+        SrcsetLimit = "srcset_limit", "The list has more candidates than the limit srcset_candidates.";
+        /// The document's encoding cannot express the moved URL, or the value could not be read.
+        Encoding = "encoding", "The value cannot be read or written in the document's encoding.";
     }
 }
 

@@ -1,54 +1,43 @@
 //! Whether a response is rewritten, and if not, why not.
 
+use http_semantics::labels::labelled;
+
 use crate::headers::request::Visit;
 use crate::headers::{Fields, mime};
 use crate::plan::Plan;
 use crate::rewriter::Kind;
 use crate::unpack::Packing;
 
-macro_rules! ineligible {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $label:literal, $explanation:literal;)+) => {
-        http_semantics::labels::labelled! {
-            /// Why a response passes untouched.
-            Ineligible { $($(#[doc = $doc])+ $variant = $label;)+ }
-        }
-
-        impl Ineligible {
-            /// One sentence for an operator: `longhaul explain` and the README print it.
-            pub const fn explanation(self) -> &'static str {
-                match self { $(Self::$variant => $explanation,)+ }
-            }
-        }
-    };
-}
-
-ineligible! {
-    /// `rewrite.level: off`, or no target.
-    MovesNothing = "moves_nothing", "The configuration moves nothing.";
-    /// The page's host is under `rewrite.exclude`.
-    Excluded = "excluded", "The page's host is under rewrite.exclude.";
-    /// Neither HTML nor CSS; on the proxy's own origin, not CSS.
-    Type = "type", "It is neither HTML nor CSS; from the proxy's own origin only style sheets are rewritten.";
-    /// A sheet under its own URL: it may bear an `integrity` hash, which its request does not show, and then another body
-    /// would be refused. A sheet with one is never moved, so a moved sheet has none.
-    SheetInPlace = "sheet_in_place", "It is a style sheet under its own URL, which may have an integrity hash.";
-    /// No content, partial content, not modified, a redirect.
-    Status = "status", "A response of this status has no whole page to rewrite.";
-    /// A content encoding other than gzip.
-    Encoded = "encoded", "Its content encoding is not gzip.";
-    /// `Cache-Control: no-transform`.
-    NoTransform = "no_transform", "The origin forbids changes by Cache-Control: no-transform.";
-    /// Enforces `Cross-Origin-Embedder-Policy`, under which browsers block objects that do not say they may be embedded;
-    /// every response of the proxy's own origin says so, and would make a page less isolated than it asked to be.
-    Isolated = "isolated", "It enforces Cross-Origin-Embedder-Policy, which objects from the proxy would weaken.";
-    /// `Content-Disposition: attachment`.
-    Attachment = "attachment", "It is to be saved, not shown.";
-    /// Requested by a script.
-    FetchedByScript = "fetched_by_script", "A script asked for it, and may do anything with the text.";
-    /// An encoding that is not an extension of ASCII, such as UTF-16.
-    Charset = "charset", "Its character encoding is not an extension of ASCII, so markup cannot be found in it.";
-    /// Announces trailers: what is held back could not be sent before them.
-    Trailers = "trailers", "It announces trailers, which held-back bytes would have to precede.";
+labelled! {
+    /// Why a response passes untouched.
+    Ineligible {
+        /// `rewrite.level: off`, or no target.
+        MovesNothing = "moves_nothing", "The configuration moves nothing.";
+        /// The page's host is under `rewrite.exclude`.
+        Excluded = "excluded", "The page's host is under rewrite.exclude.";
+        /// Neither HTML nor CSS; on the proxy's own origin, not CSS.
+        Type = "type", "It is neither HTML nor CSS; from the proxy's own origin only style sheets are rewritten.";
+        /// A sheet under its own URL: it may bear an `integrity` hash, which its request does not show, and then another body
+        /// would be refused. A sheet with one is never moved, so a moved sheet has none.
+        SheetInPlace = "sheet_in_place", "It is a style sheet under its own URL, which may have an integrity hash.";
+        /// No content, partial content, not modified, a redirect.
+        Status = "status", "A response of this status has no whole page to rewrite.";
+        /// A content encoding other than gzip.
+        Encoded = "encoded", "Its content encoding is not gzip.";
+        /// `Cache-Control: no-transform`.
+        NoTransform = "no_transform", "The origin forbids changes by Cache-Control: no-transform.";
+        /// Enforces `Cross-Origin-Embedder-Policy`, under which browsers block objects that do not say they may be embedded;
+        /// every response of the proxy's own origin says so, and would make a page less isolated than it asked to be.
+        Isolated = "isolated", "It enforces Cross-Origin-Embedder-Policy, which objects from the proxy would weaken.";
+        /// `Content-Disposition: attachment`.
+        Attachment = "attachment", "It is to be saved, not shown.";
+        /// Requested by a script.
+        FetchedByScript = "fetched_by_script", "A script asked for it, and may do anything with the text.";
+        /// An encoding that is not an extension of ASCII, such as UTF-16.
+        Charset = "charset", "Its character encoding is not an extension of ASCII, so markup cannot be found in it.";
+        /// Announces trailers: what is held back could not be sent before them.
+        Trailers = "trailers", "It announces trailers, which held-back bytes would have to precede.";
+    }
 }
 
 /// What kind of body to rewrite.
