@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use page_flights::config::STORE_BYTES;
+use page_flights::{Config, Role as End};
 
 use super::transport;
 use super::wasm::WasmFilter;
 use crate::config::{Role, Settings};
 use crate::derive::Derived;
-use crate::render::Artifacts;
+use crate::render::{Artifacts, RenderError};
 
 /// Callbacks, host calls and WASI calls the filter is allowed; Envoy answers any other with an error.
 const CAPABILITIES: &[&str] = &[
@@ -46,23 +47,30 @@ const CAPABILITIES: &[&str] = &[
 ];
 
 /// The filter of this end; none for a box alone, or where `page.bundle` is off.
-pub(super) fn filter(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<WasmFilter> {
-    let module = artifacts.bundling.as_ref().filter(|_| settings.page.bundle)?;
-    // At the near end our own requests go to the far end, and there to origins.
+pub(super) fn filter(
+    settings: &Settings,
+    derived: &Derived,
+    artifacts: &Artifacts,
+) -> Result<Option<WasmFilter>, RenderError> {
+    let Some(module) = artifacts.bundling.as_ref().filter(|_| settings.page.bundle) else {
+        return Ok(None);
+    };
+    // At the remote the filter's own requests go to the ground, and there to origins.
     let (role, cluster) = match settings.role {
-        Role::Edge => return None,
-        Role::Remote(_) => ("remote", "pipe"),
-        Role::Ground(_) => ("ground", "fetch"),
+        Role::Edge => return Ok(None),
+        Role::Remote(_) => (End::Remote, "pipe"),
+        Role::Ground(_) => (End::Ground, "fetch"),
     };
     let link = &settings.link;
-    let configuration = json!({
-        "role": role,
-        "cluster": cluster,
-        "rtt_ms": link.rtt.as_millis(),
-        "down": link.down.bytes_in(Duration::from_secs(1)),
-        "up": link.up.bytes_in(Duration::from_secs(1)),
-        // Of an answer a stream buffers as much as its window lets in of a request.
-        "buffer_bytes": transport::stream_window_bytes(derived),
-    });
-    Some(WasmFilter::new("bundling", &artifacts.root, module, configuration.to_string(), CAPABILITIES))
+    let configuration = serde_json::to_string(&Config {
+        role,
+        cluster: cluster.to_owned(),
+        rtt_ms: u64::try_from(link.rtt.as_millis()).unwrap_or(u64::MAX),
+        down: link.down.bytes_in(Duration::from_secs(1)),
+        up: link.up.bytes_in(Duration::from_secs(1)),
+        store_bytes: STORE_BYTES,
+        // A stream buffers as much of a response as its window lets in of a request.
+        buffer_bytes: usize::try_from(transport::stream_window_bytes(derived)).unwrap_or(usize::MAX),
+    })?;
+    Ok(Some(WasmFilter::new("bundling", &artifacts.root, module, configuration, CAPABILITIES)))
 }

@@ -248,7 +248,7 @@ impl View {
                 .transpose()?,
             header_compression: pair::header_compression(settings, artifacts),
             header_compression_direct: pair::header_compression_direct(settings, artifacts),
-            bundling: bundling::filter(settings, derived, artifacts),
+            bundling: bundling::filter(settings, derived, artifacts)?,
             name_budget: name_budget::filter(settings, artifacts)?,
         })
     }

@@ -35,8 +35,11 @@ pub enum Role {
     Ground,
 }
 
+/// [`Config::store_bytes`] unless another value is written.
+pub const STORE_BYTES: u64 = 64 << 20;
+
 fn default_store_bytes() -> u64 {
-    64 << 20
+    STORE_BYTES
 }
 
 /// The smallest window of a stream there is.
