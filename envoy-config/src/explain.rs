@@ -13,8 +13,9 @@ use serde::Serialize;
 use url::Url;
 use url_mapping::{Outcome, Reason};
 use url_rewriting::eligible::Ineligible;
-use url_rewriting::headers::{Edit, Fields, request, response};
+use url_rewriting::headers::{Edit, Fields, request};
 use url_rewriting::inline::{Inliner, Kept};
+use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
 pub use self::cache::CacheFate;

@@ -73,5 +73,5 @@ def test_arrows_one_way_and_uses_in_tests_and_comments_are_no_circle(tmp_path: P
     assert structure.circles(structure.modules(source)) == []
 
 
-def test_every_known_circle_is_one_of_this_repository() -> None:
+def test_this_repository_has_no_circle_and_its_drawing_is_up_to_date() -> None:
     assert list(structure.faults()) == []

@@ -1,8 +1,8 @@
 //! The url-rewrite filter's configuration.
 
 use url_mapping::Level as FilterLevel;
+use url_rewriting::config::Budget;
 use url_rewriting::config::Targets;
-use url_rewriting::inline::Budget;
 use url_rewriting::{Config, Limits};
 
 use super::super::artifacts::{AccessLog, Artifacts, WasmModule};

@@ -7,7 +7,8 @@ use fuzz_driver::{Fuzz, Target};
 use std::rc::Rc;
 use url::{Position, Url};
 use url_mapping::{Base, Level, Mapper, Outcome, Reason, Reverse, Rules, Scheme, Use};
-use url_rewriting::headers::{Fields, request, response};
+use url_rewriting::headers::{Fields, request};
+use url_rewriting::response;
 use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
 /// Every target.

@@ -4,7 +4,17 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::find::{Block, find, find_where};
-use crate::html::attributes::Quote;
+
+/// How a value is delimited, which decides what must be escaped in its replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quote {
+    /// `name="value"`
+    Double,
+    /// `name='value'`
+    Single,
+    /// `name=value`
+    None,
+}
 
 /// A value with its references decoded, and the way back.
 #[derive(Debug)]
@@ -147,7 +157,7 @@ fn reference(character: char) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::attributes::Attributes;
+    use crate::markup::attributes::Attributes;
     use proptest::prelude::*;
 
     fn decode(value: &str) -> String {

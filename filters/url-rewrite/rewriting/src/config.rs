@@ -3,7 +3,6 @@
 //! One type for the writer and the reader, so that they cannot disagree. Unknown keys are refused: a misspelt limit that
 //! is silently ignored is worse than none.
 
-use crate::inline::Budget;
 use crate::limits::Limits;
 use serde::{Deserialize, Serialize};
 use url_mapping::Level;
@@ -45,4 +44,14 @@ pub struct Targets {
     pub https: Vec<String>,
     /// Reached over http. Only http objects move here, and only if there is no https target.
     pub http: Vec<String>,
+}
+
+/// Bytes that inlining may spend, from the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// The largest object that is put into a page, as its origin sent it, unpacked.
+    pub object_bytes: usize,
+    /// By how much a page may grow by what is put into it.
+    pub page_bytes: usize,
 }

@@ -5,56 +5,15 @@ use std::rc::Rc;
 
 use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
+use crate::event::{Ask, Fetch, Mention, Observer, UrlEvent};
 use crate::headers::csp::Policies;
-use crate::inline::{Inliner, Kept, Put, Standing};
+use crate::kept::Kept;
 use crate::links;
 use crate::places::{Place, STYLE_ELEMENT};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::savings::{MovedHosts, Savings};
-
-/// One URL of a body and what became of it.
-#[derive(Debug)]
-pub struct UrlEvent<'e> {
-    /// Where it stands: element and attribute.
-    pub place: &'static Place,
-    /// What it says, decoded; empty where it was not read.
-    pub url: &'e str,
-    /// What became of it.
-    pub outcome: &'e Outcome,
-    /// Whether the object itself stands in the page instead, in how many bytes, or why not; none where it could not.
-    pub inline: Option<Result<usize, Kept>>,
-    /// What its place makes of the object; none where a browser fetches none, or in a way of its own.
-    pub fetch: Option<Fetch>,
-    /// What it is relative to, where it stands.
-    pub base: &'e Base,
-    /// Where its value begins, in bytes from the start of the body.
-    pub offset: usize,
-}
-
-/// How a browser comes to fetch an object, as far as its place in the page says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fetch {
-    /// What it is used as.
-    pub usage: Use,
-    /// It is fetched as soon as its place is read, whatever the window and the reader do: not one candidate of several, not
-    /// lazily, not for another medium.
-    pub at_once: bool,
-    /// It is fetched with CORS: the answer is for the page's origin.
-    pub cors: bool,
-}
-
-/// Is told of every URL, in the order of the body.
-pub trait Observer {
-    /// One URL was found and decided.
-    fn url(&mut self, event: &UrlEvent<'_>);
-}
-
-impl<F: FnMut(&UrlEvent<'_>)> Observer for F {
-    fn url(&mut self, event: &UrlEvent<'_>) {
-        self(event);
-    }
-}
+use crate::substitute::{Put, Standing};
 
 /// How many URLs of a body moved, and how many stayed for which reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,37 +83,17 @@ impl Tally {
     }
 }
 
-/// What is asked of the mapping for one object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ask {
-    /// What the object is used as.
-    pub(crate) usage: Use,
-    /// Fetched with CORS and without credentials: it can move if its server consents to the page's origin already, that
-    /// is, if it is not the page's own.
-    pub(crate) cors: bool,
-    /// See [`Fetch::at_once`].
-    pub(crate) at_once: bool,
-    /// It only fetches ahead what something else uses; see [`Preloads`].
-    pub(crate) is_preload: bool,
-}
-
-impl Ask {
-    /// The same, where browsers with scripts do not look (`noscript`), or nobody does yet (`template`).
-    pub(crate) fn out_of_sight(self, is_out_of_sight: bool) -> Self {
-        Self { at_once: self.at_once && !is_out_of_sight, ..self }
-    }
-}
-
-/// One URL that was found, and what its place says about it.
-#[derive(Debug)]
-pub(crate) struct Mention<'m> {
-    pub(crate) place: &'static Place,
-    /// Where it stands in the body.
-    pub(crate) offset: usize,
-    /// What it says, decoded.
-    pub(crate) url: &'m str,
-    /// What to ask, or why there is nothing to ask.
-    pub(crate) verdict: Result<Ask, Reason>,
+/// Whoever may put objects into a page.
+pub(crate) trait Substitute {
+    /// A URL of the page was decided. Returns what stands in its place, or why the object does not; None where no object
+    /// can. `standing`: for the object's text in the place of the whole tag.
+    fn consider(
+        &mut self,
+        mention: &Mention<'_>,
+        outcome: &Outcome,
+        standing: Option<&Standing>,
+        ledger: &Ledger,
+    ) -> Option<Result<Put, Kept>>;
 }
 
 /// What is written for a URL that changes.
@@ -175,7 +114,7 @@ pub(crate) struct Ledger {
     preloads: Preloads,
     pub(crate) tally: Tally,
     /// None where nothing is put into the page.
-    pub(crate) inliner: Option<Box<Inliner>>,
+    pub(crate) inliner: Option<Box<dyn Substitute>>,
     observer: Option<Box<dyn Observer>>,
 }
 

@@ -1,7 +1,6 @@
 //! The configuration checked and compiled: immutable, shared by every stream of a worker.
 
-use crate::config::Config;
-use crate::inline::Budget;
+use crate::config::{Budget, Config};
 use crate::limits::Limits;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;

@@ -8,10 +8,11 @@ use url_mapping::Base;
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
 use crate::css::rewriter::CssRewriter;
+use crate::event::Observer;
 use crate::headers::csp::Policies;
 use crate::html::rewriter::HtmlRewriter;
 use crate::inline::Inliner;
-use crate::ledger::{Ledger, Observer, Tally};
+use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::unpack::{Broken, Packing, Unpacker};
@@ -105,7 +106,7 @@ impl Rewriter {
     /// Has objects put into the body, if it is a page. To be called before the first bytes.
     pub fn inline(&mut self, inliner: Inliner) {
         if let Inner::Html(html) = &mut self.inner {
-            html.inline(inliner);
+            html.inline(Box::new(inliner));
         }
     }
 

@@ -9,7 +9,7 @@ use url_mapping::Scheme;
 use url_rewriting::Kind;
 use url_rewriting::eligible::{self, Ineligible};
 use url_rewriting::headers::request::{Destination, Exchange, Moved, Visit};
-use url_rewriting::headers::response::{Decision, decide};
+use url_rewriting::response::{Decision, decide};
 
 const PAGE: &[(&str, &str)] =
     &[(":status", "200"), ("content-type", "text/html; charset=utf-8"), ("content-length", "5")];

@@ -10,8 +10,9 @@ use filter_host::{HostError, reply};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
-use url_rewriting::headers::{Edit, Reply, request, response};
+use url_rewriting::headers::{Edit, Reply, request};
 use url_rewriting::prefetch::{Asker, Skip};
+use url_rewriting::response;
 use url_rewriting::{Chunk, Rewriter};
 
 /// A stream.

@@ -26,7 +26,8 @@ use std::borrow::Cow;
 use url_mapping::{Reason, Use};
 
 use crate::charset::{self, Charset};
-use crate::ledger::{Ask, Ledger, Mention};
+use crate::event::{Ask, Mention};
+use crate::ledger::Ledger;
 use crate::patch::Patch;
 use crate::places::Place;
 use scanner::Fetch;

@@ -9,7 +9,7 @@ use url_mapping::{Mapper, Scheme, may_be_same_site};
 
 /// The origin of the page that asks for a moved object, as `scheme://authority`, by its `Referer`. None if the request
 /// does not say, or names a sheet on the proxy's own origin: browsers check the page that uses the sheet.
-pub(super) fn page_of(mapper: &Mapper, fields: &Fields<'_>) -> Option<String> {
+pub(crate) fn page_of(mapper: &Mapper, fields: &Fields<'_>) -> Option<String> {
     let referer = std::str::from_utf8(fields.get("referer")?).ok()?;
     let (scheme, rest) = referer.split_once("://")?;
     let scheme = Scheme::from_name(scheme.as_bytes())?;
@@ -18,7 +18,7 @@ pub(super) fn page_of(mapper: &Mapper, fields: &Fields<'_>) -> Option<String> {
 }
 
 /// The policy to send down for the object at `scheme://authority` that the page of this origin asks for.
-pub(super) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields: &Fields<'_>) -> &'static str {
+pub(crate) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields: &Fields<'_>) -> &'static str {
     let mut policies = fields.all("cross-origin-resource-policy");
     let (scheme, authority) = object;
     match (policies.next(), policies.next(), page) {

@@ -1,10 +1,9 @@
-//! Header policy: pure decisions about requests and responses, as lists of edits that the filter's glue applies.
+//! Header policy: pure decisions about requests and parts of responses, as lists of edits that the filter's glue applies.
 //!
 //! | module | job |
 //! |---|---|
 //! | `fields` | a header list to read, edits to make, a reply to send instead |
 //! | [`request`] | reverse map, gate of the proxy origin, what goes up |
-//! | [`response`] | what comes down: tables of dispositions, and whether the body is rewritten |
 //! | [`csp`] | policies of the page translated, never widened; what they let move |
 //! | `embedding` | which pages may show a moved object |
 //! | `interstitial` | the page that a navigation to the proxy's own origin gets |
@@ -15,16 +14,15 @@
 //! | `mime` | the media types that decide |
 
 pub mod csp;
-mod embedding;
-mod etag;
+pub(crate) mod embedding;
+pub(crate) mod etag;
 mod fields;
 mod interstitial;
-mod link;
+pub(crate) mod link;
 pub(crate) mod location;
 pub(crate) mod mime;
 mod referer;
 pub mod request;
-pub mod response;
 
 pub(crate) use embedding::host_of;
 pub use fields::{Edit, Fields, Reply, ReplyReason};

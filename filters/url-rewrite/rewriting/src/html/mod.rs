@@ -8,11 +8,10 @@
 //! | `names`, `tag_end`, `raw_text`, `input` | what it is made of: which names, where a tag ends, where a text ends |
 //! | `oracle` | knows what is a tag in SVG and MathML: `lol_html`, as a finder only |
 //! | `elements` | what an element's name says |
-//! | `tag`, `attributes` | one start tag, read from its raw bytes |
+//! | `rules` | the verdicts that need more than the place of an attribute |
 //! | `page` | what is known about the page, and what becomes of each tag |
 //! | `value` | the value of one attribute: its URLs decided, changes brought back to the bytes of the page |
 
-pub(crate) mod attributes;
 mod elements;
 mod input;
 mod names;
@@ -21,7 +20,7 @@ mod page;
 mod raw_text;
 mod reader;
 pub(crate) mod rewriter;
+mod rules;
 mod skimmer;
-pub(crate) mod tag;
 mod tag_end;
 mod value;

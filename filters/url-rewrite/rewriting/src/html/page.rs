@@ -2,19 +2,20 @@
 
 use std::ops::Range;
 
-use super::attributes::Attribute;
 use super::elements::Element;
-use super::tag::Tag;
+use super::rules;
 use super::value::{Edit, Value};
 use crate::bail_out::BailOut;
 use crate::charset::{Charset, label_in_content};
 use crate::css;
 use crate::css::stream::{SheetUrl, Stream};
-use crate::inline::{Form, Standing, Surroundings};
+use crate::form::{Form, Surroundings};
 use crate::ledger::Ledger;
+use crate::markup::attributes::Attribute;
+use crate::markup::tag::Tag;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
-use crate::rules;
+use crate::substitute::Standing;
 use url_mapping::{Reason, Use};
 
 /// Where a tag stands.

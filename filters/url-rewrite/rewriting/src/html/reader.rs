@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use super::attributes::Attributes;
 use super::elements::{self, Content, Element};
 use super::oracle::Oracle;
 use super::page::{Context, Page, presentation};
@@ -12,7 +11,8 @@ use super::skimmer::{Found, Name, Skimmer};
 use crate::bail_out::BailOut;
 use crate::css;
 use crate::css::stream::Stream;
-use crate::inline::Surroundings;
+use crate::form::Surroundings;
+use crate::markup::attributes::Attributes;
 
 /// One reader. Positions count from the start of the body.
 #[derive(Debug)]

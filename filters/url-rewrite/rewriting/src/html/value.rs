@@ -5,17 +5,19 @@ use std::ops::Range;
 
 use url_mapping::Reason;
 
-use super::attributes::{Attribute, Quote};
 use crate::char_refs::Decoded;
+use crate::char_refs::Quote;
 use crate::charset::{self, Charset, Text};
 use crate::css;
 use crate::css::scanner::Fetch;
+use crate::event::{Ask, Mention};
 use crate::headers::csp::{self, Policies};
 use crate::headers::location;
-use crate::inline::Standing;
-use crate::ledger::{Ask, Ledger, Mention, Written};
+use crate::ledger::{Ledger, Written};
+use crate::markup::attributes::Attribute;
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
+use crate::substitute::Standing;
 
 /// A replacement in the body.
 pub(super) type Edit = (Range<usize>, Vec<u8>);

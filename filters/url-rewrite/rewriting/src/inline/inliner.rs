@@ -8,19 +8,21 @@ use http_semantics::cache_control::kept_by_browsers_ms;
 use shared_board::Board;
 use url_mapping::{Level, Outcome, Use};
 
-use super::form::Form;
+use super::Kept;
 use super::matter::Matter;
 use super::sheet::{Transplant, transplanted};
 use super::shelf::{Need, Object, Shelf, View};
 use super::text::Text;
 use super::visits::{Visitor, is_known};
-use super::{Budget, Kept};
-use crate::charset::Charset;
+use crate::config::Budget;
+use crate::event::{Ask, Mention};
+use crate::form::Form;
 use crate::headers::request::Visit;
 use crate::headers::{Edit, Fields};
-use crate::ledger::{Ask, Ledger, Mention};
+use crate::ledger::{Ledger, Substitute};
 use crate::plan::Plan;
 use crate::prefetch::Asker;
+use crate::substitute::{Put, Standing};
 use crate::true_url::TrueUrl;
 
 /// Decides about the objects of one page, in the order of the page.
@@ -38,42 +40,38 @@ pub struct Inliner {
     behind_sources: bool,
 }
 
-/// What stands in the page instead of a URL.
-#[derive(Debug)]
-pub(crate) enum Put {
-    /// A `data:` URL, in the place of the URL.
-    Url(String),
-    /// An element, in the place of the tag.
-    Element {
-        text: Vec<u8>,
-        /// URLs of a sheet, and what became of them.
-        urls: Vec<(String, Outcome, Option<Ask>)>,
-    },
-}
-
-impl Put {
-    /// Bytes in the page.
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Self::Url(url) => url.len(),
-            Self::Element { text, .. } => text.len(),
-        }
-    }
-}
-
-/// Where a text would stand.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    pub(crate) form: Result<Form, Kept>,
-    /// What the page is written in, as far as it has said so.
-    pub(crate) charset: Charset,
-}
-
 /// What an object is used as that could stand in the page.
 enum Kind<'s> {
     Picture,
     Sheet(&'s Standing),
     Script(&'s Standing),
+}
+
+impl Substitute for Inliner {
+    fn consider(
+        &mut self,
+        mention: &Mention<'_>,
+        outcome: &Outcome,
+        standing: Option<&Standing>,
+        ledger: &Ledger,
+    ) -> Option<Result<Put, Kept>> {
+        let place = mention.place;
+        let in_choice = place.element == "img" && std::mem::take(&mut self.behind_sources);
+        self.behind_sources |= place.element == "source" && place.attribute == "srcset";
+        let (Outcome::Moved(moved), Ok(ask)) = (outcome, mention.verdict) else { return None };
+        let found = self.named(moved);
+        let kind = match (place.element, place.attribute, ask.usage, standing) {
+            ("img", "src", ..) => Kind::Picture,
+            ("link", "href", Use::Stylesheet, Some(standing)) => Kind::Sheet(standing),
+            ("script", "src", Use::Script, Some(standing)) => Kind::Script(standing),
+            _ => return None,
+        };
+        Some(self.fits(moved, ask, in_choice).and_then(|()| match kind {
+            Kind::Picture => self.picture(ask, ledger, found),
+            Kind::Sheet(standing) => self.sheet(ask, standing, ledger, found),
+            Kind::Script(standing) => self.script(ask, standing, ledger, found),
+        }))
+    }
 }
 
 impl Inliner {
@@ -129,33 +127,6 @@ impl Inliner {
             Ok(()) => vec![Edit::remove("etag"), Edit::remove("last-modified")],
             Err(_) => Vec::new(),
         }
-    }
-
-    /// A URL of the page was decided. If the object itself can stand in its place, what does, or why not. `standing`: for
-    /// the object's text in the place of the whole tag.
-    pub(crate) fn consider(
-        &mut self,
-        mention: &Mention<'_>,
-        outcome: &Outcome,
-        standing: Option<&Standing>,
-        ledger: &Ledger,
-    ) -> Option<Result<Put, Kept>> {
-        let place = mention.place;
-        let in_choice = place.element == "img" && std::mem::take(&mut self.behind_sources);
-        self.behind_sources |= place.element == "source" && place.attribute == "srcset";
-        let (Outcome::Moved(moved), Ok(ask)) = (outcome, mention.verdict) else { return None };
-        let found = self.named(moved);
-        let kind = match (place.element, place.attribute, ask.usage, standing) {
-            ("img", "src", ..) => Kind::Picture,
-            ("link", "href", Use::Stylesheet, Some(standing)) => Kind::Sheet(standing),
-            ("script", "src", Use::Script, Some(standing)) => Kind::Script(standing),
-            _ => return None,
-        };
-        Some(self.fits(moved, ask, in_choice).and_then(|()| match kind {
-            Kind::Picture => self.picture(ask, ledger, found),
-            Kind::Sheet(standing) => self.sheet(ask, standing, ledger, found),
-            Kind::Script(standing) => self.script(ask, standing, ledger, found),
-        }))
     }
 
     /// Every mention counts as a use, whatever becomes of it.

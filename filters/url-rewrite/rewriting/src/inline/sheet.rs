@@ -9,7 +9,8 @@ use crate::charset::Charset;
 use crate::css;
 use crate::css::scanner::Fetch;
 use crate::css::stream::{SheetUrl, Stream};
-use crate::ledger::{Ask, Ledger, Mention};
+use crate::event::{Ask, Mention};
+use crate::ledger::Ledger;
 use crate::places::STYLE_ELEMENT;
 
 /// A sheet as it can stand in a page.

@@ -10,9 +10,10 @@ use std::time::SystemTime;
 use http_semantics::{Purpose, shareable};
 use url_mapping::{Level, Scheme};
 
+use super::Kept;
 use super::limits::{BELIEVED_MS, REMEMBERED, SHELF_BYTES};
 use super::matter::Matter;
-use super::{Budget, Kept};
+use crate::config::Budget;
 use crate::headers::Fields;
 use crate::plan::Plan;
 use crate::prefetch::Wish;

@@ -8,7 +8,7 @@ use url_mapping::{Outcome, Scheme, Use};
 
 use super::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
 use super::{Asker, Skip};
-use crate::ledger::{Fetch, Observer, UrlEvent};
+use crate::event::{Fetch, Observer, UrlEvent};
 use crate::plan::Plan;
 use crate::true_url::TrueUrl;
 

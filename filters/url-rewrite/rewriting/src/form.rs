@@ -8,9 +8,10 @@
 //! Anything else that a tag says (`id`, `title`, `async`, `nonce`, `data-*`, ...) has a meaning that the other element has
 //! not, or that scripts may look for.
 
-use super::Kept;
-use crate::html::attributes::{Attribute, Quote};
-use crate::html::tag::Tag;
+use crate::char_refs::Quote;
+use crate::kept::Kept;
+use crate::markup::attributes::Attribute;
+use crate::markup::tag::Tag;
 
 /// A tag that the text of an object can stand for, and what goes around it.
 #[derive(Debug)]

@@ -8,16 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How a value is delimited, which decides what must be escaped in its replacement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quote {
-    /// `name="value"`
-    Double,
-    /// `name='value'`
-    Single,
-    /// `name=value`
-    None,
-}
+use crate::char_refs::Quote;
 
 /// One attribute of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use url_mapping::{Reason, Use};
 
+use crate::event::Ask;
 use crate::headers::mime;
-use crate::html::attributes::Attribute;
-use crate::html::tag::Tag;
-use crate::ledger::Ask;
 use crate::links;
+use crate::markup::attributes::Attribute;
+use crate::markup::tag::Tag;
 use crate::media::{self, Screen};
 use crate::places::{Place, Rule};
 

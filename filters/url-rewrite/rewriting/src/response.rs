@@ -1,10 +1,9 @@
 //! What comes down, and whether the body is rewritten.
 
-use super::csp::{self, Policies};
-use super::fields::{Edit, Fields, Reply};
-use super::request::{Destination, Exchange, Moved, Visit, to_true_url};
-use super::{embedding, etag, link, location, mime};
 use crate::eligible;
+use crate::headers::csp::{self, Policies};
+use crate::headers::request::{Destination, Exchange, Moved, Visit, to_true_url};
+use crate::headers::{Edit, Fields, Reply, embedding, etag, link, location, mime};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::rewriter::{Body, Kind};

@@ -1,0 +1,4 @@
+//! One start tag, read from its raw bytes.
+
+pub(crate) mod attributes;
+pub(crate) mod tag;
