@@ -11,39 +11,22 @@ use crate::config::{Role, Settings};
 use crate::derive::Derived;
 use crate::render::{Artifacts, RenderError};
 
-/// Callbacks, host calls and WASI calls the filter is allowed; Envoy answers any other with an error.
+/// What the filter may call and be called with, beside what every filter may.
 const CAPABILITIES: &[&str] = &[
-    "clock_time_get",
-    "environ_get",
-    "environ_sizes_get",
-    "fd_write",
-    "proc_exit",
     "proxy_continue_stream",
-    "proxy_define_metric",
-    "proxy_get_buffer_bytes",
     "proxy_get_header_map_pairs",
     "proxy_get_property",
     "proxy_get_shared_data",
     "proxy_http_call",
-    "proxy_increment_metric",
-    "proxy_log",
-    "proxy_on_configure",
-    "proxy_on_context_create",
-    "proxy_on_delete",
     "proxy_on_http_call_response",
-    "proxy_on_memory_allocate",
-    "proxy_on_request_headers",
     "proxy_on_response_body",
     "proxy_on_response_headers",
     "proxy_on_tick",
-    "proxy_on_vm_start",
     "proxy_remove_header_map_value",
     "proxy_replace_header_map_value",
-    "proxy_send_local_response",
     "proxy_set_effective_context",
     "proxy_set_shared_data",
     "proxy_set_tick_period_milliseconds",
-    "random_get",
 ];
 
 /// The filter of this end; none for a box alone, or where `page.bundle` is off.

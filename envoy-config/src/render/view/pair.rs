@@ -274,30 +274,9 @@ impl Target {
     }
 }
 
-/// Callbacks, host calls and WASI calls header-compression is allowed; Envoy answers any other with an error.
-const CAPABILITIES: &[&str] = &[
-    "clock_time_get",
-    "environ_get",
-    "environ_sizes_get",
-    "fd_write",
-    "proc_exit",
-    "proxy_define_metric",
-    "proxy_get_buffer_bytes",
-    "proxy_get_header_map_pairs",
-    "proxy_get_property",
-    "proxy_increment_metric",
-    "proxy_log",
-    "proxy_on_configure",
-    "proxy_on_context_create",
-    "proxy_on_delete",
-    "proxy_on_memory_allocate",
-    "proxy_on_request_headers",
-    "proxy_on_response_headers",
-    "proxy_on_vm_start",
-    "proxy_send_local_response",
-    "proxy_set_header_map_pairs",
-    "random_get",
-];
+/// What header-compression may call and be called with, beside what every filter may.
+const CAPABILITIES: &[&str] =
+    &["proxy_get_header_map_pairs", "proxy_get_property", "proxy_on_response_headers", "proxy_set_header_map_pairs"];
 
 /// The header-compression filter of this end; none for a box alone.
 pub(super) fn header_compression(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {

@@ -6,6 +6,28 @@ use serde::Serialize;
 
 use crate::render::artifacts::WasmModule;
 
+/// Callbacks, host calls and WASI calls that every filter is allowed: its runtime, configuration, metrics and log, and the head
+/// of a request. Envoy answers a call that neither this list nor the filter's own allows with an error.
+const OF_EVERY_FILTER: &[&str] = &[
+    "clock_time_get",
+    "environ_get",
+    "environ_sizes_get",
+    "fd_write",
+    "proc_exit",
+    "proxy_define_metric",
+    "proxy_get_buffer_bytes",
+    "proxy_increment_metric",
+    "proxy_log",
+    "proxy_on_configure",
+    "proxy_on_context_create",
+    "proxy_on_delete",
+    "proxy_on_memory_allocate",
+    "proxy_on_request_headers",
+    "proxy_on_vm_start",
+    "proxy_send_local_response",
+    "random_get",
+];
+
 /// One filter, and the copy of its module that Envoy loads.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct WasmFilter {
@@ -22,7 +44,8 @@ pub(in super::super) struct WasmFilter {
     module: String,
     /// JSON, as the filter reads it.
     configuration: String,
-    capabilities: &'static [&'static str],
+    /// In the order of the alphabet.
+    capabilities: Vec<&'static str>,
 }
 
 impl WasmFilter {
@@ -31,8 +54,10 @@ impl WasmFilter {
         root: &Path,
         module: &WasmModule,
         configuration: String,
-        capabilities: &'static [&'static str],
+        own_capabilities: &[&'static str],
     ) -> Self {
+        let mut capabilities = [OF_EVERY_FILTER, own_capabilities].concat();
+        capabilities.sort_unstable();
         let hash: String = module.sha256.chars().take(16).collect();
         let module_file = format!("filters/{name}-{hash}.wasm");
         Self {
