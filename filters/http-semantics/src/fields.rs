@@ -3,15 +3,38 @@
 /// Room for nearly every header list without growing.
 const USUAL_FIELDS: usize = 32;
 
+/// A name and its value.
+type Field<'a> = (&'a [u8], &'a [u8]);
+
 /// A header list, borrowed from wherever the proxy keeps it.
 #[derive(Debug, Clone, Default)]
-pub struct Fields<'a>(Vec<(&'a [u8], &'a [u8])>);
+pub struct Fields<'a>(List<'a>);
 
-impl<'a> FromIterator<(&'a [u8], &'a [u8])> for Fields<'a> {
-    fn from_iter<I: IntoIterator<Item = (&'a [u8], &'a [u8])>>(pairs: I) -> Self {
+// No `Cow`: it would bind the lifetime of a list to one exact value.
+#[derive(Debug, Clone)]
+enum List<'a> {
+    Borrowed(&'a [Field<'a>]),
+    Collected(Vec<Field<'a>>),
+}
+
+impl Default for List<'_> {
+    fn default() -> Self {
+        Self::Borrowed(&[])
+    }
+}
+
+/// Without a copy.
+impl<'a> From<&'a [Field<'a>]> for Fields<'a> {
+    fn from(list: &'a [Field<'a>]) -> Self {
+        Self(List::Borrowed(list))
+    }
+}
+
+impl<'a> FromIterator<Field<'a>> for Fields<'a> {
+    fn from_iter<I: IntoIterator<Item = Field<'a>>>(pairs: I) -> Self {
         let mut list = Vec::with_capacity(USUAL_FIELDS);
         list.extend(pairs);
-        Self(list)
+        Self(List::Collected(list))
     }
 }
 
@@ -23,7 +46,7 @@ impl<'a> Fields<'a> {
 
     /// Every value of `name`, in order.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
-        self.0.iter().filter(move |(key, _)| *key == name.as_bytes()).map(|(_, value)| value.trim_ascii())
+        self.iter().filter(move |(key, _)| *key == name.as_bytes()).map(|(_, value)| value.trim_ascii())
     }
 
     /// Whether `name` is there.
@@ -39,7 +62,11 @@ impl<'a> Fields<'a> {
 
     /// Every name and value, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        self.0.iter().copied()
+        let list = match &self.0 {
+            List::Borrowed(list) => list,
+            List::Collected(list) => list.as_slice(),
+        };
+        list.iter().copied()
     }
 
     /// Whether any value of the comma-separated list `name` is `token`, in any case, parameters and arguments aside.

@@ -24,7 +24,7 @@ pub(crate) fn page(fields: Fields<'_>) -> Option<String> {
     if !is_get(fields) {
         return None;
     }
-    let request: http_semantics::Fields<'_> = fields.0.iter().copied().collect();
+    let request = http_semantics::Fields::from(fields.0);
     let for_a_reader = page_load(&request) == Some(Shown::Window) && !is_speculative(&request) && !saves_data(&request);
     // Who has the page has its objects, too.
     let has_it = fields.has("if-none-match") || fields.has("if-modified-since");

@@ -27,7 +27,7 @@ impl Visitor {
             url,
             who,
             accepted: fields.get("accept-encoding").unwrap_or_default().to_vec(),
-            browser: Browser::of(&fields.0.iter().copied().collect()),
+            browser: Browser::of(&fields.0.into()),
             no_referer: false,
         }
     }
