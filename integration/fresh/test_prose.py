@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from harness.artifacts import REPOSITORY
+from harness.scripts import load_tool
 
 TOOL = REPOSITORY / "tools" / "prose"
 
-
-def load() -> ModuleType:
-    """The script as a module: it has no `.py`, and leaves no cache beside itself."""
-    loader = importlib.machinery.SourceFileLoader("prose", str(TOOL))
-    spec = importlib.util.spec_from_loader("prose", loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["prose"] = module  # dataclasses look their module up
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
-    return module
-
-
-prose = load()
+prose = load_tool("prose")
 
 
 def words(count: int) -> str:

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from harness.artifacts import REPOSITORY
+from harness.scripts import load_tool
 
-TOOL = REPOSITORY / "tools" / "structure"
-
-
-def load() -> ModuleType:
-    """The script as a module: it has no `.py`, and leaves no cache beside itself."""
-    loader = importlib.machinery.SourceFileLoader("structure", str(TOOL))
-    spec = importlib.util.spec_from_loader("structure", loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = before
-    return module
-
-
-structure = load()
+structure = load_tool("structure")
 
 
 def crate(folder: Path, **files: str) -> Path:
