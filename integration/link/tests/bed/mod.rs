@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -239,6 +239,31 @@ fn promptly<T: Send>(measure: impl FnOnce() -> T + Send) -> T {
             measure()
         });
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Runs something, and beside it a thread that sleeps a millisecond at a time with the emulator's own priority. Gives the
+/// greatest lateness: time in which the machine ran nothing of ours.
+pub(crate) fn with_a_sleeper<T: Send>(act: impl FnOnce() -> T + Send) -> (T, Duration) {
+    const NAP: Duration = Duration::from_millis(1);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            promptly(|| {
+                let mut latest = Duration::ZERO;
+                while !done.load(Ordering::Relaxed) {
+                    let began = Instant::now();
+                    thread::sleep(NAP);
+                    latest = latest.max(began.elapsed().saturating_sub(NAP));
+                }
+                latest
+            })
+        });
+        // Also when it panics: otherwise the scope would wait for the sleeper for ever.
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
+        done.store(true, Ordering::Relaxed);
+        let lateness = sleeper.join().expect("the sleeper ends");
+        (result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), lateness)
     })
 }
 
