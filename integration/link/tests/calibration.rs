@@ -21,8 +21,8 @@ const MTU_BYTES: f64 = 1500.0;
 /// Goodput may be this far off what the rate leaves after headers.
 const GOODPUT_TOLERANCE: f64 = 0.03;
 
-/// A machine that wakes a sleeper later than this cannot be measured on: the shortest queue of these links holds 40 ms,
-/// and one overflow costs a TCP connection seconds of its rate.
+/// A machine that wakes a sleeper later than this cannot be measured on: a ping may be 2 ms late, and packets that
+/// a queue has no room for cost a TCP connection seconds of its rate.
 const LATE: Duration = Duration::from_millis(10);
 
 /// A transfer that the machine disturbed is repeated, so often in all.
@@ -51,22 +51,47 @@ fn expected_goodput(rate_bps: u64, measured: &Goodput) -> f64 {
     rate_bps as f64 * f64::from(measured.segment_bytes) / MTU_BYTES
 }
 
-/// Measures one TCP transfer on a fresh link, and holds it against the rate.
+/// What one attempt says about a lower or upper bound that a late machine can break.
+enum Attempt {
+    Met,
+    /// Not met, which means something only if the machine was in time.
+    Missed(String),
+}
+
+/// Repeats a measurement that missed its bound while the machine was late. False if it was late each time.
 ///
-/// A virtual machine whose host is busy stops for tens of milliseconds, with every process in it. Then TCP loses packets
-/// that the link would have carried. A sleeper beside the transfer notices such stops. A transfer that is too slow on a
-/// late machine is repeated. If the machine is late each time, the best attempt must reach half of the rate.
-fn check_goodput(name: &str, rate_bps: u64, start: impl Fn() -> Bed, sender: Sender, lengths: (Duration, Duration)) {
-    let mut best = f64::NEG_INFINITY;
+/// A virtual machine whose host is busy stops for tens of milliseconds, with every process in it. Then pings come late,
+/// and TCP loses packets that the link would have carried. A sleeper beside the measurement notices such stops.
+fn met_in_time(name: &str, mut measure: impl FnMut() -> Attempt + Send) -> bool {
     for attempt in 1..=ATTEMPTS {
+        let (outcome, lateness) = with_a_sleeper(&mut measure);
+        let Attempt::Missed(how) = outcome else { return true };
+        assert!(lateness > LATE, "{name}: {how}");
+        println!(
+            "{name}: {how}, but a sleeper woke up {lateness:?} late: attempt {attempt} of {ATTEMPTS} says nothing"
+        );
+    }
+    false
+}
+
+/// Measures TCP transfers, each on a fresh link, and holds them against the rate. No excuse for more than the rate. On a
+/// machine that is late each time the best must reach half of it.
+fn check_goodput(
+    name: &str,
+    rate_bps: u64,
+    start: impl Fn() -> Bed + Sync,
+    sender: Sender,
+    lengths: (Duration, Duration),
+) {
+    let mut best = f64::NEG_INFINITY;
+    let met = met_in_time(name, || {
         let bed = start();
-        let (measured, lateness) = with_a_sleeper(|| bulk(&bed, sender, lengths.0, lengths.1));
+        let measured = bulk(&bed, sender, lengths.0, lengths.1);
         let statistics = bed.stop();
         let expected = expected_goodput(rate_bps, &measured);
         let off = measured.bits_per_second / expected - 1.0;
         println!(
-            "{name}: goodput {:.0} bit/s, expected {expected:.0} ({:+.2} %); processor {:.1} of {:.1} s; \
-             lateness up {} down {}; a sleeper woke up to {lateness:?} late",
+            "{name}: goodput {:.0} bit/s, expected {expected:.0} ({:+.2} %); processor {:.1} of {:.1} s; lateness up {} down {}",
             measured.bits_per_second,
             off * 100.0,
             statistics["cpu_s"].as_f64().unwrap(),
@@ -76,14 +101,13 @@ fn check_goodput(name: &str, rate_bps: u64, start: impl Fn() -> Bed, sender: Sen
         );
         check_honesty(name, &statistics);
         assert!(off <= GOODPUT_TOLERANCE, "{name}: goodput is {:+.2} % off", off * 100.0);
-        if off >= -GOODPUT_TOLERANCE {
-            return;
-        }
-        assert!(lateness > LATE, "{name}: goodput is {:+.2} % off", off * 100.0);
-        println!("{name}: the machine was late, attempt {attempt} of {ATTEMPTS} says nothing about the lower bound");
         best = best.max(off);
-    }
-    assert!(best >= -0.5, "{name}: goodput is {:+.2} % off at best", best * 100.0);
+        if off < -GOODPUT_TOLERANCE {
+            return Attempt::Missed(format!("goodput is {:+.2} % off", off * 100.0));
+        }
+        Attempt::Met
+    });
+    assert!(met || best >= -0.5, "{name}: goodput is {:+.2} % off at best", best * 100.0);
 }
 
 /// What would make a run worthless: packets lost where the emulator does not decide, or longer than the link allows.
@@ -99,21 +123,31 @@ fn check_honesty(name: &str, statistics: &Value) {
     }
 }
 
+/// Holds the median of some pings against the delay. No excuse for pings that are too fast. On a machine that is late each
+/// time the fastest must be in time.
 fn check_ping(name: &str, bed: &Bed, count: u16, (down_bps, up_bps): (u64, u64), round_trip_ms: u64) {
-    let mut times = ping(bed, count);
-    times.sort_unstable();
-    let median_ms = times[times.len() / 2].as_secs_f64() * 1e3;
     // A ping is a packet: it takes its own time on the air, both ways.
     let on_air = |rate_bps: u64| PING_BYTES as f64 * 8.0 / rate_bps as f64 * 1e3;
     let set_ms = round_trip_ms as f64;
     let expected_ms = set_ms + on_air(down_bps) + on_air(up_bps);
     let tolerance_ms = 2.0 + 0.01 * set_ms;
-    println!(
-        "{name}: ping min {:.2} median {median_ms:.2} max {:.2} ms, expected {expected_ms:.2} +- {tolerance_ms:.2}",
-        times[0].as_secs_f64() * 1e3,
-        times[times.len() - 1].as_secs_f64() * 1e3,
-    );
-    assert!((median_ms - expected_ms).abs() <= tolerance_ms, "{name}: median {median_ms} ms");
+    let mut fastest_ms = f64::INFINITY;
+    let met = met_in_time(name, || {
+        let mut times_ms: Vec<f64> = ping(bed, count).iter().map(|time| time.as_secs_f64() * 1e3).collect();
+        times_ms.sort_unstable_by(f64::total_cmp);
+        let (first_ms, median_ms) = (times_ms[0], times_ms[times_ms.len() / 2]);
+        println!(
+            "{name}: ping min {first_ms:.2} median {median_ms:.2} max {:.2} ms, expected {expected_ms:.2} +- {tolerance_ms:.2}",
+            times_ms[times_ms.len() - 1],
+        );
+        assert!(first_ms >= expected_ms - tolerance_ms, "{name}: a ping of {first_ms} ms");
+        fastest_ms = fastest_ms.min(first_ms);
+        if median_ms > expected_ms + tolerance_ms {
+            return Attempt::Missed(format!("median {median_ms} ms"));
+        }
+        Attempt::Met
+    });
+    assert!(met || fastest_ms <= expected_ms + tolerance_ms, "{name}: {fastest_ms} ms at best");
 }
 
 #[test]
@@ -134,7 +168,8 @@ fn a_link_of_100_mbits_carries_that_much_both_ways_and_takes_the_time_set() {
     }
     let rates = (100_000_000, 100_000_000);
     let name = "100 Mbit/s, 40 ms";
-    let start = || link(rates.0, rates.1, 40, 500_000);
+    // A queue of 160 ms: what waits there while the machine stops is not lost.
+    let start = || link(rates.0, rates.1, 40, 2_000_000);
     check_ping(name, &start(), 20, rates, 40);
     for sender in [Sender::B, Sender::A] {
         let lengths = (Duration::from_secs(3), Duration::from_secs(6));
