@@ -1,6 +1,6 @@
 """The pages that are measured: real ones, by name, from dense with tags to long with scripts.
 
-Their bytes are their publishers' and not part of the repository; `filters/url-rewrite/rewriting/benches` measures the
+Their bytes are their publishers' and not part of the repository; `filters/url-rewrite/url-rewriting/benches` measures the
 same ones.
 """
 
