@@ -125,6 +125,18 @@ def test_words_that_only_contain_a_banned_one_pass() -> None:
     assert said("What is it? Whatsoever.") == []
 
 
+def test_of_a_rust_file_only_the_doc_comments_are_read(tmp_path: Path) -> None:
+    source = tmp_path / "lib.rs"
+    source.write_text("//! A head.\n\n// in vain\nfn f() {}\n\n    /// Gives up\n    /// in vain.\n    fn g() {}\n")
+    (problem,) = prose.problems(prose.prose_of(source))
+    assert (problem.line, problem.text.split(":")[0]) == (7, '"in vain"')
+
+
+def test_folders_whose_doc_comments_are_read_are_there() -> None:
+    for folder in prose.REWRITTEN:
+        assert list((REPOSITORY / folder).rglob("*.rs")), folder
+
+
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in prose.BANNED])
 def test_no_banned_word_has_a_banned_replacement(pattern: str) -> None:
     (use,) = [use for one, use in prose.BANNED if one == pattern]

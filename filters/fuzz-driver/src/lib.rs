@@ -111,7 +111,7 @@ const INPUT_BYTES: usize = 4096;
 /// How many inputs are kept to mutate.
 const POOL: usize = 256;
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug)]
 struct Run {
     /// Inputs tried.

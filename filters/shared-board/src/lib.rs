@@ -1,7 +1,7 @@
 //! Values that all workers of a proxy see, as policy crates use them.
 //!
-//! A client's connections land on any worker, and each worker has a filter of its own. What one of them learns, the others
-//! find on a [`Board`]. `filter_host::shared::ProxyBoard` is the board of the proxy; [`Memory`] is one for tests.
+//! A client's connections land on any worker, and each worker has a filter of its own. The others find what
+//! one of them learns on a [`Board`]. `filter_host::shared::ProxyBoard` is the board of the proxy; [`Memory`] is one for tests.
 //!
 //! The laws of a board:
 //! - **Names are bounded.** The proxy keeps a name for as long as its process lives, even when the value is empty. So a
@@ -10,7 +10,7 @@
 //! - **A lost race is run again.** [`update`] reads and changes the value again, [`TRIES`] times at most. Then it changes
 //!   nothing and returns false.
 //! - **The first draw wins.** [`settled`] gives the same bytes to every worker, in whatever order they ask.
-//! - **A board may refuse.** What it keeps saves time, and is never needed: the caller goes on without it.
+//! - **A board may refuse.** Its values save time, and no caller needs them.
 
 mod memory;
 

@@ -13,7 +13,7 @@ impl Memory {
         self.0.borrow().iter().map(|(name, (value, _))| (name.clone(), value.len())).collect()
     }
 
-    /// Forgets every name but those that `keep` accepts, as a proxy that starts anew does with all of them.
+    /// Forgets every name but those that `keep` accepts, as a proxy that starts again does with all of them.
     pub fn retain(&self, mut keep: impl FnMut(&str) -> bool) {
         self.0.borrow_mut().retain(|name, _| keep(name));
     }
