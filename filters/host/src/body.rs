@@ -1,9 +1,9 @@
-//! The part of a body that the proxy shows in a body callback. What is in it is nobody's business here.
+//! The part of a body that the proxy shows in a body callback. This crate does not interpret its bytes.
 
 use crate::error::HostError;
 use crate::ffi;
 
-/// Which buffer of the host.
+/// Names a buffer of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Buffer {
@@ -11,13 +11,13 @@ pub enum Buffer {
     RequestBody = 0,
     /// Body of the response, in its body callback.
     ResponseBody = 1,
-    /// Body of the answer to a request of ours, in its callback.
+    /// Body of the response to a [`callout`](crate::callout), in its callback.
     CalloutResponseBody = 4,
     /// The plugin's configuration, in the configure callback.
     PluginConfiguration = 7,
 }
 
-/// The first `size` bytes of `buffer`.
+/// Returns the first `size` bytes of `buffer`.
 pub fn read(buffer: Buffer, size: usize) -> Result<Vec<u8>, HostError> {
     if size == 0 {
         return Ok(Vec::new());
@@ -34,8 +34,8 @@ pub fn replace(buffer: Buffer, size: usize, bytes: &[u8]) -> Result<(), HostErro
     ffi::set_buffer(buffer as u32, 0, size, bytes)
 }
 
-/// The response is not the whole and must not look like it: the connection, or in HTTP/2 the stream, is reset. What earlier
-/// callbacks let out is sent first; what this one holds is not.
+/// Marks the response as incomplete: the proxy resets the connection, or in HTTP/2 the stream. It first sends the bytes
+/// that earlier callbacks released. It drops the bytes that this callback holds.
 pub fn break_off() -> Result<(), HostError> {
     const HTTP_RESPONSE: u32 = 1;
     ffi::close_stream(HTTP_RESPONSE)

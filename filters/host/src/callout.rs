@@ -1,12 +1,12 @@
-//! Requests of our own: sent through a cluster of the proxy, answered in a later callback.
+//! Requests that the filter itself sends through a cluster of the proxy. The response comes in a later callback.
 //!
-//! The answer comes to `on_http_call_response` of the context in whose callback the request was sent. It is read whole
-//! into the proxy's memory first, so who asks bounds what comes. With its context, a request of a stream ends: what
-//! shall outlive the stream is sent from the root context, in its `on_tick`.
+//! The host calls `on_http_call_response` of the context whose callback sent the request. The proxy first reads the
+//! whole response into its memory, so the sender must bound its size. A request ends with its context. Send a request
+//! that must outlive a stream from the root context, in its `on_tick`.
 //!
-//! The one host call that goes through the SDK: its dispatcher panics at an answer to a request it has not sent itself.
-//! Its own panic needs a status that this call does not have (`proxy_http_call` answers ok, bad argument or internal
-//! failure, also where it is not permitted).
+//! This is the one host call that goes through the SDK, because the SDK's dispatcher panics at the response to a
+//! request that it has not sent. Its own panic needs a status that this call does not have: `proxy_http_call` returns
+//! ok, bad argument or internal failure, even where it is forbidden.
 
 use std::time::Duration;
 
@@ -14,50 +14,49 @@ use crate::body::{self, Buffer};
 use crate::error::HostError;
 use crate::headers::{self, Map, Pairs};
 
-/// Which answer belongs to which request; never the same twice in a VM.
+/// Names a request. The host never uses a number twice in a VM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(u32);
 
 impl Token {
-    /// As the callback names it.
+    /// Returns the token of a callback.
     pub fn of_callback(token_id: u32) -> Self {
         Self(token_id)
     }
 
-    /// For tables of what is under way.
+    /// Returns the number as a key for tables of open requests.
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// Sends a request without a body to `cluster`. `fields` bear `:method`, `:scheme`, `:authority` and `:path`. What is not
-/// answered after `timeout`, to the last byte, has failed.
+/// Sends a request without a body to `cluster`. `fields` must hold `:method`, `:scheme`, `:authority` and `:path`. The
+/// request fails if its last byte has not arrived after `timeout`.
 ///
 /// # Errors
-/// [`HostError::BadArgument`] for a cluster that is not there or a pseudo-header that is missing;
-/// [`HostError::ForbiddenByte`] for a value with a control byte; [`HostError::Internal`] where it could not be sent or is
-/// not permitted.
+/// [`HostError::BadArgument`] for an unknown cluster or a missing pseudo-header; [`HostError::ForbiddenByte`] for a
+/// value with a control byte; [`HostError::Internal`] if the host could not send it or forbids it.
 pub fn send(cluster: &str, fields: &[(&str, impl AsRef<str>)], timeout: Duration) -> Result<Token, HostError> {
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     fields.iter().try_for_each(|(_, value)| headers::check_value(value.as_bytes()))?;
     sdk::dispatch(cluster, fields, timeout).map(Token)
 }
 
-/// How a request of ours ended.
+/// The end of a request that the filter sent.
 #[derive(Debug)]
 pub enum Ending {
-    /// With an answer, of whatever status.
+    /// A response arrived, of any status.
     Answered {
         /// Its headers, `:status` among them.
         headers: Pairs,
         /// The size of its body, for [`read_body`].
         body_bytes: usize,
     },
-    /// With none: timed out, reset, or too large for the proxy to hold.
+    /// No response: the request timed out, was reset, or the response was too large for the proxy to hold.
     Failed,
 }
 
-/// What the callback was called for, by the numbers it is given.
+/// Tells the end of a request from the numbers that the callback gets.
 pub fn ending(header_count: usize, body_bytes: usize) -> Result<Ending, HostError> {
     if header_count == 0 {
         return Ok(Ending::Failed);
@@ -65,7 +64,7 @@ pub fn ending(header_count: usize, body_bytes: usize) -> Result<Ending, HostErro
     headers::list(Map::CalloutResponse).map(|headers| Ending::Answered { headers, body_bytes })
 }
 
-/// The answer's body, in the callback.
+/// Returns the body of the response, in its callback.
 pub fn read_body(body_bytes: usize) -> Result<Vec<u8>, HostError> {
     body::read(Buffer::CalloutResponseBody, body_bytes)
 }

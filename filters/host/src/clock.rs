@@ -1,12 +1,12 @@
-//! The proxy's clock that never steps: not when the machine's time is set.
+//! The proxy's monotonic clock. It does not step when somebody sets the machine's time.
 
 use std::time::Duration;
 
 use crate::error::HostError;
 use crate::ffi;
 
-/// Time since a moment that is the same for all workers of the process, usually the machine's start. For durations and
-/// deadlines; it says nothing about the date.
+/// Returns the time since a moment that all workers of the process share, usually the machine's start. Use it for
+/// durations and deadlines; it does not give the date.
 pub fn monotonic() -> Result<Duration, HostError> {
     ffi::monotonic_nanoseconds().map(Duration::from_nanos)
 }

@@ -1,16 +1,17 @@
-//! Acting on another stream than the one whose callback runs: a stream is held by answering its headers callback with
-//! `Action::Pause`, and let go later from the callback of another stream, of a callout or of a tick.
+//! Acts on another stream than the one whose callback runs. A filter holds a stream by returning `Action::Pause` from
+//! its headers callback. The callback of another stream, of a callout or of a tick releases it later.
 //!
-//! **Answer another stream only from a callback of the root context** (a tick, an answer to a request of ours): Envoy 1.40
-//! stops whichever stream's callback an answer is sent in, whomever it is for.
+//! **Send a local response to another stream only from a callback of the root context** (a tick, or the response to a
+//! callout). Envoy 1.40 stops the stream whose callback sends a local response, even when the response is for another
+//! stream.
 //!
-//! The effective context is set for the length of one call and put back by [`on_behalf_of`], so that what follows in the
-//! callback means its own stream again. A context that is gone answers with an error and nothing happens.
+//! [`on_behalf_of`] sets the effective context for the length of one call, then restores it. Later calls in the
+//! callback mean its own stream again. A call for a context that no longer exists returns an error and does nothing.
 
 use crate::error::HostError;
 use crate::ffi;
 
-/// Does `act` as if the callback of context `id` ran, then goes back to context `own`.
+/// Runs `act` as if the callback of context `id` ran, then returns to context `own`.
 pub fn on_behalf_of<T>(id: u32, own: u32, act: impl FnOnce() -> Result<T, HostError>) -> Result<T, HostError> {
     ffi::set_effective_context(id)?;
     let outcome = act();
@@ -18,13 +19,13 @@ pub fn on_behalf_of<T>(id: u32, own: u32, act: impl FnOnce() -> Result<T, HostEr
     outcome
 }
 
-/// Lets a held request go on as it is.
+/// Releases a held request as it is.
 pub fn continue_request() -> Result<(), HostError> {
     const HTTP_REQUEST: u32 = 0;
     ffi::continue_stream(HTTP_REQUEST)
 }
 
-/// Lets what is held of a response go on as it is.
+/// Releases the held part of a response as it is.
 pub fn continue_response() -> Result<(), HostError> {
     const HTTP_RESPONSE: u32 = 1;
     ffi::continue_stream(HTTP_RESPONSE)

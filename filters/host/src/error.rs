@@ -1,30 +1,30 @@
-//! What a host call can answer instead of succeeding.
+//! The errors of host calls.
 
 use std::fmt;
 
-/// A host call that did not do what it was asked (proxy-wasm ABI 0.2.1, `proxy_status_t`).
+/// A host call that failed (proxy-wasm ABI 0.2.1, `proxy_status_t`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostError {
-    /// What was asked for does not exist.
+    /// The requested object does not exist.
     NotFound,
-    /// An argument makes no sense to the host, often because of the phase the stream is in.
+    /// The host rejects an argument, often because of the phase the stream is in.
     BadArgument,
     /// The host could not serialise or parse.
     Serialization,
-    /// Nothing there.
+    /// The value is empty or missing.
     Empty,
-    /// Somebody else has changed the value in between.
+    /// The value changed in the meantime (compare-and-swap failed).
     CasMismatch,
-    /// The host does not have this call, or it is forbidden by `capability_restriction_config`.
+    /// The host does not have this call, or `capability_restriction_config` forbids it.
     Unimplemented,
-    /// Whatever else.
+    /// Any other failure.
     Internal(u32),
-    /// Refused on our side: a header value with a control byte would make the proxy close the connection.
+    /// This crate refused the call: a header value with a control byte would make the proxy close the connection.
     ForbiddenByte,
 }
 
 impl HostError {
-    /// The outcome a status stands for.
+    /// Maps a status of the ABI to its outcome.
     pub(crate) fn check(status: u32) -> Result<(), Self> {
         match status {
             0 => Ok(()),

@@ -1,7 +1,9 @@
-//! The host's functions as they are (proxy-wasm ABI 0.2.1), each behind a safe function. The only unsafe code here.
+//! The host's functions (proxy-wasm ABI 0.2.1), each behind a safe function. This is the only unsafe code of the
+//! filters.
 //!
-//! Memory: what the host returns it has allocated through the module's own `proxy_on_memory_allocate`, which the SDK
-//! exports as a boxed slice of exactly the size returned; taking it over as a `Vec` is sound for that reason only.
+//! Memory: the host allocates its results through the module's own `proxy_on_memory_allocate`. The SDK exports that
+//! function as a boxed slice of exactly the size returned. Only for this reason is it sound to take a result over as a
+//! `Vec`.
 
 #![allow(unsafe_code)]
 
@@ -90,7 +92,7 @@ mod host {
     }
 }
 
-/// Outside a proxy, in native tests and tools, every call is unimplemented.
+/// Outside a proxy, in native tests and tools, every call returns [`HostError::Unimplemented`].
 #[cfg(not(target_arch = "wasm32"))]
 #[allow(clippy::too_many_arguments)] // the ABI's
 mod host {
@@ -186,7 +188,7 @@ pub(crate) fn remove_header(map: u32, name: &str) -> Result<(), HostError> {
 }
 
 pub(crate) fn send_local_response(status: u32, details: &str, headers: &[u8], body: &[u8]) -> Result<(), HostError> {
-    /// The ABI's "this is not gRPC".
+    /// The ABI's status for "this is not gRPC".
     const NO_GRPC_STATUS: i32 = -1;
     // SAFETY: pointers and lengths of live slices.
     HostError::check(unsafe {

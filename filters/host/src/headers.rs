@@ -1,9 +1,9 @@
-//! The header maps. Values are bytes: HTTP allows nearly any octet, and UTF-8 is a guess that has cost outages.
+//! The header maps. Values are bytes: HTTP allows nearly any octet, and decoding them as UTF-8 has caused outages.
 
 use crate::error::HostError;
 use crate::ffi;
 
-/// Which header map.
+/// Names a header map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Map {
@@ -15,11 +15,11 @@ pub enum Map {
     Response = 2,
     /// Trailers of the response.
     ResponseTrailers = 3,
-    /// Headers of the answer to a request of ours, in its callback.
+    /// Headers of the response to a [`callout`](crate::callout), in its callback.
     CalloutResponse = 6,
 }
 
-/// The first value of `name` (lower case). None where there is none.
+/// Returns the first value of `name` (lower case), or none.
 pub fn get(map: Map, name: &str) -> Result<Option<Vec<u8>>, HostError> {
     match ffi::get_header(map as u32, name) {
         Ok(value) => Ok(Some(value)),
@@ -28,24 +28,24 @@ pub fn get(map: Map, name: &str) -> Result<Option<Vec<u8>>, HostError> {
     }
 }
 
-/// Every header, in order, in one call and one copy.
+/// Returns every header, in order, with one host call and one copy.
 pub fn list(map: Map) -> Result<Pairs, HostError> {
     ffi::get_header_pairs(map as u32).map(|data| Pairs { data })
 }
 
-/// Sets `name` to the one value `value`, whatever it had before.
+/// Sets `name` to the single value `value`, and removes its earlier values.
 pub fn set(map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
     check_value(value)?;
     ffi::replace_header(map as u32, name, value)
 }
 
-/// Adds one more value of `name`.
+/// Adds one value of `name` to those that exist.
 pub fn add(map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
     check_value(value)?;
     ffi::add_header(map as u32, name, value)
 }
 
-/// Removes every value of `name`; fine if there is none.
+/// Removes every value of `name`, and succeeds if there is none.
 pub fn remove(map: Map, name: &str) -> Result<(), HostError> {
     match ffi::remove_header(map as u32, name) {
         Err(HostError::NotFound) => Ok(()),
@@ -53,27 +53,26 @@ pub fn remove(map: Map, name: &str) -> Result<(), HostError> {
     }
 }
 
-/// Puts these headers, in this order, in the place of all there are. Of a request or response the pseudo-headers that it
-/// cannot do without must be among them.
+/// Replaces all headers by these, in this order. They must include the pseudo-headers that a request or response needs.
 pub fn replace_all(map: Map, headers: &[(&[u8], &[u8])]) -> Result<(), HostError> {
     headers.iter().try_for_each(|(_, value)| check_value(value))?;
     ffi::set_header_pairs(map as u32, &serialize(headers))
 }
 
-/// Bytes that make Envoy's codecs close the whole connection when a filter emits them.
+/// Control bytes: Envoy's codecs close the whole connection when a filter emits one.
 pub(crate) fn check_value(value: &[u8]) -> Result<(), HostError> {
     let forbidden = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
     if value.iter().any(forbidden) { Err(HostError::ForbiddenByte) } else { Ok(()) }
 }
 
-/// Headers as the host serialised them, read without copying.
+/// Headers in the host's serialisation, read without copying.
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
     data: Vec<u8>,
 }
 
 impl Pairs {
-    /// Name and value of every header, in order. Ends early where the serialisation is not what it should be.
+    /// Iterates over the names and values, in order. It ends early if the serialisation is malformed.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         // Layout (ABI 0.2.1): count, then count times (name length, value length), then names and values, each
         // followed by a zero byte; numbers are 32-bit little endian.
@@ -106,7 +105,7 @@ fn read_u32(data: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok()
 }
 
-/// Headers serialised for the host; the reverse of [`Pairs::iter`].
+/// Serialises headers for the host; the reverse of [`Pairs::iter`].
 pub(crate) fn serialize<Name: AsRef<[u8]>>(headers: &[(Name, &[u8])]) -> Vec<u8> {
     let mut data = Vec::new();
     let number = |data: &mut Vec<u8>, value: usize| {

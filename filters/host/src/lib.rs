@@ -1,8 +1,8 @@
 //! The only code that makes proxy-wasm host calls: bytes in and out, typed errors, never a panic.
 //!
-//! The SDK's own wrappers panic on every status they do not expect and decode header values as UTF-8; a panic kills the
-//! worker's VM and with it every page in flight. So filters take from the SDK only its dispatcher and traits, and every
-//! host call from here. A call made in the wrong phase comes back as a [`HostError`], and the filter goes on.
+//! The SDK's own wrappers panic on every unexpected status, and decode header values as UTF-8. A panic kills the
+//! worker's VM with every page in flight. So filters take only the dispatcher and the traits from the SDK, and make
+//! every host call through this crate. A call in the wrong phase returns a [`HostError`], and the filter continues.
 //!
 //! | module | host calls |
 //! |---|---|

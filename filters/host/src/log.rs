@@ -2,15 +2,15 @@
 
 use crate::ffi;
 
-/// How much a line matters; the host drops what is below its own level.
+/// Severity of a line. The host drops lines below its own level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Level {
     /// For developers.
     Debug = 1,
-    /// Once a start or a change.
+    /// Once for each start or change.
     Info = 2,
-    /// Something was wrong and was coped with.
+    /// A fault that the filter handled.
     Warn = 3,
     /// An operator must act.
     Error = 4,
@@ -23,7 +23,7 @@ pub fn write(level: Level, line: &str) {
     ffi::log(level as u32, line);
 }
 
-/// Makes a panic say where and why in the proxy's log before the VM dies; without this it dies mute.
+/// Makes a panic write its reason and place to the proxy's log before the VM dies. Without this hook nothing is logged.
 pub fn report_panics(filter: &'static str) {
     std::panic::set_hook(Box::new(move |panic| write(Level::Critical, &format!("{filter}: {panic}"))));
 }

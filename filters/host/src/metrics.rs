@@ -1,17 +1,17 @@
-//! Counters. They are defined once a configuration, never with foreign text in their names: names live as long as the
-//! process.
+//! Counters. A filter defines them once for each configuration. Their names never hold foreign text, because a name
+//! lives as long as the process.
 //!
-//! A label is the tail of the name (`..._total_reason_held`); the bootstrap's `stats_tags` turn it into one.
+//! A label is the tail of the name (`..._total_reason_held`). The bootstrap's `stats_tags` turn the tail into a label.
 
 use crate::error::HostError;
 use crate::ffi;
 use crate::log::{self, Level};
 
-/// The ABI's `counter`.
+/// The ABI's type `counter`.
 const COUNTER: u32 = 0;
 
-/// A counter that was defined. Adding to one that was not (by default) does nothing, so that a metric that the host
-/// refuses costs only itself.
+/// A defined counter. Adding to an undefined one (the default) does nothing, so a metric that the host refuses costs
+/// only itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counter(Option<u32>);
 
@@ -20,7 +20,7 @@ impl Counter {
         ffi::define_metric(COUNTER, name).map(|id| Self(Some(id)))
     }
 
-    /// Adds `amount`; nothing for 0.
+    /// Adds `amount`; does nothing for 0.
     pub fn add(self, amount: u64) {
         if let (Some(id), 1..) = (self.0, amount) {
             // A count that is lost is no reason to trouble the stream.
@@ -29,12 +29,12 @@ impl Counter {
     }
 }
 
-/// Counters by the index of what they count.
+/// Counters by the index of their label.
 #[derive(Debug, Default)]
 pub struct Counters(Vec<Counter>);
 
 impl Counters {
-    /// The counter at `index`; one that counts nothing where there is none.
+    /// Returns the counter at `index`, or one that counts nothing.
     pub fn at(&self, index: usize) -> Counter {
         self.0.get(index).copied().unwrap_or_default()
     }
@@ -48,13 +48,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Those of `filter`: their names begin with `longhaul_`, and the filter's name with underscores.
+    /// Starts the counters of `filter`. Their names begin with `longhaul_` and the filter's name with underscores.
     pub(crate) fn of(filter: &'static str) -> Self {
         let words: Vec<&str> = filter.split('-').collect();
         Self { filter, prefix: format!("longhaul_{}_", words.join("_")) }
     }
 
-    /// The counter `name`, without the prefix.
+    /// Defines the counter `name`, given without the prefix.
     pub fn counter(&self, name: &str) -> Counter {
         let name = format!("{}{name}", self.prefix);
         Counter::define(&name).unwrap_or_else(|_| {
@@ -63,12 +63,12 @@ impl Metrics {
         })
     }
 
-    /// A counter for each of `names`, in their order.
+    /// Defines a counter for each of `names`, in their order.
     pub fn counters<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Counters {
         Counters(names.into_iter().map(|name| self.counter(name)).collect())
     }
 
-    /// A counter `NAME_reason_REASON` for each of `reasons`, in their order.
+    /// Defines a counter `NAME_reason_REASON` for each of `reasons`, in their order.
     pub fn by_reason<'r>(&self, name: &str, reasons: impl IntoIterator<Item = &'r str>) -> Counters {
         Counters(reasons.into_iter().map(|reason| self.counter(&format!("{name}_reason_{reason}"))).collect())
     }

@@ -1,8 +1,8 @@
-//! Random bytes: for keys, salts and names that nobody else may guess.
+//! Random bytes for keys, salts and names that nobody else may guess.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// `N` bytes that are others at every call: hashes under the seed that the standard library asks the host for.
+/// Returns `N` bytes that differ at every call: hashes under the seed that the standard library requests from the host.
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut drawn = [0; N];
     for part in drawn.chunks_mut(8) {

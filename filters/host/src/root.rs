@@ -1,9 +1,9 @@
-//! The root context, which is the same in every filter: configuration in, streams out.
+//! The root context, which is the same in every filter: it reads the configuration and creates the streams.
 //!
-//! A filter says what it is by [`Filter`], and its module's entry point calls [`register`]. What happens then:
-//! - An unreadable or refused configuration is logged at level error, and the proxy fails the plugin.
-//! - Streams come after a configuration. The proxy makes none for a filter whose configuration is refused.
-//! - Ticks and answers go to the filter once it is configured.
+//! A filter implements [`Filter`], and its module's entry point calls [`register`]. Then:
+//! - The host logs an unreadable or refused configuration at level error, and the proxy fails the plugin.
+//! - The proxy creates streams only after it has accepted a configuration.
+//! - The filter gets ticks and callout responses once it is configured.
 
 use std::rc::Rc;
 
@@ -15,28 +15,29 @@ use crate::callout::Token;
 use crate::log::{self, Level};
 use crate::metrics::Metrics;
 
-/// What all streams of a worker share: a configuration as it is used, counters, and whatever else a filter keeps.
+/// The state that all streams of a worker share: the compiled configuration, counters, and the filter's own values.
 pub trait Filter: Sized + 'static {
     /// The filter's name in the log, in lower case with hyphens; its metrics begin with it.
     const NAME: &'static str;
 
-    /// A filter from its configuration as written. `root` is the id of the root context, for acting on its behalf.
+    /// Builds the filter from its configuration as written. `root` is the id of the root context, for calls on its
+    /// behalf.
     ///
     /// # Errors
-    /// Why the configuration is refused, in one line that names the filter.
+    /// The reason for a refusal, in one line that names the filter.
     fn configure(json: &[u8], metrics: &Metrics, root: u32) -> Result<Self, String>;
 
-    /// The context of the stream `id`.
+    /// Creates the context of the stream `id`.
     fn stream(self: &Rc<Self>, id: u32) -> Box<dyn HttpContext>;
 
-    /// A tick, of the period that [`crate::timer`] was given.
+    /// Handles a tick, at the period that [`crate::timer`] set.
     fn tick(&self) {}
 
-    /// A request that was sent from the root context has ended; [`crate::callout::ending`] says how.
+    /// Handles the end of a request that the root context sent; [`crate::callout::ending`] tells the outcome.
     fn ended(&self, _token: Token, _header_count: usize, _body_bytes: usize) {}
 }
 
-/// Makes `F` the filter of this module. For the module's entry point.
+/// Makes `F` the filter of this module. Call it from the module's entry point.
 pub fn register<F: Filter>() {
     log::report_panics(F::NAME);
     proxy_wasm::set_root_context(|id| -> Box<dyn RootContext> { Box::new(Root::<F> { id, filter: None }) });

@@ -1,13 +1,13 @@
 //! Values that all workers of the process see, by name. They outlive a VM that is reloaded.
 //!
-//! A name lives as long as the process and costs memory even when its value is empty: names must come from a set that is
-//! bounded beforehand. [`shared_board`] states the laws, and has what policy crates do with a board.
+//! A name lives as long as the process, and costs memory even when its value is empty. So names must come from a set
+//! that is bounded beforehand. [`shared_board`] states the laws, and has the operations that policy crates use.
 
 use shared_board::Board;
 
 use crate::ffi;
 
-/// The proxy's board. A call that the host refuses looks like a value that is not there, or a lost race.
+/// The proxy's board. A call that the host refuses looks like a missing value or a lost race.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProxyBoard;
 

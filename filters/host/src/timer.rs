@@ -1,4 +1,4 @@
-//! The root context's clockwork: one period for the VM, started when there is something to do and stopped when not.
+//! The root context's timer: one period for the VM. A filter starts it when there is work, and stops it afterwards.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub fn start(period: Duration) -> Result<(), HostError> {
     ffi::set_tick_period(u32::try_from(millis).unwrap_or(u32::MAX))
 }
 
-/// No more ticks.
+/// Stops the ticks.
 pub fn stop() -> Result<(), HostError> {
     ffi::set_tick_period(0)
 }
