@@ -9,6 +9,7 @@
 
 mod check;
 mod explain;
+mod filters;
 mod generate;
 mod host;
 mod render;

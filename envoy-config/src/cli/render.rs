@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
 use crate::config::Cache;
 use crate::render::NearSockets;
-use crate::run::{Generation, Machine, MoreFilters, Overridden, say, url_rewrite, write_tree};
+use crate::run::{Generation, Machine, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -23,21 +24,8 @@ pub(super) struct Arguments {
     /// Where the files will stand when they are used, if not in DIR
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The url-rewrite filter, if not beside this program
-    #[arg(long, value_name = "FILE")]
-    url_rewrite: Option<PathBuf>,
-    /// The header-compression filter of a pair, if not beside this program
-    #[arg(long, value_name = "FILE")]
-    header_compression: Option<PathBuf>,
-    /// The bundling filter of a pair, if not beside this program
-    #[arg(long, value_name = "FILE")]
-    bundling: Option<PathBuf>,
-    /// The cache-admission filter, if not beside this program
-    #[arg(long, value_name = "FILE")]
-    cache_admission: Option<PathBuf>,
-    /// The name-budget filter, if not beside this program
-    #[arg(long, value_name = "FILE")]
-    name_budget: Option<PathBuf>,
+    #[command(flatten)]
+    filters: FilterOptions,
     /// Log requests, one JSON object a line, to this file; - for stderr
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
@@ -46,28 +34,15 @@ pub(super) struct Arguments {
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let out = absolute(&arguments.out);
-    let overridden = Overridden {
-        url_rewrite: arguments.url_rewrite.clone(),
-        header_compression: arguments.header_compression.clone(),
-        bundling: arguments.bundling.clone(),
-        cache_admission: arguments.cache_admission.clone(),
-        name_budget: arguments.name_budget.clone(),
-        ..Overridden::default()
-    };
-    let filter = match url_rewrite(&overridden) {
-        Ok(path) => path,
-        Err(error) => return fail(&error.to_string()),
-    };
-    let more_filters = match MoreFilters::of(&loaded.settings, &overridden) {
-        Ok(path) => path,
+    let filters = match filters(&loaded.settings, &arguments.filters.0) {
+        Ok(filters) => filters,
         Err(error) => return fail(&error.to_string()),
     };
     let root = arguments.root.as_ref().map_or_else(|| out.clone(), absolute);
     let machine = Machine {
         kept: root.join("kept"),
         root,
-        url_rewrite: Some(filter),
-        more_filters,
+        filters,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, access_log, fail, load_or_refuse};
 use crate::run::{Options, Overridden, RunError, exec_bound_to_parent, run};
 
@@ -27,36 +28,8 @@ pub(super) struct Arguments {
         help = "CoreDNS with the longhaul plugin [default: $LONGHAUL_COREDNS, or beside this program]"
     )]
     coredns: Option<PathBuf>,
-    #[arg(
-        long,
-        value_name = "PATH",
-        help = "The url-rewrite filter [default: $LONGHAUL_URL_REWRITE, or url_rewrite.wasm beside this program]"
-    )]
-    url_rewrite: Option<PathBuf>,
-    #[arg(
-        long,
-        value_name = "PATH",
-        help = "The filter that packs headers between the two boxes of a pair [default: $LONGHAUL_HEADER_COMPRESSION, or header_compression.wasm beside this program]"
-    )]
-    header_compression: Option<PathBuf>,
-    #[arg(
-        long,
-        value_name = "PATH",
-        help = "The filter that bundles objects of pages between the two boxes of a pair [default: $LONGHAUL_BUNDLING, or bundling.wasm beside this program]"
-    )]
-    bundling: Option<PathBuf>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "The filter that decides which requests the cache sees [default: $LONGHAUL_CACHE_ADMISSION, or cache_admission.wasm beside this program]"
-    )]
-    cache_admission: Option<PathBuf>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "The filter that bounds the new names of a client [default: $LONGHAUL_NAME_BUDGET, or name_budget.wasm beside this program]"
-    )]
-    name_budget: Option<PathBuf>,
+    #[command(flatten)]
+    filters: FilterOptions,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
     access_log: Option<PathBuf>,
 }
@@ -69,11 +42,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         overridden: Overridden {
             envoy: arguments.envoy.clone(),
             coredns: arguments.coredns.clone(),
-            url_rewrite: arguments.url_rewrite.clone(),
-            header_compression: arguments.header_compression.clone(),
-            bundling: arguments.bundling.clone(),
-            cache_admission: arguments.cache_admission.clone(),
-            name_budget: arguments.name_budget.clone(),
+            filters: arguments.filters.0.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
     };

@@ -21,5 +21,5 @@ mod yaml;
 pub use link_model::{LinkClass, LinkModel, bandwidth_delay_product};
 pub use load::{FileHashes, LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
-pub use overrides::{Kind, Override, OverrideValue, Overrides, TransportKey};
+pub use overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 pub use settings::*;

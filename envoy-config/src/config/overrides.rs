@@ -20,23 +20,23 @@ pub struct Override {
 /// A value of the kind its key has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverrideValue {
-    /// For keys of [`Kind::Bytes`].
+    /// For keys of [`ValueKind::Bytes`].
     Bytes(Bytes),
-    /// For keys of [`Kind::Duration`].
+    /// For keys of [`ValueKind::Duration`].
     Duration(Duration),
-    /// For keys of [`Kind::Count`].
+    /// For keys of [`ValueKind::Count`].
     Count(u32),
-    /// For keys of [`Kind::Name`].
+    /// For keys of [`ValueKind::Name`].
     Name(String),
     /// `off`, for keys that have it.
     Off,
-    /// For keys of [`Kind::Switch`].
+    /// For keys of [`ValueKind::Switch`].
     Switch(bool),
 }
 
 /// What kind of value a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// `64kib`, in this range.
     Bytes {
         /// Smallest.
@@ -87,7 +87,7 @@ macro_rules! transport_keys {
             }
 
             /// What may stand there.
-            pub const fn kind(self) -> Kind {
+            pub const fn kind(self) -> ValueKind {
                 match self { $(Self::$variant => $kind),* }
             }
 
@@ -100,32 +100,32 @@ macro_rules! transport_keys {
 }
 
 transport_keys! {
-    BdpDown "bdp_down" Kind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link toward clients";
-    BdpUp "bdp_up" Kind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link from clients";
-    CongestionControl "congestion_control" Kind::Name, "of connections to clients";
-    InitialWindow "initial_window" Kind::Count { min: 1, max: 4096, off: false }, "segments sent before the first acknowledgement (client route: initcwnd, initrwnd)";
-    WindowClamp "window_clamp" Kind::Count { min: 2, max: 65_535, off: true }, "segments a connection may ever have in flight (client route: cwnd lock)";
-    SendBufferMax "send_buffer_max" Kind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_wmem)";
-    ReceiveBufferMax "receive_buffer_max" Kind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_rmem)";
-    NotsentLowat "notsent_lowat" Kind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes the kernel takes ahead of what it has sent (TCP_NOTSENT_LOWAT)";
-    UserTimeout "user_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "silence after which a client's connection is given up (TCP_USER_TIMEOUT)";
-    KeepaliveIdle "keepalive_idle" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time before a client's connection is probed";
-    KeepaliveInterval "keepalive_interval" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "between probes";
-    KeepaliveProbes "keepalive_probes" Kind::Count { min: 1, max: 100, off: false }, "unanswered probes before giving up";
-    ClientIdleTimeout "client_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a client's connection with nothing on it is kept this long";
-    UpstreamIdleTimeout "upstream_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a connection to an origin with nothing on it is kept this long";
-    StreamIdleTimeout "stream_idle_timeout" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a request that makes no progress is given up";
-    HandshakeTimeout "handshake_timeout" Kind::Duration { min_ms: 1_000, max_ms: 600_000 }, "for a client's first bytes, TLS handshake and request headers";
-    DrainTime "drain_time" Kind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "old connections live on this long after a change";
-    StreamWindow "stream_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one request";
-    ConnectionWindow "connection_window" Kind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one connection";
-    ConcurrentStreams "concurrent_streams" Kind::Count { min: 1, max: 1000, off: false }, "HTTP/2 and 3: requests at one time on one connection";
-    Http3 "http3" Kind::Switch, "HTTP/3 (QUIC on the UDP port of `listen.tls`) for names whose TLS ends here";
-    ConnectionBuffer "connection_buffer" Kind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes Envoy holds for one connection, and the largest chunk a filter sees";
-    UpstreamConnections "upstream_connections" Kind::Count { min: 1, max: 10_000, off: false }, "connections to one origin at one time";
-    InlineObject "inline_object" Kind::Bytes { min: 1, max: 256 * KIB }, "the largest object that `page.inline` puts into a page";
-    InlinePage "inline_page" Kind::Bytes { min: 1, max: 4 * MIB }, "by how much `page.inline` lets a page grow";
-    Shards "shards" Kind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";
+    BdpDown "bdp_down" ValueKind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link toward clients";
+    BdpUp "bdp_up" ValueKind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link from clients";
+    CongestionControl "congestion_control" ValueKind::Name, "of connections to clients";
+    InitialWindow "initial_window" ValueKind::Count { min: 1, max: 4096, off: false }, "segments sent before the first acknowledgement (client route: initcwnd, initrwnd)";
+    WindowClamp "window_clamp" ValueKind::Count { min: 2, max: 65_535, off: true }, "segments a connection may ever have in flight (client route: cwnd lock)";
+    SendBufferMax "send_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_wmem)";
+    ReceiveBufferMax "receive_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_rmem)";
+    NotsentLowat "notsent_lowat" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes the kernel takes ahead of what it has sent (TCP_NOTSENT_LOWAT)";
+    UserTimeout "user_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "silence after which a client's connection is given up (TCP_USER_TIMEOUT)";
+    KeepaliveIdle "keepalive_idle" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time before a client's connection is probed";
+    KeepaliveInterval "keepalive_interval" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "between probes";
+    KeepaliveProbes "keepalive_probes" ValueKind::Count { min: 1, max: 100, off: false }, "unanswered probes before giving up";
+    ClientIdleTimeout "client_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a client's connection with nothing on it is kept this long";
+    UpstreamIdleTimeout "upstream_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a connection to an origin with nothing on it is kept this long";
+    StreamIdleTimeout "stream_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a request that makes no progress is given up";
+    HandshakeTimeout "handshake_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: 600_000 }, "for a client's first bytes, TLS handshake and request headers";
+    DrainTime "drain_time" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "old connections live on this long after a change";
+    StreamWindow "stream_window" ValueKind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one request";
+    ConnectionWindow "connection_window" ValueKind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one connection";
+    ConcurrentStreams "concurrent_streams" ValueKind::Count { min: 1, max: 1000, off: false }, "HTTP/2 and 3: requests at one time on one connection";
+    Http3 "http3" ValueKind::Switch, "HTTP/3 (QUIC on the UDP port of `listen.tls`) for names whose TLS ends here";
+    ConnectionBuffer "connection_buffer" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes Envoy holds for one connection, and the largest chunk a filter sees";
+    UpstreamConnections "upstream_connections" ValueKind::Count { min: 1, max: 10_000, off: false }, "connections to one origin at one time";
+    InlineObject "inline_object" ValueKind::Bytes { min: 1, max: 256 * KIB }, "the largest object that `page.inline` puts into a page";
+    InlinePage "inline_page" ValueKind::Bytes { min: 1, max: 4 * MIB }, "by how much `page.inline` lets a page grow";
+    Shards "shards" ValueKind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";
 }
 
 impl TransportKey {

@@ -71,14 +71,41 @@ pub enum Role {
     Ground(Ground),
 }
 
-impl Role {
+/// A role by its name alone, without the settings of its pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleName {
+    /// See [`Role::Edge`].
+    Edge,
+    /// See [`Role::Remote`].
+    Remote,
+    /// See [`Role::Ground`].
+    Ground,
+}
+
+impl RoleName {
     /// The word in the file.
-    pub fn as_str(&self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Edge => "edge",
-            Self::Remote(_) => "remote",
-            Self::Ground(_) => "ground",
+            Self::Remote => "remote",
+            Self::Ground => "ground",
         }
+    }
+}
+
+impl Role {
+    /// The role's name.
+    pub fn name(&self) -> RoleName {
+        match self {
+            Self::Edge => RoleName::Edge,
+            Self::Remote(_) => RoleName::Remote,
+            Self::Ground(_) => RoleName::Ground,
+        }
+    }
+
+    /// The word in the file.
+    pub fn as_str(&self) -> &'static str {
+        self.name().as_str()
     }
 
     /// Whether origins are reached from here, at least at times.

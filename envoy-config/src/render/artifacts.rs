@@ -1,5 +1,6 @@
 //! What rendering needs to know of the machine, found out by whoever calls it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -10,16 +11,8 @@ pub struct Artifacts {
     pub root: PathBuf,
     /// A folder that outlives restarts, absolute: the addresses of known origins are kept here.
     pub state: PathBuf,
-    /// The url-rewrite filter. None leaves it out: pages pass unchanged and the proxy's own URLs answer 403.
-    pub url_rewrite: Option<WasmModule>,
-    /// The header-compression filter. None leaves it out: headers cross the link as HPACK has them. Used by pairs alone.
-    pub header_compression: Option<WasmModule>,
-    /// The bundling filter. None leaves it out: a page's objects cross the link when they are asked for. Used by pairs alone.
-    pub bundling: Option<WasmModule>,
-    /// The cache-admission filter. None leaves the cache out: without it a slow client fills the memory.
-    pub cache_admission: Option<WasmModule>,
-    /// The name-budget filter. None leaves it out: one client can fill the table of names.
-    pub name_budget: Option<WasmModule>,
+    /// The filters that were found. A filter without a module is left out, and so is the cache without cache-admission.
+    pub modules: Modules,
     /// PEM bundle that origins' certificates are checked against ([`Artifacts::DEBIAN_CA_BUNDLE`] on Debian).
     pub trusted_ca: PathBuf,
     /// Every address of this host. With a listener on a wildcard address each of them is a way back to ourselves;
@@ -61,6 +54,9 @@ impl NearSockets {
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
+
+/// Built filters, by [`super::Filter::name`].
+pub type Modules = BTreeMap<&'static str, WasmModule>;
 
 /// A filter as built.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,7 +23,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("rds_direct.yaml", include_str!("../../templates/rds_direct.yaml.j2")),
     ("rds_remote.yaml", include_str!("../../templates/rds_remote.yaml.j2")),
     ("part/cache.yaml", include_str!("../../templates/part/cache.yaml.j2")),
-    ("part/admission.yaml", include_str!("../../templates/part/admission.yaml.j2")),
     ("part/fetch_listener.yaml", include_str!("../../templates/part/fetch_listener.yaml.j2")),
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
     ("part/other_end.yaml", include_str!("../../templates/part/other_end.yaml.j2")),
@@ -53,8 +52,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/edge_http.yaml", include_str!("../../templates/part/edge_http.yaml.j2")),
     ("part/edge_filters.yaml", include_str!("../../templates/part/edge_filters.yaml.j2")),
     ("part/edge_replies.yaml", include_str!("../../templates/part/edge_replies.yaml.j2")),
-    ("part/bundling.yaml", include_str!("../../templates/part/bundling.yaml.j2")),
-    ("part/header_compression.yaml", include_str!("../../templates/part/header_compression.yaml.j2")),
     ("part/inner_filters.yaml", include_str!("../../templates/part/inner_filters.yaml.j2")),
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
     ("part/origin_claims.yaml", include_str!("../../templates/part/origin_claims.yaml.j2")),
@@ -63,6 +60,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/odd_status.yaml", include_str!("../../templates/part/odd_status.yaml.j2")),
     ("part/host_routes.yaml", include_str!("../../templates/part/host_routes.yaml.j2")),
     ("part/scheme.yaml", include_str!("../../templates/part/scheme.yaml.j2")),
+    ("part/wasm_filter.yaml", include_str!("../../templates/part/wasm_filter.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../../templates/part/socket_options.yaml.j2")),
 ];
 

@@ -11,12 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
-//! | `ecds/url-rewrite.yaml` | the filter and its configuration | `rewrite`, `upstream.ports`, a new `.wasm` |
-//! | `ecds/header-compression.yaml` | the filter of a pair | a new `.wasm` |
-//! | `ecds/header-compression-direct.yaml` | the same as a ground has it, for what a remote takes to origins itself | a new `.wasm` |
-//! | `ecds/cache-admission-*.yaml` | the filters around the cache | `cache`, a new `.wasm` |
-//! | `ecds/name-budget.yaml` | the budgets of new names | `limits.new_names_per_client`, a new `.wasm` |
-//! | `ecds/bundling.yaml` | the filter of a pair that bundles | `link`, a new `.wasm` |
+//! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new `.wasm` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //! | `sds/authority.yaml` | who may be at the other end of a pair | `split.peer`, `split.ca` |
@@ -28,18 +23,21 @@
 
 mod artifacts;
 mod corefile;
+mod disk_cache;
 mod engine;
+mod filters;
 mod guard;
 mod parent;
 mod tree;
 mod view;
+mod windows;
 
-pub use artifacts::{AccessLog, Artifacts, NearSockets, WasmModule};
+pub use artifacts::{AccessLog, Artifacts, Modules, NearSockets, WasmModule};
 pub(crate) use corefile::steers;
 pub use corefile::{CorefileContext, corefile};
 pub use engine::RenderError;
+pub use filters::{FILTERS, Filter, filter_config};
 pub use tree::{ModuleCopy, RenderedTree};
-pub use view::filter_config;
 
 use crate::config::{Remote, Role, Settings, WhenDown};
 use crate::derive::Derived;
@@ -69,18 +67,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);
     }
-    for (file, filter) in [
-        ("ecds/url-rewrite.yaml", &view.url_rewrite),
-        ("ecds/header-compression.yaml", &view.header_compression),
-        ("ecds/header-compression-direct.yaml", &view.header_compression_direct),
-        ("ecds/bundling.yaml", &view.bundling),
-        ("ecds/name-budget.yaml", &view.name_budget),
-    ] {
-        let Some(filter) = filter else { continue };
-        tree.put(file, engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
-        tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
-    }
-    for filter in &view.admission {
+    for filter in view.filters.values().flatten() {
         tree.put(filter.file(), engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
         tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::events::Inputs;
-use super::locate::{self, LocateError, MoreFilters};
+use super::locate::{self, FilterPaths, LocateError};
 use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
@@ -19,10 +19,8 @@ pub(crate) struct Machine {
     pub(crate) root: PathBuf,
     /// What outlives restarts.
     pub(crate) kept: PathBuf,
-    /// The filter; None leaves it out.
-    pub(crate) url_rewrite: Option<PathBuf>,
-    /// The filters of a pair.
-    pub(crate) more_filters: MoreFilters,
+    /// The filters that were found; others are left out.
+    pub(crate) filters: FilterPaths,
     /// Where CoreDNS says that it is ready.
     pub(crate) dns_ready: SocketAddr,
     /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
@@ -61,26 +59,13 @@ impl Generation {
     /// Renders everything; reads the filter's hash and the machine's facts, writes nothing.
     pub(crate) fn of(loaded: Loaded, machine: &Machine) -> Result<Self, GenerateError> {
         let Loaded { settings, read, .. } = loaded;
-        let filter = machine.url_rewrite.as_deref();
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
-        let more = &machine.more_filters;
-        let filters = [
-            filter,
-            more.header_compression.as_deref(),
-            more.bundling.as_deref(),
-            more.cache_admission.as_deref(),
-            more.name_budget.as_deref(),
-        ];
-        let inputs = Inputs::of(&settings, &read, filters.into_iter().flatten());
+        let inputs = Inputs::of(&settings, &read, machine.filters.values().map(PathBuf::as_path));
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
-            url_rewrite: filter.map(locate::wasm_module).transpose()?,
-            header_compression: more.header_compression.as_deref().map(locate::wasm_module).transpose()?,
-            bundling: more.bundling.as_deref().map(locate::wasm_module).transpose()?,
-            cache_admission: more.cache_admission.as_deref().map(locate::wasm_module).transpose()?,
-            name_budget: more.name_budget.as_deref().map(locate::wasm_module).transpose()?,
+            modules: locate::wasm_modules(&machine.filters)?,
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
             // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.
@@ -134,8 +119,7 @@ mod tests {
         let machine = Machine {
             root: folder.path().to_owned(),
             kept: folder.path().to_owned(),
-            url_rewrite: None,
-            more_filters: MoreFilters::default(),
+            filters: FilterPaths::new(),
             dns_ready: socket,
             resolver: socket,
             near: NearSockets::CUSTOMARY,

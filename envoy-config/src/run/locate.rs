@@ -1,5 +1,6 @@
-//! Finding what a run needs: the programs, the filter, the host's certificate authorities and addresses.
+//! Finding what a run needs: the programs, the filters, the host's certificate authorities and addresses.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,11 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{Cache, Role, Settings};
-use crate::render::WasmModule;
+use crate::config::Settings;
+use crate::render::{FILTERS, Filter, Modules, WasmModule};
+
+/// Paths of filters, by [`Filter::name`].
+pub type FilterPaths = BTreeMap<&'static str, PathBuf>;
 
 /// Paths given on the command line, before any other place is looked at.
 #[derive(Debug, Clone, Default)]
@@ -17,50 +21,40 @@ pub struct Overridden {
     pub envoy: Option<PathBuf>,
     /// CoreDNS with the longhaul plugin.
     pub coredns: Option<PathBuf>,
-    /// The url-rewrite filter.
-    pub url_rewrite: Option<PathBuf>,
-    /// The header-compression filter.
-    pub header_compression: Option<PathBuf>,
-    /// The bundling filter.
-    pub bundling: Option<PathBuf>,
-    /// The cache-admission filter.
-    pub cache_admission: Option<PathBuf>,
-    /// The name-budget filter.
-    pub name_budget: Option<PathBuf>,
+    /// Filters.
+    pub filters: FilterPaths,
 }
 
-/// Everything a run needs, found.
+/// The programs that a run starts.
 #[derive(Debug, Clone)]
 pub struct Located {
     /// Envoy.
     pub envoy: PathBuf,
     /// CoreDNS with the longhaul plugin.
     pub coredns: PathBuf,
-    /// The url-rewrite filter.
-    pub url_rewrite: PathBuf,
 }
 
-/// Something is not there.
+/// A program or file that is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     /// A program or filter.
     #[error("{what} was not found; looked at {looked_at}. Give --{flag} or {variable}, or run `make build`")]
     Missing {
-        /// What it is.
-        what: &'static str,
-        /// The command line's way to name it.
+        /// The program or filter, with its article.
+        what: String,
+        /// The option that names it, without hyphens in front.
         flag: &'static str,
-        /// The environment's way to name it.
-        variable: &'static str,
-        /// Where it was looked for.
+        /// The environment variable that names it.
+        variable: String,
+        /// The paths that were tried.
         looked_at: String,
     },
-    /// The filter cannot be read.
+    /// A filter that cannot be read.
     #[error("cannot read the filter {}: {error}", path.display())]
     Filter {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         error: io::Error,
     },
     /// No bundle of certificate authorities.
@@ -68,52 +62,34 @@ pub enum LocateError {
         "no certificate authorities found ({looked_at}); install the package ca-certificates, or set SSL_CERT_FILE"
     )]
     Authorities {
-        /// Where they were looked for.
+        /// The paths that were tried.
         looked_at: String,
     },
 }
 
-/// What is looked for, and under which names.
+/// A file to find, and the names it may be given by.
 struct Wanted {
-    what: &'static str,
-    file: &'static str,
+    what: String,
+    file: String,
     flag: &'static str,
-    variable: &'static str,
+    variable: String,
 }
 
-const ENVOY: Wanted = Wanted { what: "Envoy", file: "envoy", flag: "envoy", variable: "LONGHAUL_ENVOY" };
-const COREDNS: Wanted =
-    Wanted { what: "CoreDNS with the longhaul plugin", file: "coredns", flag: "coredns", variable: "LONGHAUL_COREDNS" };
-const URL_REWRITE: Wanted = Wanted {
-    what: "the url-rewrite filter",
-    file: "url_rewrite.wasm",
-    flag: "url-rewrite",
-    variable: "LONGHAUL_URL_REWRITE",
-};
+impl Wanted {
+    fn program(what: &str, name: &'static str) -> Self {
+        let variable = format!("LONGHAUL_{}", name.to_ascii_uppercase());
+        Self { what: what.to_owned(), file: name.to_owned(), flag: name, variable }
+    }
 
-const HEADER_COMPRESSION: Wanted = Wanted {
-    what: "the header-compression filter",
-    file: "header_compression.wasm",
-    flag: "header-compression",
-    variable: "LONGHAUL_HEADER_COMPRESSION",
-};
-
-const BUNDLING: Wanted =
-    Wanted { what: "the bundling filter", file: "bundling.wasm", flag: "bundling", variable: "LONGHAUL_BUNDLING" };
-
-const CACHE_ADMISSION: Wanted = Wanted {
-    what: "the cache-admission filter",
-    file: "cache_admission.wasm",
-    flag: "cache-admission",
-    variable: "LONGHAUL_CACHE_ADMISSION",
-};
-
-const NAME_BUDGET: Wanted = Wanted {
-    what: "the name-budget filter",
-    file: "name_budget.wasm",
-    flag: "name-budget",
-    variable: "LONGHAUL_NAME_BUDGET",
-};
+    fn filter(filter: &Filter) -> Self {
+        Self {
+            what: format!("the {} filter", filter.name),
+            file: filter.file(),
+            flag: filter.name,
+            variable: filter.variable(),
+        }
+    }
+}
 
 /// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
@@ -123,73 +99,50 @@ const CA_BUNDLES: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 
-/// Finds all three: by flag, by environment, beside this program, in `$LONGHAUL_DIST`.
+/// Finds both programs: by option, by environment, beside this program, in `$LONGHAUL_DIST`.
+///
+/// # Errors
+/// One is missing.
 pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
     Ok(Located {
-        envoy: find(&ENVOY, overridden.envoy.as_deref())?,
-        coredns: find(&COREDNS, overridden.coredns.as_deref())?,
-        url_rewrite: find(&URL_REWRITE, overridden.url_rewrite.as_deref())?,
+        envoy: find(&Wanted::program("Envoy", "envoy"), overridden.envoy.as_deref())?,
+        coredns: find(&Wanted::program("CoreDNS with the longhaul plugin", "coredns"), overridden.coredns.as_deref())?,
     })
 }
 
-/// Finds the filter alone.
-pub(crate) fn url_rewrite(overridden: &Overridden) -> Result<PathBuf, LocateError> {
-    find(&URL_REWRITE, overridden.url_rewrite.as_deref())
-}
-
-/// The filters that only some configurations use.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct MoreFilters {
-    /// Decides which requests the cache sees.
-    pub(crate) cache_admission: Option<PathBuf>,
-    /// Bounds the new names of a client.
-    pub(crate) name_budget: Option<PathBuf>,
-    /// Packs headers.
-    pub(crate) header_compression: Option<PathBuf>,
-    /// Bundles objects of pages.
-    pub(crate) bundling: Option<PathBuf>,
-}
-
-impl MoreFilters {
-    /// Finds those that the configuration uses.
-    pub(crate) fn of(settings: &Settings, overridden: &Overridden) -> Result<Self, LocateError> {
-        let bundling = find(&BUNDLING, overridden.bundling.as_deref());
-        let cache_admission = find(&CACHE_ADMISSION, overridden.cache_admission.as_deref());
-        let caches = matches!(settings.cache, Cache::Disk { .. });
-        let cache_admission = if caches { cache_admission.map(Some)? } else { cache_admission.ok() };
-        let name_budget = find(&NAME_BUDGET, overridden.name_budget.as_deref());
-        let looks_up = settings.role.reaches_origins();
-        let name_budget = if looks_up { name_budget.map(Some)? } else { name_budget.ok() };
-        match settings.role {
-            Role::Edge => Ok(Self { cache_admission, name_budget, ..Self::default() }),
-            Role::Remote(_) | Role::Ground(_) => Ok(Self {
-                cache_admission,
-                name_budget,
-                header_compression: find(&HEADER_COMPRESSION, overridden.header_compression.as_deref()).map(Some)?,
-                // Not there, it can still be done without where nobody asks for it.
-                bundling: if settings.page.bundle { bundling.map(Some)? } else { bundling.ok() },
-            }),
+/// Finds the filters, in the same places. One that `settings` do not need may be missing: a later change may need it.
+///
+/// # Errors
+/// One that `settings` need is missing.
+pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<FilterPaths, LocateError> {
+    let mut found = FilterPaths::new();
+    for filter in FILTERS {
+        match find(&Wanted::filter(filter), overridden.get(filter.name).map(PathBuf::as_path)) {
+            Ok(path) => drop(found.insert(filter.name, path)),
+            Err(error) if (filter.needed)(settings) => return Err(error),
+            Err(_) => {}
         }
     }
+    Ok(found)
 }
 
 fn find(wanted: &Wanted, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
     // What was named explicitly is used or refused, never passed over.
     let named = flag
         .map(Path::to_owned)
-        .or_else(|| env::var_os(wanted.variable).filter(|path| !path.is_empty()).map(PathBuf::from));
+        .or_else(|| env::var_os(&wanted.variable).filter(|path| !path.is_empty()).map(PathBuf::from));
     let places: Vec<PathBuf> = match named {
         Some(path) => vec![path],
         None => [beside_this_program(), env::var_os("LONGHAUL_DIST").map(PathBuf::from)]
             .into_iter()
             .flatten()
-            .map(|dir| dir.join(wanted.file))
+            .map(|dir| dir.join(&wanted.file))
             .collect(),
     };
     places.iter().find(|path| path.is_file()).map(|path| absolute(path)).ok_or_else(|| LocateError::Missing {
-        what: wanted.what,
+        what: wanted.what.clone(),
         flag: wanted.flag,
-        variable: wanted.variable,
+        variable: wanted.variable.clone(),
         looked_at: places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     })
 }
@@ -202,8 +155,12 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The filter with the hash its copy will be named by.
-pub(crate) fn wasm_module(path: &Path) -> Result<WasmModule, LocateError> {
+/// The filters with the hashes that their copies will be named by.
+pub(super) fn wasm_modules(paths: &FilterPaths) -> Result<Modules, LocateError> {
+    paths.iter().map(|(name, path)| Ok((*name, wasm_module(path)?))).collect()
+}
+
+fn wasm_module(path: &Path) -> Result<WasmModule, LocateError> {
     let bytes = fs::read(path).map_err(|error| LocateError::Filter { path: path.to_owned(), error })?;
     Ok(WasmModule { path: path.to_owned(), sha256: hex(&Sha256::digest(&bytes)) })
 }

@@ -26,7 +26,7 @@ mod watches;
 
 pub use child::exec_bound_to_parent;
 pub use generation::GenerateError;
-pub use locate::{LocateError, Located, Overridden, locate};
+pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
 
 pub use ports::PortError;
 pub use report::{ChildReport, NoRun, Refusal, RunReport, Sockets, find};
@@ -36,7 +36,7 @@ pub use tree::{WriteError, Written, write_tree};
 
 pub(crate) use child::BOUND_COMMAND;
 pub(crate) use generation::{Generation, Machine};
-pub(crate) use locate::{MoreFilters, hex, url_rewrite};
+pub(crate) use locate::{filters, hex};
 
 /// Says something to the operator, on stderr.
 pub(crate) fn say(message: &str) {

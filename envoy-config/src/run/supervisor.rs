@@ -13,7 +13,7 @@ use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, Machine};
 use super::holders::Holders;
-use super::locate::{LocateError, Located, MoreFilters, Overridden, locate};
+use super::locate::{self, LocateError, Located, Overridden, locate};
 use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
@@ -120,8 +120,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let machine = Machine {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
-        url_rewrite: Some(located.url_rewrite.clone()),
-        more_filters: MoreFilters::of(&loaded.settings, &options.overridden)?,
+        filters: locate::filters(&loaded.settings, &options.overridden.filters)?,
         dns_ready,
         resolver,
         near: NearSockets { hold, hold_pipe, dns, dialled },

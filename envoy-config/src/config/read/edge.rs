@@ -6,11 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use crate::config::diagnostic::Problem;
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Intercept, Link, Listen, Proxy, Upstream};
+use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, Upstream};
 use crate::config::units::{Rate, show_duration};
 use crate::config::yaml::NodeValue;
-
-use super::split::Kind;
 
 const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -50,7 +48,7 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     Some(Link { rtt: rtt?, down: down?, up: up? })
 }
 
-pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Proxy> {
+pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {
     let section = reader.section(top, "proxy", &["addresses", "secure_names"]);
     let what = "the addresses clients reach this box at, such as `addresses: [198.51.100.12]`";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
@@ -63,9 +61,9 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Optio
         Some(addresses)
     };
     let addresses = match kind {
-        Kind::Edge | Kind::Remote => reader.required(&section, "addresses", what, read),
+        RoleName::Edge | RoleName::Remote => reader.required(&section, "addresses", what, read),
         // No client sees it.
-        Kind::Ground => reader.optional(&section, "addresses", Vec::new(), read),
+        RoleName::Ground => reader.optional(&section, "addresses", Vec::new(), read),
     };
     let secure_names = reader.optional(&section, "secure_names", Vec::new(), |reader, setting| {
         let names = reader.list(setting, Reader::host);
@@ -118,7 +116,7 @@ fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<So
     if setting.is_off() { Some(None) } else { reader.socket(setting).map(Some) }
 }
 
-pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Upstream> {
+pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {
     let section = reader.section(top, "upstream", &["resolvers", "ports", "allow_private", "deny", "map"]);
     let what = "the resolvers that are asked for origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
@@ -132,9 +130,9 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Op
         Some(resolvers)
     };
     let resolvers = match kind {
-        Kind::Edge | Kind::Ground => reader.required(&section, "resolvers", what, read),
+        RoleName::Edge | RoleName::Ground => reader.required(&section, "resolvers", what, read),
         // The ground finds origins; only a ground given by name must be found from here.
-        Kind::Remote => reader.optional(&section, "resolvers", Vec::new(), read),
+        RoleName::Remote => reader.optional(&section, "resolvers", Vec::new(), read),
     };
     let ports = reader.optional(&section, "ports", BTreeSet::from([80, 443]), |reader, setting| {
         let ports = reader

@@ -12,10 +12,9 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
+    Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, RoleName, Termination, Tracing, Upstream,
 };
 use crate::config::Overrides;
-use split::Kind;
 
 /// Groups at the top of the file.
 const TOP: &[&str] = &[
@@ -60,7 +59,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     let top = reader.top(root, TOP)?;
     let written = split::kind(reader, &top);
     // What a role lets out is asked for as of an edge where the role itself cannot be read.
-    let kind = written.unwrap_or(Kind::Edge);
+    let kind = written.unwrap_or(RoleName::Edge);
     split::refuse_what_is_not_here(reader, &top, kind);
     let link = edge::link(reader, &top);
     let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));

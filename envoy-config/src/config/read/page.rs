@@ -3,11 +3,9 @@
 use crate::config::LinkModel;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
-use crate::config::settings::{Inline, Link, Page};
+use crate::config::settings::{Inline, Link, Page, RoleName};
 
-use super::split::Kind;
-
-pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Option<&Link>) -> Option<Page> {
+pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link: Option<&Link>) -> Option<Page> {
     let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
     let prefetch = reader.optional(&section, "prefetch", true, |reader, setting| reader.word(setting, &switch));
@@ -23,11 +21,11 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
         ];
         reader.word(setting, &words)
     });
-    if let Some(setting) = section.get("inline").filter(|setting| kind != Kind::Edge && !setting.is_off()) {
+    if let Some(setting) = section.get("inline").filter(|setting| kind != RoleName::Edge && !setting.is_off()) {
         let is_for_one = Problem::warning("`page.inline` is for one box", setting.place(), "has no effect");
         reader.problems.push(is_for_one.help("a pair sends objects unasked instead: `page.bundle`"));
     }
-    if let Some(setting) = section.get("bundle").filter(|setting| kind == Kind::Edge && !setting.is_off()) {
+    if let Some(setting) = section.get("bundle").filter(|setting| kind == RoleName::Edge && !setting.is_off()) {
         let needs_a_pair = Problem::warning("`page.bundle` needs a pair", setting.place(), "has no effect");
         reader.problems.push(needs_a_pair.help("objects are sent to the box beside the clients: `role: remote` there"));
     }
@@ -35,6 +33,6 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
 }
 
 /// Sending objects unasked saves request rounds; what nobody asks for after all costs.
-fn bundling_pays(kind: Kind, link: Option<&Link>) -> bool {
-    kind != Kind::Edge && link.is_some_and(|link| LinkModel::of(link).saving_rounds_pays())
+fn bundling_pays(kind: RoleName, link: Option<&Link>) -> bool {
+    kind != RoleName::Edge && link.is_some_and(|link| LinkModel::of(link).saving_rounds_pays())
 }

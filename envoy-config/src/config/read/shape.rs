@@ -9,22 +9,20 @@ use cache_admission::plain::{PlainField, Unfit};
 use crate::config::diagnostic::Problem;
 use crate::config::names::{Host, HostPort};
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, TargetWish};
+use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, RoleName, TargetWish};
 use crate::config::units::Bytes;
-
-use super::split::Kind;
 
 const DEFAULT_CACHE_DIR: &str = "/var/cache/longhaul";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Rewrite> {
+pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
     let section = reader.section(top, "rewrite", &["level", "target", "exclude"]);
     let default = match kind {
-        Kind::Edge => Level::Safe,
+        RoleName::Edge => Level::Safe,
         // Handshakes end at the remote: moved URLs would save none, and pages stay as they were.
-        Kind::Remote | Kind::Ground => Level::Off,
+        RoleName::Remote | RoleName::Ground => Level::Off,
     };
     let level = reader.optional(&section, "level", default, |reader, setting| {
         reader.word(setting, &[("off", Level::Off), ("safe", Level::Safe), ("full", Level::Full)])
@@ -39,8 +37,8 @@ pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Opt
     Some(Rewrite { level: level?, target: target?, exclude: exclude? })
 }
 
-pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Cache> {
-    if kind == Kind::Remote {
+pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Cache> {
+    if kind == RoleName::Remote {
         return Some(Cache::Off);
     }
     if top.get("cache").is_some_and(|setting| setting.is_off()) {

@@ -6,20 +6,12 @@ use std::time::Duration;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{
-    Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, Udp443, WhenDown,
+    Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown,
 };
 use crate::config::units::show_duration;
 use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
-
-/// The role as written, before `split` is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Edge,
-    Remote,
-    Ground,
-}
 
 /// Keys of `split`; those of the other end are refused with a word on why.
 const KEYS: &[&str] = &[
@@ -52,23 +44,23 @@ const MAX_WARM: u32 = 4096;
 const RESTART_WAIT: Duration = Duration::from_secs(15);
 const MAX_RESTART_WAIT: Duration = Duration::from_mins(2);
 
-pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<Kind> {
-    let words = [("edge", Kind::Edge), ("remote", Kind::Remote), ("ground", Kind::Ground)];
+pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
+    let words = [("edge", RoleName::Edge), ("remote", RoleName::Remote), ("ground", RoleName::Ground)];
     match top.get("role") {
         Some(setting) => reader.word(&setting, &words),
-        None => Some(Kind::Edge),
+        None => Some(RoleName::Edge),
     }
 }
 
 /// The role with what it needs to know of the other end.
-pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Option<&Link>) -> Option<Role> {
-    if kind == Kind::Edge {
+pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link: Option<&Link>) -> Option<Role> {
+    if kind == RoleName::Edge {
         refuse_split(reader, top)?;
         return Some(Role::Edge);
     }
     let section = reader.section(top, "split", KEYS);
-    let dial = reader.optional(&section, "dial", Kind::Remote, |reader, setting| {
-        reader.word(setting, &[("remote", Kind::Remote), ("ground", Kind::Ground)])
+    let dial = reader.optional(&section, "dial", RoleName::Remote, |reader, setting| {
+        reader.word(setting, &[("remote", RoleName::Remote), ("ground", RoleName::Ground)])
     })?;
     let peer = peer(reader, &section, kind, dial);
     let identity = identity(reader, &section);
@@ -77,8 +69,8 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
     });
     let pack_headers = reader.optional(&section, "pack_headers", true, Reader::boolean);
     match kind {
-        Kind::Remote => {
-            let warm = if dial == Kind::Ground {
+        RoleName::Remote => {
+            let warm = if dial == RoleName::Ground {
                 not_of_this_end(reader, &section, &["warm"], "the ground dials, and opens none ahead of need");
                 Some(0)
             } else {
@@ -108,7 +100,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: Kind, link: Opt
                 transport: transport?,
             }))
         }
-        Kind::Ground | Kind::Edge => {
+        RoleName::Ground | RoleName::Edge => {
             not_of_this_end(
                 reader,
                 &section,
@@ -136,8 +128,9 @@ fn restart_wait(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> 
 }
 
 /// The other end: an address where this end dials, names where it listens.
-fn peer(reader: &mut Reader, section: &Section<'_>, kind: Kind, dial: Kind) -> Option<Peer> {
-    let (other, name) = if kind == Kind::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
+fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleName) -> Option<Peer> {
+    let (other, name) =
+        if kind == RoleName::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
     if kind == dial {
         not_of_this_end(reader, section, &["listen"], &format!("the {other} listens, this end dials"));
         let what = format!("where the {other} listens, such as `peer: {name}:8443`");
@@ -156,7 +149,7 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: Kind, dial: Kind) -> O
         format!("the names of {other}s as their certificates bear them, such as `peer: [{name}]`: the {other} dials");
     let names = reader.required(section, "peer", &what, |reader, setting| {
         if setting.text().is_some() {
-            let here = if kind == Kind::Remote { "remote" } else { "ground" };
+            let here = if kind == RoleName::Remote { "remote" } else { "ground" };
             let help = format!("the {other} dials, this end listens: write the names its certificate bears, such as `[{name}]`; where it is this end that dials, write `dial: {here}` at both ends");
             reader.expected(setting, "a list of names", &help);
             return None;
@@ -183,25 +176,25 @@ fn warm_for(link: Option<&Link>) -> u32 {
 }
 
 /// Groups and keys that belong to the other end of the link: refused, so that nobody believes them to be in force.
-const NOT_HERE: &[(Kind, &str, &[&str], &str)] = &[
-    (Kind::Remote, "rewrite", &[], "the ground rewrites"),
-    (Kind::Remote, "cache", &[], "the ground keeps objects"),
-    (Kind::Remote, "compress", &[], "the ground compresses"),
-    (Kind::Remote, "tls", &[], "TLS passes this end unread"),
-    (Kind::Remote, "proxy", &["secure_names"], "TLS passes this end unread"),
-    (Kind::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground reaches origins"),
-    (Kind::Ground, "listen", &["http", "tls", "dns", "metrics", "intercept"], "clients are at the remote"),
-    (Kind::Ground, "dns", &[], "clients ask the remote"),
-    (Kind::Ground, "tls", &[], "TLS passes the pair unread"),
-    (Kind::Ground, "proxy", &[], "clients are at the remote"),
+const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
+    (RoleName::Remote, "rewrite", &[], "the ground rewrites"),
+    (RoleName::Remote, "cache", &[], "the ground keeps objects"),
+    (RoleName::Remote, "compress", &[], "the ground compresses"),
+    (RoleName::Remote, "tls", &[], "TLS passes this end unread"),
+    (RoleName::Remote, "proxy", &["secure_names"], "TLS passes this end unread"),
+    (RoleName::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground reaches origins"),
+    (RoleName::Ground, "listen", &["http", "tls", "dns", "metrics", "intercept"], "clients are at the remote"),
+    (RoleName::Ground, "dns", &[], "clients ask the remote"),
+    (RoleName::Ground, "tls", &[], "TLS passes the pair unread"),
+    (RoleName::Ground, "proxy", &[], "clients are at the remote"),
 ];
 
 /// What a remote needs after all where it goes to origins itself (`split.when_down: direct`).
 const OF_THE_DIRECT_WAY: &[&str] = &["upstream.ports", "upstream.allow_private", "upstream.deny"];
 
 /// Refuses what only the other end does.
-pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, kind: Kind) {
-    let word = if kind == Kind::Remote { "remote" } else { "ground" };
+pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, kind: RoleName) {
+    let word = if kind == RoleName::Remote { "remote" } else { "ground" };
     // The role is read after this.
     let when_down = top.get("split").and_then(|split| split.node.entry("when_down"));
     let direct =

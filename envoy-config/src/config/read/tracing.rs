@@ -1,18 +1,17 @@
 //! `tracing`: spans of requests for an OpenTelemetry collector. Off unless written: spans say who asked for what.
 
-use super::split::Kind;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
-use crate::config::settings::Tracing;
+use crate::config::settings::{RoleName, Tracing};
 
 /// Of a hundred requests, unless written.
 const SAMPLE_PERCENT: u32 = 1;
 
 /// The outer None is a problem, the inner one says off.
 #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
-pub(super) fn tracing(reader: &mut Reader, top: &Section<'_>, kind: Kind) -> Option<Option<Tracing>> {
+pub(super) fn tracing(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Option<Tracing>> {
     let Some(written) = top.get("tracing").filter(|setting| !setting.is_off()) else { return Some(None) };
-    if kind != Kind::Edge {
+    if kind != RoleName::Edge {
         let problem = Problem::error("`tracing` is for role edge", written.key_place.clone(), "not with this role");
         reader.problems.push(problem.help("remove it"));
         return None;

@@ -2,7 +2,7 @@
 
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::units::{Bytes, show_duration};
-use crate::config::{Kind, Override, OverrideValue, Overrides, TransportKey};
+use crate::config::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use std::time::Duration;
 
 /// The kernel's `TCP_CA_NAME_MAX` with its final zero is 16.
@@ -25,9 +25,9 @@ pub(super) fn overrides(reader: &mut Reader, top: &Section<'_>, line_of: &dyn Fn
     clean.then_some(overrides)
 }
 
-fn value(reader: &mut Reader, setting: &Setting<'_>, kind: Kind) -> Option<OverrideValue> {
+fn value(reader: &mut Reader, setting: &Setting<'_>, kind: ValueKind) -> Option<OverrideValue> {
     match kind {
-        Kind::Bytes { min, max } => {
+        ValueKind::Bytes { min, max } => {
             let bytes = reader.bytes(setting)?;
             if !(min..=max).contains(&bytes.0) {
                 reader.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
@@ -35,7 +35,7 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: Kind) -> Option<Overr
             }
             Some(OverrideValue::Bytes(bytes))
         }
-        Kind::Duration { min_ms, max_ms } => {
+        ValueKind::Duration { min_ms, max_ms } => {
             let (min, max) = (Duration::from_millis(min_ms), Duration::from_millis(max_ms));
             let time = reader.duration(setting)?;
             if !(min..=max).contains(&time) {
@@ -46,10 +46,10 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: Kind) -> Option<Overr
             }
             Some(OverrideValue::Duration(time))
         }
-        Kind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
-        Kind::Count { min, max, .. } => reader.number(setting, min, max).map(OverrideValue::Count),
-        Kind::Switch if setting.is_off() => Some(OverrideValue::Switch(false)),
-        Kind::Switch => {
+        ValueKind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
+        ValueKind::Count { min, max, .. } => reader.number(setting, min, max).map(OverrideValue::Count),
+        ValueKind::Switch if setting.is_off() => Some(OverrideValue::Switch(false)),
+        ValueKind::Switch => {
             let text = reader.text(setting, "on or off", "")?;
             if text == "on" {
                 return Some(OverrideValue::Switch(true));
@@ -57,7 +57,7 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: Kind) -> Option<Overr
             reader.expected(setting, "on or off", "");
             None
         }
-        Kind::Name => {
+        ValueKind::Name => {
             let what = "a word such as bbr, cubic, or host for the machine's default";
             let text = reader.text(setting, what, "")?;
             let well_formed = !text.is_empty()

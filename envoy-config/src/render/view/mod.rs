@@ -1,33 +1,27 @@
 //! What the templates see: plain values, already decided, so that a template only places them.
 
-mod admission;
-mod bundling;
-mod name_budget;
 mod pair;
-mod rewrite;
 mod tls;
 mod transport;
 mod upstream;
-mod wasm;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use cache_admission::Rules;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::artifacts::{AccessLog, Artifacts};
+use super::disk_cache::DiskCache;
 use super::engine::RenderError;
+use super::filters::{self, Positions};
 use super::guard::Guard;
 use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings};
 use crate::derive::{Derived, offers_http3};
 use pair::Pair;
-pub use rewrite::filter_config;
 use tls::{Certificate, TlsListener};
 use transport::Transport;
 use upstream::Mapped;
-use wasm::WasmFilter;
 
 /// Everything a template may name, as `v`.
 #[derive(Debug, Serialize)]
@@ -74,15 +68,8 @@ pub(super) struct View {
     compressible: &'static str,
     /// `Content-Type` of what came in gzip and is decompressed before it goes on.
     unpack_gzip: String,
-    pub(super) url_rewrite: Option<WasmFilter>,
-    pub(super) header_compression: Option<WasmFilter>,
-    /// The ground's half of it at a remote, before origins that it reaches itself.
-    pub(super) header_compression_direct: Option<WasmFilter>,
-    pub(super) bundling: Option<WasmFilter>,
-    /// Before origins' names are looked up.
-    pub(super) name_budget: Option<WasmFilter>,
-    /// Around `cache`; empty without one.
-    pub(super) admission: Vec<WasmFilter>,
+    /// By the name of the position; none where it is left out.
+    pub(super) filters: Positions,
 }
 
 /// An address and port in the two fields Envoy wants.
@@ -140,15 +127,6 @@ struct Compress {
     gzip: Option<u8>,
 }
 
-/// Envoy's cache on disk.
-#[derive(Debug, Serialize)]
-struct DiskCache {
-    dir: String,
-    max_bytes: u64,
-    max_entries: u64,
-    max_object_bytes: u64,
-}
-
 /// Spans of requests.
 #[derive(Debug, Serialize)]
 struct Spans {
@@ -173,12 +151,6 @@ const REWRITTEN: &str = "(?i)(text/html|application/xhtml\\+xml|text/css)";
 /// Letters, digits and the signs found in host names (RFC 6066 section 3, with the underscore that some names have).
 const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 
-/// The mean web object is some tens of kilobytes; an entry costs memory, so their number is bounded too.
-const CACHE_BYTES_PER_ENTRY: u64 = 16 << 10;
-/// One object may take this part of the cache at most, so that one download does not empty it.
-const CACHE_OBJECT_SHARE: u64 = 16;
-/// And no more than this: `cache_v2` holds in memory what the disk has not taken yet, so this bounds what one client costs.
-const CACHE_OBJECT_BYTES: u64 = 4 << 20;
 /// How long a client remembers that a name speaks HTTP/3: the day that RFC 7838 takes for granted.
 const ALT_SVC_SECONDS: u32 = 86_400;
 /// Envoy with its filters, before any connection.
@@ -192,13 +164,9 @@ impl View {
         let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
         let connections = u64::from(settings.limits.connections);
         let resolvers = upstream::resolvers(settings, artifacts);
-        let (cache, admission) = match disk_cache(&settings.cache) {
-            Some((cache, rules)) => match admission::filters(artifacts, rules, cache.max_object_bytes)? {
-                Some(filters) => (Some(cache), filters),
-                None => (None, Vec::new()),
-            },
-            None => (None, Vec::new()),
-        };
+        let filters = filters::positions(settings, derived, artifacts)?;
+        // Without admission one slow client could fill the memory: then there is no cache.
+        let admits = filters.get("cache-admission-client").is_some_and(Option::is_some);
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
@@ -217,8 +185,7 @@ impl View {
             max_connections: settings.limits.connections,
             heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
             compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
-            cache,
-            admission,
+            cache: DiskCache::of(&settings.cache).filter(|_| admits),
             cache_parent: cache_parent(&settings.cache),
             server_name: SERVER_NAME,
             guard: Guard::new(settings, &artifacts.local_addresses),
@@ -239,17 +206,7 @@ impl View {
             }),
             compressible: COMPRESSIBLE,
             unpack_gzip: content_type(if settings.compress.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
-            url_rewrite: artifacts
-                .url_rewrite
-                .as_ref()
-                // The ground does it.
-                .filter(|_| !matches!(settings.role, Role::Remote(_)))
-                .map(|module| rewrite::filter(settings, derived, artifacts, module))
-                .transpose()?,
-            header_compression: pair::header_compression(settings, artifacts),
-            header_compression_direct: pair::header_compression_direct(settings, artifacts),
-            bundling: bundling::filter(settings, derived, artifacts)?,
-            name_budget: name_budget::filter(settings, artifacts)?,
+            filters,
         })
     }
 }
@@ -278,21 +235,6 @@ impl From<SocketAddr> for Socket {
 /// A media type as it stands in a `Content-Type` header.
 fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
-}
-
-fn disk_cache(cache: &Cache) -> Option<(DiskCache, Rules<'_>)> {
-    match cache {
-        Cache::Off | Cache::Parent(_) => None,
-        Cache::Disk { dir, size, admit, plain_fields } => {
-            let cache = DiskCache {
-                dir: dir.display().to_string(),
-                max_bytes: size.0,
-                max_entries: (size.0 / CACHE_BYTES_PER_ENTRY).max(64),
-                max_object_bytes: (size.0 / CACHE_OBJECT_SHARE).min(CACHE_OBJECT_BYTES),
-            };
-            Some((cache, Rules { admit: *admit, plain: plain_fields }))
-        }
-    }
 }
 
 fn cache_parent(cache: &Cache) -> Option<Socket> {

@@ -8,8 +8,7 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::{Certificate, folder_of};
 use super::transport::envoy as envoy_duration;
-use super::wasm::WasmFilter;
-use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Remote, Role, Settings, WhenDown};
+use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Role, Settings, WhenDown};
 use crate::render::Artifacts;
 
 /// ALPN of connections that carry one client's bytes each. What follows on them is TLS of the client, routed by its
@@ -272,35 +271,6 @@ impl Target {
     fn near(socket: SocketAddr) -> Self {
         Self { socket: socket.into(), by_name: false, server_name: None, resolvers: Vec::new() }
     }
-}
-
-/// What header-compression may call and be called with, beside what every filter may.
-const CAPABILITIES: &[&str] =
-    &["proxy_get_header_map_pairs", "proxy_get_property", "proxy_on_response_headers", "proxy_set_header_map_pairs"];
-
-/// The header-compression filter of this end; none for a box alone.
-pub(super) fn header_compression(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {
-    let module = artifacts.header_compression.as_ref()?;
-    let (role, packs) = match &settings.role {
-        Role::Edge => return None,
-        Role::Remote(remote) => ("remote", remote.pack_headers),
-        Role::Ground(ground) => ("ground", ground.pack_headers),
-    };
-    if !packs {
-        return None;
-    }
-    let configuration = format!("{{\"role\":\"{role}\"}}");
-    Some(WasmFilter::new("header-compression", &artifacts.root, module, configuration, CAPABILITIES))
-}
-
-/// The filter as a ground has it, at a remote that goes to origins itself: a request may have been packed for the pipe
-/// when its turn came to go past it.
-pub(super) fn header_compression_direct(settings: &Settings, artifacts: &Artifacts) -> Option<WasmFilter> {
-    let module = artifacts.header_compression.as_ref()?;
-    let direct = matches!(settings.role, Role::Remote(Remote { when_down: WhenDown::Direct, pack_headers: true, .. }));
-    let configuration = "{\"role\":\"ground\"}".to_owned();
-    let name = "header-compression-direct";
-    direct.then(|| WasmFilter::new(name, &artifacts.root, module, configuration, CAPABILITIES))
 }
 
 impl Check {

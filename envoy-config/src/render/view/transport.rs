@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::derive::{CongestionControl, Derived, Origin, Value};
+use crate::render::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, http2_window};
 
 /// A value and the comment beside it.
 #[derive(Debug, Serialize)]
@@ -49,11 +50,6 @@ pub(super) struct Transport {
     pipe_quic_idle: Commented<String>,
 }
 
-/// Envoy's bounds for HTTP/2 windows (RFC 9113 section 6.9.1 above, Envoy's own below).
-const HTTP2_WINDOW_BYTES: std::ops::RangeInclusive<u64> = 65_535..=2_147_483_647;
-/// The largest windows of Envoy's QUIC.
-const QUIC_STREAM_WINDOW_BYTES: u64 = 16 << 20;
-const QUIC_CONNECTION_WINDOW_BYTES: u64 = 24 << 20;
 /// The largest header block Envoy can be told to accept.
 const MAX_HEADER_KIB: u64 = 8192;
 
@@ -131,15 +127,6 @@ impl Transport {
 
 fn commented<T, U>(value: &Value<T>, envoy: impl Fn(&T) -> U) -> Commented<U> {
     Commented { value: envoy(&value.value), comment: value.comment() }
-}
-
-fn http2_window(bytes: u64) -> u64 {
-    bytes.clamp(*HTTP2_WINDOW_BYTES.start(), *HTTP2_WINDOW_BYTES.end())
-}
-
-/// What one stream of either protocol buffers.
-pub(super) fn stream_window_bytes(derived: &Derived) -> u64 {
-    http2_window(derived.stream_window.value.0).min(QUIC_STREAM_WINDOW_BYTES)
 }
 
 fn millis(time: Duration) -> u64 {

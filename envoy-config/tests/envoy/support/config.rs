@@ -93,11 +93,14 @@ impl Config {
         Artifacts {
             root: self.path("rendered"),
             state: self.path("state"),
-            url_rewrite: self.url_rewrite.clone(),
-            header_compression: None,
-            bundling: None,
-            cache_admission: built("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm"),
-            name_budget: self.name_budget.clone(),
+            modules: [
+                ("url-rewrite", self.url_rewrite.clone()),
+                ("cache-admission", built("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm")),
+                ("name-budget", self.name_budget.clone()),
+            ]
+            .into_iter()
+            .filter_map(|(name, module)| Some((name, module?)))
+            .collect(),
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,

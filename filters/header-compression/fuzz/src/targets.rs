@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use header_codec::config::Config;
 use header_codec::{Answering, Block, Dictionary, Fields, Ground, Pending, Remote, limits};
+use header_compression_config::Config;
 
 use fuzz_driver::Target;
 

@@ -2,7 +2,6 @@
 mod block;
 mod bulk;
 mod coder;
-pub mod config;
 mod counts;
 mod date;
 mod dictionary;

@@ -1,7 +1,7 @@
 //! What all streams of a worker share.
 
 use crate::counters::Counters;
-use header_codec::config::ClientKey;
+use header_compression_config::ClientKey;
 use std::cell::RefCell;
 use std::time::Instant;
 

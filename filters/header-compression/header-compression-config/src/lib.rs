@@ -1,19 +1,19 @@
-//! The filter's configuration: one type for whoever writes it and for the filter that reads it.
+//! The configuration of the header-compression filter: `longhaul` writes this type, and the filter reads it.
 
 use serde::{Deserialize, Serialize};
 
-/// The configuration as written.
+/// The configuration as written. A key with its default value is not written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Which end of the pipe this is.
+    /// The end of the pipe that this is.
     pub role: Role,
-    /// How many clients one worker remembers; each costs up to 150 KiB. A ground should remember as many as its remotes
-    /// together.
-    #[serde(default = "default_clients")]
+    /// The number of clients that one worker remembers, from 1 to 4096. Each costs up to 150 KiB. A ground should
+    /// remember as many as its remotes together.
+    #[serde(default = "default_clients", skip_serializing_if = "is_default_clients")]
     pub clients: u32,
-    /// Who counts as one client. The remote decides; a ground ignores it.
-    #[serde(default)]
+    /// The mark by which clients are told apart. The remote decides; a ground ignores it.
+    #[serde(default, skip_serializing_if = "ClientKey::is_default")]
     pub client: ClientKey,
 }
 
@@ -21,13 +21,13 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Next to the clients: packs requests.
+    /// Next to the clients: compresses requests.
     Remote,
-    /// On the wired side: packs responses.
+    /// On the wired side: compresses responses.
     Ground,
 }
 
-/// Who counts as one client.
+/// The mark by which clients are told apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKey {
@@ -38,12 +38,26 @@ pub enum ClientKey {
     Connection,
 }
 
-/// What a remote or ground remembers unless told otherwise: 75 MiB at most.
-fn default_clients() -> u32 {
-    512
+impl ClientKey {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
-/// A configuration that is refused; says where and what was expected.
+/// [`Config::clients`] where it is not written: 75 MiB at most.
+const CLIENTS: u32 = 512;
+
+fn default_clients() -> u32 {
+    CLIENTS
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_default_clients(clients: &u32) -> bool {
+    *clients == CLIENTS
+}
+
+/// A refused configuration; the message names the place and an example.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "header-compression: configuration refused at {0}; expected for example \
@@ -52,7 +66,16 @@ fn default_clients() -> u32 {
 pub struct ConfigError(String);
 
 impl Config {
+    /// The configuration of `role` with every default.
+    #[must_use]
+    pub fn of(role: Role) -> Self {
+        Self { role, clients: CLIENTS, client: ClientKey::default() }
+    }
+
     /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Malformed JSON, an unknown key, a value of another type, or `clients` out of range.
     pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
         let config: Self = serde_json::from_slice(json)
             .map_err(|error| ConfigError(format!("line {}, column {}: {error}", error.line(), error.column())))?;
@@ -81,6 +104,9 @@ mod tests {
         assert_eq!(config, Config { role: Role::Ground, clients: 9, client: ClientKey::Connection });
         let written = serde_json::to_vec(&config).unwrap();
         assert_eq!(Config::from_json(&written).unwrap(), config);
+        let of_defaults = Config::of(Role::Remote);
+        assert_eq!(serde_json::to_string(&of_defaults).unwrap(), r#"{"role":"remote"}"#);
+        assert_eq!(Config::from_json(br#"{"role":"remote"}"#).unwrap(), of_defaults);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! A filter as Envoy is told of it: where its module is, how it is configured, what it may call.
+//! One position of a filter, as the template `ecds_wasm.yaml` renders it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::{Filter, Position};
 use crate::render::artifacts::WasmModule;
 
 /// Callbacks, host calls and WASI calls that every filter is allowed: its runtime, configuration, metrics and log, and the head
@@ -28,42 +29,44 @@ const OF_EVERY_FILTER: &[&str] = &[
     "random_get",
 ];
 
-/// One filter, and the copy of its module that Envoy loads.
+/// One position, with the copy of the module that Envoy loads.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct WasmFilter {
+pub(in crate::render) struct WasmFilter {
     name: &'static str,
-    /// Whose virtual machine, and whose shared values, it uses.
+    /// The virtual machine, and so the shared values, that it uses.
     vm: &'static str,
     /// Requests without this header pass it by.
     only_with: Option<&'static str>,
-    /// Where the module is now.
+    /// The module as it was found.
     #[serde(skip)]
-    pub(in super::super) from: std::path::PathBuf,
-    /// Below the root; bears the hash of the module, because Envoy re-reads a module only under another name.
-    pub(in super::super) module_file: String,
+    pub(in crate::render) from: PathBuf,
+    /// The copy, below the root. Its name holds the module's hash: Envoy reads a module again only under another name.
+    pub(in crate::render) module_file: String,
+    /// The copy, absolute.
     module: String,
     /// JSON, as the filter reads it.
     configuration: String,
-    /// In the order of the alphabet.
+    /// In alphabetical order.
     capabilities: Vec<&'static str>,
 }
 
 impl WasmFilter {
     pub(super) fn new(
-        name: &'static str,
+        filter: &Filter,
+        position: &Position,
         root: &Path,
         module: &WasmModule,
         configuration: String,
-        own_capabilities: &[&'static str],
     ) -> Self {
-        let mut capabilities = [OF_EVERY_FILTER, own_capabilities].concat();
+        let mut capabilities = [OF_EVERY_FILTER, filter.capabilities].concat();
         capabilities.sort_unstable();
         let hash: String = module.sha256.chars().take(16).collect();
-        let module_file = format!("filters/{name}-{hash}.wasm");
+        let vm = if position.shares_vm { filter.name } else { position.name };
+        let module_file = format!("filters/{vm}-{hash}.wasm");
         Self {
-            name,
-            vm: name,
-            only_with: None,
+            name: position.name,
+            vm,
+            only_with: position.only_with,
             from: module.path.clone(),
             module: root.join(&module_file).display().to_string(),
             module_file,
@@ -72,22 +75,8 @@ impl WasmFilter {
         }
     }
 
-    /// The same in the virtual machine `vm`, with a copy of the module that bears its name.
-    pub(super) fn in_vm(mut self, vm: &'static str, root: &Path) -> Self {
-        self.module_file = self.module_file.replacen(self.name, vm, 1);
-        self.module = root.join(&self.module_file).display().to_string();
-        self.vm = vm;
-        self
-    }
-
-    /// The same for requests that bear `header`.
-    pub(super) fn only_with(mut self, header: &'static str) -> Self {
-        self.only_with = Some(header);
-        self
-    }
-
     /// Its file below the root.
-    pub(in super::super) fn file(&self) -> String {
+    pub(in crate::render) fn file(&self) -> String {
         format!("ecds/{}.yaml", self.name)
     }
 }

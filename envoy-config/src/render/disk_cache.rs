@@ -1,0 +1,45 @@
+//! Envoy's cache on disk: its bounds, from the size that the operator gives it.
+
+use serde::Serialize;
+
+use crate::config::Cache;
+use crate::config::units::Bytes;
+
+/// The mean web object is some tens of kilobytes. An entry costs memory, so the number of entries is bounded too.
+const BYTES_PER_ENTRY: u64 = 16 << 10;
+/// The least number of entries.
+const LEAST_ENTRIES: u64 = 64;
+/// One object may take this part of the cache at most, so that one download does not empty it.
+const OBJECT_SHARE: u64 = 16;
+/// And no more than this: `cache_v2` holds in memory what it has not yet written to disk, so this bounds the cost of a
+/// client.
+const OBJECT_BYTES: u64 = 4 << 20;
+
+/// The cache as the templates render it.
+#[derive(Debug, Serialize)]
+pub(super) struct DiskCache {
+    dir: String,
+    max_bytes: u64,
+    max_entries: u64,
+    max_object_bytes: u64,
+}
+
+impl DiskCache {
+    /// None without a cache on disk.
+    pub(super) fn of(cache: &Cache) -> Option<Self> {
+        match cache {
+            Cache::Off | Cache::Parent(_) => None,
+            Cache::Disk { dir, size, .. } => Some(Self {
+                dir: dir.display().to_string(),
+                max_bytes: size.0,
+                max_entries: (size.0 / BYTES_PER_ENTRY).max(LEAST_ENTRIES),
+                max_object_bytes: object_bytes(*size),
+            }),
+        }
+    }
+}
+
+/// The largest object that a cache of `size` takes, in bytes.
+pub(super) fn object_bytes(size: Bytes) -> u64 {
+    (size.0 / OBJECT_SHARE).min(OBJECT_BYTES)
+}

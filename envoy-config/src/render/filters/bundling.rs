@@ -1,0 +1,64 @@
+//! bundling: sends objects of pages over a pair's link before browsers request them.
+
+use std::time::Duration;
+
+use page_flights::config::STORE_BYTES;
+use page_flights::{Config, Role as End};
+
+use super::{Context, Filter, Position};
+use crate::config::RoleName;
+use crate::render::RenderError;
+use crate::render::windows::stream_window_bytes;
+
+pub(super) const FILTER: Filter = Filter {
+    name: "bundling",
+    purpose: "sends objects of pages over a pair's link before browsers request them",
+    needed: |settings| settings.page.bundle && settings.role.name() != RoleName::Edge,
+    capabilities: &[
+        "proxy_continue_stream",
+        "proxy_get_header_map_pairs",
+        "proxy_get_property",
+        "proxy_get_shared_data",
+        "proxy_http_call",
+        "proxy_on_http_call_response",
+        "proxy_on_response_body",
+        "proxy_on_response_headers",
+        "proxy_on_tick",
+        "proxy_remove_header_map_value",
+        "proxy_replace_header_map_value",
+        "proxy_set_effective_context",
+        "proxy_set_shared_data",
+        "proxy_set_tick_period_milliseconds",
+    ],
+    positions: &[Position {
+        name: "bundling",
+        roles: &[RoleName::Remote, RoleName::Ground],
+        only_with: None,
+        shares_vm: true,
+        configuration,
+    }],
+};
+
+fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let settings = context.settings;
+    if !settings.page.bundle {
+        return Ok(None);
+    }
+    // At the remote the filter's own requests go to the ground, and there to origins.
+    let (role, cluster) = match settings.role.name() {
+        RoleName::Edge => return Ok(None),
+        RoleName::Remote => (End::Remote, "pipe"),
+        RoleName::Ground => (End::Ground, "fetch"),
+    };
+    let link = &settings.link;
+    Ok(Some(serde_json::to_string(&Config {
+        role,
+        cluster: cluster.to_owned(),
+        rtt_ms: u64::try_from(link.rtt.as_millis()).unwrap_or(u64::MAX),
+        down: link.down.bytes_in(Duration::from_secs(1)),
+        up: link.up.bytes_in(Duration::from_secs(1)),
+        store_bytes: STORE_BYTES,
+        // A stream buffers as much of a response as its window lets in of a request.
+        buffer_bytes: usize::try_from(stream_window_bytes(context.derived)).unwrap_or(usize::MAX),
+    })?))
+}

@@ -1,0 +1,57 @@
+//! header-compression: compresses headers between the two boxes of a pair.
+
+use header_compression_config::{Config, Role as End};
+
+use super::{Context, Filter, Position};
+use crate::config::{Remote, Role, RoleName, WhenDown};
+use crate::render::RenderError;
+
+pub(super) const FILTER: Filter = Filter {
+    name: "header-compression",
+    purpose: "compresses headers between the two boxes of a pair",
+    needed: |settings| settings.role.name() != RoleName::Edge,
+    capabilities: &[
+        "proxy_get_header_map_pairs",
+        "proxy_get_property",
+        "proxy_on_response_headers",
+        "proxy_set_header_map_pairs",
+    ],
+    positions: &[
+        Position {
+            name: "header-compression",
+            roles: &[RoleName::Remote, RoleName::Ground],
+            only_with: None,
+            shares_vm: false,
+            configuration: of_this_end,
+        },
+        // As a ground has it, before origins that a remote reaches itself: a request may have been compressed for the
+        // pipe before a retry takes it past the ground.
+        Position {
+            name: "header-compression-direct",
+            roles: &[RoleName::Remote],
+            only_with: None,
+            shares_vm: false,
+            configuration: of_the_direct_way,
+        },
+    ],
+};
+
+fn of_this_end(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let (role, packs) = match &context.settings.role {
+        Role::Edge => return Ok(None),
+        Role::Remote(remote) => (End::Remote, remote.pack_headers),
+        Role::Ground(ground) => (End::Ground, ground.pack_headers),
+    };
+    if packs { json(role) } else { Ok(None) }
+}
+
+fn of_the_direct_way(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    match context.settings.role {
+        Role::Remote(Remote { when_down: WhenDown::Direct, pack_headers: true, .. }) => json(End::Ground),
+        _ => Ok(None),
+    }
+}
+
+fn json(role: End) -> Result<Option<String>, RenderError> {
+    Ok(Some(serde_json::to_string(&Config::of(role))?))
+}

@@ -1,0 +1,29 @@
+//! name-budget: bounds the new names of one client, wherever origins' names are looked up.
+
+use name_budget::Config;
+
+use super::{Context, Filter, Position};
+use crate::config::RoleName;
+use crate::render::RenderError;
+
+pub(super) const FILTER: Filter = Filter {
+    name: "name-budget",
+    purpose: "bounds the new names that one client may request",
+    needed: |settings| settings.role.reaches_origins(),
+    capabilities: &["proxy_get_header_map_value", "proxy_get_shared_data", "proxy_set_shared_data"],
+    positions: &[Position {
+        name: "name-budget",
+        roles: &[RoleName::Edge, RoleName::Remote, RoleName::Ground],
+        only_with: None,
+        shares_vm: true,
+        configuration,
+    }],
+};
+
+fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let settings = context.settings;
+    if !settings.role.reaches_origins() {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::to_string(&Config { per_client: settings.limits.new_names_per_client })?))
+}

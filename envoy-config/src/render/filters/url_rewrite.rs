@@ -1,0 +1,79 @@
+//! url-rewrite: moves sub-resource URLs of pages to the proxy, and requests for them back.
+
+use url_mapping::Level as FilterLevel;
+use url_rewriting::config::{Budget, Targets};
+use url_rewriting::{Config, Limits};
+
+use super::{Context, Filter, Position};
+use crate::config::units::Bytes;
+use crate::config::{Level, RoleName, Settings};
+use crate::derive::{Derived, TargetKind};
+use crate::render::{AccessLog, RenderError};
+
+pub(super) const FILTER: Filter = Filter {
+    name: "url-rewrite",
+    purpose: "moves URLs of pages to the proxy",
+    needed: |_| true,
+    capabilities: &[
+        "proxy_add_header_map_value",
+        "proxy_close_stream",
+        "proxy_get_header_map_pairs",
+        "proxy_get_property",
+        "proxy_get_shared_data",
+        "proxy_http_call",
+        "proxy_on_http_call_response",
+        "proxy_on_response_body",
+        "proxy_on_response_headers",
+        "proxy_on_response_trailers",
+        "proxy_on_tick",
+        "proxy_remove_header_map_value",
+        "proxy_replace_header_map_value",
+        "proxy_set_buffer_bytes",
+        "proxy_set_effective_context",
+        "proxy_set_property",
+        "proxy_set_shared_data",
+        "proxy_set_tick_period_milliseconds",
+    ],
+    positions: &[Position {
+        name: "url-rewrite",
+        // At a pair the ground rewrites.
+        roles: &[RoleName::Edge, RoleName::Ground],
+        only_with: None,
+        shares_vm: true,
+        configuration,
+    }],
+};
+
+fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let account = *context.access_log != AccessLog::Off;
+    let config = Config { account, ..filter_config(context.settings, context.derived) };
+    Ok(Some(serde_json::to_string(&config)?))
+}
+
+/// The configuration of url-rewrite. Envoy's copy is rendered from it, and `longhaul explain` asks it: both decide alike.
+pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
+    let target = &derived.target;
+    let of = |kind| if target.kind == kind { target.authorities.clone() } else { Vec::new() };
+    Config {
+        targets: Targets { https: of(TargetKind::Https), http: of(TargetKind::Http) },
+        own: settings.own_authorities(),
+        level: match settings.rewrite.level {
+            Level::Off => FilterLevel::Off,
+            Level::Safe => FilterLevel::Safe,
+            Level::Full => FilterLevel::Full,
+        },
+        exclude: settings.rewrite.exclude.iter().map(ToString::to_string).collect(),
+        ports: settings.upstream.ports.iter().copied().collect(),
+        prefetch: settings.prefetches(),
+        inline: settings.inlines().then(|| Budget {
+            object_bytes: to_usize(derived.inline_object.value),
+            page_bytes: to_usize(derived.inline_page.value),
+        }),
+        limits: Limits { page_memory_bytes: to_usize(settings.limits.page_memory), ..Limits::default() },
+        account: false,
+    }
+}
+
+fn to_usize(bytes: Bytes) -> usize {
+    usize::try_from(bytes.0).unwrap_or(usize::MAX)
+}
