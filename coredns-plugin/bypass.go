@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.org/longhaul/coredns-plugin/steer"
 )
 
 // bypass knows the sources that always get the true answer. The proxy is among them whatever is configured: an answer that
@@ -23,9 +25,9 @@ const localInterval = 30 * time.Second
 
 // newBypass adds the proxy's own addresses to the configured sources. Loopback addresses are left out: who asks from one is
 // somebody on this host, and a proxy whose own queries come from there has to be named by hand.
-func newBypass(configured []netip.Prefix, proxies *addresses) *bypass {
+func newBypass(configured []netip.Prefix, proxies *steer.Addresses) *bypass {
 	b := &bypass{configured: configured}
-	for _, addr := range slices.Concat(proxies.v4, proxies.v6) {
+	for _, addr := range slices.Concat(proxies.V4, proxies.V6) {
 		if !addr.IsLoopback() {
 			b.proxies = append(b.proxies, addr)
 		}
@@ -35,11 +37,11 @@ func newBypass(configured []netip.Prefix, proxies *addresses) *bypass {
 
 // has reports whether source gets the truth.
 func (b *bypass) has(source netip.Addr) bool {
-	if contains(b.proxies, source) || containsIn(b.configured, source) {
+	if slices.Contains(b.proxies, source) || b.hasAll(netip.PrefixFrom(source, source.BitLen())) {
 		return true
 	}
 	local := b.local.Load()
-	return local != nil && contains(*local, source)
+	return local != nil && slices.Contains(*local, source)
 }
 
 // hasAll reports whether all clients in subnet get the truth. It looks only at what is configured by hand: the proxy does
@@ -78,10 +80,27 @@ func (b *bypass) readLocal() {
 			continue
 		}
 		local = append(local, addr)
-		proxyIsHere = proxyIsHere || contains(b.proxies, addr)
+		proxyIsHere = proxyIsHere || slices.Contains(b.proxies, addr)
 	}
 	if !proxyIsHere {
 		local = nil
 	}
 	b.local.Store(&local)
+}
+
+// sourceOf returns the address a query came from. An IPv4 client on a dual-stack socket counts as what it is.
+func sourceOf(remote net.Addr) netip.Addr {
+	switch a := remote.(type) {
+	case *net.UDPAddr:
+		addr, _ := netip.AddrFromSlice(a.IP)
+		return addr.Unmap()
+	case *net.TCPAddr:
+		addr, _ := netip.AddrFromSlice(a.IP)
+		return addr.Unmap()
+	}
+	ap, err := netip.ParseAddrPort(remote.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap().WithZone("")
 }

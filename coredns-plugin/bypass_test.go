@@ -7,6 +7,8 @@ import (
 
 	"github.com/coredns/coredns/plugin/test"
 
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
 )
 
@@ -54,9 +56,9 @@ func TestAllAddressesOfThisHostAreBypassedWhileTheProxyIsOnIt(t *testing.T) {
 	if len(local) == 0 {
 		SkipTest(t, "this host has no address but loopback")
 	}
-	here := newBypass(nil, &addresses{v4: local[:1]})
+	here := newBypass(nil, &steer.Addresses{V4: local[:1]})
 	here.readLocal()
-	elsewhere := newBypass(nil, &addresses{v4: []netip.Addr{netip.MustParseAddr("198.51.100.12")}})
+	elsewhere := newBypass(nil, &steer.Addresses{V4: []netip.Addr{netip.MustParseAddr("198.51.100.12")}})
 	elsewhere.readLocal()
 	for _, addr := range local {
 		if !here.has(addr) {
@@ -143,7 +145,7 @@ func TestAScopeReplacesTheUpstreamsInACopy(t *testing.T) {
 	withSubnet(res, 1, 24, "192.0.2.0")
 	res.IsEdns0().Option = append(res.IsEdns0().Option, &dns.EDNS0_NSID{Code: dns.EDNS0NSID})
 	before := res.String()
-	out := withScope(res, &dns.EDNS0_SUBNET{Code: dns.EDNS0SUBNET, Family: 1, SourceNetmask: 20, Address: net.ParseIP("192.0.0.0")})
+	out := steer.WithScope(res, &dns.EDNS0_SUBNET{Code: dns.EDNS0SUBNET, Family: 1, SourceNetmask: 20, Address: net.ParseIP("192.0.0.0")})
 	if res.String() != before {
 		t.Errorf("Changed the message it was given to %s", res)
 	}

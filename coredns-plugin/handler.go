@@ -1,13 +1,12 @@
-// Package longhaul implements a plugin that steers clients to a performance enhancing proxy: in the answers for listed
-// names the proxy's addresses stand first and the origin's behind them, or the proxy's alone.
+// Package longhaul implements a plugin that steers clients to a performance enhancing proxy: in the responses for
+// listed names the proxy's addresses stand first and the origin's behind them, or the proxy's alone.
 //
-// An answer's way: handler.go asks the rest of the chain for the truth, policy (longhaul.go, https.go) decides on it without
-// looking at anything but the messages and the configuration, fit.go keeps the result within the client's buffer.
+// This package keeps the chain of plugins, the lists, the proxy's health and the metrics. Package steer decides: it takes
+// the query and the true response and returns the response for the client.
 package longhaul
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/metrics"
@@ -15,6 +14,7 @@ import (
 	"github.com/coredns/coredns/request"
 
 	"example.org/longhaul/coredns-plugin/names"
+	"example.org/longhaul/coredns-plugin/steer"
 
 	"github.com/miekg/dns"
 )
@@ -25,7 +25,7 @@ const pluginName = "longhaul"
 type Longhaul struct {
 	Next plugin.Handler
 
-	policy policy
+	policy steer.Policy
 	own    ownNames
 	canary bool
 	www    bool
@@ -33,7 +33,7 @@ type Longhaul struct {
 	bypass *bypass
 	proxy  *proxy
 	counts counters
-	// instant is nil where answers wait for the truth.
+	// instant is nil where responses wait for the truth.
 	instant *instant
 }
 
@@ -54,10 +54,10 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 	var key names.Key
 	key.Read(r.Question[0].Name)
 	if l.own.names.Has(&key) {
-		return l.answerOwn(ctx, w, r)
+		return l.serveOwn(ctx, w, r)
 	}
 	if l.canary && canaries.Has(&key) {
-		return l.answerCanary(ctx, w, r)
+		return l.serveCanary(ctx, w, r)
 	}
 	if !l.lists.listed(&key) && !(l.www && key.IsWWW()) {
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
@@ -65,49 +65,41 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 	return l.serveListed(ctx, w, r, &key)
 }
 
-// serveListed answers a query for the addresses or HTTPS records of a listed name.
+// serveListed serves a query for the addresses or HTTPS records of a listed name.
 func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key *names.Key) (int, error) {
-	q := r.Question[0] // a copy: plugins further on may rename the question in place
+	query := queryOf(w, r)
 	counts := l.counts.of(metrics.WithServer(ctx))
-	var asked *dns.EDNS0_SUBNET
-	var subnet netip.Prefix
-	if l.bypass.dependsOnSubnet() {
-		asked, subnet = clientSubnet(r)
-	}
 	proxies, left := l.proxy.now()
+	scope, bypassed := l.bypasses(w, r)
 	if l.lists.excepted(key) {
-		left = leftExcept
-	} else if l.bypass.has(sourceOf(w.RemoteAddr())) || asked != nil && l.bypass.hasAll(subnet) {
-		left = leftClient
+		left = steer.LeftExcept
+	} else if bypassed {
+		left = steer.LeftClient
 	}
-	if left != 0 && asked == nil {
-		counts.count(q.Qtype, left)
+	if left != 0 && scope == nil {
+		counts.count(query.Question.Qtype, left)
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
-
-	if l.instant != nil && left == 0 && asked == nil {
-		if answer, what := l.answerAtOnce(w, q, r, proxies); answer != nil {
-			counts.count(q.Qtype, what)
+	if left == 0 && scope == nil {
+		if answer, verdict := l.answerAtOnce(w, query, proxies); answer != nil {
+			counts.count(query.Question.Qtype, verdict)
 			return dns.RcodeSuccess, w.WriteMsg(answer)
 		}
 	}
 
-	truth := nonwriter.New(w)
-	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, truth, r)
-	if truth.Msg == nil {
-		counts.count(q.Qtype, leftError)
+	truth, rcode, err := l.ask(ctx, w, r)
+	if truth == nil {
+		counts.count(query.Question.Qtype, steer.LeftError)
 		return rcode, err
 	}
-	answer, what := truth.Msg, left
+	answer, verdict := truth, left
 	if left == 0 {
-		answer, what = l.steer(ctx, w, q, r, truth.Msg, proxies)
-		if l.instant != nil && len(proxies.of(q.Qtype)) > 0 && !l.policy.dnssec.leaves(r, true) {
-			l.noteTruth(q, r, truth.Msg, proxies)
-		}
+		answer, verdict = l.steer(ctx, w, query, truth, proxies)
+		l.noteTruth(query, truth, proxies)
 	}
-	counts.count(q.Qtype, what)
-	if asked != nil {
-		answer = withScope(answer, asked)
+	counts.count(query.Question.Qtype, verdict)
+	if scope != nil {
+		answer = steer.WithScope(answer, scope)
 	}
 	if writeErr := w.WriteMsg(answer); err == nil {
 		err = writeErr
@@ -115,56 +107,41 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	return rcode, err
 }
 
-// steer turns the true answer res into the one to give. The table of what happens to which query is in the README.
-func (l *Longhaul) steer(ctx context.Context, w dns.ResponseWriter, q dns.Question, r, res *dns.Msg, proxies *addresses) (*dns.Msg, verdict) {
-	if family := proxies.of(q.Qtype); len(family) > 0 {
-		answer, what := l.policy.addresses(q, r, res, family)
-		if what == steered {
-			fit(request.Request{W: w, Req: r}, answer, len(family))
-		}
-		return answer, what
-	}
-	if q.Qtype == dns.TypeA || q.Qtype == dns.TypeAAAA && l.policy.passAAAA || q.Qtype == dns.TypeHTTPS && l.policy.https == httpsPass {
-		return res, kept
-	}
-
-	// What is left would lead around the proxy. It goes only where the client can reach the proxy by the addresses of the
-	// other family: taking AAAA from a name that has no A, or whose A answer stays as it is, would break that name.
-	if left := readable(q, res); left != 0 {
-		return res, left
-	}
-	if !hasType(res.Answer, q.Qtype) {
-		return res, leftEmpty
-	}
-	if l.policy.dnssec.leaves(r, hasType(res.Answer, dns.TypeRRSIG)) {
-		return res, leftDNSSEC
-	}
-	ttl, left := l.steeredElsewhere(ctx, w, q, r, proxies)
-	if left != 0 {
-		return res, left
-	}
-	if q.Qtype == dns.TypeHTTPS && l.policy.https == httpsStrip {
-		return l.policy.strip(q, res, ttl)
-	}
-	return l.policy.noData(q, res, ttl), suppressed
+// queryOf is what the policy sees of a query. It is made before any other plugin gets the message.
+func queryOf(w dns.ResponseWriter, r *dns.Msg) steer.Query {
+	state := request.Request{W: w, Req: r}
+	return steer.Query{Msg: r, Question: r.Question[0], Size: state.Size()}
 }
 
-// steeredElsewhere asks for the addresses of the name that a client would be steered by, and returns the TTL they are
-// answered with, or why they are not steered. The question goes down the same chain, so a cache below answers it soon.
-func (l *Longhaul) steeredElsewhere(ctx context.Context, w dns.ResponseWriter, q dns.Question, r *dns.Msg, proxies *addresses) (uint32, verdict) {
-	q.Qtype = dns.TypeA
-	if len(proxies.v4) == 0 {
-		q.Qtype = dns.TypeAAAA
+// bypasses reports whether the client gets the truth, and the option of its query that the response's scope depends on.
+func (l *Longhaul) bypasses(w dns.ResponseWriter, r *dns.Msg) (*dns.EDNS0_SUBNET, bool) {
+	bypassed := l.bypass.has(sourceOf(w.RemoteAddr()))
+	if !l.bypass.dependsOnSubnet() {
+		return nil, bypassed
 	}
-	ask := r.Copy()
-	ask.Question = []dns.Question{q}
+	scope, subnet := steer.ClientSubnet(r)
+	return scope, bypassed || scope != nil && l.bypass.hasAll(subnet)
+}
+
+// ask gets the truth from the rest of the chain, nil if it gives none.
+func (l *Longhaul) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (*dns.Msg, int, error) {
 	truth := nonwriter.New(w)
-	if _, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, truth, ask); err != nil || truth.Msg == nil {
-		return 0, leftError
+	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, truth, r)
+	return truth.Msg, rcode, err
+}
+
+// steer lets the policy decide. The second query goes down the same chain, so a cache below answers it soon.
+func (l *Longhaul) steer(ctx context.Context, w dns.ResponseWriter, query steer.Query, truth *dns.Msg, proxies *steer.Addresses) (*dns.Msg, steer.Verdict) {
+	var other *dns.Msg
+	if qtype := l.policy.OtherQuery(query, truth, proxies); qtype != 0 {
+		question := query.Question
+		question.Qtype = qtype
+		second := query.Copy()
+		second.Question = []dns.Question{question}
+		response, _, err := l.ask(ctx, w, second)
+		if err == nil {
+			other = response
+		}
 	}
-	answer, what := l.policy.addresses(q, r, truth.Msg, proxies.of(q.Qtype))
-	if what != steered {
-		return 0, what
-	}
-	return answer.Answer[len(answer.Answer)-1].Header().Ttl, 0
+	return l.policy.Answer(query, truth, other, proxies)
 }

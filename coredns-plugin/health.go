@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"example.org/longhaul/coredns-plugin/steer"
 )
 
 // listener is one address and port at which the proxy accepts connections, and the proxy addresses it speaks for.
@@ -25,16 +27,16 @@ const (
 )
 
 // checkAll connects to all listeners at once and returns the addresses of those that are up.
-func checkAll(ctx context.Context, all []*listener) *addresses {
+func checkAll(ctx context.Context, all []*listener) *steer.Addresses {
 	var wg sync.WaitGroup
 	for _, l := range all {
 		wg.Go(func() { l.check(ctx) })
 	}
 	wg.Wait()
-	var good addresses
+	var good steer.Addresses
 	for _, l := range all {
 		if l.up {
-			good.add(l.addrs...)
+			good.Add(l.addrs...)
 		}
 	}
 	return &good

@@ -11,6 +11,8 @@ import (
 
 	"github.com/coredns/coredns/plugin/test"
 
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
@@ -134,8 +136,8 @@ func TestOneFailedCheckChangesNothing(t *testing.T) {
 		} else {
 			stop()
 		}
-		if good := checkAll(t.Context(), []*listener{one}); (good.len() == 1) != step.up {
-			t.Fatalf("With a listener that is %+v: %v addresses", step, good.len())
+		if good := checkAll(t.Context(), []*listener{one}); (good.Len() == 1) != step.up {
+			t.Fatalf("With a listener that is %+v: %v addresses", step, good.Len())
 		}
 	}
 }
@@ -150,7 +152,7 @@ func TestPauseStopsSteeringByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "steering stops", func() bool { return firstAddress(t, l) == origin })
-	if _, left := l.proxy.now(); left != leftPaused {
+	if _, left := l.proxy.now(); left != steer.LeftPaused {
 		t.Errorf("The reason is %v", left)
 	}
 	if err := os.Remove(file); err != nil {
@@ -163,7 +165,7 @@ func TestAServerThatStopsDoesNotTakeTheProxyForDead(t *testing.T) {
 	at, _ := listen(t, "127.0.0.1:0")
 	one := &listener{at: at, addrs: []netip.Addr{at.Addr()}}
 	p := &proxy{listeners: []*listener{one}, interval: defaultInterval}
-	p.all.add(at.Addr())
+	p.all.Add(at.Addr())
 	p.look(t.Context())
 	ended, stop := context.WithCancel(t.Context())
 	stop()

@@ -11,6 +11,8 @@ import (
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/pkg/cache"
 
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
 )
 
@@ -73,43 +75,25 @@ func (i *instant) remember(name string, fit bool, hold time.Duration) {
 	i.names.Add(i.key(name), note{fit, time.Now().Add(hold)})
 }
 
-// answerAtOnce answers q, a question for a listed name that is to be steered to proxies, or returns nil where only the truth
-// will do: for a name known not to fit, for a client that may check signatures, and for what the policy passes on.
-func (l *Longhaul) answerAtOnce(w dns.ResponseWriter, q dns.Question, r *dns.Msg, proxies *addresses) (*dns.Msg, verdict) {
-	if l.policy.dnssec.leaves(r, true) {
+// answerAtOnce responds to a query for a name that is to be steered to proxies. It returns nil where only the truth will do:
+// without instant, for a name known not to fit, and for queries that the policy wants the truth for.
+func (l *Longhaul) answerAtOnce(w dns.ResponseWriter, query steer.Query, proxies *steer.Addresses) (*dns.Msg, steer.Verdict) {
+	if l.instant == nil {
 		return nil, 0
 	}
-	known, ok := l.instant.known(q.Name)
+	known, ok := l.instant.known(query.Question.Name)
 	if ok && !known.fit {
 		return nil, 0
 	}
-	m, what := l.instantAnswer(q, r, proxies)
-	if m != nil && !ok {
-		l.askAside(w, q.Name, proxies)
+	answer, verdict := l.policy.Instant(query, proxies)
+	if answer != nil && !ok {
+		l.askAside(w, query.Question.Name, proxies)
 	}
-	return m, what
-}
-
-func (l *Longhaul) instantAnswer(q dns.Question, r *dns.Msg, proxies *addresses) (*dns.Msg, verdict) {
-	ttl := l.policy.ttl.hold(0) // the least there is: a name that does not exist is believed in this long
-	m := answerTo(r)
-	if family := proxies.of(q.Qtype); len(family) > 0 {
-		leases := make([]lease, 0, len(family))
-		for _, addr := range family {
-			leases = append(leases, lease{addr, ttl})
-		}
-		m.Answer = appendRecords(m.Answer, q.Name, leases)
-		return m, steered
-	}
-	if q.Qtype == dns.TypeAAAA && l.policy.passAAAA || q.Qtype == dns.TypeHTTPS && l.policy.https != httpsNoData || q.Qtype == dns.TypeA {
-		return nil, 0
-	}
-	m.Ns = []dns.RR{soaFor(q.Name, ttl)}
-	return m, suppressed
+	return answer, verdict
 }
 
 // askAside asks the rest of the chain for the addresses of name and notes whether they are steered. Nobody waits for it.
-func (l *Longhaul) askAside(w dns.ResponseWriter, name string, proxies *addresses) {
+func (l *Longhaul) askAside(w dns.ResponseWriter, name string, proxies *steer.Addresses) {
 	i := l.instant
 	select {
 	case i.asking <- struct{}{}:
@@ -128,32 +112,30 @@ func (l *Longhaul) askAside(w dns.ResponseWriter, name string, proxies *addresse
 		}
 		ctx, cancel := context.WithTimeout(i.stopped, instantTimeout)
 		defer cancel()
-		q := dns.Question{Name: name, Qtype: dns.TypeA, Qclass: dns.ClassINET}
-		if len(proxies.v4) == 0 {
-			q.Qtype = dns.TypeAAAA
-		}
-		ask := new(dns.Msg)
-		ask.SetQuestion(name, q.Qtype)
+		ask := new(dns.Msg).SetQuestion(name, proxies.FirstType())
+		query := queryOf(&asker, ask)
 		if _, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &asker, ask); err != nil || asker.answer == nil {
-			return // whoever was to be asked did not answer: that says nothing about the name
+			return // no resolver responded: that says nothing about the name
 		}
-		l.noteTruth(q, ask, asker.answer, proxies)
+		l.noteTruth(query, asker.answer, proxies)
 	}()
 }
 
-// noteTruth remembers whether the name of q fits, by res, the true answer to its addresses. A resolver that failed says
-// nothing about the name: on a crowded link that is its usual answer, and what was steered must stay so.
-func (l *Longhaul) noteTruth(q dns.Question, ask, res *dns.Msg, proxies *addresses) {
-	if res.Rcode != dns.RcodeSuccess && res.Rcode != dns.RcodeNameError {
+// noteTruth remembers whether a name fits, by the true response to a query for its addresses. A resolver that failed says
+// nothing about the name: on a crowded link that is its usual response, and a steered name must stay steered.
+func (l *Longhaul) noteTruth(query steer.Query, truth *dns.Msg, proxies *steer.Addresses) {
+	if l.instant == nil || len(proxies.Of(query.Question.Qtype)) == 0 || l.policy.MayValidate(query.Msg) {
 		return
 	}
-	answer, what := l.policy.addresses(q, ask, res, proxies.of(q.Qtype))
-	if what != steered {
-		l.instant.remember(q.Name, false, instantUnfit)
+	if truth.Rcode != dns.RcodeSuccess && truth.Rcode != dns.RcodeNameError {
 		return
 	}
-	ttl := answer.Answer[len(answer.Answer)-1].Header().Ttl
-	l.instant.remember(q.Name, true, time.Duration(max(ttl, l.policy.ttl.min, 1))*time.Second)
+	ttl, verdict := l.policy.Steers(query, truth, proxies)
+	if verdict != steer.Steered {
+		l.instant.remember(query.Question.Name, false, instantUnfit)
+		return
+	}
+	l.instant.remember(query.Question.Name, true, time.Duration(max(ttl, 1))*time.Second)
 }
 
 // aside takes the answer to a question that no client waits for.

@@ -13,6 +13,9 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 	"github.com/coredns/coredns/plugin/test"
 
+	"example.org/longhaul/coredns-plugin/internal/rrtext"
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
@@ -57,31 +60,7 @@ func (u truth) ServeDNS(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (in
 	return dns.RcodeSuccess, w.WriteMsg(m)
 }
 
-func parseRecords(lines string) []dns.RR {
-	var rrs []dns.RR
-	for line := range strings.Lines(lines) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		rr, err := dns.NewRR(line)
-		if err != nil {
-			panic(err)
-		}
-		rrs = append(rrs, rr)
-	}
-	return rrs
-}
-
-// words is an answer section as the tests write it: one record a line, single blanks.
-func words(rrs []dns.RR) string {
-	lines := make([]string, len(rrs))
-	for i, rr := range rrs {
-		lines[i] = strings.Join(strings.Fields(rr.String()), " ")
-	}
-	return strings.Join(lines, "\n")
-}
-
-func tidy(lines string) string { return words(parseRecords(lines)) }
+var parseRecords, words, tidy = rrtext.Parse, rrtext.Words, rrtext.Tidy
 
 // ask sends one query through l and returns what the client would get.
 func ask(t testing.TB, l *Longhaul, r *dns.Msg, w dns.ResponseWriter) *dns.Msg {
@@ -117,10 +96,10 @@ func TestBehaviourTable(t *testing.T) {
 		truth  truth
 		answer string // "truth" for the whole message as it was
 		ns     string
-		what   verdict // counted
+		what   steer.Verdict // counted
 	}{
 		{name: "A gets the proxy first and the origin behind it", qtype: "A",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "addresses behind the proxy keep their order and stop at max_origin", qtype: "A", config: "max_origin 2",
 			truth: truth{answers: map[string]string{"A": `
 				www.example.org. 300 IN A 203.0.113.3
@@ -129,7 +108,7 @@ func TestBehaviourTable(t *testing.T) {
 			answer: `
 				www.example.org. 300 IN A 198.51.100.12
 				www.example.org. 300 IN A 203.0.113.3
-				www.example.org. 300 IN A 203.0.113.1`, what: steered},
+				www.example.org. 300 IN A 203.0.113.1`, what: steer.Steered},
 		{name: "four origin addresses are kept by default", qtype: "A",
 			truth: truth{answers: map[string]string{"A": `
 				www.example.org. 300 IN A 203.0.113.1
@@ -142,16 +121,16 @@ func TestBehaviourTable(t *testing.T) {
 				www.example.org. 300 IN A 203.0.113.1
 				www.example.org. 300 IN A 203.0.113.2
 				www.example.org. 300 IN A 203.0.113.3
-				www.example.org. 300 IN A 203.0.113.4`, what: steered},
+				www.example.org. 300 IN A 203.0.113.4`, what: steer.Steered},
 		{name: "several proxies stand in the order given", qtype: "A", config: "proxy 198.51.100.9",
 			truth:  truth{answers: map[string]string{"A": oneA}},
-			answer: "www.example.org. 300 IN A 198.51.100.12\nwww.example.org. 300 IN A 198.51.100.9\n" + oneA, what: steered},
+			answer: "www.example.org. 300 IN A 198.51.100.12\nwww.example.org. 300 IN A 198.51.100.9\n" + oneA, what: steer.Steered},
 		{name: "mode replace leaves the origin out for 30 seconds", qtype: "A", config: "mode replace",
 			truth:  truth{answers: map[string]string{"A": oneA}},
-			answer: "www.example.org. 30 IN A 198.51.100.12", what: steered},
+			answer: "www.example.org. 30 IN A 198.51.100.12", what: steer.Steered},
 		{name: "mode replace with a TTL of its own", qtype: "A", config: "mode replace\nttl 60s 5m",
 			truth:  truth{answers: map[string]string{"A": oneA}},
-			answer: "www.example.org. 300 IN A 198.51.100.12", what: steered},
+			answer: "www.example.org. 300 IN A 198.51.100.12", what: steer.Steered},
 		{name: "a CNAME chain stays in front, the records belong to its end", qtype: "A",
 			truth: truth{answers: map[string]string{"A": `
 				www.example.org. 600 IN CNAME a.CDN.example.net.
@@ -161,21 +140,21 @@ func TestBehaviourTable(t *testing.T) {
 				www.example.org. 200 IN CNAME a.CDN.example.net.
 				A.cdn.example.net. 200 IN CNAME b.cdn.example.net.
 				B.cdn.example.net. 200 IN A 198.51.100.12
-				B.cdn.example.net. 200 IN A 203.0.113.1`, what: steered},
+				B.cdn.example.net. 200 IN A 203.0.113.1`, what: steer.Steered},
 		{name: "flatten leaves the chain out", qtype: "A", config: "flatten",
 			truth: truth{answers: map[string]string{"A": `
 				www.example.org. 600 IN CNAME cdn.example.net.
 				cdn.example.net. 200 IN A 203.0.113.1`}},
 			answer: `
 				www.example.org. 200 IN A 198.51.100.12
-				www.example.org. 200 IN A 203.0.113.1`, what: steered},
+				www.example.org. 200 IN A 203.0.113.1`, what: steer.Steered},
 		{name: "flatten leaves the chain out of no data, too", qtype: "AAAA", config: "flatten",
 			truth: truth{answers: map[string]string{
 				"A":    "www.example.org. 600 IN CNAME cdn.example.net.\ncdn.example.net. 300 IN A 203.0.113.1",
 				"AAAA": "www.example.org. 600 IN CNAME cdn.example.net.\ncdn.example.net. 300 IN AAAA 2001:db8:1::1"}},
-			answer: "", ns: soa, what: suppressed},
+			answer: "", ns: soa, what: steer.Suppressed},
 		{name: "flatten changes nothing where there is no chain", qtype: "A", config: "flatten",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "a DNAME stays in front", qtype: "A",
 			truth: truth{answers: map[string]string{"A": `
 				example.org. 300 IN DNAME example.net.
@@ -185,124 +164,121 @@ func TestBehaviourTable(t *testing.T) {
 				example.org. 300 IN DNAME example.net.
 				www.example.org. 300 IN CNAME www.example.net.
 				www.example.net. 300 IN A 198.51.100.12
-				www.example.net. 300 IN A 203.0.113.1`, what: steered},
+				www.example.net. 300 IN A 203.0.113.1`, what: steer.Steered},
 		{name: "the proxy's address is moved to the front, not repeated", qtype: "A",
 			truth:  truth{answers: map[string]string{"A": oneA + "\nwww.example.org. 300 IN A 198.51.100.12"}},
-			answer: steeredA, what: steered},
+			answer: steeredA, what: steer.Steered},
 		{name: "a repeated origin address is given once", qtype: "A",
 			truth:  truth{answers: map[string]string{"A": oneA + "\n" + oneA}},
-			answer: steeredA, what: steered},
+			answer: steeredA, what: steer.Steered},
 		{name: "a short TTL is raised to a minute", qtype: "A",
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 0 IN A 203.0.113.1"}},
-			answer: "www.example.org. 60 IN A 198.51.100.12\nwww.example.org. 60 IN A 203.0.113.1", what: steered},
+			answer: "www.example.org. 60 IN A 198.51.100.12\nwww.example.org. 60 IN A 203.0.113.1", what: steer.Steered},
 		{name: "a long TTL is lowered to an hour", qtype: "A",
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 86400 IN A 203.0.113.1"}},
-			answer: "www.example.org. 3600 IN A 198.51.100.12\nwww.example.org. 3600 IN A 203.0.113.1", what: steered},
+			answer: "www.example.org. 3600 IN A 198.51.100.12\nwww.example.org. 3600 IN A 203.0.113.1", what: steer.Steered},
 		{name: "the lowest of several TTLs counts for all", qtype: "A",
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 900 IN A 203.0.113.1\nwww.example.org. 90 IN A 203.0.113.2"}},
-			answer: "www.example.org. 90 IN A 198.51.100.12\nwww.example.org. 90 IN A 203.0.113.1\nwww.example.org. 90 IN A 203.0.113.2", what: steered},
+			answer: "www.example.org. 90 IN A 198.51.100.12\nwww.example.org. 90 IN A 203.0.113.1\nwww.example.org. 90 IN A 203.0.113.2", what: steer.Steered},
 		{name: "a fixed TTL is the TTL", qtype: "A", config: "ttl 45s",
 			truth:  truth{answers: map[string]string{"A": oneA}},
-			answer: "www.example.org. 45 IN A 198.51.100.12\nwww.example.org. 45 IN A 203.0.113.1", what: steered},
-		{name: "split TTLs differ, and none is 0", qtype: "A", config: "ttl split 1d",
-			truth:  truth{answers: map[string]string{"A": "www.example.org. 60 IN A 203.0.113.1\nwww.example.org. 0 IN A 203.0.113.2"}},
-			answer: "www.example.org. 86400 IN A 198.51.100.12\nwww.example.org. 60 IN A 203.0.113.1\nwww.example.org. 1 IN A 203.0.113.2", what: steered},
+			answer: "www.example.org. 45 IN A 198.51.100.12\nwww.example.org. 45 IN A 203.0.113.1", what: steer.Steered},
 		{name: "name servers, glue, AA and AD go", qtype: "A",
 			truth: truth{answers: map[string]string{"A": oneA}, ns: "example.org. 300 IN NS ns.example.org.", extra: "ns.example.org. 300 IN A 203.0.113.53",
 				header: dns.MsgHdr{Authoritative: true, AuthenticatedData: true}},
-			answer: steeredA, what: steered},
+			answer: steeredA, what: steer.Steered},
 
 		{name: "an unsigned answer is steered although DO is set", qtype: "A", do: true,
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "a signed answer passes when DO is set", qtype: "A", do: true,
-			truth: truth{answers: map[string]string{"A": signedA}, header: dns.MsgHdr{AuthenticatedData: true}}, answer: "truth", what: leftDNSSEC},
+			truth: truth{answers: map[string]string{"A": signedA}, header: dns.MsgHdr{AuthenticatedData: true}}, answer: "truth", what: steer.LeftDNSSEC},
 		{name: "a signed answer is steered without its signatures when DO is not set", qtype: "A",
-			truth: truth{answers: map[string]string{"A": signedA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": signedA}}, answer: steeredA, what: steer.Steered},
 		{name: "a signed link of the chain is enough to pass", qtype: "A", do: true,
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 300 IN CNAME w.example.net.\n" + strings.Replace(signature, " A ", " CNAME ", 1) + "\nw.example.net. 300 IN A 203.0.113.1"}},
-			answer: "truth", what: leftDNSSEC},
+			answer: "truth", what: steer.LeftDNSSEC},
 		{name: "any answer passes when CD is set", qtype: "A", cd: true,
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: leftDNSSEC},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: steer.LeftDNSSEC},
 		{name: "dnssec signed steers unsigned answers although CD is set", qtype: "A", do: true, cd: true, config: "dnssec signed",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "dnssec signed leaves signed answers alone", qtype: "A", do: true, cd: true, config: "dnssec signed",
-			truth: truth{answers: map[string]string{"A": signedA}}, answer: "truth", what: leftDNSSEC},
+			truth: truth{answers: map[string]string{"A": signedA}}, answer: "truth", what: steer.LeftDNSSEC},
 		{name: "dnssec break drops the signatures", qtype: "A", do: true, cd: true, config: "dnssec break",
-			truth: truth{answers: map[string]string{"A": signedA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": signedA}}, answer: steeredA, what: steer.Steered},
 		{name: "AAAA of a signed name passes when DO is set", qtype: "AAAA", do: true,
 			truth:  truth{answers: map[string]string{"A": oneA, "AAAA": oneAAAA + "\n" + strings.Replace(signature, " A ", " AAAA ", 1)}},
-			answer: "truth", what: leftDNSSEC},
+			answer: "truth", what: steer.LeftDNSSEC},
 		{name: "AAAA passes when CD is set", qtype: "AAAA", cd: true,
-			truth: truth{answers: map[string]string{"A": oneA, "AAAA": oneAAAA}}, answer: "truth", what: leftDNSSEC},
+			truth: truth{answers: map[string]string{"A": oneA, "AAAA": oneAAAA}}, answer: "truth", what: steer.LeftDNSSEC},
 
 		{name: "private addresses pass", qtype: "A",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.1.2.3\nwww.example.org. 300 IN A 127.0.0.1"}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.1.2.3\nwww.example.org. 300 IN A 127.0.0.1"}}, answer: "truth", what: steer.LeftPrivate},
 		{name: "a sinkhole's address passes", qtype: "A",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 0.0.0.0"}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 0.0.0.0"}}, answer: "truth", what: steer.LeftPrivate},
 		{name: "carrier-grade NAT addresses pass", qtype: "A",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 100.64.0.1"}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 100.64.0.1"}}, answer: "truth", what: steer.LeftPrivate},
 		{name: "the proxy's own address alone passes", qtype: "A",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 198.51.100.12"}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 198.51.100.12"}}, answer: "truth", what: steer.LeftPrivate},
 		{name: "one public address among private ones is enough to steer", qtype: "A",
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.1.2.3\n" + oneA}},
-			answer: "www.example.org. 300 IN A 198.51.100.12\nwww.example.org. 300 IN A 10.1.2.3\n" + oneA, what: steered},
+			answer: "www.example.org. 300 IN A 198.51.100.12\nwww.example.org. 300 IN A 10.1.2.3\n" + oneA, what: steer.Steered},
 		{name: "allowed private addresses count as public", qtype: "A", config: "allow_private 10.1.0.0/16",
 			truth:  truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.1.2.3"}},
-			answer: "www.example.org. 300 IN A 198.51.100.12\nwww.example.org. 300 IN A 10.1.2.3", what: steered},
+			answer: "www.example.org. 300 IN A 198.51.100.12\nwww.example.org. 300 IN A 10.1.2.3", what: steer.Steered},
 		{name: "other private addresses still pass", qtype: "A", config: "allow_private 10.1.0.0/16",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.2.2.3"}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.2.2.3"}}, answer: "truth", what: steer.LeftPrivate},
 
-		{name: "NXDOMAIN passes", qtype: "A", truth: truth{rcode: dns.RcodeNameError, ns: soa}, answer: "truth", what: leftError},
-		{name: "SERVFAIL passes", qtype: "A", truth: truth{rcode: dns.RcodeServerFailure}, answer: "truth", what: leftError},
-		{name: "REFUSED passes", qtype: "A", truth: truth{rcode: dns.RcodeRefused}, answer: "truth", what: leftError},
+		{name: "NXDOMAIN passes", qtype: "A", truth: truth{rcode: dns.RcodeNameError, ns: soa}, answer: "truth", what: steer.LeftError},
+		{name: "SERVFAIL passes", qtype: "A", truth: truth{rcode: dns.RcodeServerFailure}, answer: "truth", what: steer.LeftError},
+		{name: "REFUSED passes", qtype: "A", truth: truth{rcode: dns.RcodeRefused}, answer: "truth", what: steer.LeftError},
 		{name: "NXDOMAIN at the end of a chain passes", qtype: "A",
-			truth: truth{rcode: dns.RcodeNameError, answers: map[string]string{"A": "www.example.org. 300 IN CNAME gone.example.net."}}, answer: "truth", what: leftError},
-		{name: "no data passes", qtype: "A", truth: truth{ns: soa}, answer: "truth", what: leftEmpty},
+			truth: truth{rcode: dns.RcodeNameError, answers: map[string]string{"A": "www.example.org. 300 IN CNAME gone.example.net."}}, answer: "truth", what: steer.LeftError},
+		{name: "no data passes", qtype: "A", truth: truth{ns: soa}, answer: "truth", what: steer.LeftEmpty},
 		{name: "a truncated answer passes", qtype: "A",
-			truth: truth{answers: map[string]string{"A": oneA}, header: dns.MsgHdr{Truncated: true}}, answer: "truth", what: leftTruncated},
+			truth: truth{answers: map[string]string{"A": oneA}, header: dns.MsgHdr{Truncated: true}}, answer: "truth", what: steer.LeftTruncated},
 		{name: "an answer about another name passes", qtype: "A",
-			truth: truth{answers: map[string]string{"A": "other.example.org. 300 IN A 203.0.113.1"}}, answer: "truth", what: leftMalformed},
+			truth: truth{answers: map[string]string{"A": "other.example.org. 300 IN A 203.0.113.1"}}, answer: "truth", what: steer.LeftMalformed},
 		{name: "addresses of two names pass", qtype: "A",
-			truth: truth{answers: map[string]string{"A": oneA + "\nother.example.org. 300 IN A 203.0.113.2"}}, answer: "truth", what: leftMalformed},
+			truth: truth{answers: map[string]string{"A": oneA + "\nother.example.org. 300 IN A 203.0.113.2"}}, answer: "truth", what: steer.LeftMalformed},
 		{name: "a chain after its addresses passes", qtype: "A",
-			truth: truth{answers: map[string]string{"A": "w.example.net. 300 IN A 203.0.113.1\nwww.example.org. 300 IN CNAME w.example.net."}}, answer: "truth", what: leftMalformed},
+			truth: truth{answers: map[string]string{"A": "w.example.net. 300 IN A 203.0.113.1\nwww.example.org. 300 IN CNAME w.example.net."}}, answer: "truth", what: steer.LeftMalformed},
 		{name: "records of other types among the addresses pass", qtype: "A",
-			truth: truth{answers: map[string]string{"A": oneA + "\nwww.example.org. 300 IN TXT \"x\""}}, answer: "truth", what: leftMalformed},
+			truth: truth{answers: map[string]string{"A": oneA + "\nwww.example.org. 300 IN TXT \"x\""}}, answer: "truth", what: steer.LeftMalformed},
 
 		{name: "AAAA becomes no data where A is steered", qtype: "AAAA",
 			truth:  truth{answers: map[string]string{"A": oneA, "AAAA": oneAAAA}, ns: "example.org. 300 IN NS ns.example.org.", header: dns.MsgHdr{Authoritative: true, AuthenticatedData: true}},
-			answer: "", ns: soa, what: suppressed},
+			answer: "", ns: soa, what: steer.Suppressed},
 		{name: "no data keeps the chain and belongs to its end", qtype: "AAAA",
 			truth: truth{answers: map[string]string{
 				"A":    "www.example.org. 300 IN CNAME w.example.net.\nw.example.net. 60 IN A 203.0.113.1",
 				"AAAA": "www.example.org. 300 IN CNAME w.example.net.\nw.example.net. 900 IN AAAA 2001:db8:1::1"}},
 			answer: "www.example.org. 60 IN CNAME w.example.net.",
-			ns:     "w.example.net. 60 IN SOA longhaul.invalid. nobody.invalid. 1 3600 1200 604800 60", what: suppressed},
+			ns:     "w.example.net. 60 IN SOA longhaul.invalid. nobody.invalid. 1 3600 1200 604800 60", what: steer.Suppressed},
 		{name: "AAAA of a name without A passes", qtype: "AAAA",
-			truth: truth{answers: map[string]string{"AAAA": oneAAAA}}, answer: "truth", what: leftEmpty},
+			truth: truth{answers: map[string]string{"AAAA": oneAAAA}}, answer: "truth", what: steer.LeftEmpty},
 		{name: "AAAA of a name with a private A passes", qtype: "AAAA",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.0.0.1", "AAAA": oneAAAA}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.0.0.1", "AAAA": oneAAAA}}, answer: "truth", what: steer.LeftPrivate},
 		{name: "AAAA that is no data already passes", qtype: "AAAA",
-			truth: truth{answers: map[string]string{"A": oneA}, ns: soa}, answer: "truth", what: leftEmpty},
+			truth: truth{answers: map[string]string{"A": oneA}, ns: soa}, answer: "truth", what: steer.LeftEmpty},
 		{name: "AAAA passes with aaaa pass", qtype: "AAAA", config: "aaaa pass",
-			truth: truth{answers: map[string]string{"A": oneA, "AAAA": oneAAAA}}, answer: "truth", what: kept},
+			truth: truth{answers: map[string]string{"A": oneA, "AAAA": oneAAAA}}, answer: "truth", what: steer.Kept},
 		{name: "AAAA is steered to an IPv6 proxy", qtype: "AAAA", config: "proxy 2001:db8::12",
 			truth:  truth{answers: map[string]string{"AAAA": oneAAAA}},
-			answer: "www.example.org. 300 IN AAAA 2001:db8::12\n" + oneAAAA, what: steered},
+			answer: "www.example.org. 300 IN AAAA 2001:db8::12\n" + oneAAAA, what: steer.Steered},
 		{name: "A is steered beside an IPv6 proxy", qtype: "A", config: "proxy 2001:db8::12",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "unique local IPv6 addresses pass", qtype: "AAAA", config: "proxy 2001:db8::12",
-			truth: truth{answers: map[string]string{"AAAA": "www.example.org. 300 IN AAAA fd00::1"}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"AAAA": "www.example.org. 300 IN AAAA fd00::1"}}, answer: "truth", what: steer.LeftPrivate},
 
 		{name: "HTTPS becomes no data", qtype: "HTTPS",
-			truth: truth{answers: map[string]string{"A": oneA, "HTTPS": oneHTTPS}}, answer: "", ns: soa, what: suppressed},
+			truth: truth{answers: map[string]string{"A": oneA, "HTTPS": oneHTTPS}}, answer: "", ns: soa, what: steer.Suppressed},
 		{name: "HTTPS of a name that is not steered passes", qtype: "HTTPS",
-			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.0.0.1", "HTTPS": oneHTTPS}}, answer: "truth", what: leftPrivate},
+			truth: truth{answers: map[string]string{"A": "www.example.org. 300 IN A 10.0.0.1", "HTTPS": oneHTTPS}}, answer: "truth", what: steer.LeftPrivate},
 		{name: "HTTPS is stripped of hints, ECH and HTTP/3", qtype: "HTTPS", config: "https strip",
 			truth:  truth{answers: map[string]string{"A": oneA, "HTTPS": oneHTTPS}},
-			answer: "www.example.org. 300 IN HTTPS 1 . alpn=h2", what: stripped},
+			answer: "www.example.org. 300 IN HTTPS 1 . alpn=h2", what: steer.Stripped},
 		{name: "HTTPS passes with https pass", qtype: "HTTPS", config: "https pass",
-			truth: truth{answers: map[string]string{"A": oneA, "HTTPS": oneHTTPS}}, answer: "truth", what: kept},
+			truth: truth{answers: map[string]string{"A": oneA, "HTTPS": oneHTTPS}}, answer: "truth", what: steer.Kept},
 		{name: "SVCB passes", qtype: "SVCB",
 			truth: truth{answers: map[string]string{"A": oneA, "SVCB": "www.example.org. 300 IN SVCB 1 . ipv4hint=203.0.113.1"}}, answer: "truth"},
 		{name: "MX passes", qtype: "MX", truth: truth{answers: map[string]string{"MX": "www.example.org. 300 IN MX 10 mail.example.org."}}, answer: "truth"},
@@ -315,20 +291,20 @@ func TestBehaviourTable(t *testing.T) {
 			truth: truth{answers: map[string]string{"A": "alias.example.com. 300 IN CNAME www.example.org.\n" + oneA}}, answer: "truth"},
 		{name: "the case of the question does not matter", qtype: "A", qname: "wWw.eXample.ORG.",
 			truth:  truth{answers: map[string]string{"A": oneA}},
-			answer: "www.example.org. 300 IN A 198.51.100.12\n" + oneA, what: steered},
+			answer: "www.example.org. 300 IN A 198.51.100.12\n" + oneA, what: steer.Steered},
 		{name: "an excepted name passes", qtype: "A", config: "except www.example.org",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: leftExcept},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: steer.LeftExcept},
 		{name: "an exception wins over a longer listed name", qtype: "A", config: "except org\nmatch =www.example.org",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: leftExcept},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: steer.LeftExcept},
 		{name: "an exact exception leaves names below it steered", qtype: "A", config: "except =example.org",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "a client in bypass gets the truth", qtype: "A", config: "bypass 10.240.0.0/24",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: leftClient},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: "truth", what: steer.LeftClient},
 		{name: "a client outside of bypass is steered", qtype: "A", config: "bypass 10.241.0.0/24 2001:db8::/32",
-			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steered},
+			truth: truth{answers: map[string]string{"A": oneA}}, answer: steeredA, what: steer.Steered},
 		{name: "www steers names that are not listed", qtype: "A", config: "www", qname: "www.example.com.",
 			truth:  truth{answers: map[string]string{"A": "www.example.com. 300 IN A 203.0.113.1"}},
-			answer: "www.example.com. 300 IN A 198.51.100.12\nwww.example.com. 300 IN A 203.0.113.1", what: steered},
+			answer: "www.example.com. 300 IN A 198.51.100.12\nwww.example.com. 300 IN A 203.0.113.1", what: steer.Steered},
 		{name: "www leaves other names alone", qtype: "A", config: "www", qname: "wwwa.example.com.",
 			truth: truth{answers: map[string]string{"A": "wwwa.example.com. 300 IN A 203.0.113.1"}}, answer: "truth"},
 	} {
@@ -368,8 +344,8 @@ func TestBehaviourTable(t *testing.T) {
 				t.Errorf("Rcode is %d", m.Rcode)
 			}
 			after := total(l)
-			for v := range verdicts {
-				if counted := after[v] - before[v]; (counted == 1) != (v == tc.what && v != kept && v != 0) {
+			for v := range steer.Verdicts {
+				if counted := after[v] - before[v]; (counted == 1) != (v == tc.what && v != steer.Kept && v != 0) {
 					t.Errorf("Counted %v as %q", counted, v)
 				}
 			}
@@ -379,14 +355,14 @@ func TestBehaviourTable(t *testing.T) {
 }
 
 // total reads the counters of the tests' server, which has no address.
-func total(l *Longhaul) (sum [verdicts]float64) {
+func total(l *Longhaul) (sum [steer.Verdicts]float64) {
 	c := l.counts.of("")
 	for _, t := range []typeCounters{c.a, c.aaaa, c.http} {
-		sum[suppressed] += testutil.ToFloat64(t.suppressed)
+		sum[steer.Suppressed] += testutil.ToFloat64(t.suppressed)
 	}
-	sum[steered] = testutil.ToFloat64(c.a.rewrites) + testutil.ToFloat64(c.aaaa.rewrites)
-	sum[stripped] = testutil.ToFloat64(c.http.rewrites)
-	for v := leftClient; v < verdicts; v++ {
+	sum[steer.Steered] = testutil.ToFloat64(c.a.rewrites) + testutil.ToFloat64(c.aaaa.rewrites)
+	sum[steer.Stripped] = testutil.ToFloat64(c.http.rewrites)
+	for v := steer.LeftClient; v < steer.Verdicts; v++ {
 		sum[v] = testutil.ToFloat64(c.skips[v])
 	}
 	return sum

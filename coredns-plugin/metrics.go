@@ -5,6 +5,8 @@ import (
 
 	"github.com/coredns/coredns/plugin"
 
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -90,7 +92,7 @@ type counters struct {
 type serverCounters struct {
 	server        string
 	own, canaries prometheus.Counter
-	skips         [verdicts]prometheus.Counter
+	skips         [steer.Verdicts]prometheus.Counter
 	a, aaaa, http typeCounters
 }
 
@@ -125,7 +127,7 @@ func newServerCounters(server string) *serverCounters {
 		aaaa:     newTypeCounters(server, dns.TypeAAAA),
 		http:     newTypeCounters(server, dns.TypeHTTPS),
 	}
-	for v := leftClient; v < verdicts; v++ {
+	for v := steer.LeftClient; v < steer.Verdicts; v++ {
 		s.skips[v] = skips.WithLabelValues(server, v.String())
 	}
 	return s
@@ -137,7 +139,7 @@ func newTypeCounters(server string, qtype uint16) typeCounters {
 }
 
 // count counts what became of one query for a listed name.
-func (s *serverCounters) count(qtype uint16, what verdict) {
+func (s *serverCounters) count(qtype uint16, what steer.Verdict) {
 	t := &s.a
 	switch qtype {
 	case dns.TypeAAAA:
@@ -146,11 +148,11 @@ func (s *serverCounters) count(qtype uint16, what verdict) {
 		t = &s.http
 	}
 	switch what {
-	case steered, stripped:
+	case steer.Steered, steer.Stripped:
 		t.rewrites.Inc()
-	case suppressed:
+	case steer.Suppressed:
 		t.suppressed.Inc()
-	case kept:
+	case steer.Kept:
 	default:
 		s.skips[what].Inc()
 	}

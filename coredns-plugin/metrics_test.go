@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
 )
 
@@ -26,7 +28,7 @@ func TestEachServerHasCountersOfItsOwn(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for _, server := range []string{"dns://:1", "dns://:2", "dns://:3"} {
-				c.of(server).count(dns.TypeA, leftClient)
+				c.of(server).count(dns.TypeA, steer.LeftClient)
 			}
 		})
 	}
@@ -43,7 +45,7 @@ func TestEachServerHasCountersOfItsOwn(t *testing.T) {
 
 func TestEveryVerdictHasAName(t *testing.T) {
 	seen := map[string]bool{}
-	for v := steered; v < verdicts; v++ {
+	for v := steer.Steered; v < steer.Verdicts; v++ {
 		if v.String() == "" || seen[v.String()] {
 			t.Errorf("Verdict %d is named %q", v, v)
 		}

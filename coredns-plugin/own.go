@@ -6,12 +6,10 @@ import (
 	"github.com/coredns/coredns/plugin/metrics"
 
 	"example.org/longhaul/coredns-plugin/names"
+	"example.org/longhaul/coredns-plugin/steer"
 
 	"github.com/miekg/dns"
 )
-
-// ownTTL is the TTL of answers about the proxy's own names, in seconds: they change only with the configuration.
-const ownTTL = 300
 
 // ownNames are the proxy's own names, which the objects of rewritten pages are fetched from.
 type ownNames struct {
@@ -19,36 +17,12 @@ type ownNames struct {
 	alpn  []string // announced in their HTTPS record; without any there is no such record
 }
 
-// answerOwn answers for one of the proxy's own names, whoever asks and whether or not the proxy answers: pages already
-// rewritten need the name to resolve. Only address and HTTPS queries come here; what else the name has is the truth's.
-func (l *Longhaul) answerOwn(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
-	q := r.Question[0]
-	m := answerTo(r)
-	switch q.Qtype {
-	case dns.TypeHTTPS:
-		if len(l.own.alpn) > 0 {
-			m.Answer = []dns.RR{&dns.HTTPS{SVCB: dns.SVCB{
-				Hdr:      dns.RR_Header{Name: q.Name, Rrtype: dns.TypeHTTPS, Class: dns.ClassINET, Ttl: ownTTL},
-				Priority: 1, Target: ".",
-				Value: []dns.SVCBKeyValue{&dns.SVCBAlpn{Alpn: l.own.alpn}},
-			}}}
-		}
-	default:
-		var leases []lease
-		for _, addr := range l.proxy.serving().of(q.Qtype) {
-			leases = append(leases, lease{addr, ownTTL})
-		}
-		m.Answer = appendRecords(m.Answer, q.Name, leases)
-	}
-	if len(m.Answer) == 0 {
-		m.Ns = []dns.RR{soaFor(q.Name, ownTTL)}
-	}
+// serveOwn serves a query for one of the proxy's own names, whoever asks and whether or not the proxy is up: pages already
+// rewritten need the name to resolve. Only address and HTTPS queries come here; other types are the truth's.
+func (l *Longhaul) serveOwn(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	l.counts.of(metrics.WithServer(ctx)).own.Inc()
-	return dns.RcodeSuccess, w.WriteMsg(m)
+	return dns.RcodeSuccess, w.WriteMsg(steer.OwnName(queryOf(w, r), l.proxy.serving(), l.own.alpn))
 }
-
-// canaryTTL is the TTL of the answers that ask browsers to use this resolver, in seconds.
-const canaryTTL = 300
 
 // canaries are the names by which clients ask whether the network wants its DNS used instead of one of their own choice:
 // Firefox (DNS over HTTPS) and Apple (iCloud Private Relay). A negative answer says yes.
@@ -64,16 +38,7 @@ func mustSet(entries ...string) *names.Set {
 	return b.Set()
 }
 
-func (l *Longhaul) answerCanary(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
-	m := answerTo(r)
-	m.Ns = []dns.RR{soaFor(r.Question[0].Name, canaryTTL)}
+func (l *Longhaul) serveCanary(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	l.counts.of(metrics.WithServer(ctx)).canaries.Inc()
-	return dns.RcodeSuccess, w.WriteMsg(m)
-}
-
-func answerTo(r *dns.Msg) *dns.Msg {
-	m := new(dns.Msg)
-	m.SetReply(r)
-	m.RecursionAvailable = true // other types of the same name are resolved
-	return m
+	return dns.RcodeSuccess, w.WriteMsg(steer.Canary(queryOf(w, r)))
 }

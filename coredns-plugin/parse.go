@@ -15,6 +15,7 @@ import (
 	"github.com/coredns/coredns/plugin"
 
 	"example.org/longhaul/coredns-plugin/names"
+	"example.org/longhaul/coredns-plugin/steer"
 )
 
 const (
@@ -37,9 +38,9 @@ var properties = map[string]func(*config, *caddy.Controller, []string) error{
 	"own":           (*config).parseOwn,
 	"alpn":          (*config).parseALPN,
 	"bypass":        prefixes(func(cfg *config) *[]netip.Prefix { return &cfg.bypass }),
-	"allow_private": prefixes(func(cfg *config) *[]netip.Prefix { return &cfg.policy.allowPrivate }),
+	"allow_private": prefixes(func(cfg *config) *[]netip.Prefix { return &cfg.policy.AllowPrivate }),
 	"mode":          (*config).parseMode,
-	"flatten":       flag(func(cfg *config) *bool { return &cfg.policy.flatten }),
+	"flatten":       flag(func(cfg *config) *bool { return &cfg.policy.Flatten }),
 	"max_origin":    (*config).parseMaxOrigin,
 	"ttl":           (*config).parseTTL,
 	"aaaa":          (*config).parseAAAA,
@@ -57,7 +58,7 @@ var repeatable = []string{"proxy", "match", "except", "own", "bypass", "allow_pr
 // config is the block as written, while it is read.
 type config struct {
 	root   string // what relative file names start from
-	policy policy
+	policy steer.Policy
 	seen   map[string]bool
 
 	files   []*listFile
@@ -80,7 +81,7 @@ type config struct {
 func parse(c *caddy.Controller) (*Longhaul, error) {
 	cfg := &config{
 		root:   dnsserver.GetConfig(c).Root,
-		policy: policy{maxOrigin: defaultMaxOrigin},
+		policy: steer.Policy{MaxOrigin: defaultMaxOrigin},
 		seen:   map[string]bool{},
 		match:  names.NewBuilder(0), except: names.NewBuilder(0), own: names.NewBuilder(0),
 		interval: defaultInterval,
@@ -124,13 +125,8 @@ func (cfg *config) check() error {
 		return errors.New("nothing to do; give a list file, 'match', 'www', 'own' or 'canary'")
 	case len(cfg.alpn) > 0 && cfg.own.Len() == 0:
 		return errors.New("'alpn' is announced for the proxy's own names; give them with 'own NAME'")
-	case cfg.policy.replace && cfg.seen["max_origin"]:
+	case cfg.policy.Replace && cfg.seen["max_origin"]:
 		return errors.New("'max_origin' has no meaning with 'mode replace'")
-	case cfg.policy.replace && cfg.policy.ttl.split != 0:
-		return errors.New("'ttl split' has no meaning with 'mode replace'")
-	}
-	if cfg.instant && cfg.policy.ttl.split != 0 {
-		return errors.New("'ttl split' has no meaning with 'instant', which knows no address of the origin")
 	}
 	for _, f := range cfg.files {
 		if slices.ContainsFunc(cfg.files, func(other *listFile) bool { return other != f && other.path == f.path }) {
@@ -142,13 +138,13 @@ func (cfg *config) check() error {
 
 func (cfg *config) build() *Longhaul {
 	if !cfg.seen["ttl"] {
-		cfg.policy.ttl = ttlRule{min: defaultMinTTL, max: defaultMaxTTL}
-		if cfg.policy.replace {
-			cfg.policy.ttl = ttlRule{min: defaultReplaceTTL, max: defaultReplaceTTL}
+		cfg.policy.TTL = steer.TTL{Min: defaultMinTTL, Max: defaultMaxTTL}
+		if cfg.policy.Replace {
+			cfg.policy.TTL = steer.TTL{Min: defaultReplaceTTL, Max: defaultReplaceTTL}
 		}
 	}
 	p := &proxy{interval: cfg.interval, pause: cfg.pause}
-	p.all.add(cfg.proxies...)
+	p.all.Add(cfg.proxies...)
 	switch {
 	case cfg.healthAt.Addr().IsValid():
 		p.listeners = []*listener{{at: cfg.healthAt, addrs: cfg.proxies}}
@@ -190,7 +186,7 @@ func (cfg *config) parseProxy(c *caddy.Controller, args []string) error {
 			return c.Errf("'%s' is no IP address; expected one the clients reach the proxy at", arg)
 		case addr.Zone() != "", addr.Is4In6(), addr.IsUnspecified(), addr.IsMulticast(), addr.IsLinkLocalUnicast():
 			return c.Errf("'%s' cannot stand in an answer; expected an address all clients reach the proxy at", arg)
-		case contains(cfg.proxies, addr):
+		case slices.Contains(cfg.proxies, addr):
 			return c.Errf("proxy address '%s' given twice", arg)
 		}
 		cfg.proxies = append(cfg.proxies, addr)
@@ -293,31 +289,31 @@ func parsePrefixes(c *caddy.Controller, args []string, to *[]netip.Prefix) error
 
 func (cfg *config) parseMode(c *caddy.Controller, args []string) error {
 	return choose(c, args, map[string]func(){
-		"prepend": func() { cfg.policy.replace = false },
-		"replace": func() { cfg.policy.replace = true },
+		"prepend": func() { cfg.policy.Replace = false },
+		"replace": func() { cfg.policy.Replace = true },
 	})
 }
 
 func (cfg *config) parseAAAA(c *caddy.Controller, args []string) error {
 	return choose(c, args, map[string]func(){
-		"nodata": func() { cfg.policy.passAAAA = false },
-		"pass":   func() { cfg.policy.passAAAA = true },
+		"nodata": func() { cfg.policy.PassAAAA = false },
+		"pass":   func() { cfg.policy.PassAAAA = true },
 	})
 }
 
 func (cfg *config) parseHTTPS(c *caddy.Controller, args []string) error {
 	return choose(c, args, map[string]func(){
-		"nodata": func() { cfg.policy.https = httpsNoData },
-		"strip":  func() { cfg.policy.https = httpsStrip },
-		"pass":   func() { cfg.policy.https = httpsPass },
+		"nodata": func() { cfg.policy.HTTPS = steer.HTTPSNoData },
+		"strip":  func() { cfg.policy.HTTPS = steer.HTTPSStrip },
+		"pass":   func() { cfg.policy.HTTPS = steer.HTTPSPass },
 	})
 }
 
 func (cfg *config) parseDNSSEC(c *caddy.Controller, args []string) error {
 	return choose(c, args, map[string]func(){
-		"skip":   func() { cfg.policy.dnssec = dnssecSkip },
-		"signed": func() { cfg.policy.dnssec = dnssecSigned },
-		"break":  func() { cfg.policy.dnssec = dnssecBreak },
+		"skip":   func() { cfg.policy.DNSSEC = steer.DNSSECSkip },
+		"signed": func() { cfg.policy.DNSSEC = steer.DNSSECSigned },
+		"break":  func() { cfg.policy.DNSSEC = steer.DNSSECBreak },
 	})
 }
 
@@ -347,15 +343,11 @@ func (cfg *config) parseMaxOrigin(c *caddy.Controller, args []string) error {
 	if err != nil || n < 1 || n > mostOrigins {
 		return c.Errf("'%s' is no number of addresses; expected 1 to %d, or 'mode replace' to keep none", args[0], mostOrigins)
 	}
-	cfg.policy.maxOrigin = n
+	cfg.policy.MaxOrigin = n
 	return nil
 }
 
 func (cfg *config) parseTTL(c *caddy.Controller, args []string) error {
-	split := len(args) == 2 && args[0] == "split"
-	if split {
-		args = args[1:]
-	}
 	if len(args) < 1 || len(args) > 2 {
 		return c.ArgErr()
 	}
@@ -368,14 +360,10 @@ func (cfg *config) parseTTL(c *caddy.Controller, args []string) error {
 		seconds[i] = uint32(d / time.Second)
 	}
 	first, last := seconds[0], seconds[len(seconds)-1]
-	switch {
-	case split:
-		cfg.policy.ttl = ttlRule{max: ^uint32(0), split: first}
-	case first > last:
+	if first > last {
 		return c.Errf("ttl from %s to %s is no range; expected the lower bound first", args[0], args[1])
-	default:
-		cfg.policy.ttl = ttlRule{min: first, max: last}
 	}
+	cfg.policy.TTL = steer.TTL{Min: first, Max: last}
 	return nil
 }
 

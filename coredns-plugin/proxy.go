@@ -2,44 +2,17 @@ package longhaul
 
 import (
 	"context"
-	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/miekg/dns"
+	"example.org/longhaul/coredns-plugin/steer"
 )
-
-// addresses are proxy addresses by family, in the order to answer with.
-type addresses struct{ v4, v6 []netip.Addr }
-
-func (a *addresses) add(addrs ...netip.Addr) {
-	for _, addr := range addrs {
-		if addr.Is4() {
-			a.v4 = append(a.v4, addr)
-		} else {
-			a.v6 = append(a.v6, addr)
-		}
-	}
-}
-
-func (a *addresses) len() int { return len(a.v4) + len(a.v6) }
-
-// of returns the addresses that answer queries of type qtype.
-func (a *addresses) of(qtype uint16) []netip.Addr {
-	switch qtype {
-	case dns.TypeA:
-		return a.v4
-	case dns.TypeAAAA:
-		return a.v6
-	}
-	return nil
-}
 
 // proxy knows the proxy's addresses and whether clients are to be steered to them now.
 type proxy struct {
-	all       addresses
+	all       steer.Addresses
 	listeners []*listener   // checked for life; none: every address is taken to be good
 	interval  time.Duration // between two looks at the listeners and at pause
 	pause     string        // nothing is steered while this file exists; empty for no such switch
@@ -49,21 +22,21 @@ type proxy struct {
 
 // proxyState is what queries see. It is replaced whole, never changed.
 type proxyState struct {
-	good *addresses
-	left verdict // why nothing is steered; 0 while names are
+	good *steer.Addresses
+	left steer.Verdict // why nothing is steered; 0 while names are
 }
 
 const defaultInterval = time.Second
 
 // now returns the addresses to steer to, or why there is no steering.
-func (p *proxy) now() (*addresses, verdict) {
+func (p *proxy) now() (*steer.Addresses, steer.Verdict) {
 	s := p.state.Load()
 	return s.good, s.left
 }
 
 // serving returns the addresses that answer for the proxy's own names: the good ones, or all when none is.
-func (p *proxy) serving() *addresses {
-	if good, _ := p.now(); good.len() > 0 {
+func (p *proxy) serving() *steer.Addresses {
+	if good, _ := p.now(); good.Len() > 0 {
 		return good
 	}
 	return &p.all
@@ -88,9 +61,9 @@ func (p *proxy) look(ctx context.Context) {
 	}
 	switch {
 	case p.paused():
-		is.left = leftPaused
-	case is.good.len() == 0:
-		is.left = leftUnhealthy
+		is.left = steer.LeftPaused
+	case is.good.Len() == 0:
+		is.left = steer.LeftUnhealthy
 	}
 	was := p.state.Swap(is)
 	steering.Set(oneIf(is.left == 0))
@@ -98,9 +71,9 @@ func (p *proxy) look(ctx context.Context) {
 		return
 	}
 	switch is.left {
-	case leftPaused:
+	case steer.LeftPaused:
 		log.Infof("Steering is off: %s exists", p.pause)
-	case leftUnhealthy:
+	case steer.LeftUnhealthy:
 		log.Warning("Steering is off: no proxy listener answers")
 	default:
 		log.Info("Steering is on")

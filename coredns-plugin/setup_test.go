@@ -3,12 +3,15 @@ package longhaul
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
+
+	"example.org/longhaul/coredns-plugin/steer"
 )
 
 // writeFile makes a file of the test's own and returns its path.
@@ -39,7 +42,7 @@ func TestSetupAcceptsWhatTheReadmeSaysAndRefusesTheRest(t *testing.T) {
 		{"longhaul {\nproxy 198.51.100.12\nwww\nbypass 192.0.2.0/28 2001:db8::/32 192.0.2.77 ::1\nallow_private 10.0.0.0/8\n}", ""},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nmode replace\nflatten\nttl 30s\naaaa pass\nhttps strip\ndnssec break\nreload 0s\n}", ""},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nmode prepend\nmax_origin 64\nttl 60s 1h\naaaa nodata\nhttps pass\ndnssec signed\nreload 1m\n}", ""},
-		{"longhaul {\nproxy 198.51.100.12\nwww\nhttps nodata\ndnssec skip\nttl split 1d\nhealth 80\npause /run/longhaul/pause\n}", ""},
+		{"longhaul {\nproxy 198.51.100.12\nwww\nhttps nodata\ndnssec skip\nttl 1d\nhealth 80\npause /run/longhaul/pause\n}", ""},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nhealth [::1]:8080 100ms\n}", ""},
 
 		{"longhaul", "no proxy address"},
@@ -75,7 +78,7 @@ func TestSetupAcceptsWhatTheReadmeSaysAndRefusesTheRest(t *testing.T) {
 		{"longhaul {\nproxy 198.51.100.12\nwww\nmax_origin 65\n}", "1 to 64"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nmax_origin\n}", "Wrong argument count"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nmode replace\nmax_origin 2\n}", "no meaning"},
-		{"longhaul {\nproxy 198.51.100.12\nwww\nmode replace\nttl split 1d\n}", "no meaning"},
+		{"longhaul {\nproxy 198.51.100.12\nwww\nttl split 1d\n}", "'split' is no TTL"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nttl\n}", "Wrong argument count"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nttl 60\n}", "'60' is no TTL"},
 		{"longhaul {\nproxy 198.51.100.12\nwww\nttl 0s\n}", "'0s' is no TTL"},
@@ -117,10 +120,9 @@ func TestSetupAcceptsWhatTheReadmeSaysAndRefusesTheRest(t *testing.T) {
 
 func TestDefaultsAreThoseOfTheReadme(t *testing.T) {
 	l := newPlugin(t, "longhaul {\nproxy 198.51.100.12\nwww\n}", nil)
-	want := policy{maxOrigin: 4, ttl: ttlRule{min: 60, max: 3600}}
-	if got := l.policy; got.replace != want.replace || got.maxOrigin != want.maxOrigin || got.ttl != want.ttl ||
-		got.passAAAA || got.https != httpsNoData || got.dnssec != dnssecSkip || got.allowPrivate != nil {
-		t.Errorf("Policy is %+v, want %+v", got, want)
+	want := steer.Policy{MaxOrigin: 4, TTL: steer.TTL{Min: 60, Max: 3600}}
+	if !reflect.DeepEqual(l.policy, want) {
+		t.Errorf("Policy is %+v, want %+v", l.policy, want)
 	}
 	if l.canary || len(l.proxy.listeners) > 0 || l.proxy.pause != "" || l.lists.reload != 5*time.Second || l.proxy.interval != time.Second {
 		t.Errorf("Defaults are not those of the README: %+v", l)

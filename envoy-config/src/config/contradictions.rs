@@ -9,7 +9,7 @@ use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
     Cache, DnsMode, Ground, Inline, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish, Termination,
-    Ttl, Upstream, WhenDown,
+    Upstream, WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
@@ -78,19 +78,6 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         if let (Some(proxy), Some(terminate)) = (&draft.proxy, &draft.terminate) {
             secure_names(&places, listen, proxy, terminate, problems);
         }
-    }
-    if let (Some(Role::Remote(Remote { instant_answers: true, .. })), Some(Ttl::Split(_))) =
-        (&draft.role, draft.dns.as_ref().map(|dns| dns.ttl))
-    {
-        problems.push(
-            Problem::error(
-                "`dns.ttl: split` without the origin's addresses",
-                places.of(&["dns", "ttl"]),
-                "gives the proxy's record another TTL than the origin's",
-            )
-            .and(places.of(&["split", "instant_answers"]), "instant answers (the default) know none of the origin's")
-            .help("write `instant_answers: false` under `split`, or another `ttl`"),
-        );
     }
     if let (Some(role), Some(upstream)) = (&draft.role, &draft.upstream) {
         ground_by_name(&places, role, upstream, problems);

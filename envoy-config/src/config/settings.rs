@@ -408,18 +408,13 @@ pub enum DnsMode {
     Replace,
 }
 
-/// TTL of a steered answer.
+/// Bounds of the one TTL of a steered response, which is the origin's otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ttl {
-    /// One TTL for the whole answer: the origin's, held between these.
-    Between {
-        /// Lower bound.
-        min: Duration,
-        /// Upper bound.
-        max: Duration,
-    },
-    /// This for the proxy's record and the origin's for its own, as in the 2004 paper; caches handle it badly.
-    Split(Duration),
+pub struct Ttl {
+    /// Lower bound.
+    pub min: Duration,
+    /// Upper bound.
+    pub max: Duration,
 }
 
 /// AAAA of a steered name where the proxy has no IPv6 address.

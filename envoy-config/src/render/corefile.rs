@@ -10,7 +10,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::guard;
-use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Ttl};
+use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings};
 use crate::derive::offers_http3;
 
 /// What the Corefile is told of this run.
@@ -223,10 +223,7 @@ fn policy(dns: &Dns) -> Vec<String> {
         DnsMode::Prepend { max_origin } => vec!["mode prepend".to_owned(), format!("max_origin {max_origin}")],
         DnsMode::Replace => vec!["mode replace".to_owned()],
     };
-    lines.push(match dns.ttl {
-        Ttl::Between { min, max } => format!("ttl {} {}", go_duration(min), go_duration(max)),
-        Ttl::Split(time) => format!("ttl split {}", go_duration(time)),
-    });
+    lines.push(format!("ttl {} {}", go_duration(dns.ttl.min), go_duration(dns.ttl.max)));
     lines.push(match dns.aaaa {
         AaaaPolicy::Nodata => "aaaa nodata".to_owned(),
         AaaaPolicy::Pass => "aaaa pass".to_owned(),

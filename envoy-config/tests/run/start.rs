@@ -31,7 +31,6 @@ fn every_setting_of_dns_is_understood_by_the_dns_server() {
          mode: prepend, max_origin: 2, ttl: 5m, aaaa: pass, https: strip, dnssec: break, canary: true, reload: 0, health: false, \
          bypass: [192.0.2.0/28, 192.0.2.77] }",
         "dns: { domains: [domains.txt], mode: replace, https: pass, reload: 1d }",
-        "dns: { www: true, ttl: split 1d }",
         "dns: {}",
     ];
     for dns in settings {

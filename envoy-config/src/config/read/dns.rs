@@ -7,7 +7,7 @@ use crate::config::allowlist::{self, NamePattern};
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
-use crate::config::units::{parse_duration, show_duration};
+use crate::config::units::show_duration;
 use crate::config::yaml::NodeValue;
 
 const KEYS: &[&str] = &[
@@ -180,28 +180,14 @@ fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
 
 fn ttl(reader: &mut Reader, section: &Section<'_>, mode: Option<DnsMode>) -> Option<Ttl> {
     let default = match mode {
-        Some(DnsMode::Replace) => Ttl::Between { min: REPLACE_TTL, max: REPLACE_TTL },
-        _ => Ttl::Between { min: Duration::from_mins(1), max: Duration::from_hours(1) },
+        Some(DnsMode::Replace) => Ttl { min: REPLACE_TTL, max: REPLACE_TTL },
+        _ => Ttl { min: Duration::from_mins(1), max: Duration::from_hours(1) },
     };
-    let ttl = reader.optional(section, "ttl", default, written_ttl)?;
-    if let (Ttl::Split(_), Some(DnsMode::Replace), Some(split), Some(mode)) =
-        (ttl, mode, section.get("ttl"), section.get("mode"))
-    {
-        reader.problems.push(
-            Problem::error(
-                "`dns.ttl: split` contradicts `dns.mode: replace`",
-                split.place(),
-                "a TTL for each of two kinds of address",
-            )
-            .and(mode.place(), "answers hold one kind")
-            .help("write one time, such as `ttl: 30s`"),
-        );
-    }
-    Some(ttl)
+    reader.optional(section, "ttl", default, written_ttl)
 }
 
 fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
-    const WHAT: &str = "a time, two times `[60s, 1h]`, or `split 1d`";
+    const WHAT: &str = "a time, or two times `[60s, 1h]`";
     if let NodeValue::List(_) = &setting.node.value {
         let times = reader.list(setting, one_ttl)?;
         let [min, max] = times.as_slice() else {
@@ -216,26 +202,10 @@ fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
             );
             return None;
         }
-        return Some(Ttl::Between { min: *min, max: *max });
-    }
-    let text = reader.text(setting, WHAT, "")?;
-    if let Some(time) = text.strip_prefix("split ") {
-        let Ok(time) = parse_duration(time) else {
-            reader.expected(setting, WHAT, "");
-            return None;
-        };
-        reader.problems.push(
-            Problem::warning(
-                "`dns.ttl: split` is only for repeating the 2004 paper",
-                setting.place(),
-                "two TTLs in one answer",
-            )
-            .help("caches drop or inflate one of the two; write `[60s, 1h]` for use"),
-        );
-        return Some(Ttl::Split(time));
+        return Some(Ttl { min: *min, max: *max });
     }
     let time = one_ttl(reader, setting)?;
-    Some(Ttl::Between { min: time, max: time })
+    Some(Ttl { min: time, max: time })
 }
 
 /// TTLs are whole seconds on the wire.

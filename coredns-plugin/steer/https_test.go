@@ -1,8 +1,10 @@
-package longhaul
+package steer
 
 import (
 	"strings"
 	"testing"
+
+	"example.org/longhaul/coredns-plugin/internal/rrtext"
 
 	"github.com/miekg/dns"
 )
@@ -36,10 +38,10 @@ func TestStripLeavesOnlyWhatLeadsToTheNameItself(t *testing.T) {
 		{"another port", "1 . alpn=h2 port=8443", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := &policy{https: httpsStrip}
+			p := &Policy{HTTPS: HTTPSStrip}
 			q := dns.Question{Name: "www.example.org.", Qtype: dns.TypeHTTPS, Qclass: dns.ClassINET}
 			res := new(dns.Msg)
-			res.Response, res.Question, res.Answer = true, []dns.Question{q}, parseRecords(owner+tc.record)
+			res.Response, res.Question, res.Answer = true, []dns.Question{q}, rrtext.Parse(owner+tc.record)
 			before := res.String()
 			out, what := p.strip(q, res, 300)
 			if res.String() != before {
@@ -47,15 +49,15 @@ func TestStripLeavesOnlyWhatLeadsToTheNameItself(t *testing.T) {
 			}
 			switch tc.left {
 			case "same":
-				if what != kept || out != res {
-					t.Errorf("Changed to %s", words(out.Answer))
+				if what != Kept || out != res {
+					t.Errorf("Changed to %s", rrtext.Words(out.Answer))
 				}
 			case "":
-				if what != suppressed || len(out.Answer) != 0 || len(out.Ns) != 1 {
-					t.Errorf("Left %s", words(out.Answer))
+				if what != Suppressed || len(out.Answer) != 0 || len(out.Ns) != 1 {
+					t.Errorf("Left %s", rrtext.Words(out.Answer))
 				}
 			default:
-				if got, want := words(out.Answer), tidy(owner+tc.left); what != stripped || got != want {
+				if got, want := rrtext.Words(out.Answer), rrtext.Tidy(owner+tc.left); what != Stripped || got != want {
 					t.Errorf("Left %s, want %s", got, want)
 				}
 			}
@@ -64,27 +66,27 @@ func TestStripLeavesOnlyWhatLeadsToTheNameItself(t *testing.T) {
 }
 
 func TestStripDropsOnlyTheRecordsThatLeadElsewhere(t *testing.T) {
-	p := &policy{https: httpsStrip}
+	p := &Policy{HTTPS: HTTPSStrip}
 	q := dns.Question{Name: "www.example.org.", Qtype: dns.TypeHTTPS, Qclass: dns.ClassINET}
 	res := new(dns.Msg)
-	res.Answer = parseRecords(`
+	res.Answer = rrtext.Parse(`
 		www.example.org. 300 IN CNAME w.example.net.
 		w.example.net. 300 IN HTTPS 1 . alpn=h2
 		w.example.net. 300 IN HTTPS 2 pool.example.net. alpn=h2`)
 	out, what := p.strip(q, res, 300)
-	if got := words(out.Answer); what != stripped || got != strings.Join([]string{"www.example.org. 300 IN CNAME w.example.net.", `w.example.net. 300 IN HTTPS 1 . alpn="h2"`}, "\n") {
+	if got := rrtext.Words(out.Answer); what != Stripped || got != strings.Join([]string{"www.example.org. 300 IN CNAME w.example.net.", `w.example.net. 300 IN HTTPS 1 . alpn="h2"`}, "\n") {
 		t.Errorf("Left %s", got)
 	}
 }
 
 func TestStripFlattensTheChainWhenAskedTo(t *testing.T) {
-	p := &policy{https: httpsStrip, flatten: true}
+	p := &Policy{HTTPS: HTTPSStrip, Flatten: true}
 	q := dns.Question{Name: "www.example.org.", Qtype: dns.TypeHTTPS, Qclass: dns.ClassINET}
 	res := new(dns.Msg)
-	res.Answer = parseRecords("www.example.org. 300 IN CNAME w.example.net.\nw.example.net. 300 IN HTTPS 1 w.example.net. alpn=h2")
+	res.Answer = rrtext.Parse("www.example.org. 300 IN CNAME w.example.net.\nw.example.net. 300 IN HTTPS 1 w.example.net. alpn=h2")
 	before := res.String()
 	out, what := p.strip(q, res, 300)
-	if got := words(out.Answer); what != stripped || got != `www.example.org. 300 IN HTTPS 1 . alpn="h2"` {
+	if got := rrtext.Words(out.Answer); what != Stripped || got != `www.example.org. 300 IN HTTPS 1 . alpn="h2"` {
 		t.Errorf("Left %s", got)
 	}
 	if res.String() != before {

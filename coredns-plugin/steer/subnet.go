@@ -1,4 +1,4 @@
-package longhaul
+package steer
 
 import (
 	"net/netip"
@@ -7,12 +7,12 @@ import (
 	"github.com/miekg/dns"
 )
 
-// clientSubnet returns the EDNS client subnet option of a query (RFC 7871) and the range of clients it was asked for, the
+// ClientSubnet returns the EDNS client subnet option of a query (RFC 7871) and the range of clients it was asked for, the
 // zero Prefix when it has none or says nothing of the client.
 //
 // A resolver that asks for its clients is one source to us, but its option tells whether all clients it may give the answer
 // to are to be bypassed. Anybody may claim any subnet: that can only win the truth, never the proxy.
-func clientSubnet(r *dns.Msg) (*dns.EDNS0_SUBNET, netip.Prefix) {
+func ClientSubnet(r *dns.Msg) (*dns.EDNS0_SUBNET, netip.Prefix) {
 	opt := r.IsEdns0()
 	if opt == nil {
 		return nil, netip.Prefix{}
@@ -36,9 +36,9 @@ func clientSubnet(r *dns.Msg) (*dns.EDNS0_SUBNET, netip.Prefix) {
 	return nil, netip.Prefix{}
 }
 
-// withScope returns res saying that it holds for the query's subnet only. Otherwise the resolver between us and the clients
+// WithScope returns res saying that it holds for the query's subnet only. Otherwise the resolver between us and the clients
 // would give the truth to those that are to be steered, or the other way round.
-func withScope(res *dns.Msg, asked *dns.EDNS0_SUBNET) *dns.Msg {
+func WithScope(res *dns.Msg, asked *dns.EDNS0_SUBNET) *dns.Msg {
 	scoped := *asked
 	scoped.SourceScope = asked.SourceNetmask
 	opt := &dns.OPT{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeOPT}}

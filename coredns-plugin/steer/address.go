@@ -1,4 +1,4 @@
-package longhaul
+package steer
 
 import (
 	_ "embed"
@@ -58,8 +58,6 @@ func isPublic(addr netip.Addr) bool {
 	return !containsIn(special.ipv6, addr)
 }
 
-func contains(addrs []netip.Addr, addr netip.Addr) bool { return slices.Contains(addrs, addr) }
-
 func containsIn(prefixes []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
@@ -76,61 +74,38 @@ func addressOf(rr dns.RR) (netip.Addr, bool) {
 	return netip.AddrFromSlice(ip)
 }
 
-// lease is an address and for how long it is given out, in seconds.
-type lease struct {
-	addr netip.Addr
-	ttl  uint32
-}
+// Addresses are the proxy's addresses by family, in the order of the response.
+type Addresses struct{ V4, V6 []netip.Addr }
 
-// appendRecords appends the A or AAAA records of addresses, all of one family, that belong to owner. However many they are,
-// they are made in one piece: this is done for every steered answer.
-func appendRecords(answer []dns.RR, owner string, leases []lease) []dns.RR {
-	if len(leases) == 0 {
-		return answer
-	}
-	if leases[0].addr.Is4() {
-		made := make([]struct {
-			record dns.A
-			ip     [4]byte
-		}, len(leases))
-		for i, l := range leases {
-			m := &made[i]
-			m.ip = l.addr.As4()
-			m.record = dns.A{Hdr: header(owner, dns.TypeA, l.ttl), A: m.ip[:]}
-			answer = append(answer, &m.record)
+// Add appends addresses of either family.
+func (a *Addresses) Add(addrs ...netip.Addr) {
+	for _, addr := range addrs {
+		if addr.Is4() {
+			a.V4 = append(a.V4, addr)
+		} else {
+			a.V6 = append(a.V6, addr)
 		}
-		return answer
 	}
-	made := make([]struct {
-		record dns.AAAA
-		ip     [16]byte
-	}, len(leases))
-	for i, l := range leases {
-		m := &made[i]
-		m.ip = l.addr.As16()
-		m.record = dns.AAAA{Hdr: header(owner, dns.TypeAAAA, l.ttl), AAAA: m.ip[:]}
-		answer = append(answer, &m.record)
-	}
-	return answer
 }
 
-func header(owner string, rrtype uint16, ttl uint32) dns.RR_Header {
-	return dns.RR_Header{Name: owner, Rrtype: rrtype, Class: dns.ClassINET, Ttl: ttl}
+// Len is the number of addresses of both families.
+func (a *Addresses) Len() int { return len(a.V4) + len(a.V6) }
+
+// Of returns the addresses that answer queries of type qtype.
+func (a *Addresses) Of(qtype uint16) []netip.Addr {
+	switch qtype {
+	case dns.TypeA:
+		return a.V4
+	case dns.TypeAAAA:
+		return a.V6
+	}
+	return nil
 }
 
-// sourceOf returns the address a query came from. An IPv4 client on a dual-stack socket counts as what it is.
-func sourceOf(remote net.Addr) netip.Addr {
-	switch a := remote.(type) {
-	case *net.UDPAddr:
-		addr, _ := netip.AddrFromSlice(a.IP)
-		return addr.Unmap()
-	case *net.TCPAddr:
-		addr, _ := netip.AddrFromSlice(a.IP)
-		return addr.Unmap()
+// FirstType is the type of query by which clients reach the proxy: A, unless it has only IPv6 addresses.
+func (a *Addresses) FirstType() uint16 {
+	if len(a.V4) == 0 {
+		return dns.TypeAAAA
 	}
-	ap, err := netip.ParseAddrPort(remote.String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return ap.Addr().Unmap().WithZone("")
+	return dns.TypeA
 }

@@ -1,28 +1,24 @@
-package longhaul
+package steer
 
-import (
-	"github.com/coredns/coredns/request"
-
-	"github.com/miekg/dns"
-)
+import "github.com/miekg/dns"
 
 // fit drops origin addresses from the end of a steered answer until it fits the client's buffer, so that the server has no
 // reason to set the truncated bit: a client would ask again over TCP, a round trip for addresses it may never use. The
 // chain and the first proxies records are kept; an answer whose chain alone is too long was too long without us.
-func fit(state request.Request, m *dns.Msg, proxies int) {
-	size := state.Size()
+func fit(query Query, m *dns.Msg, proxies int) {
+	size := query.Size
 	if size >= dns.MaxMsgSize {
 		return
 	}
 	// The server adds the client's OPT if the answer has none.
-	if opt := state.Req.IsEdns0(); opt != nil && m.IsEdns0() == nil {
+	if opt := query.IsEdns0(); opt != nil && m.IsEdns0() == nil {
 		size -= dns.Len(opt)
 	}
 	if roughLen(m) <= size {
 		return
 	}
 	keep := 0
-	for keep < len(m.Answer) && m.Answer[keep].Header().Rrtype != state.QType() {
+	for keep < len(m.Answer) && m.Answer[keep].Header().Rrtype != query.Question.Qtype {
 		keep++
 	}
 	keep += proxies

@@ -1,4 +1,4 @@
-package longhaul
+package steer
 
 import (
 	"net/netip"
@@ -12,12 +12,12 @@ import (
 // TestTheTableOfSpecialAddressesIsTheFiltersOwn compares the copy that this module embeds with the original: go:embed does
 // not reach outside the module.
 func TestTheTableOfSpecialAddressesIsTheFiltersOwn(t *testing.T) {
-	original, err := os.ReadFile("../filters/http-semantics/special-addresses.txt")
+	original, err := os.ReadFile("../../filters/http-semantics/special-addresses.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(original) != specialAddresses {
-		t.Error("special-addresses.txt differs from ../filters/http-semantics/special-addresses.txt: copy that file here")
+		t.Error("special-addresses.txt differs from ../../filters/http-semantics/special-addresses.txt: copy that file here")
 	}
 }
 
@@ -79,12 +79,12 @@ func TestANameIsSteeredThatOnlyHasAnAddressTheGuardRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		addr, _ := addressOf(rr)
-		if p := (&policy{}); !p.staysPrivate([]netip.Addr{addr}, nil) {
+		if p := (&Policy{}); !p.staysPrivate([]netip.Addr{addr}, nil) {
 			t.Errorf("%s is steered", record)
 		}
 	}
 	for _, public := range []string{"8.8.8.8", "198.51.100.7", "64:ff9b::8.8.8.8", "2001:db8::1", "2001:200::1"} {
-		if (&policy{}).staysPrivate([]netip.Addr{netip.MustParseAddr(public)}, nil) {
+		if (&Policy{}).staysPrivate([]netip.Addr{netip.MustParseAddr(public)}, nil) {
 			t.Errorf("%s is not steered", public)
 		}
 	}

@@ -1,4 +1,4 @@
-package longhaul
+package steer
 
 import (
 	"slices"
@@ -7,16 +7,16 @@ import (
 	"github.com/miekg/dns"
 )
 
-// strip takes from the HTTPS records of an answer what would lead a client past the proxy, record by record:
+// strip removes from HTTPS records (RFC 9460) what would lead a client past the proxy, record by record:
 //
-//	ipv4hint, ipv6hint   removed: some clients connect to them although they also have A and AAAA answers
+//	ipv4hint, ipv6hint   removed: some clients connect to them although they also have A and AAAA records (section 7.3)
 //	ech                  removed: it hides the server name by which the proxy routes
-//	h3, h3-* in alpn     removed: QUIC goes to UDP port 443, which a proxy for TCP does not carry
-//	alias form, another target name, a port   the whole record removed: it names another host or port to connect to
-//	mandatory, no-default-alpn that can no longer be met   the whole record removed: a client must not use it
+//	h3, h3-* in alpn     removed: QUIC goes to UDP port 443, which a proxy for TCP does not carry (section 7.1)
+//	alias form, another target name, a port   the whole record removed: it names another host or port (sections 2.4, 7.2)
+//	mandatory, no-default-alpn that can no longer be met   the whole record removed: a client must not use it (section 8)
 //
-// What is left over, if anything, still tells the client to use https at once.
-func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verdict) {
+// A record that remains still tells the client to use https at once.
+func (p *Policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, Verdict) {
 	end := chainEnd(q.Name, res.Answer)
 	answer := make([]dns.RR, 0, len(res.Answer))
 	left, changed := 0, false
@@ -27,7 +27,7 @@ func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verd
 			if changed = changed || now != record; !use {
 				continue
 			}
-			if p.flatten && end != q.Name {
+			if p.Flatten && end != q.Name {
 				flat := *now
 				flat.Hdr.Name, flat.Target = q.Name, "." // it was the chain's end, by name or by "."
 				now, changed = &flat, true
@@ -37,7 +37,7 @@ func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verd
 		case *dns.RRSIG:
 			changed = true
 		case *dns.CNAME, *dns.DNAME:
-			if !p.flatten {
+			if !p.Flatten {
 				answer = append(answer, rr)
 			}
 		default:
@@ -46,13 +46,13 @@ func (p *policy) strip(q dns.Question, res *dns.Msg, ttl uint32) (*dns.Msg, verd
 	}
 	switch {
 	case left == 0:
-		return p.noData(q, res, ttl), suppressed
+		return p.noData(q, res, ttl), Suppressed
 	case !changed:
-		return res, kept
+		return res, Kept
 	}
 	out := reply(res)
 	out.Answer = answer
-	return out, stripped
+	return out, Stripped
 }
 
 // stripRecord returns the record without what leads past the proxy (the same pointer when there is no such thing), and

@@ -1,0 +1,33 @@
+package steer
+
+// Verdict is the outcome of one response. Each Left value is a reason to leave it as it was.
+type Verdict uint8
+
+// The outcomes. The handler gives the first four reasons, which need the client or the state of the proxy.
+const (
+	Steered    Verdict = iota + 1 // the proxy's addresses stand first, or alone
+	Suppressed                    // responded "no data", so that the client uses a record that is steered
+	Stripped                      // an HTTPS record lost what leads past the proxy
+	Kept                          // nothing in it leads past the proxy
+
+	LeftClient    // the query comes from the proxy itself, or from a client in bypass
+	LeftExcept    // listed, but excepted
+	LeftPaused    // the switch is off
+	LeftUnhealthy // no proxy listener responds
+	LeftError     // the truth is an error (NXDOMAIN, SERVFAIL, ...) or no response came
+	LeftEmpty     // the truth is that there is no such record
+	LeftTruncated // the client will repeat the query over TCP
+	LeftDNSSEC    // the client would see that a signed response was changed
+	LeftPrivate   // the name lives on a private network, or its response leads to the proxy already
+	LeftMalformed // the response does not read as one to the question
+	Verdicts      // their number
+)
+
+// String is the verdict's word in metrics and logs.
+func (v Verdict) String() string {
+	return [Verdicts]string{
+		Steered: "steered", Suppressed: "suppressed", Stripped: "stripped", Kept: "kept",
+		LeftClient: "client", LeftExcept: "except", LeftPaused: "paused", LeftUnhealthy: "unhealthy", LeftError: "error",
+		LeftEmpty: "empty", LeftTruncated: "truncated", LeftDNSSEC: "dnssec", LeftPrivate: "private", LeftMalformed: "malformed",
+	}[v]
+}
