@@ -7,19 +7,19 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
-/// The table, one row a range. Its head explains the columns.
+/// The table, one range per row. Its head explains the columns.
 const TABLE: &str = include_str!("../special-addresses.txt");
 
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| TABLE.lines().filter_map(Row::parse).collect());
 
-/// Whether a web server can be in a range.
+/// The verdict on a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// No: connections to it are refused.
+    /// No web server can be there, and connections are refused.
     No,
-    /// Yes: it is an address like any other.
+    /// An ordinary address.
     Yes,
-    /// The last 32 bits are an IPv4 address that decides.
+    /// The IPv4 address in the last 32 bits decides.
     Embedded,
 }
 
@@ -35,22 +35,22 @@ pub struct Range {
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The addresses that it is about.
+    /// The addresses that the row describes.
     pub range: Range,
-    /// Whether a web server can be there.
+    /// The verdict on them.
     pub origin: Origin,
     /// The RFC that assigns the range, for example `RFC1918`.
     pub source: &'static str,
-    /// The purpose, for people.
+    /// The purpose, in words.
     pub name: &'static str,
 }
 
-/// Every row of the table, in its order.
+/// Returns every row of the table in order.
 pub fn rows() -> &'static [Row] {
     &ROWS
 }
 
-/// Returns true if no connection to `address` may be made for a client, exceptions of the configuration aside.
+/// Returns true if the proxy must not connect to `address` for a client. Ignores exceptions in the configuration.
 pub fn is_refused(address: IpAddr) -> bool {
     rows().iter().filter(|row| row.range.contains(address)).any(|row| match row.origin {
         Origin::No => true,
@@ -59,8 +59,8 @@ pub fn is_refused(address: IpAddr) -> bool {
     })
 }
 
-/// The refused ranges, for whoever matches addresses himself: [`is_refused`] is true exactly inside them. IPv4 ranges
-/// appear a second time behind each prefix that embeds IPv4 addresses.
+/// Returns the refused ranges, for programs that match addresses themselves. [`is_refused`] is true exactly inside
+/// them. IPv4 ranges appear a second time behind each prefix that embeds IPv4 addresses.
 pub fn refused() -> impl Iterator<Item = Range> {
     let plain = rows().iter().filter(|row| row.origin == Origin::No).map(|row| row.range);
     let behind = rows().iter().filter(|row| row.origin == Origin::Embedded).flat_map(|prefix| {
@@ -84,7 +84,7 @@ impl Range {
         }
     }
 
-    /// An IPv4 range as seen through a /96 that embeds IPv4 addresses; none of an IPv6 range.
+    /// Returns an IPv4 range as seen through a /96 that embeds IPv4 addresses. Returns None for an IPv6 range.
     fn behind(self, prefix: IpAddr) -> Option<Self> {
         let (IpAddr::V4(network), IpAddr::V6(prefix)) = (self.network, prefix) else { return None };
         let network = u128::from(prefix) | u128::from(u32::from(network));
@@ -92,14 +92,14 @@ impl Range {
     }
 }
 
-/// Compares all bits but the last `free`.
+/// Returns true if all bits but the last `free` are equal.
 fn same_prefix(network: u128, address: u128, free: u8) -> bool {
-    // A shift by all 128 bits overflows: everything is in a range without a prefix.
+    // A shift by all 128 bits overflows. A range without a prefix contains every address.
     let bits = |value: u128| value.checked_shr(free.into()).unwrap_or_default();
     bits(network) == bits(address)
 }
 
-/// The IPv4 address in the last 32 bits of an IPv6 address.
+/// Returns the IPv4 address in the last 32 bits of an IPv6 address.
 fn embedded(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else { return None };
     let [.., a, b, c, d] = address.octets();
@@ -107,7 +107,7 @@ fn embedded(address: IpAddr) -> Option<IpAddr> {
 }
 
 impl Row {
-    /// None of a comment; a test holds every other line to be a row.
+    /// Reads a line of the table. Returns None for a comment. A test ensures that every other line is a row.
     fn parse(line: &'static str) -> Option<Self> {
         let (range, rest) = word(line);
         let (origin, rest) = word(rest);
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-/// The first word of a line and the rest.
+/// Splits a line into its first word and the rest.
 fn word(line: &str) -> (&str, &str) {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     (word, rest.trim_start())

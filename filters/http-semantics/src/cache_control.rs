@@ -1,24 +1,24 @@
-//! `Cache-Control` as it is written (RFC 9111 section 5.2): directives, and what is left of a response's freshness.
+//! `Cache-Control` directives (RFC 9111 section 5.2), freshness lifetime and age.
 
 use std::time::{Duration, SystemTime};
 
 use crate::Fields;
 
-/// RFC 9111 section 1.2.2: a larger number of seconds means this one.
+/// The largest number of seconds. A larger one counts as this one (RFC 9111 section 1.2.2).
 const MOST_SECONDS: u64 = 1 << 31;
 
-/// What a directive with an argument in seconds says.
+/// The argument of a directive, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seconds {
-    /// It is not there.
+    /// The directive is absent.
     Absent,
-    /// One number, however often it is said.
+    /// One number. Equal repetitions count as one.
     Are(u64),
-    /// Something else than a number, or two numbers that differ (RFC 9111 section 4.2.1: consider it stale).
+    /// Not a number, or two numbers that differ. Consider the response stale (RFC 9111 section 4.2.1).
     Malformed,
 }
 
-/// The argument of `directive` in the list `cache-control`, in seconds.
+/// Reads the argument of `directive` in the field `cache-control`, in seconds.
 pub fn seconds(fields: &Fields<'_>, directive: &str) -> Seconds {
     let mut found = Seconds::Absent;
     for item in fields.all("cache-control").flat_map(|value| value.split(|&byte| byte == b',')) {
@@ -37,8 +37,9 @@ pub fn seconds(fields: &Fields<'_>, directive: &str) -> Seconds {
     found
 }
 
-/// For how long a browser, or a cache in front of it, may show a response without asking, in milliseconds: 0 where the
-/// response says nothing, because then browsers guess by `Last-Modified` alone.
+/// Returns the longest time, in milliseconds, for which a browser may reuse a response without validation. This
+/// includes `stale-while-revalidate` and caches in front of the browser. Returns 0 if the response states no lifetime:
+/// a lifetime that browsers guess from `Last-Modified` does not count.
 pub fn kept_by_browsers_ms(fields: &Fields<'_>) -> u64 {
     let says = |directive| fields.lists("cache-control", directive);
     if says("no-store") || says("no-cache") {
@@ -52,8 +53,8 @@ pub fn kept_by_browsers_ms(fields: &Fields<'_>) -> u64 {
     longest.saturating_add(of("stale-while-revalidate").unwrap_or(0)).saturating_mul(1_000)
 }
 
-/// The freshness lifetime for a shared cache (RFC 9111 section 4.2.1), in seconds. None where the response does not
-/// state one, or states it in a way that two readers could read differently.
+/// Returns the freshness lifetime for a shared cache (RFC 9111 section 4.2.1), in seconds. Returns None if the response
+/// states none, or states one that two readers could read differently.
 pub(crate) fn lifetime(fields: &Fields<'_>) -> Option<u64> {
     match (seconds(fields, "s-maxage"), seconds(fields, "max-age")) {
         (Seconds::Are(said), Seconds::Absent | Seconds::Are(_)) | (Seconds::Absent, Seconds::Are(said)) => Some(said),
@@ -62,34 +63,36 @@ pub(crate) fn lifetime(fields: &Fields<'_>) -> Option<u64> {
     }
 }
 
-/// The age that a response states, in seconds: of a list the first, and nothing where it is no number (RFC 9111
-/// section 5.1).
+/// Returns the value of `Age` in seconds (RFC 9111 section 5.1). Of a list, the first item counts. Returns None if it
+/// is not a number.
 pub fn said_age(fields: &Fields<'_>) -> Option<u64> {
     fields.get("age").and_then(|value| number(value.split(|&byte| byte == b',').next().unwrap_or_default()))
 }
 
-/// The age that a response has on arrival (RFC 9111 section 4.2.3, without the delay of the way), in seconds.
+/// Returns the age of a response on arrival (RFC 9111 section 4.2.3), in seconds. Omits the response delay.
 pub(crate) fn age(fields: &Fields<'_>, now: SystemTime) -> u64 {
     let apparent = date(fields, "date").and_then(|date| now.duration_since(date).ok()).map_or(0, |age| age.as_secs());
     apparent.max(said_age(fields).unwrap_or(0))
 }
 
-/// Digits, bare or in quotes (RFC 9111 section 5.2 asks recipients for both). No sign, nothing beside them.
+/// Reads digits, bare or in quotes: recipients ought to accept both (RFC 9111 section 5.2). Refuses signs and anything
+/// else.
 fn number(value: &[u8]) -> Option<u64> {
     let value = value.trim_ascii();
     let value = value.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(value);
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(value).ok().filter(|_| digits)?;
-    // Envoy's cache ignores what is beyond a signed 64-bit number.
+    // Envoy's cache ignores a number that does not fit in a signed 64-bit integer.
     text.parse::<i64>().ok().map(|seconds| seconds.unsigned_abs().min(MOST_SECONDS))
 }
 
-/// `Expires` less `Date`, in seconds. Without a `Date` it says nothing, as two clocks are compared then.
+/// Returns `Expires` minus `Date`, in seconds. Returns None without a `Date`, because the result would then compare two
+/// clocks.
 fn until_expiry(fields: &Fields<'_>) -> Option<u64> {
     date(fields, "expires")?.duration_since(date(fields, "date")?).ok().map(|left: Duration| left.as_secs())
 }
 
-/// A date that stands there once (RFC 9110 section 5.6.7).
+/// Reads a date (RFC 9110 section 5.6.7). Returns None if the field occurs more than once.
 fn date(fields: &Fields<'_>, name: &str) -> Option<SystemTime> {
     let mut values = fields.all(name);
     let value = values.next().filter(|_| values.next().is_none())?;

@@ -1,7 +1,7 @@
-//! The client of a connection, by its address.
+//! The client of a connection, identified by its address.
 
-/// The address of `ADDRESS:PORT`, as proxies write the other end of a connection: each connection has another port. The
-/// brackets around IPv6 stay. An address without a port stays as it is.
+/// Returns the address in `ADDRESS:PORT`. Proxies write the peer of a connection in this form, and each connection has
+/// another port. Brackets around an IPv6 address stay. An address without a port stays as it is.
 pub fn without_port(address: &[u8]) -> &[u8] {
     let colon = address.iter().rposition(|byte| *byte == b':');
     let is_port = |at: usize| address.get(at + 1..).is_some_and(|port| port.iter().all(u8::is_ascii_digit));

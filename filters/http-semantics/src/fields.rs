@@ -1,16 +1,16 @@
-//! A header list to read. Names are lower case, as HTTP/2 and Envoy have them.
+//! A read-only header list. Field names are lower case, as HTTP/2 and Envoy write them.
 
-/// Room for nearly every header list without growing.
+/// Capacity that holds nearly every header list without growing.
 const USUAL_FIELDS: usize = 32;
 
-/// A name and its value.
+/// A field name and its value.
 type Field<'a> = (&'a [u8], &'a [u8]);
 
-/// A header list, borrowed from wherever the proxy keeps it.
+/// A header list that borrows its names and values.
 #[derive(Debug, Clone, Default)]
 pub struct Fields<'a>(List<'a>);
 
-// No `Cow`: it would bind the lifetime of a list to one exact value.
+// Not a `Cow`: it is invariant in its item type, and thus in the lifetime of the fields.
 #[derive(Debug, Clone)]
 enum List<'a> {
     Borrowed(&'a [Field<'a>]),
@@ -23,7 +23,7 @@ impl Default for List<'_> {
     }
 }
 
-/// Without a copy.
+/// Borrows the list without a copy.
 impl<'a> From<&'a [Field<'a>]> for Fields<'a> {
     fn from(list: &'a [Field<'a>]) -> Self {
         Self(List::Borrowed(list))
@@ -39,28 +39,28 @@ impl<'a> FromIterator<Field<'a>> for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The first value of `name`, without surrounding white space.
+    /// Returns the first value of `name`, without surrounding white space.
     pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.all(name).next()
     }
 
-    /// Every value of `name`, in order.
+    /// Returns every value of `name` in order, without surrounding white space.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.iter().filter(move |(key, _)| *key == name.as_bytes()).map(|(_, value)| value.trim_ascii())
     }
 
-    /// Whether `name` is there.
+    /// Returns true if the list has a field `name`.
     pub fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
 
-    /// Every item of the comma-separated list `name`, without surrounding white space; empty ones are left out.
+    /// Returns every item of the comma-separated list `name`, without surrounding white space. Omits empty items.
     pub fn items(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let items = self.all(name).flat_map(|value| value.split(|&byte| byte == b','));
         items.map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
     }
 
-    /// Every name and value, in order.
+    /// Returns every name and value in order. Values keep their white space.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let list = match &self.0 {
             List::Borrowed(list) => list,
@@ -69,7 +69,8 @@ impl<'a> Fields<'a> {
         list.iter().copied()
     }
 
-    /// Whether any value of the comma-separated list `name` is `token`, in any case, parameters and arguments aside.
+    /// Returns true if an item of the comma-separated list `name` is `token`. Ignores case, and the parameters (`;`)
+    /// and the argument (`=`) of the item.
     pub fn lists(&self, name: &str, token: &str) -> bool {
         self.items(name).any(|item| {
             item.split(|&byte| byte == b';' || byte == b'=')

@@ -1,9 +1,9 @@
-//! Enums of reasons whose names are labels of metrics.
+//! Enums of reasons that are metric labels.
 
-/// Declares an enum whose variants carry a metric label, with `ALL`, `as_str`, `sentence` and `index`.
+/// Declares an enum whose variants carry a metric label. Adds `ALL`, `as_str`, `sentence` and `index`.
 ///
-/// `Variant = "label", "Explanation.";` for each variant adds `explanation`, a sentence for operators where the
-/// documentation speaks to developers.
+/// The form `Variant = "label", "Explanation.";` also adds `explanation`, a sentence for operators. Use it where the
+/// doc comments address developers.
 #[macro_export]
 macro_rules! labelled {
     ($(#[doc = $head:literal])+ $name:ident {
@@ -12,7 +12,7 @@ macro_rules! labelled {
         $crate::labelled! { $(#[doc = $head])+ $name { $($(#[doc = $doc])+ $variant = $label;)+ } }
 
         impl $name {
-            /// One sentence for an operator: `longhaul explain` and the README print it.
+            /// Returns one sentence for operators. `longhaul explain` and the README print it.
             pub const fn explanation(self) -> &'static str {
                 match self { $(Self::$variant => $explanation,)+ }
             }
@@ -26,20 +26,20 @@ macro_rules! labelled {
         }
 
         impl $name {
-            /// All of them, in the order of declaration: `ALL[it.index()] == it`.
+            /// All variants in the order of declaration: `ALL[it.index()] == it`.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The metric label, `snake_case`; a contract with dashboards.
+            /// Returns the metric label in `snake_case`. Dashboards depend on it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $label,)+ }
             }
 
-            /// What it means, in the words of its documentation; `longhaul explain` prints it.
+            /// Returns the doc comment of the variant. `longhaul explain` prints it.
             pub const fn sentence(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
             }
 
-            /// Position in `ALL`, for arrays of counters.
+            /// Returns the position in `ALL`, for arrays of counters.
             pub const fn index(self) -> usize {
                 self as usize
             }

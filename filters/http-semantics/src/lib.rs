@@ -1,15 +1,16 @@
-//! The questions about HTTP that several parts must answer alike, each answered in one place.
+//! HTTP semantics that several parts share, each rule in one place.
 //!
-//! The crate is pure: values in, values out. It knows neither Envoy nor files, and it has one clock: the caller's.
+//! The crate is pure: it takes values and returns values. It knows neither Envoy nor files, and its callers pass the
+//! time.
 //!
 //! | module | question |
 //! |---|---|
 //! | [`addresses`] | Which addresses may no client reach through the proxy? |
 //! | [`fields`] | Which values does this header list hold? |
 //! | [`client`] | Which address has the client of a connection? |
-//! | [`cache_control`] | What does `Cache-Control` say? |
+//! | [`cache_control`] | How long is this response fresh? |
 //! | [`shareable`] | May any client have this response? |
-//! | [`navigation`] | Is this a page load, and does its reader want more than the page? |
+//! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
 //! | [`object_request`] | What does a browser send for an object of a page? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 

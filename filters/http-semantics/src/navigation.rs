@@ -1,22 +1,23 @@
-//! Is this request a page load, and does its reader want more than the page?
+//! Recognises page loads, and requests that rule out prefetching.
 //!
-//! Prefetching and bundling both fetch objects that nobody has asked for yet. Both ask here whether they may.
+//! Prefetching and bundling fetch objects that no client has requested yet. Both use this module to decide if they may.
 
 use crate::Fields;
 
-/// Where a browser shows the page that it asks for.
+/// The place where a browser shows a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// In a window or a tab.
+    /// A window or a tab.
     Window,
-    /// In a frame of another page.
+    /// A frame of another page.
     Frame,
 }
 
-/// Where the page of this request is shown. None if the request is not a page load.
+/// Returns the place where the browser will show the page. Returns None if the request is not a page load.
 ///
-/// Every browser names `text/html` in the `Accept` of a page load. `Sec-Fetch-Dest` (Fetch, "destination") then tells a page
-/// from a script's request. Browsers omit it over plain http; a request without it counts as a window.
+/// Every browser names `text/html` in the `Accept` of a page load. `Sec-Fetch-Dest` (Fetch, "destination") then
+/// separates a page load from the request of a script. Browsers omit that field over plain http. A request without it
+/// counts as one for a window.
 pub fn page_load(request: &Fields<'_>) -> Option<Shown> {
     let shown = match request.get("sec-fetch-dest") {
         Some(b"document") | None => Shown::Window,
@@ -26,21 +27,21 @@ pub fn page_load(request: &Fields<'_>) -> Option<Shown> {
     request.lists("accept", "text/html").then_some(shown)
 }
 
-/// Whether a browser sends this request before anybody wants the response: a prefetch, a prerender or a preview.
+/// Returns true for a prefetch, a prerender or a preview. Browsers send these before anybody wants the response.
 ///
-/// `Sec-Purpose` (Fetch, section 2.2.6) and the three fields that older browsers send instead.
+/// Reads `Sec-Purpose` (Fetch) and the three fields that older browsers send instead. Any value counts.
 pub fn is_speculative(request: &Fields<'_>) -> bool {
     ["sec-purpose", "purpose", "x-moz", "x-purpose"].iter().any(|name| request.has(name))
 }
 
-/// Whether the client asks for the origin's own response: `no-cache` or `no-store` (RFC 9111, section 5.2.1), or `Pragma`
-/// (section 5.4). Browsers send `no-cache` for a forced reload.
+/// Returns true if the client wants the origin's own response. The directives are `no-cache` and `no-store` (RFC 9111
+/// section 5.2.1), and `Pragma: no-cache` (section 5.4). Browsers send `no-cache` for a forced reload.
 pub fn bypasses_caches(request: &Fields<'_>) -> bool {
     let lists = |name| request.lists("cache-control", name);
     lists("no-cache") || lists("no-store") || request.lists("pragma", "no-cache")
 }
 
-/// Whether the reader asks for fewer bytes (`Save-Data`, WICG Save Data API).
+/// Returns true if the client wants fewer bytes: `Save-Data: on` (WICG Save Data API).
 pub fn saves_data(request: &Fields<'_>) -> bool {
     request.get("save-data").is_some_and(|value| value.eq_ignore_ascii_case(b"on"))
 }

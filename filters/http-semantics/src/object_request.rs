@@ -1,31 +1,32 @@
-//! The request that a browser would make for an object of a page, without credentials.
+//! The request that a browser would send for an object of a page, without credentials.
 //!
-//! An origin chooses its response by what a browser says of itself. So a request that the proxy makes ahead repeats what
-//! the page's request said, and names no more of the reader than every request for an object does.
+//! An origin chooses a representation by the request fields of the browser. So a request by the proxy repeats fields of
+//! the page's request. It says no more about the reader than any browser's request for an object.
 
 use crate::Fields;
 
-/// `Accept` of style sheets.
+/// `Accept` of requests for style sheets.
 const SHEETS: &str = "text/css,*/*;q=0.1";
-/// `Accept` of scripts, fonts and whatever a script fetches.
+/// `Accept` of requests for scripts, fonts, text tracks, video, and objects that a script fetches.
 const ANYTHING: &str = "*/*";
-/// `Accept` of pictures. A browser's own list differs by its version; servers decide by whether it names the newer formats.
+/// `Accept` of requests for images. A browser's own list depends on its version. Servers look only for the newer
+/// formats in it.
 const PICTURES: &str = "image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5";
 const NEWER_PICTURES: &str = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8";
 
-/// Fields that are repeated as they are.
+/// Fields that the request repeats unchanged.
 const REPEATED: [&str; 4] = ["user-agent", "accept-language", "dnt", "sec-gpc"];
-/// Fields that are repeated to https origins only, as browsers do.
+/// Fields that the request repeats only to https origins, as browsers do.
 const REPEATED_SECURELY: [&str; 3] = ["sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform"];
-/// The longest value that is repeated, in bytes.
+/// The longest value that the request repeats, in bytes.
 const VALUE_BYTES: usize = 1024;
-/// `User-Agent` of nobody in particular.
+/// `User-Agent` that identifies no browser.
 const NEUTRAL_AGENT: &str = "Mozilla/5.0";
 
-/// What a browser wants an object for (Fetch, "destination").
+/// The purpose of an object in a page (Fetch, "destination").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
-    /// A picture, wherever it stands.
+    /// An image.
     Image,
     /// A style sheet.
     Style,
@@ -33,14 +34,14 @@ pub enum Destination {
     Script,
     /// A font.
     Font,
-    /// Text of a video.
+    /// A text track of a video.
     Track,
     /// Video or audio.
     Video,
 }
 
 impl Destination {
-    /// The value of `Sec-Fetch-Dest`.
+    /// Returns the value of `Sec-Fetch-Dest`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",
@@ -53,21 +54,21 @@ impl Destination {
     }
 }
 
-/// A browser, as its request for a page shows it.
+/// A browser, described by its request for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browser {
     repeated: Vec<(&'static str, String)>,
     repeated_securely: Vec<(&'static str, String)>,
-    /// `Accept` of its requests for pictures.
+    /// `Accept` of its requests for images.
     pictures: &'static str,
-    /// It says what it wants an object for (`Sec-Fetch-*`).
+    /// True if the browser sends `Sec-Fetch-*`.
     names_destination: bool,
 }
 
 /// An object to request.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'a> {
-    /// Its scheme is https.
+    /// True if the scheme is https.
     pub is_secure: bool,
     /// `HOST[:PORT]` of its origin.
     pub authority: &'a str,
@@ -75,12 +76,12 @@ pub struct Object<'a> {
     pub path: &'a str,
     /// None for an object that a script fetched.
     pub destination: Option<Destination>,
-    /// `Referer`, where one is sent.
+    /// The `Referer` to send, if any.
     pub referer: Option<&'a str>,
 }
 
 impl Browser {
-    /// The browser that sent `page`, a request for a page.
+    /// Describes the browser that sent `page`, a request for a page.
     pub fn of(page: &Fields<'_>) -> Self {
         Self {
             repeated: repeated(&REPEATED, page),
@@ -94,7 +95,7 @@ impl Browser {
         }
     }
 
-    /// A browser of which nothing is known, for objects that everybody may have.
+    /// Returns a browser of which nothing is known, for objects that any client may have.
     pub fn neutral() -> Self {
         Self {
             repeated: vec![("user-agent", NEUTRAL_AGENT.to_owned())],
@@ -104,17 +105,17 @@ impl Browser {
         }
     }
 
-    /// Its `User-Agent`; empty where it sends none.
+    /// Returns its `User-Agent`, or an empty string if it sends none.
     pub fn agent(&self) -> &str {
         self.repeated.iter().find(|(name, _)| *name == "user-agent").map_or("", |(_, value)| value)
     }
 
-    /// Whether it requests pictures in newer formats.
+    /// Returns true if the browser accepts the newer image formats.
     pub fn knows_newer_pictures(&self) -> bool {
         self.pictures == NEWER_PICTURES
     }
 
-    /// The request for `object`: names in lower case, pseudo-header fields first.
+    /// Builds the request for `object`. Names are lower case, and pseudo-header fields come first.
     pub fn request(&self, object: Object<'_>) -> Vec<(&'static str, String)> {
         let Object { is_secure, authority, path, destination, referer } = object;
         let accept = match destination {
@@ -142,12 +143,13 @@ impl Browser {
     }
 }
 
-/// Whether `accept` names pictures in newer formats.
+/// Returns true if `accept` names `image/webp`. Browsers that do so accept the newer image formats.
 pub fn names_newer_pictures(accept: &[u8]) -> bool {
     accept.windows(10).any(|window| window.eq_ignore_ascii_case(b"image/webp"))
 }
 
-/// A value that is too long, or no text, is left out: the origin sees a browser that does not send it.
+/// Returns those of the fields `names` that are present. Omits a value that is too long or not printable ASCII: the
+/// origin then sees a browser that does not send it.
 fn repeated(names: &[&'static str], fields: &Fields<'_>) -> Vec<(&'static str, String)> {
     let text = |value: &[u8]| {
         let is_plain = value.len() <= VALUE_BYTES && value.iter().all(|byte| (b' '..=b'~').contains(byte));

@@ -1,83 +1,85 @@
-//! May any client have this response? One answer for the cache, for bundling and for inlining.
+//! Decides if any client may have a response. The cache, bundling and inlining share this rule.
 //!
-//! The sites do not know that there is a shared cache, so the rule is stricter than RFC 9111 where the standard trusts
-//! the origin's care: a response that sets a cookie is never shared, and a response to a request with a cookie only if
-//! the origin says so itself. In doubt the response belongs to the client that asked.
+//! Sites do not know that there is a shared cache. So the rule is stricter than RFC 9111 where the RFC relies on a
+//! careful origin. A response that sets a cookie is never shared. A response to a request with a cookie is shared only
+//! if the origin says so explicitly. In doubt, the response belongs to the client that requested it.
 //!
-//! | row | RFC | for |
+//! | condition | RFC | purposes |
 //! |---|---|---|
 //! | GET or HEAD, no part of a body | 9111 sections 3 and 3.3 | all |
 //! | a final status of the list | 9111 section 3 | [`Purpose::Cache`]: [`STORED`]; others: 200 |
-//! | no policy of its own for caches of another kind (`CDN-Cache-Control`) | 9213 section 2.2 | all |
-//! | neither `no-store` (of either side) nor `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all |
-//! | nothing that makes the client known to the site | stricter than 9111 section 7.3 | all |
-//! | `Authorization`: `public`, `s-maxage` or `must-revalidate` | 9111 section 3.5 | all |
-//! | `Cookie`: `public` or `s-maxage` | stricter than 9111 | all |
-//! | no `Vary`, or only `Accept-Encoding` | 9111 section 4.1 | [`Purpose::Push`] takes `Accept-Encoding` |
-//! | stated freshness is left | 9111 section 4.2 | [`Purpose::Cache`], [`Purpose::Inline`] |
-//! | nothing speaks against another page | Fetch (CORP), HTML | [`Purpose::Inline`] |
+//! | no targeted field for another kind of cache (`CDN-Cache-Control`) | 9213 section 2.2 | all |
+//! | no `no-store` in the request or the response, no `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all |
+//! | no field by which the site recognises the client | stricter than 9111 section 7.3 | all |
+//! | with `Authorization`: `public`, `s-maxage` or `must-revalidate` | 9111 section 3.5 | all |
+//! | with `Cookie`: `public` or `s-maxage` | stricter than 9111 | all |
+//! | no `Vary`; [`Purpose::Push`] allows `Accept-Encoding` | 9111 section 4.1 | all |
+//! | no `no-cache` | 9111 section 5.2.2.4 | [`Purpose::Cache`], [`Purpose::Inline`] |
+//! | no field that forbids another page | Fetch (CORP), HTML | [`Purpose::Inline`] |
+//! | some of the stated freshness lifetime is left | 9111 section 4.2 | [`Purpose::Cache`], [`Purpose::Inline`] |
 
 use std::time::SystemTime;
 
 use crate::{Fields, cache_control, labelled};
 
-/// What the response is shared for.
+/// The use that a response is shared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Stored, and given to whoever asks for the URL while it is fresh.
+    /// Storage in the cache, which serves the response to every client while it is fresh.
     Cache,
-    /// Sent to the next client of the same page within moments, so freshness is the caller's matter.
+    /// Transfer to the next client of the same page within moments. The caller handles freshness.
     Push,
-    /// Put into pages.
+    /// Inlining in pages.
     Inline,
 }
 
-/// For how long a response may be shared, and on whose word.
+/// The terms on which a response may be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
-    /// Seconds of stated freshness that are left. 0 occurs with [`Purpose::Push`] only.
+    /// Remaining freshness lifetime in seconds. 0 occurs only with [`Purpose::Push`].
     pub left: u64,
-    /// The origin says itself that the response is for everybody (`public`, `s-maxage`), also for who bears cookies.
+    /// True if the origin shares the response explicitly (`public`, `s-maxage`), also with clients that send cookies.
     pub public: bool,
 }
 
 labelled! {
-    /// Why a response belongs to the client that asked alone.
+    /// The reason why a response belongs only to the client that requested it.
     Unshared {
-        /// Neither GET nor HEAD (RFC 9111 section 3).
+        /// The method is neither GET nor HEAD (RFC 9111 section 3).
         Method = "method";
-        /// A part of a body, asked for or not (RFC 9111 section 3.3).
+        /// The request or the response concerns a part of a body (RFC 9111 section 3.3).
         Partial = "partial";
-        /// A status that is not shared (RFC 9111 section 3; a cache must understand what it stores).
+        /// The status is not one that is shared (RFC 9111 section 3).
         Status = "status";
-        /// A policy for caches of another kind, which may say less than `Cache-Control` (RFC 9213).
+        /// `CDN-Cache-Control`, a policy for another kind of cache, may allow less than `Cache-Control` (RFC 9213).
         Targeted = "targeted";
         /// `no-store` in the request or the response (RFC 9111 sections 5.2.1.5 and 5.2.2.5).
         NoStore = "no_store";
         /// `private` (RFC 9111 section 5.2.2.7).
         Private = "private";
-        /// It sets a cookie or another mark by which the site knows the client again.
+        /// The response sets a cookie, or has another field by which the site recognises the client.
         SetCookie = "set_cookie";
-        /// The request bore `Authorization` (RFC 9111 section 3.5).
+        /// The request had `Authorization`, and the response does not allow sharing (RFC 9111 section 3.5).
         Authorization = "authorization";
-        /// The request bore a cookie, and the response does not say that it is for everybody.
+        /// The request had a cookie, and the response says neither `public` nor `s-maxage`.
         Cookie = "cookie";
-        /// It differs by a request header (RFC 9111 section 4.1).
+        /// The response depends on request fields (`Vary`, RFC 9111 section 4.1).
         Vary = "vary";
-        /// `no-cache`: every use asks the origin (RFC 9111 section 5.2.2.4).
+        /// `no-cache`: every use needs validation by the origin (RFC 9111 section 5.2.2.4).
         NoCache = "no_cache";
-        /// No freshness is stated, or none is left (RFC 9111 section 4.2).
+        /// The response states no freshness lifetime, or none of it is left (RFC 9111 section 4.2).
         NotFresh = "not_fresh";
-        /// It may not be embedded by other sites, or says something that holds for a response of its own alone.
+        /// Other sites may not embed the response, or a field of it has no meaning inside a page.
         Embedding = "embedding";
     }
 }
 
-/// Statuses that may be stored: RFC 9110 section 15.1 says heuristically cacheable, and Envoy's `cache_v2` stores them.
+/// Statuses that may be stored: heuristically cacheable (RFC 9110 section 15.1; for 451, RFC 7725 section 3), complete,
+/// and stored by Envoy's `cache_v2`.
 pub const STORED: [&[u8]; 12] =
     [b"200", b"203", b"204", b"300", b"301", b"308", b"404", b"405", b"410", b"414", b"451", b"501"];
 
-/// By these a site knows a client again, or talks to one client.
+/// Fields by which a site recognises a client, or addresses a single client.
 const MARKS_THE_CLIENT: [&str; 7] = [
     "set-cookie",
     "set-cookie2",
@@ -88,14 +90,14 @@ const MARKS_THE_CLIENT: [&str; 7] = [
     "authentication-info",
 ];
 
-/// Holds for the response as a response: lost, or wrong, once the body stands in a page.
+/// Fields of the response as a whole. They are lost, or wrong, once the body stands in a page.
 const NOT_IN_PAGES: [&str; 3] = ["content-encoding", "content-disposition", "refresh"];
 
-/// Whether any client may have `response`, which came for `request`, at `now`. Pseudo headers are fields: `:method` of
-/// the request (GET where there is none) and `:status` of the response.
+/// Decides if any client may have `response` to `request` at `now`. Pseudo-header fields count as fields: `:method` of
+/// the request (GET by default) and `:status` of the response.
 ///
 /// # Errors
-/// The first row of the module's table that speaks against it.
+/// The first condition in the module's table that does not hold.
 pub fn shareable(
     purpose: Purpose,
     request: &Fields<'_>,
@@ -138,8 +140,9 @@ pub fn shareable(
     Ok(Freshness { left, public })
 }
 
-/// Whether the body may stand in a page of another site. That it may not be embedded (`Cross-Origin-Resource-Policy`) is
-/// one word against it; a style sheet's `Referrer-Policy` says how what it names is asked for, which a page says itself.
+/// Returns true if the body may stand in a page of another site. `Cross-Origin-Resource-Policy` may forbid that. So
+/// does `Referrer-Policy` of a style sheet: it governs the requests for the style sheet's URLs, but a page has its own
+/// policy.
 fn is_embeddable(response: &Fields<'_>) -> bool {
     let essence = response.get("content-type").unwrap_or_default().split(|&byte| byte == b';').next();
     let is_sheet = essence.unwrap_or_default().trim_ascii().eq_ignore_ascii_case(b"text/css");

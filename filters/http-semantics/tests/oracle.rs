@@ -1,4 +1,4 @@
-//! The rule beside another implementation of RFC 9111, where both answer the same question.
+//! Compares the rule with another implementation of RFC 9111 where both decide the same question.
 
 #![allow(clippy::unwrap_used)] // a test
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ const DATE: &str = "Sat, 21 Nov 2026 13:00:00 GMT";
 
 type List = Vec<(&'static str, String)>;
 
-/// A shared cache that guesses nothing, as ours.
+/// A shared cache without heuristic freshness, as ours is.
 fn oracle(request: &List, status: u16, response: &List) -> (bool, u64) {
     let now = SystemTime::UNIX_EPOCH + NOW;
     let mut asked = http::Request::get("http://a.test/");
@@ -31,7 +31,7 @@ fn oracle(request: &List, status: u16, response: &List) -> (bool, u64) {
 }
 
 fn directive() -> impl Strategy<Value = String> {
-    // In lower case: the oracle compares with case.
+    // In lower case, because the oracle's comparison is case-sensitive.
     const WORDS: [&str; 6] = ["public", "private", "no-store", "no-cache", "must-revalidate", "immutable"];
     prop_oneof![
         prop::sample::select(&WORDS[..]).prop_map(str::to_owned),
@@ -81,13 +81,13 @@ proptest! {
         match ours {
             Ok(fresh) => {
                 prop_assert!(is_storable, "the oracle does not store it");
-                prop_assert!(fresh.left <= left, "{} and the oracle says {left}", fresh.left);
+                prop_assert!(fresh.left <= left, "fresh for {} s, but {left} s in the oracle", fresh.left);
             }
-            // Stricter than the standard on purpose, or a status that the oracle's table has otherwise.
+            // Deliberately stricter than the standard, or a status that the oracle treats differently.
             Err(Unshared::Cookie | Unshared::Status) => {}
-            // The oracle has its own reading of a directive that is said twice.
+            // The oracle reads a repeated directive differently.
             Err(_) if says_a_number_twice(&response) => {}
-            Err(why) => prop_assert!(!is_storable || left == 0, "{why:?}, and the oracle gives it {left} s"),
+            Err(why) => prop_assert!(!is_storable || left == 0, "{why:?}, but fresh for {left} s in the oracle"),
         }
     }
 }
