@@ -1,4 +1,4 @@
-//! Known, new or refused.
+//! The budgets of all clients, and the outcome of each request.
 
 use std::time::Duration;
 
@@ -14,33 +14,33 @@ use crate::times::Times;
 const NAMES: Times = Times { letter: 'n', buckets: NAME_BUCKETS };
 const CLIENTS: Times = Times { letter: 'c', buckets: CLIENT_BUCKETS };
 
-/// What Envoy looks up, byte for byte: it keeps `a.test` and `A.test` apart, too.
+/// A name that Envoy looks up, byte for byte: Envoy keeps `a.test` and `A.test` apart, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name<'a> {
-    /// The scheme decides the port where the authority has none. Empty for bytes that are passed on.
+    /// The scheme, which decides the port if the authority has none. Empty for bytes that are passed on unread.
     pub scheme: &'a [u8],
     /// `HOST[:PORT]`.
     pub authority: &'a [u8],
 }
 
-/// What is done with a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The name is paid for.
     Known,
     /// The name is new, and the client had a token for it.
     New,
-    /// The request names no client: it passes.
+    /// The request names no client. It passes.
     Unnamed,
-    /// The name is new, and the client has no token until so many seconds have gone.
+    /// The name is new, and the client has no token.
     Refused {
-        /// At least 1.
+        /// Seconds until the client has a token, at least 1.
         retry_after_s: u64,
     },
 }
 
 labelled! {
-    /// An [`Outcome`] as a metric's label.
+    /// An [`Outcome`] as a metric label.
     Reason {
         /// The name is paid for.
         Known = "known";
@@ -54,7 +54,7 @@ labelled! {
 }
 
 impl Outcome {
-    /// The label that counts it.
+    /// Returns the metric label.
     pub const fn reason(self) -> Reason {
         match self {
             Self::Known => Reason::Known,
@@ -65,23 +65,24 @@ impl Outcome {
     }
 }
 
-/// The budgets of all clients, on a board.
+/// The budgets of all clients, shared by all workers.
 #[derive(Debug, Clone)]
 pub struct Budgets<B> {
     board: B,
     key: [u8; 16],
-    /// Microseconds in which a budget gains a token.
+    /// Time in which a budget gains a token, in microseconds.
     token: u64,
 }
 
 impl<B: Board> Budgets<B> {
-    /// The budgets of this process. `drawn` becomes their key if no worker has drawn one before.
+    /// Opens the budgets of this process. `drawn` becomes their hash key if no worker has set one before.
     pub fn new(config: &Config, board: B, drawn: [u8; 16]) -> Self {
         let key = settled(&board, "key", drawn);
         Self { board, key, token: micros(PERIOD) / u64::from(config.per_client.max(1)) }
     }
 
-    /// `client` asks for `name` at `now`, on a clock that never steps.
+    /// Decides about a request of `client` for `name`. Takes a token if the name is new. `now` is the time of a clock
+    /// that never steps.
     pub fn ask(&self, name: Name<'_>, client: Option<Client>, now: Duration) -> Outcome {
         let Some(client) = client else { return Outcome::Unnamed };
         let now = micros(now);
@@ -90,7 +91,7 @@ impl<B: Board> Budgets<B> {
             return Outcome::Known;
         }
         let period = micros(PERIOD);
-        // A budget is the moment at which it will be full again. An empty one is full after a period.
+        // A budget is stored as the moment at which it will be full again. An empty one is full after a period.
         let taken = CLIENTS.change(&self.board, self.key, &[&client.bytes()], now, |full| {
             let then = full.saturating_add(self.token);
             let late = then.saturating_sub(now.saturating_add(period));
@@ -149,7 +150,7 @@ mod tests {
             assert_eq!(ask(&budgets, &format!("o{n}.test"), client(2), 5), Outcome::New, "{n}");
             assert_eq!(ask(&budgets, &format!("f{n}.test"), client(1), 5), Outcome::Known, "the flooder's own {n}");
         }
-        assert_eq!(ask(&budgets, "f1.test", client(3), 5), Outcome::Known, "it is paid for everybody");
+        assert_eq!(ask(&budgets, "f1.test", client(3), 5), Outcome::Known, "paid for, for every client");
         assert_eq!(ask(&budgets, "w.test", None, 5), Outcome::Unnamed);
     }
 
@@ -167,8 +168,8 @@ mod tests {
         assert_eq!(ask(&budgets, "0.test", client(1), 119_999), Outcome::Known);
     }
 
-    /// Fifty people behind one address, each with a page of sixty third parties a minute and a half: ten of the page's
-    /// own, fifty of two hundred that the pages of the web share.
+    /// Fifty people behind one address each open a page every 90 seconds. Each page has sixty third-party names. Ten of
+    /// them are its own, and fifty are among two hundred names that all pages share.
     #[test]
     fn the_crew_of_a_ship_behind_one_address_never_notices() {
         let budgets = budgets(DEFAULT);
@@ -223,8 +224,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// In any order of requests of three clients: who asked for at most its budget of different names in a minute is
-        /// not refused, whatever the others do; and in any two minutes a client pays for at most three budgets of names.
+        /// In any order of requests of three clients:
+        /// - A client is not refused if it sent at most a budget of requests in the last minute.
+        /// - Nor is it refused if those requests had at most half a budget of different names.
+        /// - In any two minutes, a client pays for at most three budgets of names.
         #[test]
         fn budgets_hold(steps in prop::collection::vec((0_u8..3, 0_u32..400, 0_u64..400), 1..600)) {
             const BUDGET: u32 = 64;

@@ -1,4 +1,4 @@
-//! Who asks: one budget for each IPv4 address and each /64 of IPv6.
+//! Owners of budgets: each IPv4 address and each /64 of IPv6 has one.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -7,20 +7,20 @@ use std::net::{IpAddr, Ipv6Addr};
 pub enum Client {
     /// An IPv4 address.
     V4([u8; 4]),
-    /// The first 64 bits of an IPv6 address: a subscriber has them all.
+    /// The first 64 bits of an IPv6 address. A subscriber has all addresses behind them.
     V6(u64),
-    /// The proxy itself, for objects that it fetches ahead.
+    /// The proxy itself, for objects that it prefetches.
     Ourselves,
 }
 
 impl Client {
-    /// The client that a [`crate::marks::CLIENT`] names. None: nobody is named, or what stands there is no address.
+    /// Reads the value of [`crate::marks::CLIENT`]. Returns None if it is empty or not an address.
     pub fn of(mark: &[u8]) -> Option<Self> {
         if mark == b"self" {
             return Some(Self::Ourselves);
         }
         let text = std::str::from_utf8(mark).ok()?;
-        // A link-local address bears its interface.
+        // A link-local address may end with its interface.
         let address = text.split('%').next()?.parse::<IpAddr>().ok()?;
         Some(match address.to_canonical() {
             IpAddr::V4(address) => Self::V4(address.octets()),
@@ -28,7 +28,7 @@ impl Client {
         })
     }
 
-    /// Bytes that no other client has.
+    /// Returns bytes that no other client has.
     pub(crate) fn bytes(self) -> Vec<u8> {
         match self {
             Self::V4(octets) => octets.to_vec(),

@@ -1,4 +1,4 @@
-//! The configuration, as the proxy's file has it.
+//! The configuration of the filter, as the proxy's configuration file has it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::limits::{LEAST, MOST};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// New names that one client may ask for at once, and each minute.
+    /// New names that one client may request at once, and per minute.
     pub per_client: u32,
 }
 
-/// Why a configuration is refused.
+/// The reason why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It is not JSON of this form.
+    /// The configuration is not JSON of this form.
     #[error("name-budget: the configuration is refused: {0}")]
     Json(#[from] serde_json::Error),
     /// The budget is out of range.
@@ -24,7 +24,7 @@ pub enum Refused {
 }
 
 impl Config {
-    /// Reads JSON; unknown keys are refused.
+    /// Reads JSON. Refuses unknown keys and a budget out of range.
     pub fn from_json(json: &[u8]) -> Result<Self, Refused> {
         let config: Self = serde_json::from_slice(json)?;
         if (LEAST..=MOST).contains(&config.per_client) { Ok(config) } else { Err(Refused::Range(config.per_client)) }

@@ -1,17 +1,18 @@
-//! How many new names one client may make the proxy look up.
+//! Bounds the number of new names that one client may make the proxy look up.
 //!
-//! Envoy keeps a bounded table of the names that it looked up. A full table refuses every new name, whoever asks. So a new
-//! name takes a token from the budget of the client that asks, and a client without a token is refused. A token pays for
-//! the name for [`limits::PERIOD`], for everybody.
+//! Envoy keeps a bounded table of the names that it looked up. A full table refuses every new name of every client. So
+//! a new name takes a token from the budget of the requesting client. A client without a token is refused. A token pays
+//! for the name for [`limits::PERIOD`], for every client.
 //!
 //! | module | job |
 //! |---|---|
-//! | [`budget`] | known, new or refused |
-//! | [`client`] | who asks |
-//! | [`times`] | what all workers know, bounded |
+//! | [`budget`] | the outcome of a request: known, new or refused |
+//! | [`client`] | owners of budgets |
+//! | [`times`] | state that all workers share, bounded |
 //! | [`config`] | the size of a budget |
 //!
-//! The crate is pure: it knows neither Envoy nor time; a [`shared_board::Board`] stands for the values that all workers share.
+//! The crate is pure: it knows neither Envoy nor time. A [`shared_board::Board`] stands for the values that all workers
+//! share.
 
 pub mod budget;
 pub mod client;
@@ -22,11 +23,11 @@ pub use budget::{Budgets, Name, Outcome, Reason};
 pub use client::Client;
 pub use config::Config;
 
-/// Headers between our own hops. None reaches a client or an origin.
+/// Header fields between Longhaul's own hops. None reaches a client or an origin.
 pub mod marks {
-    /// On a request: the address of the client that asks, or `self` for a request of our own.
+    /// On a request: the address of the client, or `self` for a request of Longhaul itself.
     pub const CLIENT: &str = "x-longhaul-client";
-    /// On a request: the scheme that its origin is asked with.
+    /// On a request: the scheme of the request to the origin.
     pub const SCHEME: &str = "x-longhaul-scheme";
 }
 
@@ -34,24 +35,24 @@ pub mod marks {
 pub mod limits {
     use std::time::Duration;
 
-    /// A token pays for a name for so long, and an empty budget is full again after so long. Envoy forgets a name that
-    /// nobody asked for during the same time (`host_ttl`).
+    /// The time for which a token pays for a name, and in which an empty budget becomes full. Envoy removes a name
+    /// after the same time without a request (`host_ttl`).
     pub const PERIOD: Duration = Duration::from_mins(1);
     /// Names that Envoy's table holds (`max_hosts` of `envoy-config/templates/part/dns_cache.yaml.j2`).
     pub const TABLE: u32 = 4096;
     /// The smallest budget: a page with many third parties must pass.
     pub const LEAST: u32 = 64;
-    /// The largest budget. A client takes at most three times its budget of the table: a full budget at once, and two
-    /// periods in which the names that it paid for leave the table.
+    /// The largest budget. A name leaves the table at most two periods after somebody paid for it. In two periods a
+    /// client spends at most three budgets: a full one at once, and two that it gains.
     pub const MOST: u32 = 1300;
-    /// The budget of a client unless the operator sets another. The budget of our own requests has the same size. Both
-    /// together leave names in the table.
+    /// The budget of a client unless the operator sets another. Longhaul's own requests have a budget of the same size.
+    /// Both together leave room in the table.
     pub const DEFAULT: u32 = 600;
     const _: () = assert!(3 * MOST < TABLE && 2 * 3 * DEFAULT < TABLE);
-    /// Buckets of the names that are paid for. With [`BUCKET_ENTRIES`] of 16 bytes each, the names take about 0.5 MiB.
+    /// Buckets of names that are paid for. With [`BUCKET_ENTRIES`] of 16 bytes each, the entries take at most 256 KiB.
     pub const NAME_BUCKETS: u64 = 2048;
-    /// Buckets of the clients that have used their budget in the last period.
+    /// Buckets of clients whose budget is not full.
     pub const CLIENT_BUCKETS: u64 = 1024;
-    /// Names or clients of one bucket. The one that ends first makes room.
+    /// Names or clients in one bucket. The entry that ends first makes room.
     pub const BUCKET_ENTRIES: usize = 8;
 }

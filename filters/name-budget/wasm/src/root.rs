@@ -1,4 +1,4 @@
-//! Configuration bytes to a worker's filter.
+//! Builds a worker's filter from the configuration.
 
 use std::rc::Rc;
 

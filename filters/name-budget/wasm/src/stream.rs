@@ -1,4 +1,4 @@
-//! One request, before its name is looked up.
+//! One request, before Envoy looks up its name.
 
 use std::rc::Rc;
 
@@ -40,8 +40,8 @@ impl Context for Stream {}
 impl HttpContext for Stream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
         self.request().unwrap_or_else(|error| {
-            // A name too many costs less than a page.
-            log::write(Level::Warn, &format!("name-budget: request headers: {error}"));
+            // A name too many costs less than a failed page.
+            log::write(Level::Warn, &format!("name-budget: a request passes unchecked: {error}"));
             Action::Continue
         })
     }

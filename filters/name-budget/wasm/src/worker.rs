@@ -1,11 +1,11 @@
-//! What all streams of a worker share.
+//! State that all streams of a worker share.
 
 use filter_host::metrics::{Counters, Metrics};
 use filter_host::random;
 use filter_host::shared::ProxyBoard;
 use name_budget::{Budgets, Config, Reason};
 
-/// One worker's filter.
+/// The filter of one worker.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) budgets: Budgets<ProxyBoard>,
