@@ -1,4 +1,4 @@
-//! What is worth knowing in advance: names, values and blocks that many traces have in common.
+//! Selects the common content of a dictionary: the names, values and blocks that many traces share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,25 +7,25 @@ use header_codec::{Block, Side};
 
 use crate::traces::{Fields, Trace};
 
-/// Names, most frequent first.
+/// The most names, most frequent first.
 const NAMES: usize = 255;
-/// Values of one name.
+/// The most values of one name.
 const VALUES: usize = 64;
-/// Blocks of one side.
+/// The most blocks of one side.
 const BLOCKS: usize = 64;
-/// A value must be in so many traces, unless a sample has it.
+/// A value must occur in this many traces, unless a sample has it.
 const TRACES: usize = 2;
 
-/// What a dictionary holds besides its votes.
+/// The content of a dictionary besides its votes.
 #[derive(Debug, Clone, Default)]
 pub struct Common {
     /// Names and their values.
     pub names: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
-    /// Blocks of requests and responses; values that differ between sites are left empty.
+    /// Blocks of requests and responses. Values that differ between sites are empty.
     pub blocks: [Vec<Fields>; 2],
 }
 
-/// Picks from `traces`; `samples` are traces that somebody wrote to stand for many.
+/// Selects from `traces`. `samples` are handwritten traces that stand for many.
 pub fn pick(traces: &[Trace], samples: &[Trace]) -> Common {
     let all = || traces.iter().chain(samples);
     let mut names: BTreeMap<&[u8], usize> = BTreeMap::new();
@@ -67,11 +67,11 @@ pub fn pick(traces: &[Trace], samples: &[Trace]) -> Common {
     common
 }
 
-/// The blocks that together are most like all others, chosen one by one.
+/// Returns the blocks that together resemble all others best, chosen one by one.
 fn pick_blocks(traces: &[&Trace], known: &BTreeSet<&[u8]>) -> Vec<Fields> {
     let mut weights: BTreeMap<Fields, f64> = BTreeMap::new();
     for trace in traces {
-        // Not every block of a long trace counts as much as one of a short trace.
+        // A block of a long trace counts less than a block of a short trace.
         let weight = 1.0 / f64::from(u32::try_from(trace.blocks.len()).unwrap_or(1)).sqrt();
         for block in &trace.blocks {
             *weights.entry(without_site(block, known)).or_default() += weight;
@@ -111,12 +111,13 @@ fn block_of(fields: &Fields) -> Option<Block> {
     Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).ok()
 }
 
-/// Whether the values of a name are the same for everybody, and name nobody.
+/// Returns true if all users may see the same value of a name, and the value identifies no site.
 fn of_everybody(name: &[u8]) -> bool {
     is_common(name) && !matches!(name, b":authority" | b"origin" | b"host")
 }
 
-/// A block with names the dictionary has, and only the values that say nothing about whom it was for.
+/// Keeps the names of a block that the dictionary holds, and only the values that do not identify its site or its
+/// client.
 fn without_site(block: &Fields, known: &BTreeSet<&[u8]>) -> Fields {
     let fields = block.iter().filter(|(name, _)| known.contains(&**name));
     fields.map(|(name, value)| (name.clone(), if of_everybody(name) { value.clone() } else { Vec::new() })).collect()

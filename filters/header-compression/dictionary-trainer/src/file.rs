@@ -1,15 +1,15 @@
-//! Writes dictionary files; `header_codec::Dictionary` describes and reads them.
+//! Writes dictionary files. `header_codec::Dictionary` describes and reads them.
 
 use crate::common::Common;
 use crate::traces::Fields;
 use crate::votes;
 
-/// Something does not fit into the file's format; the text says what.
+/// A value that does not fit into the file's format; the text names it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} does not fit into a dictionary file")]
 pub struct DoesNotFit(String);
 
-/// A dictionary file.
+/// Returns the bytes of a dictionary file.
 pub fn write(id: u8, common: &Common, slot_bits: u32, slots: &[[u8; 2]]) -> Result<Vec<u8>, DoesNotFit> {
     let mut file = b"LHHD".to_vec();
     file.push(id);

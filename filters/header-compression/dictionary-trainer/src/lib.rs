@@ -1,12 +1,12 @@
 //! Trains dictionaries of `header-codec` from traces of real headers.
 //!
-//! | module | what it does |
+//! | module | job |
 //! |---|---|
 //! | [`traces`] | reads stories, HAR and QIF files and plain header lists |
-//! | [`pages`] | takes URLs out of saved pages, to learn what paths look like |
-//! | [`common`] | picks the names, values and blocks that are worth knowing in advance |
-//! | [`questions`] | plays traces through the codec and notes every decision it asks about |
-//! | [`votes`] | learns how likely each decision is in each context |
+//! | [`pages`] | extracts URLs from saved pages, to learn the form of paths |
+//! | [`common`] | selects the names, values and blocks that many traces share |
+//! | [`questions`] | passes traces through the codec and records every decision |
+//! | [`votes`] | learns the probability of each decision in each context |
 //! | [`file`] | writes the dictionary |
 
 pub mod common;

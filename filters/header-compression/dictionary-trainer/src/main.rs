@@ -1,4 +1,4 @@
-//! `dictionary-trainer`: traces in, a dictionary file out.
+//! `dictionary-trainer`: reads traces and writes a dictionary file.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ usage: dictionary-trainer --id NUMBER --out FILE --samples FOLDER [--pages FOLDE
 
 Trains a dictionary for header-codec. TRACE is a file (.json story, .har, .qif, .txt) or a folder of them; what is
 common to them goes into the dictionary. --samples are traces written by hand, all of whose values go in. From --pages
-only statistics of the URLs in saved pages are taken. A dictionary that has shipped is never trained anew under its id.";
+only statistics of the URLs in saved pages are taken. A dictionary that has shipped is never trained again under its id.";
 
-/// Binary logarithm of the number of slots: 64 Ki of two bytes. Half as many cost 2 % of the size of messages, twice as
-/// many save 2 %.
+/// Binary logarithm of the number of slots: 64 Ki slots of two bytes. Half as many make messages 2 % larger, and twice
+/// as many make them 2 % smaller.
 const SLOT_BITS: u32 = 16;
-/// Connections that begin in the middle of a trace.
+/// Pieces of a trace that train the beginning of a connection.
 const BEGINNINGS: usize = 12;
 
 struct Arguments {
@@ -54,7 +54,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let common = common::pick(&found, &samples);
     let blank = vec![[0, 0]; 1 << SLOT_BITS];
     let untrained = file::write(arguments.id, &common, SLOT_BITS, &blank)?;
-    let dictionary = Dictionary::from_bytes(&untrained).ok_or("the file just made is not a dictionary")?;
+    let dictionary = Dictionary::from_bytes(&untrained).ok_or("the file just written is not a valid dictionary")?;
     println!(
         "{} names, {} bytes of text, {} and {} blocks",
         common.names.len(),

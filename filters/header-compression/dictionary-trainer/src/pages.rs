@@ -1,15 +1,15 @@
-//! URLs of saved pages. Traces of headers are few; what paths look like can be learnt from any page.
+//! Extracts the URLs of saved pages. Traces of headers are few, and any page shows the form of paths.
 //!
-//! Only statistics of letters go into a dictionary from here, never a URL.
+//! Only statistics of letters enter a dictionary from here, never a URL.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How many URLs of one host are taken, lest a few large sites decide what a path is.
+/// The most URLs of one host, so that a few large sites do not dominate the form of paths.
 const PER_HOST: usize = 12;
 
-/// Authority and path of the URLs that pages under `folder` refer to, in an order that depends on nothing else.
+/// Returns the authority and path of the URLs to which the pages under `folder` refer, in sorted order.
 pub fn urls(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     collect(folder, &mut files)?;

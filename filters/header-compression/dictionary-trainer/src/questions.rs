@@ -1,4 +1,4 @@
-//! Plays traces through the codec and notes every decision that it asks about, with its contexts and what was so.
+//! Passes traces through the codec and records every decision with its contexts and its value.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use header_codec::{Block, DecodeError, Dictionary, Exchange, Side, View};
 
 use crate::traces::{Fields, Trace};
 
-/// Decisions in order: where the contexts of each end in `contexts`, and what was so.
+/// Decisions in order: the end of each one's contexts in `contexts`, and its value.
 #[derive(Debug, Default)]
 pub struct Questions {
     contexts: Vec<u32>,
@@ -27,28 +27,28 @@ impl Coder for Questions {
 }
 
 impl Questions {
-    /// Contexts of each decision, and what was so.
+    /// Iterates over the contexts and the value of each decision.
     pub fn iter(&self) -> impl Iterator<Item = (&[u32], bool)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(end, _)| *end));
         starts.zip(&self.ends).map(|(start, (end, bit))| (self.contexts.get(start..*end).unwrap_or_default(), *bit))
     }
 
-    /// All contexts.
+    /// Returns the contexts of all decisions.
     pub fn contexts(&self) -> &[u32] {
         &self.contexts
     }
 
-    /// How many decisions there are.
+    /// Returns the number of decisions.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether nothing was asked.
+    /// Returns true if there are no decisions.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Only the decisions with that many contexts.
+    /// Returns only the decisions with this number of contexts.
     fn with_contexts(&self, count: usize) -> Self {
         let mut chosen = Self::default();
         for (contexts, bit) in self.iter().filter(|(contexts, _)| contexts.len() == count) {
@@ -58,15 +58,16 @@ impl Questions {
     }
 }
 
-/// Contexts of a decision about one letter of a text.
+/// Number of contexts of a decision about one letter of a text.
 const SPELLING_CONTEXTS: usize = 5;
 
-/// The questions of a trace that is one connection, block by block.
+/// Returns the decisions of a trace of one connection, block by block.
 pub fn of_trace(dictionary: &Dictionary, trace: &Trace) -> Result<Vec<Questions>, DecodeError> {
     of_blocks(dictionary, trace.side, &trace.blocks)
 }
 
-/// The questions of pieces of a trace as if each were a connection of its own: beginnings are rare, and matter.
+/// Returns the decisions of pieces of a trace, each as if it were a connection of its own. Beginnings are rare in
+/// traces and matter in use.
 pub fn of_beginnings(dictionary: &Dictionary, trace: &Trace, pieces: usize) -> Result<Vec<Questions>, DecodeError> {
     const LENGTH: usize = 3;
     let every = trace.blocks.len().div_ceil(pieces.max(1)).max(1);
@@ -103,8 +104,8 @@ fn block_of(fields: &[(Vec<u8>, Vec<u8>)]) -> Result<Block, DecodeError> {
     Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).map_err(|_| DecodeError::TooLarge)
 }
 
-/// What goes before a block. No trace tells how many clients a remote has and how their exchanges overlap; this says:
-/// mostly a few, often one exchange after the other, sometimes a dozen at once.
+/// Records the decisions before a block. No trace shows how many clients a remote has or how their exchanges overlap.
+/// These values assume a few clients, mostly one exchange after the other, and sometimes a dozen at once.
 fn heads(questions: &mut Questions, number: u64) -> Result<(), DecodeError> {
     let client = [0, 1, 2, 3, 5, 9, 17, 40, 90, 200, 1, 0, 4, 7, 12, 25];
     let appended: [&[i64]; 8] = [&[0], &[0], &[], &[0], &[0, 0], &[1, -2], &[0], &[2]];
@@ -120,7 +121,7 @@ fn heads(questions: &mut Questions, number: u64) -> Result<(), DecodeError> {
     training::following(questions, client, appended, exchange)
 }
 
-/// The spelling questions of URLs: how letters follow one another in paths, authorities and referers.
+/// Returns the spelling decisions of URLs: the succession of letters in paths, authorities and referers.
 pub fn of_urls(dictionary: &Dictionary, urls: &[(String, String)]) -> Result<Vec<Questions>, DecodeError> {
     let view = View::default();
     let mut all = Vec::new();

@@ -1,6 +1,6 @@
-//! Header traces from files, in the form and order in which an Envoy filter would see them.
+//! Reads header traces from files, in the form and order in which an Envoy filter would see them.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `.json` | a story of hpack-test-case: requests or responses of one connection |
 //! | `.har` | an HTTP archive: requests and responses, as two traces |
@@ -16,12 +16,12 @@ use serde_json::Value;
 /// One block: names and values in order.
 pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Blocks of one connection in order.
+/// The blocks of one connection in order.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// The file's name without its ending.
+    /// The file's name without its extension.
     pub name: String,
-    /// What they are.
+    /// Requests or responses.
     pub side: Side,
     /// The blocks.
     pub blocks: Vec<Fields>,
@@ -30,13 +30,13 @@ pub struct Trace {
 /// Why a file is not a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}: {1}")]
     Unreadable(PathBuf, std::io::Error),
-    /// It is not what its ending says.
+    /// The content does not match the extension.
     #[error("{0}: {1}")]
     Malformed(PathBuf, String),
-    /// Its ending says nothing.
+    /// The extension is unknown.
     #[error("{0}: expected a file that ends in .json, .har, .qif or .txt")]
     UnknownEnding(PathBuf),
 }
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Vec<Trace>, TraceError> {
     let mut traces = Vec::new();
     for blocks in blocks {
         let Some(first) = blocks.first() else {
-            return Err(TraceError::Malformed(path.to_owned(), "there are no headers in it".to_owned()));
+            return Err(TraceError::Malformed(path.to_owned(), "the file holds no headers".to_owned()));
         };
         let response = first.iter().any(|(name, _)| name == b":status");
         let side = if response { Side::Response } else { Side::Request };
@@ -146,7 +146,8 @@ fn lines(text: &[u8], between: &[u8]) -> Vec<Fields> {
     blocks
 }
 
-/// Pseudo-headers first, in Envoy's order where the trace does not say; no fields of one hop.
+/// Puts pseudo-headers first, in Envoy's order unless the trace shows the client's order, and removes hop-by-hop
+/// fields.
 fn as_a_filter_sees(mut block: Fields) -> Fields {
     block.retain(|(name, _)| !is_hop_by_hop(name));
     let pseudo = block.iter().take_while(|(name, _)| name.starts_with(b":")).count();

@@ -1,5 +1,5 @@
-//! Learns the votes: a logistic regression over hashed contexts, by gradient descent with a step of its own for each
-//! weight (`AdaGrad`), then cut down to the contexts that earn a slot and trained again without the others.
+//! Learns the votes by a logistic regression over hashed contexts: gradient descent with a separate step for each
+//! weight (`AdaGrad`). The trainer then keeps only the contexts that earn a slot, and trains these again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,9 +11,9 @@ use crate::questions::Questions;
 pub const UNIT: f32 = 16.0;
 /// The largest sum of votes that still matters, in units of [`UNIT`].
 pub const LARGEST_SUM: u16 = 12;
-/// A probability is never nearer to 0 or 1 than this, in units of 2^-16.
+/// The smallest distance of a probability from 0 or 1, in units of 2^-16.
 const SUREST: f32 = 8.0;
-/// A context seen less often teaches nothing.
+/// The trainer ignores a context seen less often.
 const SEEN: u32 = 2;
 /// A vote smaller than this is not worth a slot.
 const SMALLEST: f32 = 0.06;
@@ -23,7 +23,7 @@ const STEP: f32 = 0.15;
 const DECAY: f32 = 1e-5;
 const BOUND: f32 = 127.0 / UNIT;
 
-/// What was learnt of one context.
+/// The training state of one context.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     vote: f32,
@@ -31,12 +31,12 @@ struct Weight {
     seen: u32,
 }
 
-/// The probability of true that a sum of votes means.
+/// Returns the probability of true for a sum of votes.
 fn logistic(sum: f32) -> f32 {
     1.0 / (1.0 + (-sum).exp())
 }
 
-/// The probabilities of true for all sums, in units of 2^-16.
+/// Returns the probabilities of true for all sums, in units of 2^-16.
 pub fn probabilities() -> Vec<u16> {
     let units = i32::from(LARGEST_SUM) * 16;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // in range
@@ -45,8 +45,8 @@ pub fn probabilities() -> Vec<u16> {
     (-units..=units).map(probability).collect()
 }
 
-/// Learns from `questions`; the result is the slots of a dictionary, 2^`slot_bits` of them. `progress` gets the loss in
-/// bytes after every pass.
+/// Learns from `questions` and returns the 2^`slot_bits` slots of a dictionary. Calls `progress` with the loss in bytes
+/// after every pass.
 pub fn learn(questions: &[Questions], slot_bits: u32, mut progress: impl FnMut(&str, f64)) -> Vec<[u8; 2]> {
     let mut weights: HashMap<u32, Weight> = HashMap::new();
     for context in questions.iter().flat_map(Questions::contexts) {
@@ -72,7 +72,7 @@ pub fn learn(questions: &[Questions], slot_bits: u32, mut progress: impl FnMut(&
     slots
 }
 
-/// Keeps one context a slot: the one that matters most often.
+/// Keeps one context for each slot: the one that matters most often.
 fn cut(weights: &mut HashMap<u32, Weight>, slot_bits: u32) {
     let mut best: BTreeMap<u32, (f32, u32)> = BTreeMap::new();
     for (context, weight) in weights.iter().filter(|(_, weight)| weight.vote.abs() >= SMALLEST) {
@@ -85,12 +85,12 @@ fn cut(weights: &mut HashMap<u32, Weight>, slot_bits: u32) {
     }
     weights.retain(|context, _| best.get(&(context >> (32 - slot_bits))).is_some_and(|(_, kept)| kept == context));
     for weight in weights.values_mut() {
-        // What the others had to say has to be learnt anew.
+        // The remaining contexts must learn what the removed ones contributed.
         weight.steps *= 0.3;
     }
 }
 
-/// One pass over all questions. Returns the loss in bytes.
+/// Trains on all decisions once. Returns the loss in bytes.
 fn pass(weights: &mut HashMap<u32, Weight>, order: &[usize], questions: &[Questions], step: f32) -> f64 {
     let mut loss = 0.0;
     for questions in order.iter().filter_map(|at| questions.get(*at)) {
@@ -112,7 +112,7 @@ fn pass(weights: &mut HashMap<u32, Weight>, order: &[usize], questions: &[Questi
     loss / 8.0
 }
 
-/// An order that is another one every time and the same in every run.
+/// A random order that differs in every pass and is the same in every run.
 struct Order {
     order: Vec<usize>,
     state: u64,

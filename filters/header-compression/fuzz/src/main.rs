@@ -1,4 +1,4 @@
-//! Fuzz targets of header-compression; the command line is the [driver](fuzz_driver)'s.
+//! Fuzz targets of header-compression. The [driver](fuzz_driver) reads the command line.
 
 mod seeds;
 mod targets;

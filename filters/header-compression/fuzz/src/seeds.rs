@@ -1,4 +1,4 @@
-//! Inputs to begin with.
+//! Initial inputs of the targets.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use header_codec::{Dictionary, Fields, Ground};
 
 use crate::targets::{History, block, dictionary, request};
 
-/// Conversations as text: a line is a field, `!` ends a request and `?` a response.
+/// Returns conversations as text: a line is a field, `!` ends a request and `?` a response.
 pub(crate) fn conversations() -> Vec<Vec<u8>> {
     [
         &b":authority: www.example.org\n:path: /a?b=c\n:method: GET\n:scheme: http\ncookie: a=1; b=2;c=3\n!\n:status: 200\nset-cookie: a=1; path=/\netag: \"1\"\ndate: Sat, 14 Nov 2026 09:12:41 GMT\n?\n:authority: www.example.org\n:path: /a?b=d\n:method: GET\n:scheme: http\ncookie: a=1\nif-none-match: \"1\"\n!\n:status: 304\n?"[..],
@@ -17,18 +17,18 @@ pub(crate) fn conversations() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// Packed requests, some of which refer to what [`History`] holds.
+/// Returns compressed requests, some of which refer to exchanges of [`History`].
 pub(crate) fn packed_requests() -> Vec<Vec<u8>> {
     let mut history = History::new();
     let mut all: Vec<Vec<u8>> = ["/", "/a/b?c=d", "/0123456789abcdef/next"].map(|path| history.pack(path).0).into();
     let (opening, _) = header_codec::Remote::new(dictionary(), 1, 1)
         .pack(b"192.0.2.9", None, Rc::new(block(&request("/"))))
-        .expect("a plain request packs");
+        .expect("a plain request can be compressed");
     all.push(opening);
     all
 }
 
-/// Packed responses to the request that [`History`] has under way.
+/// Returns compressed responses to the pending request of [`History`].
 pub(crate) fn packed_responses() -> Vec<Vec<u8>> {
     let status = |status: &str| -> Fields { vec![(b":status".to_vec(), status.as_bytes().to_vec())] };
     let mut large = status("200");
@@ -40,12 +40,12 @@ pub(crate) fn packed_responses() -> Vec<Vec<u8>> {
             let (packed, _) = history.pack("/next");
             let ground: &mut Ground = &mut history.ground;
             let answering = ground.unpack(b"pipe", &packed).expect("the ground has the history");
-            ground.pack(answering, block(response)).expect("a plain response packs")
+            ground.pack(answering, block(response)).expect("a plain response can be compressed")
         })
         .collect()
 }
 
-/// A small dictionary file: no slots to speak of, one name with one value, one block.
+/// Returns a small dictionary file with two slots, one name, one value and one block.
 pub(crate) fn dictionaries() -> Vec<Vec<u8>> {
     let file = [
         &b"LHHD\x07\x01\x03\x00\x00\x40\x00\x80\x00\xc0"[..],
@@ -58,14 +58,14 @@ pub(crate) fn dictionaries() -> Vec<Vec<u8>> {
     vec![file]
 }
 
-/// Configurations, good and bad.
+/// Returns configurations, valid and invalid.
 pub(crate) fn configurations() -> Vec<Vec<u8>> {
     [&br#"{"role": "remote", "clients": 512, "client": "address"}"#[..], br#"{"role": "ground"}"#, b"{}"]
         .map(<[u8]>::to_vec)
         .to_vec()
 }
 
-/// Pieces that matter to some target, to put where chance would not.
+/// Byte sequences that random mutation would rarely produce and that matter to a target.
 pub(crate) const TOKENS: &[&[u8]] = &[
     b"\n",
     b"\n:authority: ",

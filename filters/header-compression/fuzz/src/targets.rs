@@ -1,4 +1,4 @@
-//! What must hold for every input: one function a target. Each panics where a law is broken.
+//! Laws that hold for every input: one function for each target. A function panics if a law is broken.
 
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ pub(crate) fn block(fields: &Fields) -> Block {
     Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).expect("it is within the limits")
 }
 
-/// A request of the client whose history is held.
+/// Returns a request of the client of [`History`].
 pub(crate) fn request(path: &str) -> Fields {
     let fields = [
         (":authority", "www.example.org"),
@@ -43,7 +43,7 @@ pub(crate) fn request(path: &str) -> Fields {
     fields.map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).to_vec()
 }
 
-/// Two ends with a few exchanges behind them.
+/// Two ends with a few past exchanges.
 pub(crate) struct History {
     pub(crate) remote: Remote,
     pub(crate) ground: Ground,
@@ -63,9 +63,9 @@ impl History {
                 ("set-cookie", "session=0123456789abcdef; path=/"),
                 ("etag", &format!("\"{number}-abc\"")),
             ]);
-            let answering = history.ground.unpack(b"pipe", &packed).expect("it was packed for this ground");
+            let answering = history.ground.unpack(b"pipe", &packed).expect("it was compressed for this ground");
             let answer = history.ground.pack(answering, block(&response)).expect("it is within the limits");
-            history.remote.unpack(pending, b"pipe", &answer).expect("it was packed for this remote");
+            history.remote.unpack(pending, b"pipe", &answer).expect("it was compressed for this remote");
         }
         history
     }
@@ -81,7 +81,8 @@ fn within_limits(block: &Block) {
     assert!(block.to_fields().len() <= limits::FIELDS, "more fields than the limits allow");
 }
 
-/// Field lists: whatever is packed arrives as it was, in bytes that any proxy passes on, however many went before.
+/// Field lists: every compressed list arrives unchanged, in bytes that any proxy passes on, after any number of
+/// exchanges.
 fn conversation(data: &[u8]) {
     let mut remote = Remote::new(dictionary(), 7, 2);
     let mut ground = Ground::new(dictionary(), 2);
@@ -103,14 +104,14 @@ fn conversation(data: &[u8]) {
             let client: &[u8] = if given.len() % 3 == 0 { b"192.0.2.1" } else { b"192.0.2.2" };
             let Ok((packed, pending)) = remote.pack(client, Some(b"pipe"), Rc::new(block)) else { continue };
             passes_everywhere(&packed);
-            let answering = ground.unpack(b"pipe", &packed).expect("what was packed unpacks");
-            assert!(answering.request().to_fields() == given, "a request that is another one at the ground");
+            let answering = ground.unpack(b"pipe", &packed).expect("a compressed message decompresses");
+            assert!(answering.request().to_fields() == given, "the request changed on its way to the ground");
             under_way = Some((pending, answering));
         } else if let Some((pending, answering)) = under_way.take() {
             let Ok(packed) = ground.pack(answering, block) else { continue };
             passes_everywhere(&packed);
-            let response = remote.unpack(pending, b"pipe", &packed).expect("what was packed unpacks");
-            assert!(response.to_fields() == given, "a response that is another one at the remote");
+            let response = remote.unpack(pending, b"pipe", &packed).expect("a compressed message decompresses");
+            assert!(response.to_fields() == given, "the response changed on its way to the remote");
         }
     }
 }
@@ -120,7 +121,8 @@ fn passes_everywhere(packed: &[u8]) {
     assert!(packed.len() <= limits::MESSAGE_BYTES);
 }
 
-/// A message as a remote that lies would send it: refused or within the limits, and the next good one still unpacks.
+/// A message of a hostile remote: the ground refuses it or stays within the limits, and decompresses the next valid
+/// message.
 fn packed_request(data: &[u8]) {
     let mut history = History::new();
     if let Ok(answering) = history.ground.unpack(b"pipe", data) {
@@ -129,12 +131,12 @@ fn packed_request(data: &[u8]) {
     let (packed, _) = history.pack("/after");
     match history.ground.unpack(b"pipe", &packed) {
         Ok(answering) => assert!(answering.request().to_fields() == request("/after")),
-        // A message that came with a good check may have made the ground begin anew, as a restarted remote does.
+        // A message with a valid check may have made the ground begin again, as a restarted remote does.
         Err(error) => assert!(error.cured_without_references(), "{error}"),
     }
 }
 
-/// A message as a ground that lies would send it.
+/// A message of a hostile ground.
 fn packed_response(data: &[u8]) {
     let mut history = History::new();
     let (_, pending) = history.pack("/next");
@@ -147,13 +149,13 @@ fn packed_response(data: &[u8]) {
     assert!(history.remote.unpack(pending, b"pipe", &answer).is_ok(), "the next response is lost");
 }
 
-/// A file that may be a dictionary: if it is taken for one, it can be worked with.
+/// A file that may be a dictionary: if it reads as one, the codec works with it.
 fn dictionary_file(data: &[u8]) {
     let Some(dictionary) = Dictionary::from_bytes(data).map(Rc::new) else { return };
     let mut remote = Remote::new(Rc::clone(&dictionary), 7, 2);
     let mut ground = Ground::new(dictionary, 2);
     let Ok((packed, _)) = remote.pack(b"192.0.2.1", None, Rc::new(block(&request("/")))) else { return };
-    let answering = ground.unpack(b"pipe", &packed).expect("what was packed unpacks");
+    let answering = ground.unpack(b"pipe", &packed).expect("a compressed message decompresses");
     assert!(answering.request().to_fields() == request("/"));
 }
 

@@ -1,8 +1,8 @@
-//! A list of header fields as the codec holds it: one piece of text, and where in it each name and value lies.
+//! A list of header fields in the codec's form: one piece of text, with the place of each name and value in it.
 //!
-//! Cookies are held by crumb: `cookie: a=1; b=2` becomes `cookie` = `a=1` and [`CRUMB`] = `b=2`, because one crumb
-//! changes while the others stay (HTTP/2 splits them for the same reason, RFC 9113, 8.2.3). The name of a further crumb
-//! cannot occur in HTTP, so nothing is lost: a block that contains it all the same is carried word for word.
+//! A cookie field is split into its crumbs: `cookie: a=1; b=2` becomes `cookie` = `a=1` and [`CRUMB`] = `b=2`. One
+//! crumb often changes while the others stay, and HTTP/2 splits cookies for the same reason (RFC 9113, 8.2.3). HTTP
+//! does not allow the name of the further crumbs, so it never collides with a real field.
 
 use crate::error::Unpackable;
 use crate::hash;
@@ -10,9 +10,9 @@ use crate::limits;
 use crate::policy::{self, Policy};
 use crate::site;
 
-/// The name a crumb after the first one of the same cookie field goes by.
+/// Name of every crumb after the first one of a cookie field.
 pub(crate) const CRUMB: &[u8] = b";cookie";
-/// What stands between crumbs.
+/// Separator of the crumbs in a cookie field.
 const CRUMB_SEPARATOR: &[u8] = b"; ";
 
 /// One field of a [`Block`].
@@ -21,13 +21,13 @@ pub(crate) struct Field {
     start: u32,
     name_length: u32,
     value_length: u32,
-    /// The hashes of its name and value.
+    /// Hashes of its name and value.
     pub(crate) key: Key,
-    /// How fields of this name are treated.
+    /// How the codec treats fields of this name.
     pub(crate) policy: Policy,
 }
 
-/// The hashes of a field's name and value.
+/// Hashes of a field's name and value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: u32,
@@ -35,27 +35,28 @@ pub(crate) struct Key {
 }
 
 impl Field {
-    /// How long the value is.
+    /// Returns the length of the value in bytes.
     pub(crate) fn value_size(&self) -> i32 {
         i32::try_from(self.value_length).unwrap_or(i32::MAX)
     }
 }
 
-/// A list of header fields, in order, duplicates kept.
+/// A list of header fields, in order and with duplicates.
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     text: Vec<u8>,
     fields: Vec<Field>,
-    /// The keys of all fields once more, close together: every message is compared with dozens of blocks by them.
+    /// Copies of the keys of all fields, close together in memory. The codec compares every message with dozens of
+    /// blocks by their keys.
     keys: Vec<Key>,
 }
 
 impl Block {
-    /// The fields of a message, cookies cut into crumbs.
+    /// Builds the block of a message and splits its cookies into crumbs.
     ///
     /// # Errors
-    /// [`Unpackable::TooLarge`] beyond [`limits::FIELDS`] or [`limits::BLOCK_BYTES`], [`Unpackable::NotHttp`] for a name
-    /// that HTTP does not allow and this module uses itself.
+    /// [`Unpackable::TooLarge`] beyond [`limits::FIELDS`] or [`limits::BLOCK_BYTES`]. [`Unpackable::NotHttp`] for the
+    /// name [`CRUMB`], which HTTP does not allow and which this module reserves.
     pub fn from_fields<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Self, Unpackable> {
         let mut block = Self::with_room();
         for (name, value) in fields {
@@ -79,12 +80,12 @@ impl Block {
         Ok(block)
     }
 
-    /// An empty block that need not grow for most messages.
+    /// Returns an empty block with enough capacity for most messages.
     pub(crate) fn with_room() -> Self {
         Self { text: Vec::with_capacity(512), fields: Vec::with_capacity(24), keys: Vec::with_capacity(24) }
     }
 
-    /// The fields of the message, crumbs joined again.
+    /// Returns the fields of the message, with the crumbs of each cookie joined again.
     pub fn to_fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(self.fields.len());
         for (name, value) in self.iter() {
@@ -99,7 +100,7 @@ impl Block {
         fields
     }
 
-    /// Adds one field as it is.
+    /// Appends one field unchanged.
     pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) -> Result<(), Unpackable> {
         let bytes = self.text.len().saturating_add(name.len()).saturating_add(value.len());
         if self.fields.len() >= limits::FIELDS || bytes > limits::BLOCK_BYTES {
@@ -120,7 +121,8 @@ impl Block {
         Ok(())
     }
 
-    /// Whether crumbs stand only where cutting a cookie puts them, so that joining gives back what was cut.
+    /// Returns true if crumbs stand only where splitting a cookie puts them. Then joining them restores the original
+    /// field.
     pub(crate) fn crumbs_join(&self) -> bool {
         let mut cookie = false;
         self.iter().all(|(name, value)| {
@@ -147,7 +149,7 @@ impl Block {
         &self.keys
     }
 
-    /// The value of the field at that place.
+    /// Returns the value of the field with index `at`.
     pub(crate) fn value_at(&self, at: usize) -> &[u8] {
         self.fields.get(at).map(|field| self.value(field)).unwrap_or_default()
     }
@@ -165,30 +167,30 @@ impl Block {
         self.text.get(start..start.saturating_add(length as usize)).unwrap_or_default()
     }
 
-    /// Name and value of every field, crumbs apart.
+    /// Iterates over the name and value of every field, with crumbs as separate fields.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|field| (self.name(field), self.value(field)))
     }
 
-    /// The value of the first field of that name.
+    /// Returns the value of the first field with this name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let wanted = hash::bytes(name);
         let field = self.fields.iter().find(|field| field.key.name == wanted && self.name(field) == name)?;
         Some(self.value(field))
     }
 
-    /// The site a request is for.
+    /// Returns the site of the request, from its `:authority`.
     pub(crate) fn site(&self) -> Vec<u8> {
         site::of(self.get(b":authority").unwrap_or_default())
     }
 
-    /// Bytes of all names and values, as the message has them.
+    /// Returns the bytes of all names and values of the original message, without the names of further crumbs.
     pub fn bytes(&self) -> usize {
         let crumb = CRUMB.len() - CRUMB_SEPARATOR.len();
         self.text.len().saturating_sub(self.crumbs() * crumb)
     }
 
-    /// How many fields the message has.
+    /// Returns the number of fields in the original message.
     pub(crate) fn len(&self) -> usize {
         self.fields.len().saturating_sub(self.crumbs())
     }
@@ -198,7 +200,7 @@ impl Block {
         self.keys.iter().filter(|key| key.name == crumb).count()
     }
 
-    /// A hash over all fields, for the check that ends a message.
+    /// Returns a hash of all fields, for the check at the end of a message.
     pub(crate) fn check(&self, seed: u32) -> u32 {
         self.keys.iter().fold(seed, |sum, key| hash::mix(hash::mix(sum, key.name), key.value))
     }

@@ -1,9 +1,9 @@
-//! Long texts, by Brotli (RFC 7932) or word for word.
+//! Codes long texts with Brotli (RFC 7932) or as raw bytes.
 //!
-//! The model of [`crate::spell`] is best where a few dozen bytes are new, and costs a quarter of a microsecond a byte;
-//! a content security policy of some kilobytes goes to Brotli instead, and what neither may take goes as it is. The
-//! crate contains asserts, so what reaches it is confined: the window is fixed, lengths are checked first, and a stream
-//! that does not end exactly where its length says is refused.
+//! The model of [`crate::spell`] suits a few dozen new bytes, and costs a quarter of a microsecond a byte. A content
+//! security policy of some kilobytes goes to Brotli instead. Text that suits neither is coded as raw bytes. The Brotli
+//! crate contains asserts, so this module limits its input: the window is fixed and lengths are checked first. A stream
+//! that does not end exactly at its stated length is refused.
 
 use std::io::Read;
 
@@ -13,15 +13,15 @@ use crate::coder::{Coder, number, salt};
 use crate::error::DecodeError;
 use crate::limits;
 
-/// Binary logarithm of Brotli's window: holds the largest block, and is not the window (16 and less) with which this
-/// crate takes milliseconds at quality 5 and above.
+/// Binary logarithm of Brotli's window, which holds the largest block. With a window of 16 or less the Brotli crate
+/// takes milliseconds at quality 5 and above.
 const WINDOW_BITS: i32 = 17;
-/// Brotli's effort. 4 is the last step that is worth its time here.
+/// Brotli's quality. 4 is the last step that is worth its time here.
 const QUALITY: i32 = 4;
 /// Bytes of the decoder's input buffer.
 const BUFFER_BYTES: usize = 4096;
 
-/// Writes `text`, with Brotli if it may be `compressed`; or appends to `out` what was written.
+/// Codes `text` and appends it to `out`. `compressed` allows Brotli.
 pub(crate) fn code<C: Coder>(
     coder: &mut C,
     compressed: bool,
@@ -54,7 +54,7 @@ pub(crate) fn code<C: Coder>(
     }
 }
 
-/// Bytes of which nothing is known.
+/// Codes bytes of which every value is equally likely.
 fn bytes<C: Coder>(coder: &mut C, text: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
     let mut text = text.iter().copied();
     for _ in 0..length {
@@ -83,9 +83,10 @@ fn compress(text: &[u8]) -> Option<Vec<u8>> {
     Some(packed)
 }
 
-/// Appends exactly `length` bytes, or refuses.
+/// Appends exactly `length` decompressed bytes, or fails.
 fn decompress(packed: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), DecodeError> {
-    const REFUSED: DecodeError = DecodeError::Malformed("not the Brotli stream it says it is");
+    const REFUSED: DecodeError =
+        DecodeError::Malformed("the Brotli stream is damaged or has another length than it states");
     let start = out.len();
     let limit = u64::try_from(length).unwrap_or(u64::MAX).saturating_add(1);
     brotli::Decompressor::new(packed, BUFFER_BYTES).take(limit).read_to_end(out).map_err(|_| REFUSED)?;

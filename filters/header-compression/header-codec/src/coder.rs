@@ -1,8 +1,8 @@
-//! Decisions, and what writes or reads them.
+//! Decisions, and the coders that write or read them.
 //!
-//! Encoder and decoder run the same functions: the encoder passes what is so and gets it back, the decoder passes
-//! anything and gets what was written. So there is one place for each part of the format, and the two cannot drift
-//! apart. The trainer is a third kind of coder that only notes what it is asked.
+//! The encoder and the decoder run the same functions. The encoder passes the true value and gets it back; the decoder
+//! passes any value and gets the one that was encoded. So each part of the format is written down once, and the two
+//! cannot drift apart. The trainer is a third kind of coder, which only records the decisions.
 
 use crate::dictionary::Dictionary;
 use crate::hash::mix;
@@ -10,17 +10,18 @@ use crate::range::{RangeDecoder, RangeEncoder};
 
 /// Writes or reads decisions.
 pub trait Coder {
-    /// One yes or no, told apart by what the dictionary knows of `contexts`. Returns what is so.
+    /// Codes one yes or no, with the probability that the dictionary has for `contexts`. Returns the true value.
     fn bit(&mut self, contexts: &[u32], bit: bool) -> bool;
-    /// A number below 2^`bits`, `bits` at most 40, of which nothing is known. Returns what is so.
+    /// Codes a number below 2^`bits` of which every value is equally likely. `bits` is at most 40. Returns the true
+    /// value.
     fn raw(&mut self, bits: u32, value: u64) -> u64;
-    /// Whether what comes cannot have been written, because the message ended well before.
+    /// Returns true if the message ended well before this point, so no encoder wrote what the decoder reads.
     fn spent(&self) -> bool {
         false
     }
 }
 
-/// Packs.
+/// Encodes decisions with the probabilities of a dictionary.
 #[derive(Debug)]
 pub(crate) struct Encoder<'a> {
     dictionary: &'a Dictionary,
@@ -32,7 +33,7 @@ impl<'a> Encoder<'a> {
         Self { dictionary, range: RangeEncoder::new() }
     }
 
-    /// Ends the message that begins with `field`.
+    /// Appends the message to `field` and returns it.
     pub(crate) fn finish(self, field: Vec<u8>) -> Vec<u8> {
         self.range.finish(field)
     }
@@ -50,7 +51,7 @@ impl Coder for Encoder<'_> {
     }
 }
 
-/// Unpacks.
+/// Decodes decisions with the probabilities of a dictionary.
 #[derive(Debug)]
 pub(crate) struct Decoder<'a> {
     dictionary: &'a Dictionary,
@@ -77,12 +78,12 @@ impl Coder for Decoder<'_> {
     }
 }
 
-/// The largest number of binary digits [`number`] takes.
+/// The most binary digits that [`number`] accepts.
 const NUMBER_BITS: u32 = 40;
-/// How many digits below the first one are told apart by context; the rest are as good as random.
+/// This many digits after the first one have a context. The digits below them are almost random.
 const MODELLED_DIGITS: u32 = 3;
 
-/// A number below 2^40 that is more often small than large: its length in binary digits, then the digits.
+/// Codes a number below 2^40 that is more often small than large: its length in binary digits, then the digits.
 pub(crate) fn number<C: Coder + ?Sized>(coder: &mut C, context: u32, value: u64) -> u64 {
     let value = value.saturating_add(1).min((1 << NUMBER_BITS) - 1);
     let length = value.ilog2();
@@ -104,7 +105,7 @@ pub(crate) fn number<C: Coder + ?Sized>(coder: &mut C, context: u32, value: u64)
     digits - 1
 }
 
-/// A number that may be negative.
+/// Codes a number that may be negative.
 pub(crate) fn signed<C: Coder + ?Sized>(coder: &mut C, context: u32, value: i64) -> i64 {
     let negative = coder.bit(&[mix(context, salt::SIGN)], value < 0);
     let size = if value < 0 { !value } else { value };
@@ -113,7 +114,7 @@ pub(crate) fn signed<C: Coder + ?Sized>(coder: &mut C, context: u32, value: i64)
     if negative { !size } else { size }
 }
 
-/// A number below 2^`bits`, each digit told apart by the ones before it.
+/// Codes a number below 2^`bits`. The earlier digits are the context of each digit.
 pub(crate) fn choice<C: Coder + ?Sized>(coder: &mut C, contexts: [u32; 2], bits: u32, value: u64) -> u64 {
     let mut node = 1_u64;
     for place in (0..bits).rev() {
@@ -125,7 +126,7 @@ pub(crate) fn choice<C: Coder + ?Sized>(coder: &mut C, contexts: [u32; 2], bits:
     node & ((1 << bits) - 1)
 }
 
-/// What keeps the contexts of different questions apart.
+/// Constants that separate the contexts of different decisions.
 pub(crate) mod salt {
     pub(crate) const LENGTH: u32 = 0x10;
     pub(crate) const DIGITS: u32 = 0x11;

@@ -1,42 +1,42 @@
-//! What the ends count for operators.
+//! Counters of the two ends, for operators.
 
-/// Something that happened.
+/// An event or an amount that an end counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// A message was packed.
+    /// Messages compressed.
     Packed,
-    /// One of those was a request that could refer to earlier ones.
+    /// Compressed requests that could refer to earlier exchanges.
     Referring,
-    /// A message was unpacked.
+    /// Messages decompressed.
     Unpacked,
-    /// Bytes of headers before packing.
+    /// Bytes of headers before compression.
     PlainBytes,
-    /// Bytes of the packed fields they became.
+    /// Bytes of the compressed fields.
     PackedBytes,
-    /// A message went plain: the peer does not speak this, or is not known to.
+    /// Messages sent plain: the peer does not support compression, or is not known to.
     PlainPeer,
-    /// A message went plain: an upgrade or a tunnel.
+    /// Messages sent plain: an upgrade or a tunnel.
     PlainUpgrade,
-    /// A request went plain: the proxy might not keep its body for a retry.
+    /// Requests sent plain: the proxy might not keep the body for a retry.
     PlainBody,
-    /// A message went plain: too large, or packing would not have made it smaller.
+    /// Messages sent plain: too large, or compression would not have made them smaller.
     PlainBlock,
-    /// A request is sent again without references.
+    /// Requests retried without references.
     RetriedHistory,
-    /// A request is sent again plain.
+    /// Requests retried plain.
     RetriedPlain,
-    /// A request was refused: it refers to what is not held here.
+    /// Requests refused: they refer to exchanges that this end does not hold.
     RefusedHistory,
-    /// A request was refused: another version.
+    /// Requests refused: another version of the format.
     RefusedFormat,
-    /// A request was refused: malformed, or beyond the limits.
+    /// Requests refused: malformed, or beyond the limits.
     RefusedMessage,
-    /// A response could not be unpacked.
+    /// Responses that could not be decompressed.
     Undecodable,
 }
 
 impl Count {
-    /// All of them.
+    /// Every counter.
     pub const ALL: [Self; 15] = [
         Self::Packed,
         Self::Referring,
@@ -55,7 +55,7 @@ impl Count {
         Self::Undecodable,
     ];
 
-    /// The metric's name, without prefix. What follows `_reason_` becomes a label.
+    /// Returns the metric's name without its prefix. The text after `_reason_` becomes a label.
     pub fn name(self) -> &'static str {
         match self {
             Self::Packed => "packed_total",
@@ -77,24 +77,24 @@ impl Count {
     }
 }
 
-/// Counts since they were last taken.
+/// Amounts since the last [`Counts::take`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts([u64; Count::ALL.len()]);
 
 impl Counts {
-    /// Adds to one.
+    /// Adds `amount` to one counter.
     pub(crate) fn add(&mut self, count: Count, amount: usize) {
         if let Some(sum) = self.0.get_mut(count as usize) {
             *sum = sum.saturating_add(u64::try_from(amount).unwrap_or(u64::MAX));
         }
     }
 
-    /// One of them.
+    /// Returns the amount of one counter.
     pub fn get(&self, count: Count) -> u64 {
         self.0.get(count as usize).copied().unwrap_or(0)
     }
 
-    /// All that are not zero; they are zero afterwards.
+    /// Returns every counter that is not zero, and resets all of them to zero.
     pub fn take(&mut self) -> impl Iterator<Item = (Count, u64)> + use<> {
         let taken = std::mem::take(self).0;
         Count::ALL.into_iter().zip(taken).filter(|(_, amount)| *amount > 0)

@@ -1,15 +1,15 @@
-//! Dates in their preferred form (RFC 9110, 5.6.7), `Sun, 06 Nov 1994 08:49:37 GMT`, as seconds and back.
+//! Converts dates in the preferred format (RFC 9110, 5.6.7), `Sun, 06 Nov 1994 08:49:37 GMT`, to seconds and back.
 //!
-//! Only what comes back byte for byte counts as a date; all else is text.
+//! Only a text that comes back byte for byte counts as a date. The codec treats anything else as text.
 
 const WEEKDAYS: [&[u8]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
 const MONTHS: [&[u8]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const DAY: u64 = 86_400;
-/// 31 December 9999, 23:59:59: the last second that four digits of a year can say.
+/// 31 December 9999, 23:59:59: the last second of a year with four digits.
 pub(crate) const LAST_SECOND: u64 = 253_402_300_799;
 
-/// Seconds since 1970-01-01 00:00:00 UTC, if formatting them gives back exactly `text`.
+/// Returns the seconds since 1970-01-01 00:00:00 UTC, if [`format`] turns them back into exactly `text`.
 pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     let [w1, w2, w3, b',', b' ', d1, d2, b' ', m1, m2, m3, b' ', y @ .., b' ', b'G', b'M', b'T'] = text else {
         return None;
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     (again == text && again.starts_with(&[*w1, *w2, *w3])).then_some(seconds)
 }
 
-/// Appends the date that `seconds` since 1970 are; later than [`LAST_SECOND`] counts as that.
+/// Appends the date that is `seconds` after the start of 1970. A time after [`LAST_SECOND`] becomes [`LAST_SECOND`].
 pub(crate) fn format(seconds: u64, text: &mut Vec<u8>) {
     let seconds = seconds.min(LAST_SECOND);
     let (days, rest) = (seconds / DAY, seconds % DAY);
@@ -64,7 +64,8 @@ pub(crate) fn format(seconds: u64, text: &mut Vec<u8>) {
     text.extend_from_slice(b" GMT");
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar. Years begin in March here, so that a leap day comes last.
+/// Returns the days from 1970-01-01 to a day of the Gregorian calendar. The year begins in March here, so that a leap
+/// day comes last.
 fn days_before(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
     let (era, year_of_era) = (year / 400, year % 400);
@@ -72,7 +73,7 @@ fn days_before(year: u64, month: u64, day: u64) -> u64 {
     (era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year).saturating_sub(719_468)
 }
 
-/// Year, month and day, `days` after 1970-01-01.
+/// Returns the year, month and day that is `days` after 1970-01-01.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,10 +1,10 @@
-//! What both ends know before they have met: names, values and whole blocks that are common, and how likely each
-//! decision of the format is in each context.
+//! The knowledge that both ends share before they meet: common names, values and blocks, and the probability of each
+//! decision in each context.
 //!
-//! A dictionary has an id and is never changed once shipped; a better one gets the next id. Its file holds, numbers
-//! little endian:
+//! A dictionary has an id and never changes after its release; a better one gets the next id. Its file has this layout,
+//! with numbers in little endian:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 4 | `LHHD` |
 //! | 1 | id |
@@ -19,7 +19,7 @@ use crate::block::Block;
 use crate::exchange::Side;
 use crate::hash;
 
-/// Says what the file is.
+/// First bytes of a dictionary file.
 const MAGIC: &[u8; 4] = b"LHHD";
 
 /// A dictionary, ready to use.
@@ -29,7 +29,7 @@ pub struct Dictionary {
     slot_bits: u32,
     slots: Vec<[u8; 2]>,
     probabilities: Vec<u16>,
-    /// The hashes of `names`, together: they are searched for every new value.
+    /// The hashes of `names`, close together in memory. Every new value searches them.
     hashes: Vec<u32>,
     names: Vec<Name>,
     requests: Vec<Block>,
@@ -43,7 +43,7 @@ struct Name {
 }
 
 impl Dictionary {
-    /// Reads a dictionary file. None where it is not one.
+    /// Reads a dictionary file. Returns `None` if it is not a valid one.
     pub fn from_bytes(file: &[u8]) -> Option<Self> {
         let mut reader = Reader(file);
         if reader.take(4)? != MAGIC {
@@ -79,17 +79,18 @@ impl Dictionary {
         usable.then_some(Self { id, slot_bits, slots, probabilities, hashes, names, requests, responses })
     }
 
-    /// Dictionary 1, which format 1 uses.
+    /// Returns dictionary 1, which format 1 uses.
     pub fn first() -> Option<Self> {
         Self::from_bytes(include_bytes!("../dictionaries/v1.bin"))
     }
 
-    /// Its id.
+    /// Returns its id.
     pub fn id(&self) -> u8 {
         self.id
     }
 
-    /// How likely true is in `contexts`, in units of 2^-16. Every context that the dictionary knows has a vote.
+    /// Returns the probability of true in `contexts`, in units of 2^-16. Every context that the dictionary holds has a
+    /// vote.
     pub(crate) fn probability(&self, contexts: &[u32]) -> u32 {
         let votes: i32 = contexts
             .iter()
@@ -103,18 +104,18 @@ impl Dictionary {
         self.probabilities.get(index).copied().map_or(1 << 15, u32::from)
     }
 
-    /// The number of a name, if it has one.
+    /// Returns the number of a name, if the dictionary holds it.
     pub(crate) fn number_of(&self, name: &[u8]) -> Option<u64> {
         let at = self.place_of(hash::bytes(name))?;
         self.names.get(at).filter(|known| known.text == name).and(u64::try_from(at).ok())
     }
 
-    /// The name with that number.
+    /// Returns the name with this number.
     pub(crate) fn name(&self, number: u64) -> Option<&[u8]> {
         usize::try_from(number).ok().and_then(|number| self.names.get(number)).map(|name| name.text.as_slice())
     }
 
-    /// Common values of a name, by its hash.
+    /// Returns the common values of a name. `name` is its hash.
     pub(crate) fn values(&self, name: u32) -> &[Vec<u8>] {
         let known = self.place_of(name).and_then(|at| self.names.get(at));
         known.map_or(&[], |known| known.values.as_slice())
@@ -124,7 +125,7 @@ impl Dictionary {
         self.hashes.iter().position(|known| *known == name)
     }
 
-    /// Common blocks.
+    /// Returns the common blocks.
     pub(crate) fn blocks(&self, side: Side) -> &[Block] {
         match side {
             Side::Request => &self.requests,
@@ -133,7 +134,7 @@ impl Dictionary {
     }
 }
 
-/// The part of a context that its slot keeps, to tell it from others that share the slot.
+/// Returns the part of a context that its slot keeps to distinguish it from other contexts of the same slot.
 pub fn check_of(context: u32) -> u8 {
     (context & 0xff) as u8
 }

@@ -1,25 +1,25 @@
-//! The alphabet of a packed field: 222 digits, each one byte.
+//! The alphabet of a compressed field: 222 digits, each one byte.
 //!
-//! A field value may hold VCHAR and obs-text (RFC 9110, 5.5). Spaces and tabs could too, but not at either end, and
-//! one proxy that trims would cost a page; they are left out, for two thousandths of the density. All other bytes
-//! make Envoy close the connection.
+//! A field value may hold VCHAR and obs-text (RFC 9110, 5.5). It may also hold spaces and tabs, but not at either end,
+//! and a proxy that trims them would break a page. The alphabet omits them and loses two thousandths of its density.
+//! Envoy closes the connection on any other byte.
 
 use crate::error::DecodeError;
 
-/// How many digits there are.
+/// Number of digits.
 pub(crate) const RADIX: u64 = 222;
 
-/// The first VCHAR, and how many there are up to `~`.
+/// The first VCHAR, and the number of them up to `~`.
 const VCHAR: (u8, u8) = (0x21, 94);
-/// The first obs-text byte; all up to 0xff follow.
+/// The first obs-text byte. The others follow it up to 0xff.
 const OBS_TEXT: u8 = 0x80;
 
-/// The byte a digit travels as. Digits are below [`RADIX`]; larger ones wrap.
+/// Returns the byte of a digit. Digits are below [`RADIX`]; larger ones wrap.
 pub(crate) fn to_byte(digit: u8) -> u8 {
     if digit < VCHAR.1 { digit.wrapping_add(VCHAR.0) } else { (digit - VCHAR.1).wrapping_add(OBS_TEXT) }
 }
 
-/// The digit a byte stands for.
+/// Returns the digit of a byte.
 pub(crate) fn from_byte(byte: u8) -> Result<u8, DecodeError> {
     match byte {
         0x21..=0x7e => Ok(byte - VCHAR.0),

@@ -1,27 +1,28 @@
-//! What the two ends tell the glue to do with a message's headers, and the fields they use on the pipe.
+//! The edits that the two ends return for a message's headers, and Longhaul's own fields on the pipe.
 
 /// Names and values, in order.
 pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The field that carries packed headers, offers and refusals. A client's field of that name never reaches the pipe.
+/// The field that carries compressed headers, offers and refusals. A client's field of that name never reaches the
+/// pipe.
 pub const FIELD: &str = "x-longhaul-headers";
 
-/// The field that makes the remote's proxy send a request again (`retriable_headers` of its route).
+/// The field that makes the remote's proxy retry a request (`retriable_headers` of its route).
 pub const RETRY: &str = "x-longhaul-retry";
 
-/// What stands in the place of a packed request's authority. It is no name that any resolver could know, so a ground that
-/// does not speak this asks nobody.
+/// The authority of a compressed request. No resolver can know this name, so a ground without the filter forwards the
+/// request to no origin.
 pub(crate) const AUTHORITY: &[u8] = b"-";
 
-/// What stands in the place of a packed response's date, because Envoy would add one.
+/// The date of a compressed response. Without it Envoy would add one.
 pub(crate) const DATE: &[u8] = b"-";
 
-/// What the glue does with the headers it has passed in.
+/// How the caller edits the headers that it passed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// Nothing.
+    /// Leaves them unchanged.
     Keep,
-    /// Puts these in their place.
+    /// Replaces them with these fields.
     Replace(Fields),
     /// Ends the stream with this response.
     Reply {
@@ -29,35 +30,35 @@ pub enum Edit {
         status: u16,
         /// Its fields.
         fields: Fields,
-        /// A line for whoever looks at the pipe.
+        /// A line for an engineer who reads the traffic on the pipe.
         body: String,
     },
 }
 
-/// The first value of a name.
+/// Returns the first value of a name.
 pub(crate) fn find<'a>(headers: &[(&'a [u8], &'a [u8])], name: &[u8]) -> Option<&'a [u8]> {
     headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// Whether a field is one of ours. Origins and clients that send one have it removed: it would make the other end unpack
-/// it, or the proxy send a request again.
+/// Returns true for Longhaul's own fields. The filter removes them from messages of origins and clients. Otherwise they
+/// would make the other end decompress them, or make the proxy retry a request.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     name == FIELD.as_bytes() || name == RETRY.as_bytes()
 }
 
-/// All headers but ours.
+/// Returns all headers but Longhaul's own fields.
 pub(crate) fn without_ours(headers: &[(&[u8], &[u8])]) -> Fields {
     let others = headers.iter().filter(|(name, _)| !is_ours(name));
     others.map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// Leaves the headers as they are, but for ours.
+/// Leaves the headers unchanged but for Longhaul's own fields.
 pub(crate) fn keep_others(headers: &[(&[u8], &[u8])]) -> Edit {
     if headers.iter().any(|(name, _)| is_ours(name)) { Edit::Replace(without_ours(headers)) } else { Edit::Keep }
 }
 
-/// Whether unpacked headers are what HTTP allows and what the proxy cannot do without. Others would make it close the
-/// connection, with all that travels on it.
+/// Returns true if decompressed headers are valid in HTTP and include all fields that the proxy needs. Invalid ones
+/// would make the proxy close the connection with all its streams.
 pub(crate) fn is_http(fields: &Fields, needed: &[&[u8]]) -> bool {
     let tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let name = |name: &[u8]| {

@@ -1,8 +1,8 @@
-//! What two ends have in common of one client's past: completed exchanges, and views of them.
+//! The past of one client that both ends share: completed exchanges, and views of them.
 //!
-//! A worker serves many clients and other programs share its caches, so what a message is compared with is mostly not
-//! in them. What is looked at for every message, the hashes of names and values, lies therefore together, a few
-//! exchanges at a time; an exchange itself is touched only when something of it is used.
+//! A worker serves many clients, and other programs share its CPU caches, so most of the earlier exchanges are not in a
+//! CPU cache. Every message needs the hashes of names and values. They lie close together, a few exchanges at a time,
+//! and the codec touches an exchange itself only to use a value of it.
 
 use std::rc::Rc;
 
@@ -13,9 +13,9 @@ use crate::limits;
 /// One half of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Remote to ground.
+    /// From the remote to the ground.
     Request,
-    /// Ground to remote.
+    /// From the ground to the remote.
     Response,
 }
 
@@ -28,10 +28,10 @@ impl Side {
     }
 }
 
-/// A request and its response, known to both ends.
+/// A request and its response, which both ends know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Which of the client's exchanges it is, from 1.
+    /// Number among the client's exchanges, from 1.
     number: u64,
     pub(crate) site: Vec<u8>,
     request: Rc<Block>,
@@ -39,7 +39,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// A completed exchange.
+    /// Builds a completed exchange.
     pub fn new(number: u64, request: Rc<Block>, response: Block) -> Self {
         let site = request.site();
         Self { number, site, request, response }
@@ -64,21 +64,21 @@ impl Exchange {
 /// Exchanges in a segment.
 const SEGMENT: usize = 4;
 
-/// Exchanges that follow one another, and what is looked at before any of them is.
+/// Successive exchanges, with the data that the codec reads before it touches any of them.
 #[derive(Debug, Clone, Default)]
 struct Segment {
     exchanges: Vec<Rc<Exchange>>,
     summaries: Vec<Summary>,
-    /// The keys of all requests, then of all responses.
+    /// The keys of all requests, and the keys of all responses.
     keys: [Vec<Key>; 2],
 }
 
-/// An exchange in short.
+/// Summary of an exchange.
 #[derive(Debug, Clone)]
 struct Summary {
     site: Rc<Site>,
     bytes: usize,
-    /// Where its keys end in each list.
+    /// The ends of its keys in the two lists.
     ends: [usize; 2],
 }
 
@@ -101,7 +101,7 @@ impl Segment {
         longer
     }
 
-    /// One of its exchanges.
+    /// Returns one of its exchanges.
     fn past(&self, at: usize) -> Option<Past<'_>> {
         let (exchange, summary) = (self.exchanges.get(at)?, self.summaries.get(at)?);
         let starts =
@@ -110,7 +110,7 @@ impl Segment {
     }
 }
 
-/// An exchange of a view, of which the keys can be looked at without touching it.
+/// An exchange of a view, whose keys can be read without touching it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Past<'a> {
     exchange: &'a Rc<Exchange>,
@@ -136,7 +136,7 @@ impl<'a> Past<'a> {
     }
 }
 
-/// A field of an earlier message that has a name searched for.
+/// A field of an earlier message that matches a search by name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hit<'a> {
     segment: &'a Segment,
@@ -147,13 +147,13 @@ pub(crate) struct Hit<'a> {
 }
 
 impl<'a> Hit<'a> {
-    /// Whether its value may be taken for a message of `site`; without one, any site's may.
+    /// Returns true if a message of `site` may refer to its value. `None` allows the values of every site.
     pub(crate) fn may_be_lent_to(&self, site: Option<&[u8]>) -> bool {
         let summary = || self.segment.summaries.get(self.place());
         site.is_none_or(|site| summary().is_some_and(|summary| summary.site.name == site))
     }
 
-    /// Its value.
+    /// Returns its value.
     pub(crate) fn text(&self) -> &'a [u8] {
         let at = self.place();
         let before = at.checked_sub(1).and_then(|before| self.segment.summaries.get(before));
@@ -162,7 +162,7 @@ impl<'a> Hit<'a> {
         exchange.map(|exchange| exchange.block(self.side).value_at(self.row.saturating_sub(start))).unwrap_or_default()
     }
 
-    /// Which exchange of its segment it is in.
+    /// Returns the index of its exchange in the segment.
     fn place(&self) -> usize {
         let which = self.side.index();
         let before = |summary: &Summary| summary.ends.get(which).is_some_and(|end| *end <= self.row);
@@ -170,22 +170,22 @@ impl<'a> Hit<'a> {
     }
 }
 
-/// The exchanges that a message may refer to. Immutable: a later view is another one, and whoever holds this one keeps
-/// it, so that a response decodes however long it took.
+/// The exchanges that a message may refer to. A view is immutable: a later view is another value, and a stream keeps
+/// the one it began with. So a response decodes however long it took.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// How many exchanges have ever been added.
+    /// Number of exchanges added since the first view.
     pub(crate) number: u64,
-    /// Oldest first; all but the last are full.
+    /// Oldest first. All segments but the last are full.
     segments: Vec<Rc<Segment>>,
-    /// Exchanges of the first segment that have been left behind.
+    /// Exchanges of the first segment that no longer belong to the view.
     skipped: usize,
     count: usize,
     bytes: usize,
 }
 
 impl View {
-    /// The view with one exchange more; the oldest ones leave as [`limits`] say.
+    /// Returns the view with one more exchange. The oldest ones leave as [`limits`] require.
     #[must_use]
     pub fn with(&self, exchange: Rc<Exchange>) -> Self {
         let mut longer = self.clone();
@@ -203,7 +203,8 @@ impl View {
         longer
     }
 
-    /// A site, of which each segment has to be told once: most exchanges that follow one another are of one site.
+    /// Returns the site of this name, shared with the last segment if it holds the same site. Successive exchanges
+    /// mostly belong to one site.
     fn site(&self, name: &[u8]) -> Rc<Site> {
         let known = self.segments.last().map(|last| last.summaries.iter().rev()).into_iter().flatten();
         let mut known = known.map(|summary| &summary.site).filter(|site| site.name == name);
@@ -222,7 +223,7 @@ impl View {
         }
     }
 
-    /// Exchanges, newest first.
+    /// Iterates over the exchanges, newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = Past<'_>> {
         let segments = self.segments.iter().rev();
         segments
@@ -230,7 +231,7 @@ impl View {
             .take(self.count)
     }
 
-    /// The fields of one side that have one of these names, latest first.
+    /// Iterates over the fields of one side that have one of these names, latest first.
     pub(crate) fn search(&self, side: Side, names: [u32; 2]) -> impl Iterator<Item = Hit<'_>> {
         let skipped = self.skipped.checked_sub(1).and_then(|last| self.segments.first()?.summaries.get(last));
         let skipped = skipped.and_then(|last| last.ends.get(side.index())).copied().unwrap_or(0);
@@ -245,7 +246,7 @@ impl View {
         })
     }
 
-    /// The number of the newest exchange; 0 if there is none.
+    /// Returns the number of the newest exchange, or 0 if there is none.
     pub(crate) fn newest_number(&self) -> u64 {
         let last = self.segments.last().and_then(|segment| segment.exchanges.last());
         last.map_or(0, |exchange| exchange.number)

@@ -1,4 +1,5 @@
-//! The ground's half of the protocol: unpacks requests, packs responses, and remembers what the remote tells it to.
+//! The ground's half of the protocol. It decompresses requests, compresses responses, and remembers the exchanges that
+//! the remote announces.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use crate::message::{self, FollowingHead, Kind, OpeningHead, VIEWS};
 use crate::scene::Setting;
 use crate::session;
 
-/// The ground's half.
+/// The ground's half of the protocol.
 #[derive(Debug)]
 pub struct Ground {
     dictionary: Rc<Dictionary>,
@@ -22,21 +23,21 @@ pub struct Ground {
     clock: u64,
 }
 
-/// What is known of the remote at the other end of one connection.
+/// The state of the remote at the other end of one connection.
 #[derive(Debug)]
 struct Pipe {
     session: u32,
     clients: HashMap<u64, Client>,
 }
 
-/// What is known of one client of that remote.
+/// The state of one client of that remote.
 #[derive(Debug)]
 struct Client {
     epoch: u64,
     used: u64,
     /// The latest views, newest last.
     views: VecDeque<Rc<View>>,
-    /// Complete exchanges that are not in a view yet, by number.
+    /// Complete exchanges that no view holds yet, by number.
     completed: BTreeMap<u64, Rc<Exchange>>,
 }
 
@@ -46,18 +47,18 @@ impl Client {
     }
 }
 
-/// Views of one client that messages under way may still name.
+/// Views of one client that pending messages may still name.
 const VIEWS_KEPT: usize = 16;
 
-/// What a request tells besides its headers.
+/// The state that a request announces besides its headers.
 enum News {
-    /// A client begins, or goes on without references.
+    /// A client begins, or continues without references.
     Client,
-    /// The view it refers to, and the views that it makes.
+    /// The view that the request refers to, and the views that it makes.
     Views(Rc<View>, Vec<Rc<View>>),
 }
 
-/// A request that was unpacked: what its response needs to be packed.
+/// A decompressed request, with the state that compresses its response.
 #[derive(Debug, Clone)]
 pub struct Answering {
     pipe: Vec<u8>,
@@ -70,15 +71,16 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// The request.
+    /// Returns the request.
     pub fn request(&self) -> &Block {
         &self.request
     }
 
-    /// Reads an answer to the request as the remote does, whatever else that knows by then: for those who check answers.
+    /// Reads a response to the request as the remote would, without the remote's later state. For tests that check
+    /// responses.
     ///
     /// # Errors
-    /// As [`crate::Remote::unpack`].
+    /// The errors of [`crate::Remote::unpack`].
     pub fn read_answer(&self, dictionary: &Dictionary, field: &[u8]) -> Result<Block, DecodeError> {
         let seed = message::seed(self.session, self.client, self.epoch, self.number, self.view.number);
         session::unpack_answer(dictionary, &self.view, &self.request, seed, field)
@@ -86,13 +88,13 @@ impl Answering {
 }
 
 impl Ground {
-    /// A ground that remembers at most `clients` of them, over all its connections.
+    /// Returns a ground that remembers at most `clients` clients, over all its connections.
     pub fn new(dictionary: Rc<Dictionary>, clients: usize) -> Self {
         Self { dictionary, limit: clients.max(1), pipes: HashMap::new(), clock: 0 }
     }
 
-    /// Unpacks a request that came in on the connection `pipe`. What it says is remembered only if its check holds, so that
-    /// a broken message breaks nothing else.
+    /// Decompresses a request that came in on the connection `pipe`. The ground remembers its content only if the check
+    /// holds, so a broken message has no other effect.
     pub fn unpack(&mut self, pipe: &[u8], field: &[u8]) -> Result<Answering, DecodeError> {
         let (kind, _) = message::open(field)?;
         let digits = session::digits_of(field)?;
@@ -129,7 +131,7 @@ impl Ground {
         Ok(Answering { pipe: pipe.to_vec(), session, client: id, epoch, number, view, request })
     }
 
-    /// Packs the response to a request.
+    /// Compresses the response to a request.
     pub fn pack(&mut self, answering: Answering, block: Block) -> Result<Vec<u8>, Unpackable> {
         let Answering { pipe, session, client, epoch, number, view, request } = answering;
         let seed = message::seed(session, client, epoch, number, view.number);
@@ -145,7 +147,7 @@ impl Ground {
         Ok(field)
     }
 
-    /// The most exchanges, and the most bytes of them, that wait for one client.
+    /// Returns the most exchanges, and the most bytes of them, that wait for one client.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let clients = self.pipes.values().flat_map(|pipe| pipe.clients.values());
@@ -155,7 +157,7 @@ impl Ground {
         clients.map(one).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)))
     }
 
-    /// Makes room for a client that opens, and forgets who had its number before.
+    /// Makes room for a client that opens, and forgets the earlier client of the same number.
     fn open(&mut self, pipe: &[u8], session: u32, id: u64, epoch: u64) {
         let clock = self.clock;
         let known = self.pipes.entry(pipe.to_vec()).or_insert_with(|| Pipe { session, clients: HashMap::new() });
@@ -186,7 +188,7 @@ impl Ground {
         }
     }
 
-    /// Forgets the client that has been silent for longest while there are too many; a connection without clients goes too.
+    /// Drops the least recently used clients until the limit holds, and every connection without clients.
     fn make_room(&mut self) {
         let count = |pipes: &HashMap<Vec<u8>, Pipe>| pipes.values().map(|pipe| pipe.clients.len()).sum::<usize>();
         while count(&self.pipes) > self.limit {
@@ -205,7 +207,7 @@ impl Ground {
 }
 
 impl Client {
-    /// Keeps a complete exchange until the remote says to put it into a view. The oldest make room.
+    /// Keeps a complete exchange until the remote puts it into a view. The oldest ones make room.
     fn complete(&mut self, number: u64, exchange: Exchange) {
         self.completed.insert(number, Rc::new(exchange));
         let mut bytes: usize = self.completed.values().map(|exchange| exchange.bytes()).sum();
@@ -215,7 +217,8 @@ impl Client {
         }
     }
 
-    /// The view a request refers to, and the views after the latest that it makes by what it says to append.
+    /// Returns the view that a request refers to, and the views after the latest one that it makes by appending
+    /// exchanges.
     fn view(&self, head: &FollowingHead) -> Result<(Rc<View>, Vec<Rc<View>>), DecodeError> {
         let latest = self.views.back().ok_or(DecodeError::UnknownHistory)?;
         let wanted = nearest(latest.number, head.view);
@@ -237,7 +240,7 @@ impl Client {
     }
 }
 
-/// The number nearest to `latest` that is `low` modulo [`VIEWS`].
+/// Returns the number nearest to `latest` that equals `low` modulo [`VIEWS`].
 fn nearest(latest: u64, low: u64) -> u64 {
     let ahead = (low + VIEWS - latest % VIEWS) % VIEWS;
     let number = latest + ahead;

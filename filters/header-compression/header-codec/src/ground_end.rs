@@ -1,5 +1,5 @@
-//! What the ground does with each request and response. It packs only what answers a packed request, so a remote that
-//! does not speak this never sees a packed field.
+//! The ground's decisions about each request and response. It compresses only responses to compressed requests, so a
+//! remote without the filter never sees a compressed field.
 
 use std::rc::Rc;
 
@@ -12,14 +12,14 @@ use crate::ground::{Answering, Ground};
 use crate::message::{self, Refusal};
 use crate::policy::is_hop_by_hop;
 
-/// The status of a refusal: the request has come to a server that cannot tell what it is (RFC 9110, 15.5.20).
+/// The status of a refusal: the request reached a server that cannot produce a response for it (RFC 9110, 15.5.20).
 const REFUSED: u16 = 421;
 
 /// The ground's end of the pipe.
 #[derive(Debug)]
 pub struct GroundEnd {
     ground: Ground,
-    /// What has happened.
+    /// The counters of this end.
     pub counts: Counts,
 }
 
@@ -31,14 +31,14 @@ pub enum GroundStream {
     Plain,
     /// Its request came plain, with an offer.
     Greeted,
-    /// Its request came packed.
+    /// Its request came compressed.
     Packed(Answering),
-    /// Its request could not be unpacked.
+    /// Its request could not be decompressed.
     Refused,
 }
 
 impl GroundEnd {
-    /// A ground that remembers at most `clients` of them, over all its connections.
+    /// Returns a ground that remembers at most `clients` clients, over all its connections.
     pub fn new(dictionary: Rc<Dictionary>, clients: usize) -> Self {
         Self { ground: Ground::new(dictionary, clients), counts: Counts::default() }
     }
@@ -77,7 +77,7 @@ impl GroundEnd {
         Edit::Reply {
             status: REFUSED,
             fields,
-            body: format!("longhaul: the request headers cannot be unpacked: {error}\n"),
+            body: format!("longhaul: the request headers cannot be decompressed: {error}\n"),
         }
     }
 
@@ -111,7 +111,7 @@ impl GroundEnd {
     }
 }
 
-/// A plain response of a ground that speaks this.
+/// Returns the edit of a plain response that carries the ground's consent.
 fn greet(headers: &[(&[u8], &[u8])]) -> Edit {
     let mut fields: Fields = without_ours(headers);
     fields.push((FIELD.as_bytes().to_vec(), message::hello()));

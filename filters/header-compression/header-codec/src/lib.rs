@@ -1,4 +1,7 @@
-//! Header lists to one compact field and back, with references to what the peer has acknowledged: pure, no I/O.
+//! Compresses a list of header fields into one compact field, and restores it. A message may refer to exchanges that
+//! the peer has acknowledged.
+//!
+//! The crate is pure and does no I/O.
 mod block;
 mod bulk;
 mod coder;

@@ -1,44 +1,47 @@
-//! Every bound in one place, each with its reason. Both ends apply them, so they are part of the wire format of version 1.
+//! Every bound, with its reason. Both ends apply them, so they are part of version 1 of the wire format.
 
-/// Header fields in one block, cookies counted by crumb. Envoy refuses more than 100 by default; crumbs need room above.
+/// Header fields in one block; each cookie crumb counts as one. Envoy refuses more than 100 fields by default, and
+/// crumbs need more room.
 pub const FIELDS: usize = 512;
 
-/// Bytes of names and values in one block, so that a message of a few bytes cannot be told to copy without end.
-/// Envoy's own default for a whole header block is 60 KiB.
+/// Bytes of names and values in one block. It stops a message of a few bytes from copying without end. Envoy's default
+/// limit for a whole header block is 60 KiB.
 pub const BLOCK_BYTES: usize = 96 * 1024;
 
-/// Bytes of one packed field. A block that packs to more is sent plain.
+/// Bytes of one compressed field. A block whose compressed field is longer travels plain.
 pub const MESSAGE_BYTES: usize = 64 * 1024;
 
-/// Bytes in one block that may be spelt out under the model, which costs a quarter of a microsecond for each of them;
-/// what is longer goes to Brotli, so that a large block cannot hold up a worker.
+/// Bytes in one block that may be spelt under the model, at a quarter of a microsecond each. Longer text goes to Brotli
+/// or uncompressed, so that a large block cannot hold up a worker.
 pub const MODELLED_BYTES: usize = 4 * 1024;
 
-/// From this length on a literal goes to Brotli, which is then both smaller and much faster than the model.
+/// Values of this many bytes or more go to Brotli, which is then both smaller and much faster than the model. Fields in
+/// which repetition may leak a secret are the exception (`Form::repeats_safely`).
 pub const BULK_BYTES: usize = 384;
 
-/// Completed exchanges that a message may refer to. Measured on real traces: 16 -> 64 saves a tenth, 64 -> 256 a hundredth.
+/// Completed exchanges that a message may refer to. Measured on real traces, 64 instead of 16 save a tenth, and 256
+/// instead of 64 save a hundredth.
 pub const VIEW_EXCHANGES: usize = 64;
 
-/// Bytes of header blocks in one view; what is older is forgotten first. Bounds what a client costs in memory.
+/// Bytes of header blocks in one view; the oldest exchanges leave first. It bounds the memory for one client.
 pub const VIEW_BYTES: usize = 64 * 1024;
 
-/// An exchange with more bytes of headers than this is never remembered: it would push out everything else.
+/// Bytes of headers in one exchange. A larger exchange is not remembered, because it would push out all others.
 pub const EXCHANGE_BYTES: usize = 16 * 1024;
 
-/// How far back a block looks for one like itself.
+/// Number of the latest exchanges that are candidates for the base of a block.
 pub const BASES: usize = 32;
 
-/// Distinct earlier values of a field that a message may point at.
+/// Distinct earlier values of a field that a message may refer to.
 pub const RECENT_VALUES: usize = 16;
 
-/// Complete exchanges that a ground keeps for a client until the remote says to put them into a view.
+/// Complete exchanges that a ground keeps for one client until the remote puts them into a view.
 pub const PENDING: usize = 64;
 
-/// An exchange this far behind the newest one is not put into a view any more, lest the ground has given it up. Less
-/// than [`PENDING`], because exchanges complete out of order.
+/// Distance from the newest exchange, in exchanges, beyond which an exchange no longer enters a view, because the
+/// ground may have dropped it. Less than [`PENDING`], because exchanges complete out of order.
 pub const LATEST_PENDING: u64 = 48;
 
-/// Bytes of the same. Twice a view, because both ends complete exchanges in an order of their own; what the remote
-/// announces is a view at most.
+/// Bytes of the [`PENDING`] exchanges. This is twice a view, because each end completes exchanges in its own order. The
+/// remote announces at most one view.
 pub const PENDING_BYTES: usize = 2 * VIEW_BYTES;

@@ -1,41 +1,43 @@
-//! Messages: what goes before and after a block, so that the other end knows what it refers to.
+//! Messages: the parts before and after a block. They tell the other end the kind of the message and the exchanges that
+//! it refers to.
 //!
-//! The first digit says the kind and the format; a format stands for a version of the wire format together with a
-//! dictionary. README.md describes all of it by byte.
+//! The first digit holds the kind and the format. A format stands for a version of the wire format together with a
+//! dictionary. FORMAT.md describes every byte.
 
 use crate::coder::{Coder, number, salt, signed};
 use crate::digits;
 use crate::error::DecodeError;
 use crate::hash::mix;
 
-/// The format this crate writes: version 1, dictionary 1.
+/// The format that this crate writes: version 1, dictionary 1.
 pub const FORMAT: u8 = 1;
-/// What kinds and formats share a digit by.
+/// Number of kinds. The first digit of a message is `kind + KINDS * format`.
 const KINDS: u8 = 8;
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A request that refers to nothing but the dictionary.
+    /// A request that refers only to the dictionary.
     Opening = 0,
     /// A request that refers to a view.
     Following = 1,
     /// A response.
     Answer = 2,
-    /// The ground could not unpack the request.
+    /// The ground could not decompress the request.
     Refusal = 3,
-    /// "I speak this."
+    /// The sender supports this format.
     Hello = 4,
 }
 
 /// Why the ground refuses a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not speak this format.
+    /// The ground does not support this format.
     Format,
-    /// It does not hold what the request refers to; the same request without references will do.
+    /// The ground does not hold the exchanges that the request refers to. The same request without references will
+    /// succeed.
     History,
-    /// It is no message, or says too much.
+    /// The field is not a valid message, or it exceeds the limits.
     Message,
 }
 
@@ -50,12 +52,12 @@ impl From<DecodeError> for Refusal {
 }
 
 impl Refusal {
-    /// The field that says so.
+    /// Returns the field that carries this refusal.
     pub fn field(self) -> Vec<u8> {
         [first(Kind::Refusal), vec![digits::to_byte(self as u8)]].concat()
     }
 
-    /// Reads it; none if the field is something else.
+    /// Reads a refusal. Returns `None` if the field is another message.
     pub fn read(field: &[u8]) -> Option<Self> {
         let (Kind::Refusal, [reason]) = open(field).ok()? else {
             return None;
@@ -68,22 +70,22 @@ impl Refusal {
     }
 }
 
-/// The field that offers packed headers, or accepts the offer.
+/// Returns the field that offers compressed headers or accepts the offer.
 pub fn hello() -> Vec<u8> {
     first(Kind::Hello)
 }
 
-/// Whether a field is an offer of, or a consent to, the format spoken here.
+/// Returns true if a field offers or accepts the format of this crate.
 pub fn is_hello(field: &[u8]) -> bool {
     matches!(open(field), Ok((Kind::Hello, _)))
 }
 
-/// The digit that begins a message.
+/// Returns the digit that begins a message.
 pub(crate) fn first(kind: Kind) -> Vec<u8> {
     vec![digits::to_byte(kind as u8 + KINDS * FORMAT)]
 }
 
-/// The kind of a message and what follows its first digit.
+/// Returns the kind of a message and the digits after the first one.
 pub(crate) fn open(field: &[u8]) -> Result<(Kind, &[u8]), DecodeError> {
     let (head, rest) = field.split_first().ok_or(DecodeError::Empty)?;
     let head = digits::from_byte(*head)?;
@@ -102,17 +104,17 @@ pub(crate) fn open(field: &[u8]) -> Result<(Kind, &[u8]), DecodeError> {
     Ok((kind, rest))
 }
 
-/// Whose exchange an opening request belongs to, and which it is.
+/// Head of an opening request: its client and the number of its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct OpeningHead {
     pub(crate) session: u32,
     pub(crate) client: u64,
-    /// How often this client number has been given to somebody else, modulo [`EPOCHS`].
+    /// Number of times that this client number has passed to another client, modulo [`EPOCHS`].
     pub(crate) epoch: u64,
     pub(crate) exchange: u64,
 }
 
-/// Epochs count from 0 to one less.
+/// Epochs count from 0 to `EPOCHS - 1`.
 pub(crate) const EPOCHS: u64 = 16;
 
 impl OpeningHead {
@@ -126,22 +128,22 @@ impl OpeningHead {
     }
 }
 
-/// The same for a request that follows others, and the view it refers to.
+/// Head of a request that refers to earlier exchanges, with the view that it refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FollowingHead {
     pub(crate) client: u64,
     /// The number of the view, modulo [`VIEWS`].
     pub(crate) view: u64,
-    /// The exchanges that made the latest views out of the one before them, oldest first: each as the difference from the
-    /// one before it, less one.
+    /// The exchanges appended to make the latest views, oldest first. Each is its difference from the exchange before
+    /// it, minus one.
     pub(crate) appended: Vec<i64>,
-    /// The number of this exchange as the difference from the view's newest, less one.
+    /// The number of this exchange: its difference from the newest one in the view, minus one.
     pub(crate) exchange: u64,
 }
 
-/// View numbers travel modulo this.
+/// Messages carry view numbers modulo this.
 pub(crate) const VIEWS: u64 = 64;
-/// So many exchanges can be appended by one message.
+/// One message can append at most this many exchanges.
 pub(crate) const APPENDED: usize = 6;
 
 impl FollowingHead {
@@ -162,7 +164,7 @@ impl FollowingHead {
 /// Binary digits of the check at the end.
 pub(crate) const CHECK_BITS: u32 = 16;
 
-/// What the check of a message begins with: everything both ends must agree on besides the block.
+/// Returns the seed of a message's check: the values besides the block on which both ends must agree.
 pub(crate) fn seed(session: u32, client: u64, epoch: u64, exchange: u64, view: u64) -> u32 {
     [client, epoch, exchange, view]
         .into_iter()

@@ -1,25 +1,26 @@
-//! Whether the ground speaks this: a small state machine that only evidence from the ground itself can move.
+//! Tracks whether the ground supports compressed headers. Only evidence from the ground itself changes the belief of
+//! this state machine.
 //!
 //! | belief | a request that may go twice | any other request |
 //! |---|---|---|
-//! | nothing is known | packed | plain, with an offer |
-//! | it speaks | packed | packed |
-//! | it does not, and no offer is due | plain | plain |
-//! | it does not, and an offer is due | plain, with an offer | plain, with an offer |
+//! | unknown | compressed | plain, with an offer |
+//! | supported | compressed | compressed |
+//! | not supported, and no offer is due | plain | plain |
+//! | not supported, and an offer is due | plain, with an offer | plain, with an offer |
 //!
-//! | evidence | moves the belief to |
+//! | evidence | new belief |
 //! |---|---|
-//! | a consent, or a packed response, on a stream that offered or went packed after the last refusal | it speaks |
-//! | the same on a stream from before the last refusal | nothing: the refusal is newer |
-//! | a consent on a stream that offered nothing | nothing: an origin may have written it |
-//! | a refusal of the format, or a packed request without a packed response | it does not |
+//! | a consent or a compressed response, on a stream that offered or was compressed after the last refusal | supported |
+//! | the same on a stream from before the last refusal | no change: the refusal is newer |
+//! | a consent on a stream that offered nothing | no change: an origin may have written it |
+//! | a refusal of the format, or a compressed request without a compressed response | not supported |
 
 use std::time::Duration;
 
-/// The time between two offers to a ground that does not speak this.
+/// Time between two offers to a ground that does not support compressed headers.
 pub const OFFER_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What the remote believes of its ground.
+/// The remote's belief about its ground.
 #[derive(Debug, Default)]
 pub(crate) struct Peer {
     belief: Belief,
@@ -31,27 +32,27 @@ enum Belief {
     #[default]
     Unknown,
     Speaks,
-    /// Does not; the next offer is due at this time.
+    /// Not supported. The next offer is due at this time.
     Plain(Duration),
 }
 
-/// How a request travels.
+/// The form in which a request travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// In a packed field.
+    /// In a compressed field.
     Packed(Turn),
-    /// As it is, with an offer.
+    /// Plain, with an offer.
     Offer(Turn),
-    /// As it is.
+    /// Plain.
     Plain,
 }
 
-/// When a request left: how many refusals the remote had seen by then.
+/// The number of refusals that the remote had seen when a request left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn(u64);
 
 impl Peer {
-    /// The way of a request. `repeatable` says that it does no harm if it reaches an origin twice.
+    /// Chooses the form of a request. `repeatable` means that the request does no harm if it reaches an origin twice.
     pub(crate) fn way(&mut self, repeatable: bool, now: Duration) -> Way {
         let turn = Turn(self.refusals);
         match self.belief {
@@ -66,14 +67,14 @@ impl Peer {
         }
     }
 
-    /// The ground has consented to the request that left at `turn`, or has unpacked it.
+    /// Records that the ground consented to the request that left at `turn`, or decompressed it.
     pub(crate) fn consents(&mut self, turn: Turn) {
         if turn.0 == self.refusals {
             self.belief = Belief::Speaks;
         }
     }
 
-    /// The ground has not unpacked a packed request.
+    /// Records that the ground did not decompress a compressed request.
     pub(crate) fn refuses(&mut self, now: Duration) {
         self.refusals += 1;
         self.belief = Belief::Plain(now + OFFER_INTERVAL);
@@ -85,13 +86,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What can happen to a remote.
+    /// An event at a remote.
     #[derive(Debug, Clone, Copy)]
     enum Event {
         Request {
             repeatable: bool,
         },
-        /// The ground takes up the oldest request under way, if it offered or went packed.
+        /// The ground consents to the oldest pending request that was compressed or had an offer.
         Consent,
         Refusal,
         Passes(u8),
@@ -137,7 +138,8 @@ mod tests {
     }
 
     proptest! {
-        /// Until an offer is due and taken up, nothing goes packed after a refusal, whatever older streams still bring.
+        /// After a refusal no request is compressed until an offer is due and the ground consents to it, whatever older
+        /// streams still bring.
         #[test]
         fn after_a_refusal_nothing_goes_packed_before_a_new_consent(before in events(), after in events()) {
             let mut world = World::default();
@@ -161,7 +163,7 @@ mod tests {
             }
         }
 
-        /// A ground that begins to speak is found out within one interval and two requests.
+        /// The remote learns within one interval and two requests that a ground supports compressed headers.
         #[test]
         fn a_ground_that_speaks_is_found_out(before in events()) {
             let mut world = World::default();
@@ -176,7 +178,7 @@ mod tests {
             prop_assert!(matches!(world.peer.way(false, world.now), Way::Packed(_)));
         }
 
-        /// An origin is asked twice only for what may be asked twice, unless the ground has consented.
+        /// Unless the ground has consented, an origin gets a request twice only if that does no harm.
         #[test]
         fn an_unknown_ground_never_gets_a_packed_request_that_must_not_repeat(count in 1..20_usize) {
             let mut peer = Peer::default();

@@ -1,31 +1,31 @@
-//! How each field is treated: one table. What is not in it is text of one site.
+//! One table of how the codec treats each field. A field that it does not list is text of one site.
 //!
-//! `scope` is a matter of safety, not of size. A value that may be pointed at from another site's messages tells
-//! whoever can see message sizes, and can make the client send requests of his choice, whether his guess of the whole
-//! value is right. That is harmless for what browsers and servers say to everybody, and for nothing else; so a name is
-//! `Client` only if its values carry no secret.
+//! `scope` is a matter of safety, not of size. Suppose that a value may be referred to from messages of another site.
+//! Then an attacker who sees message sizes and makes the client send requests learns whether a guess of the whole value
+//! is right. That is harmless only for values that browsers and servers send to everybody. So a name is `Client` only
+//! if its values carry no secret.
 
-/// From which of one client's earlier messages a value may be taken. Messages of other clients are out of reach anyway.
+/// The earlier messages that a value may come from. Messages of other clients are always out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All of them.
+    /// All messages of the same client.
     Client,
-    /// Those of the same site only (see [`crate::site`]).
+    /// Messages of the same client and the same site (see [`crate::site`]).
     Site,
 }
 
-/// What a value is made of; decides how a new one is spelt, and where it may be cut into tokens.
+/// The structure of a value. It decides how a new value is coded and where it splits into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Words and punctuation.
     Text,
-    /// A URL or its path: segments and parameters are tokens, never parts of them.
+    /// A URL or its path. A segment or parameter is one token.
     Url,
-    /// One cookie crumb: name and value, each whole.
+    /// One cookie crumb. Its name and its value are one token each.
     Crumb,
-    /// `Set-Cookie`: the cookie's name and value, each whole, then attributes as in text.
+    /// `Set-Cookie`: the cookie's name and value are one token each, and the attributes split like text.
     SetCookie,
-    /// Never cut.
+    /// One token.
     Whole,
     /// A date (RFC 9110, 5.6.7).
     Date,
@@ -34,8 +34,9 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Whether a long value may be compressed by what repeats inside it. Not where a secret may stand beside text that a
-    /// stranger chooses, as in the URL a login is redirected to: every repetition guessed right would show in the size.
+    /// Returns true if repetition inside a long value may compress it. This is unsafe where a secret may stand beside
+    /// text that an attacker chooses, as in the URL that a login redirects to. The size would reveal every repetition
+    /// that the attacker guesses right.
     pub(crate) fn repeats_safely(self) -> bool {
         match self {
             Self::Text | Self::Date | Self::Number => true,
@@ -44,7 +45,7 @@ impl Form {
     }
 }
 
-/// Other messages' fields whose values are likely to come back in this one.
+/// Other fields of earlier messages whose values are likely to return in this field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kin {
     /// None.
@@ -59,7 +60,7 @@ pub(crate) enum Kin {
     LastModified,
 }
 
-/// How the fields of one name are treated.
+/// How the codec treats the fields of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Policy {
     pub(crate) scope: Scope,
@@ -71,19 +72,20 @@ const fn policy(scope: Scope, form: Form, kin: Kin) -> Policy {
     Policy { scope, form, kin }
 }
 
-/// The table.
+/// Returns the policy of a field name.
 #[rustfmt::skip]
-#[allow(clippy::match_same_arms)] // kept apart by what they are for
+#[allow(clippy::match_same_arms)] // the arms differ in purpose
 pub(crate) fn of(name: &[u8]) -> Policy {
     use {Form::{Crumb, Date, Number, SetCookie, Text, Url, Whole}, Scope::{Client, Site}};
     match name {
-        // Both ways: what the link and the machine look like.
+        // Requests and responses: values that describe the message and its connection.
         b"cache-control" | b"connection" | b"content-type" | b"content-encoding" | b"content-language" | b"pragma" | b"via"
             => policy(Client, Text, Kin::None),
         b"content-length" => policy(Client, Number, Kin::None),
         b"date" => policy(Client, Date, Kin::None),
 
-        // Requests: what a browser sends to everybody. Referer: a page cannot make another origin's URL appear there.
+        // Requests: values that a browser sends to everybody. Referer is safe, because a page cannot put another
+        // origin's URL there.
         b":method" | b":scheme" | b":authority" | b"host"
         | b"accept" | b"accept-charset" | b"accept-encoding" | b"accept-language" | b"user-agent" | b"dnt" | b"origin"
         | b"priority" | b"purpose" | b"save-data" | b"te" | b"upgrade-insecure-requests" | b"x-requested-with"
@@ -98,7 +100,7 @@ pub(crate) fn of(name: &[u8]) -> Policy {
             => policy(Site, Whole, Kin::None),
         b"if-modified-since" => policy(Site, Date, Kin::LastModified),
 
-        // Responses: what servers and content networks send to everybody.
+        // Responses: values that servers and content networks send to everybody.
         b":status" | b"server" | b"vary" | b"accept-ranges" | b"x-cache" | b"p3p" | b"x-powered-by" | b"alt-svc"
         | b"keep-alive" | b"transfer-encoding" | b"x-content-type-options" | b"x-frame-options" | b"x-xss-protection"
         | b"referrer-policy" | b"permissions-policy" | b"strict-transport-security" | b"cross-origin-resource-policy"
@@ -117,8 +119,8 @@ pub(crate) fn of(name: &[u8]) -> Policy {
     }
 }
 
-/// Whether a field belongs to one hop and must not cross an HTTP/2 pipe (RFC 9113, 8.2.2). Such fields are not packed:
-/// without us the proxy would have dropped them there too.
+/// Returns true if a field belongs to one hop and must not cross an HTTP/2 pipe (RFC 9113, 8.2.2). The codec leaves
+/// such fields out; without it the proxy would drop them too.
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     matches!(name, b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade")
 }

@@ -1,27 +1,28 @@
-//! A range coder that writes the digits of [`crate::digits`] instead of bits, so that nothing is lost to re-encoding.
+//! A range coder that writes the digits of [`crate::digits`] instead of bits. So the output needs no second encoding,
+//! which would cost bytes.
 //!
-//! Fractions of a number below one: `low` and `range` hold six digits of the interval still open, and a digit is
-//! written as soon as the interval is narrower than one unit of it. Rounding is the same on every machine, because
-//! there are only integers.
+//! The encoded message is a fraction below one. `low` and `range` hold six digits of the interval that is still open.
+//! The coder writes a digit as soon as the interval is narrower than one unit of that digit. All arithmetic is on
+//! integers, so every machine rounds alike.
 
 use crate::digits::{self, RADIX};
 
-/// One unit of the first of the six digits held.
+/// One unit of the first of the six digits.
 const UNIT: u64 = RADIX.pow(5);
-/// One more than what six digits can say.
+/// One more than the largest value of six digits.
 const WHOLE: u64 = UNIT * RADIX;
 /// Probabilities are in units of 2^-16.
 pub(crate) const PROBABILITY_BITS: u32 = 16;
-/// Raw numbers are cut into pieces of this many bits.
+/// The coder splits raw numbers into pieces of this many bits.
 const RAW_BITS: u32 = 16;
 
-/// How many zeros at the end an encoder may leave out.
+/// An encoder may omit this many zeros at the end.
 const LEFT_OUT: usize = 16;
-/// More digits read past the end than these mean that the message was cut short: those left out, and those a decoder
-/// holds in advance.
+/// Digits that a decoder may read past the end: the omitted zeros and the six digits that it holds in advance. A
+/// decoder that reads more has a truncated message.
 const SPENT: usize = LEFT_OUT + 6;
 
-/// Writes decisions as digits.
+/// Encodes decisions as digits.
 #[derive(Debug)]
 pub(crate) struct RangeEncoder {
     low: u64,
@@ -34,7 +35,7 @@ impl RangeEncoder {
         Self { low: 0, range: WHOLE, digits: Vec::with_capacity(128) }
     }
 
-    /// Writes one decision; `probability` is that of true, above 0 and below 2^16.
+    /// Encodes one decision. `probability` is the probability of true, above 0 and below 2^16.
     pub(crate) fn bit(&mut self, probability: u32, bit: bool) {
         let bound = (self.range >> PROBABILITY_BITS) * u64::from(probability);
         if bit {
@@ -46,7 +47,7 @@ impl RangeEncoder {
         self.settle();
     }
 
-    /// Writes the low `bits` of `value`, all values being equally likely.
+    /// Encodes the low `bits` of `value` with the same probability for every value.
     pub(crate) fn raw(&mut self, bits: u32, value: u64) {
         let mut left = bits;
         while left > 0 {
@@ -58,7 +59,7 @@ impl RangeEncoder {
         }
     }
 
-    /// The bytes of the field, as few as tell the decisions apart from all others.
+    /// Appends the digits to `field`: as few as distinguish these decisions from all others.
     pub(crate) fn finish(mut self, mut field: Vec<u8>) -> Vec<u8> {
         let mut unit = WHOLE;
         for _ in 0..=6 {
@@ -73,7 +74,7 @@ impl RangeEncoder {
         for _ in 0..6 {
             self.shift();
         }
-        // The decoder reads zeros past the end, so zeros at the end need not travel.
+        // The decoder reads zeros past the end, so the message omits zeros at its end.
         let zeros = self.digits.iter().rev().take(LEFT_OUT).take_while(|digit| **digit == 0).count();
         let used = self.digits.len().saturating_sub(zeros);
         field.extend(self.digits.iter().take(used).copied().map(digits::to_byte));
@@ -88,7 +89,7 @@ impl RangeEncoder {
         }
     }
 
-    /// Moves what has grown past six digits into the digits already written.
+    /// Carries the overflow above six digits into the digits already written.
     fn carry(&mut self) {
         if self.low < WHOLE {
             return;
@@ -104,13 +105,14 @@ impl RangeEncoder {
     }
 
     fn shift(&mut self) {
-        // Below RADIX, because low is below WHOLE.
+        // The quotient is below RADIX, because low is below WHOLE.
         self.digits.push(u8::try_from(self.low / UNIT).unwrap_or(0));
         self.low = self.low % UNIT * RADIX;
     }
 }
 
-/// Reads decisions back. Never fails: past the end it reads zeros, and the caller's limits and check catch nonsense.
+/// Decodes decisions. Never fails: it reads zeros past the end, and the caller's limits and check reject invalid
+/// messages.
 #[derive(Debug)]
 pub(crate) struct RangeDecoder<'a> {
     value: u64,
@@ -121,7 +123,7 @@ pub(crate) struct RangeDecoder<'a> {
 }
 
 impl<'a> RangeDecoder<'a> {
-    /// Reads `digits` (values, not bytes).
+    /// Starts to decode `digits`, which are values rather than bytes.
     pub(crate) fn new(digits: &'a [u8]) -> Self {
         let mut decoder = Self { value: 0, range: WHOLE, digits, beyond: 0 };
         for _ in 0..6 {
@@ -130,7 +132,7 @@ impl<'a> RangeDecoder<'a> {
         decoder
     }
 
-    /// Reads a decision that was written with the same `probability`.
+    /// Decodes a decision that was encoded with the same `probability`.
     pub(crate) fn bit(&mut self, probability: u32) -> bool {
         let bound = (self.range >> PROBABILITY_BITS) * u64::from(probability);
         let bit = self.value < bound;
@@ -144,7 +146,7 @@ impl<'a> RangeDecoder<'a> {
         bit
     }
 
-    /// Reads what [`RangeEncoder::raw`] wrote.
+    /// Decodes a number that [`RangeEncoder::raw`] encoded.
     pub(crate) fn raw(&mut self, bits: u32) -> u64 {
         let mut left = bits;
         let mut value = 0_u64;
@@ -152,7 +154,7 @@ impl<'a> RangeDecoder<'a> {
             let take = left.min(RAW_BITS);
             left -= take;
             self.range >>= take;
-            // A hostile message can point past the last piece; the largest value stands for it.
+            // A hostile message can point past the last piece. The decoder then returns the largest value.
             let piece = (self.value / self.range.max(1)).min((1 << take) - 1);
             self.value = self.value.saturating_sub(piece * self.range).min(self.range.saturating_sub(1));
             value = (value << take) | piece;
@@ -161,7 +163,7 @@ impl<'a> RangeDecoder<'a> {
         value
     }
 
-    /// Whether more has been read past the end than any encoder leaves out.
+    /// Returns true if the decoder has read further past the end than any encoder omits.
     pub(crate) fn spent(&self) -> bool {
         self.beyond > SPENT
     }

@@ -1,9 +1,13 @@
-//! The remote's half of the protocol: packs requests, unpacks responses, and decides what both ends remember.
+//! The remote's half of the protocol. It compresses requests, decompresses responses, and decides which exchanges both
+//! ends remember.
 //!
-//! A request may refer only to exchanges whose response has come back, for then the ground held the request, and the
-//! remote holds the response. So the answer is the acknowledgement, and it costs no byte. What is remembered belongs to
-//! one client and to one connection of the pipe: the ground's state lives in the worker that serves the connection.
-//! A response refers to the view its request named, which the stream holds until it ends: it always unpacks.
+//! A request may refer only to exchanges whose response has come back: by then the ground held the request, and the
+//! remote holds the response. So the response is the acknowledgement, and it costs no byte. The shared past belongs to
+//! one client and to one connection of the pipe, because the ground's state lives in the worker that serves the
+//! connection.
+//!
+//! A response refers to the view that its request named. The stream holds that view until it ends, so the response
+//! always decompresses.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -18,7 +22,7 @@ use crate::message::{self, APPENDED, EPOCHS, FollowingHead, Kind, OpeningHead, V
 use crate::scene::Setting;
 use crate::session;
 
-/// The remote's half.
+/// The remote's half of the protocol.
 #[derive(Debug)]
 pub struct Remote {
     dictionary: Rc<Dictionary>,
@@ -29,7 +33,7 @@ pub struct Remote {
     clock: u64,
 }
 
-/// What is known of one client.
+/// The state of one client.
 #[derive(Debug, Default)]
 struct Client {
     key: Vec<u8>,
@@ -39,15 +43,15 @@ struct Client {
     logs: Vec<(Vec<u8>, Log)>,
 }
 
-/// What is remembered of one client on one connection of the pipe.
+/// The shared past of one client on one connection of the pipe.
 #[derive(Debug)]
 struct Log {
     view: Rc<View>,
-    /// The number of a view the ground is known to have.
+    /// The number of the latest view that the ground is known to have.
     confirmed: u64,
-    /// What made each view since then out of the one before it: the difference that travels.
+    /// The differences that made the later views, one for each view after `confirmed`.
     appended: VecDeque<i64>,
-    /// Exchanges that are complete and not in a view yet; `complete` bounds them.
+    /// Complete exchanges that no view holds yet; `complete` bounds them.
     completed: VecDeque<Rc<Exchange>>,
     completed_bytes: usize,
 }
@@ -63,7 +67,8 @@ impl Log {
         }
     }
 
-    /// Keeps a complete exchange for a view. The oldest make room: a view would drop them, or the ground has.
+    /// Keeps a complete exchange for a view. The oldest ones make room: a view would drop them, or the ground has
+    /// dropped them.
     fn complete(&mut self, exchange: Exchange) {
         self.completed_bytes += exchange.bytes();
         self.completed.push_back(Rc::new(exchange));
@@ -80,7 +85,7 @@ impl Log {
         Some(exchange)
     }
 
-    /// Takes completed exchanges into the view, as many as a message can announce.
+    /// Moves completed exchanges into the view, at most as many as one message can announce.
     fn advance(&mut self, next: u64) {
         while self.appended.len() < APPENDED {
             let Some(exchange) = self.next_completed() else { return };
@@ -100,12 +105,12 @@ impl Log {
     }
 }
 
-/// How far `number` is from the one after `before`.
+/// Returns the difference of `number` from `before + 1`.
 fn difference(before: u64, number: u64) -> i64 {
     i64::try_from(number).unwrap_or(0) - i64::try_from(before).unwrap_or(0) - 1
 }
 
-/// A request under way: what its response needs to be unpacked.
+/// A pending request, with the state that decompresses its response.
 #[derive(Debug, Clone)]
 pub struct Pending {
     session: u32,
@@ -118,24 +123,24 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Whether the request refers to what the ground is thought to remember.
+    /// Returns true if the request refers to exchanges that the ground should remember.
     pub(crate) fn refers(&self) -> bool {
         self.following
     }
 }
 
-/// How many connections of the pipe a client is remembered on.
+/// Connections of the pipe for which the remote remembers a client.
 const LOGS: usize = 4;
 
 impl Remote {
-    /// A remote that remembers at most `clients` of them. `session` tells it from the one that ran before it on the
-    /// same connections: a random number.
+    /// Returns a remote that remembers at most `clients` clients. `session` is a random number. It distinguishes this
+    /// remote from an earlier one on the same connections.
     pub fn new(dictionary: Rc<Dictionary>, session: u32, clients: usize) -> Self {
         Self { dictionary, session, limit: clients.max(1), clients: HashMap::new(), slots: Vec::new(), clock: 0 }
     }
 
-    /// Packs a request of `client`. `pipe` is the connection it will go out on, if it may refer to earlier exchanges; a
-    /// request without one can be unpacked by any ground.
+    /// Compresses a request of `client`. `pipe` is the connection that it will use, if it may refer to earlier
+    /// exchanges. Any ground can decompress a request without `pipe`.
     pub fn pack(
         &mut self,
         client: &[u8],
@@ -172,8 +177,8 @@ impl Remote {
         Ok((field, Pending { session, slot, epoch, number, following, view, request: block }))
     }
 
-    /// Unpacks the response to a request; `pipe` is the connection it came in on. From now on later requests may refer to
-    /// the exchange.
+    /// Decompresses the response to a request. `pipe` is the connection that it came in on. Later requests may refer to
+    /// the exchange from now on.
     pub fn unpack(&mut self, pending: Pending, pipe: &[u8], field: &[u8]) -> Result<Block, DecodeError> {
         let Pending { session, slot, epoch, number, view, request, .. } = pending;
         let id = u64::try_from(slot).unwrap_or(0);
@@ -192,7 +197,7 @@ impl Remote {
         Ok(response)
     }
 
-    /// Forgets what the ground was thought to remember of the client of this request: it does not.
+    /// Forgets the shared past of the client that sent this request, because the ground does not hold it.
     pub fn forget(&mut self, pending: &Pending) {
         let current = pending.session == self.session;
         let client = self.slots.get_mut(pending.slot);
@@ -201,8 +206,8 @@ impl Remote {
         }
     }
 
-    /// Begins anew with a client, or with another one in its place. When the epochs of a number are used up, everything
-    /// begins anew under the next session, so that a ground never takes one client's past for another's.
+    /// Restarts a client, or another one in its place. When the epochs of a number are used up, the remote begins the
+    /// next session with all clients. So a ground never confuses the pasts of two clients.
     fn restart(&mut self, slot: usize) {
         let Some(client) = self.slots.get_mut(slot) else { return };
         client.restart();
@@ -214,7 +219,7 @@ impl Remote {
         }
     }
 
-    /// The number of the client; the one not seen for longest makes room.
+    /// Returns the slot of the client. If there is none, the least recently used client makes room.
     fn slot(&mut self, key: &[u8]) -> usize {
         self.clock += 1;
         let clock = self.clock;
@@ -249,7 +254,7 @@ impl Client {
         self.next = 0;
     }
 
-    /// The log of a connection; the one opened first makes room.
+    /// Returns the log of a connection. If there is none, the oldest log makes room.
     fn log(&mut self, pipe: &[u8]) -> Option<&mut Log> {
         let found = self.logs.iter().position(|(key, _)| key == pipe);
         let at = found.unwrap_or_else(|| {
@@ -279,7 +284,7 @@ mod tests {
     }
 
     impl Log {
-        /// Exchanges and bytes that are held beside the view.
+        /// Returns the number and the bytes of exchanges held beside the view.
         fn waiting(&self) -> (usize, usize) {
             (self.completed.len(), self.completed.iter().map(|exchange| exchange.bytes()).sum())
         }
@@ -288,7 +293,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4))]
 
-        /// Requests whose connection is not known announce nothing, so what completes must not wait for them.
+        /// Requests whose connection is unknown announce nothing, so the completed exchanges must not wait for them.
         #[test]
         fn the_remotes_memory_grows_with_every_upload(
             refers in 0..=1000_u64,
@@ -317,7 +322,7 @@ mod tests {
                         remote.forget(&pending);
                     }
                 }
-                // Responses come in an order of their own.
+                // Responses arrive in an order of their own.
                 while under_way.len() > 5 {
                     let at = usize::try_from(draw()).unwrap_or(0) % under_way.len();
                     let (answering, pending) = under_way.remove(at).unwrap();

@@ -1,23 +1,23 @@
-//! What the remote does with each request and response: which travel packed, and what is retried. `peer` decides whether
-//! the ground speaks this.
+//! The remote's decisions about each request and response: which are compressed and which are retried. `peer` tracks
+//! whether the ground supports compressed headers.
 //!
 //! | the request | travels |
 //! |---|---|
 //! | upgrade or CONNECT | plain |
-//! | has a body that the proxy might not keep for a retry | plain: a packed request can always be taken back |
-//! | the ground does not speak this, or nothing is known of it | as `peer` says |
-//! | the connection it will take is not known yet, or nothing is remembered on it | packed, without references |
-//! | all others | packed |
-//! | comes again because the ground lacked history | packed, without references |
-//! | comes again because the ground does not speak this | plain |
+//! | has a body that the proxy might not keep for a retry | plain: the remote must be able to retry a compressed request |
+//! | the ground does not support compression, or nothing is known of it | as `peer` says |
+//! | the connection it will take is not known yet, or nothing is remembered on it | compressed, without references |
+//! | all others | compressed |
+//! | is retried because the ground lacked history | compressed, without references |
+//! | is retried because the ground does not support compression | plain |
 //!
-//! | the response to a packed request | the request |
+//! | the response to a compressed request | the request |
 //! |---|---|
-//! | refuses it in our field: nobody behind the ground has seen it | goes again, whatever its method |
-//! | has no field of ours | goes again plain if its method is safe; else its response passes |
+//! | refuses it in Longhaul's field: no server behind the ground has seen it | is retried, whatever its method |
+//! | has no field of Longhaul | is retried plain if its method is safe; otherwise its response passes |
 //!
-//! The proxy's router does the sending again: the filter runs once an attempt, and finds in the headers what it put
-//! there the time before. Longhaul's fields in responses come from the ground, which removes those of origins.
+//! The proxy's router retries. The filter runs once for each attempt, and finds in the headers the field that it wrote
+//! in the attempt before. Longhaul's fields in responses come from the ground, which removes those of origins.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -33,10 +33,10 @@ use crate::peer::{Peer, Turn, Way};
 use crate::policy::is_hop_by_hop;
 use crate::remote::{Pending, Remote};
 
-/// A request with a body larger than this goes plain: the proxy might not keep the body for a retry.
+/// A request with a body of more bytes than this travels plain, because the proxy might not keep the body for a retry.
 pub const KEPT_BODY_BYTES: u64 = 16 * 1024;
 
-/// Requests under way that are remembered in case they come again.
+/// Pending requests that the remote remembers for a retry.
 const ATTEMPTS: usize = 2048;
 
 /// The remote's end of the pipe.
@@ -45,48 +45,49 @@ pub struct RemoteEnd {
     remote: Remote,
     peer: Peer,
     attempts: Attempts,
-    /// What has happened.
+    /// The counters of this end.
     pub counts: Counts,
 }
 
-/// A request as the glue sees it.
+/// A request, as the caller passes it in.
 #[derive(Debug, Clone, Copy)]
 pub struct RemoteRequest<'a> {
-    /// Whose request it is: the client's address, or its connection.
+    /// The client: its address or its connection.
     pub client: &'a [u8],
-    /// The connection of the pipe it will take, if that is known yet.
+    /// The connection of the pipe that the request will take, if it is known yet.
     pub pipe: Option<&'a [u8]>,
     /// Its headers.
     pub headers: &'a [(&'a [u8], &'a [u8])],
-    /// Whether a body follows.
+    /// True if a body follows.
     pub body: bool,
-    /// The time, from any beginning.
+    /// The time since any fixed point.
     pub now: Duration,
 }
 
 /// A stream between its request and its response.
 #[derive(Debug, Default)]
 pub enum RemoteStream {
-    /// Its request went plain.
+    /// Its request travelled plain.
     #[default]
     Plain,
-    /// Its request went plain, with an offer.
+    /// Its request travelled plain, with an offer.
     Offered(Turn),
-    /// Its request went packed.
+    /// Its request was compressed.
     Packed {
         /// When it left.
         turn: Turn,
-        /// Whether it may go again although an origin may have seen it.
+        /// True if a retry is safe although an origin may have seen the request.
         repeatable: bool,
-        /// What unpacks its response.
+        /// The state that decompresses its response.
         pending: Pending,
-        /// The field it went as.
+        /// The compressed field.
         field: Vec<u8>,
     },
 }
 
 impl RemoteEnd {
-    /// A remote that remembers at most `clients` of them. `session` is a random number, another one for every start.
+    /// Returns a remote that remembers at most `clients` clients. `session` is a random number, different at every
+    /// start.
     pub fn new(dictionary: Rc<Dictionary>, session: u32, clients: usize) -> Self {
         let remote = Remote::new(dictionary, session, clients);
         Self { remote, peer: Peer::default(), attempts: Attempts::default(), counts: Counts::default() }
@@ -199,16 +200,17 @@ impl RemoteEnd {
                 Edit::Replace(fields)
             }
             Err(error) => {
-                // A response refers only to what this stream holds: its ground is broken, or not ours.
+                // A response refers only to exchanges that this stream holds. So the ground is broken, or it is not
+                // Longhaul's.
                 self.counts.add(Count::Undecodable, 1);
-                let body = format!("longhaul: the response headers cannot be unpacked: {error}\n");
+                let body = format!("longhaul: the response headers cannot be decompressed: {error}\n");
                 Edit::Reply { status: 502, fields: Vec::new(), body }
             }
         }
     }
 
-    /// The response to a packed request is that of a proxy that does not know what it got, or did not get it. Whether an
-    /// origin has seen the request is not known.
+    /// Handles the response of a proxy that did not understand the compressed request or did not get it. An origin may
+    /// have seen the request.
     fn unanswered(&mut self, repeatable: bool, field: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Edit {
         self.peer.refuses(now);
         if repeatable {
@@ -244,7 +246,7 @@ impl RemoteEnd {
         }
     }
 
-    /// Asks the proxy to send the request again, and notes how.
+    /// Makes the proxy retry the request, and records in which form.
     fn again(&mut self, field: &[u8], then: Then, headers: &[(&[u8], &[u8])]) -> Edit {
         self.counts.add(if then == Then::Packed { Count::RetriedHistory } else { Count::RetriedPlain }, 1);
         self.attempts.change(field, then);
@@ -254,30 +256,30 @@ impl RemoteEnd {
     }
 }
 
-/// Whether a request is one of a client. The box's own have names under `pair.invalid`, no client and no address of one:
-/// Envoy 1.40 crashes when it is asked for it.
+/// Returns true if the request belongs to a client. The box's own requests have authorities under `pair.invalid` and no
+/// client address; Envoy 1.40 crashes when the filter reads that address.
 pub fn is_of_a_client(headers: &[(&[u8], &[u8])]) -> bool {
     let own = |name: &[u8]| name.ends_with(b".pair.invalid") && find(headers, b":method") != Some(b"CONNECT");
     !find(headers, b":authority").is_some_and(own)
 }
 
-/// Whether a request does no harm if it reaches an origin twice.
+/// Returns true if a request does no harm when it reaches an origin twice.
 fn is_repeatable(request: &RemoteRequest<'_>, method: &[u8]) -> bool {
     !request.body && is_safe(method)
 }
 
-/// Methods that do no harm when they reach an origin that was not meant (RFC 9110, 9.2.1).
+/// Returns true for safe methods (RFC 9110, 9.2.1), which do no harm when they reach the wrong origin.
 fn is_safe(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
 }
 
-/// Whether the proxy surely keeps the whole body for a retry.
+/// Returns true if the proxy certainly keeps the whole body for a retry.
 fn keeps_body(headers: &[(&[u8], &[u8])]) -> bool {
     let length = find(headers, b"content-length").and_then(|value| std::str::from_utf8(value).ok());
     length.and_then(|value| value.parse::<u64>().ok()).is_some_and(|length| length <= KEPT_BODY_BYTES)
 }
 
-/// A request under way, by the field it went as.
+/// A pending request; its key is the compressed field.
 #[derive(Debug)]
 struct Attempt {
     client: Vec<u8>,
@@ -285,14 +287,14 @@ struct Attempt {
     then: Then,
 }
 
-/// How a request goes if it comes again.
+/// The form of a request when it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Packed,
     Plain,
 }
 
-/// Requests under way; the oldest are given up.
+/// Pending requests. The oldest ones are dropped.
 #[derive(Debug, Default)]
 struct Attempts {
     by_field: HashMap<Vec<u8>, Attempt>,
@@ -304,14 +306,16 @@ impl Attempts {
         if self.by_field.insert(field.to_vec(), attempt).is_none() {
             self.order.push_back(field.to_vec());
         }
-        // Those taken in the meantime are still in the queue; twice as many fields bound it all the same.
+        // Fields taken in the meantime are still in the queue, so the queue has a bound of its own: twice as many
+        // fields.
         while self.by_field.len() > ATTEMPTS || self.order.len() > 2 * ATTEMPTS {
             let Some(oldest) = self.order.pop_front() else { return };
             self.by_field.remove(&oldest);
         }
     }
 
-    /// The attempt of this client that went as `field`; a client that guesses another one's gets nothing.
+    /// Returns the attempt of this client that left as `field`. A client that guesses another client's field gets
+    /// nothing.
     fn take_from(&mut self, field: &[u8], client: &[u8]) -> Option<Attempt> {
         let own = self.by_field.get(field).is_some_and(|attempt| attempt.client == client);
         if own { self.take(field) } else { None }

@@ -1,4 +1,4 @@
-//! What both ends know while they walk a block.
+//! The state that both ends share while they walk a block.
 
 use std::cell::OnceCell;
 
@@ -9,39 +9,39 @@ use crate::exchange::{Side, View};
 use crate::site;
 use crate::text::Budget;
 
-/// Where a block belongs.
+/// The position of a block in the conversation.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) side: Side,
-    /// What it may refer to.
+    /// The exchanges that it may refer to.
     pub(crate) view: &'a View,
-    /// The request that a response answers.
+    /// The request of a response.
     pub(crate) request: Option<&'a Block>,
 }
 
-/// What is known while a block is walked.
+/// The state of one walk over a block.
 pub(crate) struct Scene<'a> {
     pub(crate) side: Side,
     pub(crate) view: &'a View,
     pub(crate) dictionary: &'a Dictionary,
-    /// The site the exchange belongs to, as soon as its authority is known.
+    /// The site of the exchange, once its authority is known.
     pub(crate) site: Option<Vec<u8>>,
-    /// The block's own date so far.
+    /// The block's own date, once it is known.
     pub(crate) date: Option<u64>,
-    /// The latest date of an earlier block, once it was asked for.
+    /// The latest date of an earlier block, once a field needed it.
     last_date: OnceCell<Option<u64>>,
-    /// The block that this one starts from.
+    /// The base of this block.
     pub(crate) base: Option<&'a Block>,
-    /// `max-age` of the block's `Cache-Control` so far.
+    /// `max-age` of the block's `Cache-Control`, once it is known.
     pub(crate) max_age: Option<u64>,
     pub(crate) budget: Budget,
 }
 
-/// How many of the latest exchanges are asked for a date.
+/// How many of the latest exchanges are searched for a date.
 const DATED: usize = 4;
 
 impl<'a> Scene<'a> {
-    /// The scene before the first field; a response belongs to the site of its request.
+    /// Returns the state before the first field. A response belongs to the site of its request.
     pub(crate) fn new(setting: Setting<'a>, dictionary: &'a Dictionary) -> Self {
         let Setting { side, view, request } = setting;
         Self {
@@ -57,18 +57,18 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The date of the latest earlier block that has one.
+    /// Returns the date of the latest earlier block that has one.
     pub(crate) fn last_date(&self) -> Option<u64> {
         let find = || self.view.newest().take(DATED).find_map(|past| date_of(past.exchange().block(Side::Response)));
         *self.last_date.get_or_init(find)
     }
 
-    /// The date of the block that this one starts from.
+    /// Returns the date of the base block.
     pub(crate) fn base_date(&self) -> Option<u64> {
         self.base.and_then(date_of)
     }
 
-    /// Takes note of a field that is known now.
+    /// Records a field that both ends know now.
     pub(crate) fn note(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b":authority" if self.side == Side::Request => self.site = Some(site::of(value)),
@@ -83,7 +83,7 @@ fn date_of(block: &Block) -> Option<u64> {
     block.get(b"date").and_then(date::parse)
 }
 
-/// The number after `max-age=`.
+/// Returns the number after `max-age=`, of at most ten digits.
 fn max_age(value: &[u8]) -> Option<u64> {
     const KEY: &[u8] = b"max-age=";
     let at = value.windows(KEY.len()).position(|window| window == KEY)?;

@@ -1,4 +1,4 @@
-//! What the two ends' protocols share: packing and unpacking one block within a view.
+//! The part that both ends' protocols share: compressing and decompressing one block within a view.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::message::{self, CHECK_BITS, Kind};
 use crate::scene::{Scene, Setting};
 use crate::walk;
 
-/// Ends a message with `block` and its check.
+/// Appends `block` and its check to a message.
 pub(crate) fn pack_block(
     mut coder: Encoder<'_>,
     field: Vec<u8>,
@@ -28,13 +28,13 @@ pub(crate) fn pack_block(
     let field = coder.finish(field);
     match field.len() {
         length if length > limits::MESSAGE_BYTES => Err(Unpackable::TooLarge),
-        // Name and value of a field take two length bytes at least on any carriage.
+        // The name and the value of a field each take at least one byte of length in any encoding.
         length if length >= block.bytes() + 2 * block.len() => Err(Unpackable::NoGain),
         _ => Ok(field),
     }
 }
 
-/// Reads what [`pack_block`] wrote.
+/// Reads a block that [`pack_block`] wrote.
 pub(crate) fn unpack_block(
     mut coder: Decoder<'_>,
     dictionary: &Dictionary,
@@ -53,7 +53,7 @@ pub(crate) fn unpack_block(
     Ok(block)
 }
 
-/// Reads an answer to `request`, which referred to `view`.
+/// Reads the response to `request`, which referred to `view`.
 pub(crate) fn unpack_answer(
     dictionary: &Dictionary,
     view: &View,
@@ -73,7 +73,7 @@ pub(crate) fn unpack_answer(
 
 const CHECK_MASK: u32 = (1 << CHECK_BITS) - 1;
 
-/// The digits of a message.
+/// Returns the digits of a message.
 pub(crate) fn digits_of(field: &[u8]) -> Result<Vec<u8>, DecodeError> {
     if field.len() > limits::MESSAGE_BYTES {
         return Err(DecodeError::TooLarge);
@@ -81,7 +81,7 @@ pub(crate) fn digits_of(field: &[u8]) -> Result<Vec<u8>, DecodeError> {
     field.iter().map(|byte| digits::from_byte(*byte)).collect()
 }
 
-/// A view with nothing in it.
+/// Returns a view without exchanges.
 pub(crate) fn empty_view() -> Rc<View> {
     Rc::new(View::default())
 }

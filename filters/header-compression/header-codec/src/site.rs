@@ -1,11 +1,11 @@
-//! Which requests belong to one site.
+//! Decides which requests belong to one site.
 //!
-//! Cookies are shared below a registrable domain, so that is a site's border. Finding it exactly takes the Public
-//! Suffix List; a list in the wire format would have to be the same at both ends for ever. The rule of old browsers
-//! stands in: two labels, or three under `co.uk` and its like. Where it errs it joins neighbours of one client, and
-//! then whole values still have to be guessed at once (see [`crate::policy`]).
+//! A site ends at its registrable domain, because cookies are shared below it. The Public Suffix List gives that domain
+//! exactly, but both ends would have to hold the same list for ever. This module uses the rule of old browsers instead:
+//! two labels, or three under suffixes like `co.uk`. Where the rule errs it joins two neighbouring sites of one client.
+//! An attacker must still guess a whole value at once (see [`crate::policy`]).
 
-/// The site of an authority (`host[:port]`); port and case do not matter, addresses are their own site.
+/// Returns the site of an authority (`host[:port]`). Case does not matter, and an address is its own site.
 pub(crate) fn of(authority: &[u8]) -> Vec<u8> {
     let host = match authority {
         [b'[', ..] => authority,

@@ -1,34 +1,34 @@
-//! Text that nobody has seen before, byte by byte, under the model of the dictionary.
+//! Codes new text byte by byte under the model of the dictionary.
 //!
-//! The model is fixed: it learns nothing from what passes through, neither within a message nor across messages. So a
-//! byte that is guessed right by a stranger never makes a message shorter; only whole tokens do (see [`crate::text`]).
+//! The model is fixed. It learns nothing from the traffic, neither within a message nor across messages. So a byte that
+//! an attacker guesses right never makes a message shorter; only a whole token does (see [`crate::text`]).
 
 use crate::coder::{Coder, salt};
 use crate::hash::mix;
 
-/// Ends a text; HTTP does not allow it inside one.
+/// Ends a text. HTTP does not allow this byte inside one.
 pub(crate) const END: u8 = 0;
 
-/// What has been spelt or copied so far, as the model sees it.
+/// The bytes spelt or copied so far, which are the context of the next byte.
 #[derive(Debug, Clone)]
 pub(crate) struct Speller {
     kind: u32,
-    /// The last eight bytes, the latest lowest.
+    /// The last eight bytes, with the latest in the lowest place.
     past: u64,
 }
 
 impl Speller {
-    /// Begins a text of the kind that a hash of the field's name says.
+    /// Begins a text. `kind` is the hash of the field's name.
     pub(crate) fn new(kind: u32) -> Self {
         Self { kind, past: 0 }
     }
 
-    /// Passes over a byte that both ends know already.
+    /// Adds a byte that both ends know already.
     pub(crate) fn pass(&mut self, byte: u8) {
         self.past = (self.past << 8) | u64::from(byte);
     }
 
-    /// One byte; [`END`] ends the text.
+    /// Codes one byte. [`END`] ends the text.
     pub(crate) fn byte<C: Coder + ?Sized>(&mut self, coder: &mut C, byte: u8) -> u8 {
         let last = |bytes: u32| {
             let kept = self.past & ((1_u64 << (8 * bytes)) - 1);
@@ -58,9 +58,10 @@ impl Speller {
     }
 }
 
-/// The context of one of the four questions about half a byte. The four share their high bits, so that all that is known
-/// of a half byte lies together in memory: with one miss of the cache for each question the model would take twice as
-/// long.
+/// Returns the context of one of the four decisions about half a byte.
+///
+/// The four contexts share their high bits, so that their slots lie close together in memory. The model would take
+/// twice as long if each decision missed the CPU cache.
 fn near(line: u32, node: u32) -> u32 {
     const LOW_BITS: u32 = 21;
     let low = line.wrapping_mul(0x85eb_ca6b) ^ node.wrapping_mul(0x9e37_79b1);

@@ -1,8 +1,9 @@
-//! A new text as what it shares with a known one, token by token, and the rest spelt out.
+//! Encodes a text as its differences from a known text, token by token. New tokens are spelt out.
 //!
-//! A token is copied whole or spelt whole. Whoever wants to learn a secret by making the client send guesses and
-//! watching sizes therefore has to guess all of a token at once, as with HPACK's whole values (RFC 7541, 7.1), and
-//! never byte by byte. So what may carry a secret, the value of a cookie or a segment of a path, is one token.
+//! A token is either copied whole or spelt whole. An attacker can make the client send guesses of a secret and watch
+//! the sizes. Whole tokens force the attacker to guess a complete token at once, as with HPACK's whole values (RFC
+//! 7541, 7.1), and never byte by byte. So each value that may be a secret, such as a cookie's value or a segment of a
+//! path, is one token.
 
 use crate::bulk;
 use crate::coder::{Coder, number, salt};
@@ -12,7 +13,7 @@ use crate::limits;
 use crate::policy::Form;
 use crate::spell::{END, Speller};
 
-/// How much of a block may still be spelt under the model.
+/// The bytes of a block that may still be spelt under the model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget(usize);
 
@@ -21,7 +22,7 @@ impl Budget {
         Self(limits::MODELLED_BYTES)
     }
 
-    /// Whether a text is better spelt than handled in bulk.
+    /// Returns true if a text should be spelt under the model rather than go to [`bulk`].
     fn allows(self, form: Form, text: &[u8]) -> bool {
         (!form.repeats_safely() || text.len() < limits::BULK_BYTES) && text.len() < self.0 && !text.contains(&END)
     }
@@ -32,7 +33,7 @@ impl Budget {
     }
 }
 
-/// Where a value of `form` may be cut: the length of its first token.
+/// Returns the length of the first token of a value of this `form`.
 fn token(form: Form, text: &[u8]) -> usize {
     let separates = |byte: u8| match form {
         Form::Url => matches!(byte, b'/' | b'?' | b'&' | b'=' | b'#' | b';' | b','),
@@ -50,7 +51,7 @@ fn token(form: Form, text: &[u8]) -> usize {
     }
 }
 
-/// All tokens of a text. A cookie's value is one, whatever it contains.
+/// Splits a text into tokens. A cookie's value is one token, whatever bytes it contains.
 fn tokens(form: Form, text: &[u8]) -> Vec<&[u8]> {
     let mut tokens = Vec::with_capacity(16);
     cut(form, text, &mut tokens);
@@ -71,10 +72,12 @@ fn cut<'a>(form: Form, mut text: &'a [u8], tokens: &mut Vec<&'a [u8]>) {
     }
 }
 
-/// The known text that shares most tokens with `text` at its ends; none if what is shared is not worth naming it.
+/// Returns the index of the known text that shares the most with `text` at both ends. Returns `None` if naming it would
+/// cost more than it saves.
 ///
-/// Counted are whole tokens only, like everywhere here: if single bytes had a say in which model is named, its number
-/// would tell of them. And a URL is likened to URLs of its own origin only, because a page may choose the path of its own.
+/// Only whole tokens count, as everywhere in this module. If single bytes affected the choice of the model, its index
+/// would leak them. A URL is compared only with URLs of its own origin, because a page may choose the path on its own
+/// origin.
 pub(crate) fn best_model(form: Form, models: &[&[u8]], text: &[u8]) -> Option<usize> {
     let ours = tokens(form, text);
     let origin = match form {
@@ -105,7 +108,7 @@ pub(crate) fn best_model(form: Form, models: &[&[u8]], text: &[u8]) -> Option<us
 /// `http:`, two slashes and the authority.
 const ORIGIN_TOKENS: usize = 4;
 
-/// What a text is for.
+/// The field that a text belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) form: Form,
@@ -113,7 +116,7 @@ pub(crate) struct Subject {
     pub(crate) kind: u32,
 }
 
-/// Text with nothing to copy from. Appends it to `out`.
+/// Codes a text without a model to copy from, and appends it to `out`.
 pub(crate) fn spell<C: Coder>(
     coder: &mut C,
     speller: &mut Speller,
@@ -135,10 +138,10 @@ pub(crate) fn spell<C: Coder>(
     }
 }
 
-/// How far ahead a text and its model are searched for a token in common.
+/// How many tokens of a text and of its model are searched for a token in common.
 const LOOK_AHEAD: (usize, usize) = (24, 12);
 
-/// A text by its differences from `model`. Appends it to `out`.
+/// Codes a text by its differences from `model`, and appends it to `out`.
 pub(crate) fn differ<C: Coder>(
     coder: &mut C,
     subject: Subject,
@@ -177,7 +180,7 @@ pub(crate) fn differ<C: Coder>(
         let skip = u64::try_from(known_resume.saturating_sub(known_at)).unwrap_or(0);
         let skip = number(coder, mix(kind, salt::SKIP_TOKENS), skip);
         known_at = usize::try_from(skip).ok().and_then(|skip| known_at.checked_add(skip)).unwrap_or(usize::MAX);
-        // What follows new text is a token in common, or there would be more new text.
+        // A token in common follows the new text. Otherwise the new text would be longer.
         let next = known.get(known_at).ok_or(DecodeError::Malformed("skips past the end of the text it copies"))?;
         take(next, &mut speller, out)?;
         (at, known_at, copied) = (resume + 1, known_at + 1, 0);
@@ -196,7 +199,7 @@ fn take(token: &[u8], speller: &mut Speller, out: &mut Vec<u8>) -> Result<(), De
     Ok(())
 }
 
-/// The nearest token that both lists still have; the ends of both if there is none.
+/// Returns the nearest token that both lists still have, or the ends of both lists if there is none.
 fn meet(ours: &[&[u8]], known: &[&[u8]], at: usize, known_at: usize) -> (usize, usize) {
     for (ahead, token) in ours.iter().enumerate().skip(at).take(LOOK_AHEAD.0) {
         let found = known.iter().enumerate().skip(known_at).take(LOOK_AHEAD.1).find(|(_, other)| *other == token);

@@ -1,4 +1,4 @@
-//! What a trainer needs of the codec: every question that a message raises, in order, with its answer.
+//! The codec's interface for the dictionary trainer: every decision of a message, in order, with its value.
 
 use crate::block::Block;
 pub use crate::coder::Coder;
@@ -11,10 +11,10 @@ use crate::policy::{self, Form, Scope};
 use crate::scene::{Scene, Setting};
 use crate::walk;
 
-/// Asks `coder` what a block is made of. `request` is the one a response answers.
+/// Passes every decision of a block to `coder`. `request` is the request of a response.
 ///
 /// # Errors
-/// As an encoder would; see [`crate::limits`].
+/// The errors of an encoder; see [`crate::limits`].
 pub fn block<C: Coder>(
     coder: &mut C,
     dictionary: &Dictionary,
@@ -27,24 +27,25 @@ pub fn block<C: Coder>(
     walk::code(coder, &mut scene, block).map(|_| ())
 }
 
-/// Asks `coder` what goes before the block of a request that refers to others: `client` is its number, `appended` the
-/// differences of the exchanges it appends, `exchange` its own.
+/// Passes every decision of the head of a following request to `coder`. `client` is the number of the client and
+/// `appended` holds the differences of the appended exchanges. `exchange` is the difference of the request's own
+/// exchange.
 pub fn following<C: Coder>(coder: &mut C, client: u64, appended: &[i64], exchange: u64) -> Result<(), DecodeError> {
     let head = FollowingHead { client, view: exchange % VIEWS, appended: appended.to_vec(), exchange };
     head.code(coder).map(|_| ())
 }
 
-/// Asks `coder` what goes before the block of a request that refers to nothing.
+/// Passes every decision of the head of an opening request to `coder`.
 pub fn opening<C: Coder>(coder: &mut C, client: u64, exchange: u64) {
     OpeningHead { session: 0, client, epoch: 0, exchange }.code(coder);
 }
 
-/// How many bytes a base saves a block, roughly.
+/// Returns roughly the number of bytes that a base saves for a block.
 pub fn likeness(block: &Block, base: &Block) -> i32 {
     walk::likeness(block, base.keys(), true)
 }
 
-/// Whether a field says the same to everybody, so that its values may go into a dictionary.
+/// Returns true if the values of a field are the same for everybody. Then a dictionary may hold them.
 pub fn is_common(name: &[u8]) -> bool {
     let policy = policy::of(name);
     policy.scope == Scope::Client && !matches!(policy.form, Form::Date | Form::Number | Form::Url)

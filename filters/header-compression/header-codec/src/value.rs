@@ -1,4 +1,4 @@
-//! The value of a field that does not stand where it stood: one seen recently, a common one, or a new one.
+//! Codes the value of a field that differs from the base: a recent value, a common value, or a new one.
 
 use std::borrow::Cow;
 
@@ -14,19 +14,19 @@ use crate::scene::Scene;
 use crate::spell::Speller;
 use crate::text::{self, Subject};
 
-/// 1 January 2026: where dates are counted from if no other date is known.
+/// 1 January 2026: the origin of dates if no other date is known.
 const EPOCH: u64 = 1_767_225_600;
 
-/// The field a value is for, and the one of the base block it takes the place of.
+/// The field that a value belongs to, and the field of the base block that it replaces.
 pub(crate) struct Place<'a> {
     /// Hash of the name.
     pub(crate) name: u32,
     pub(crate) policy: Policy,
-    /// The base's value, if the field changes and this may be looked at.
+    /// The base's value, if the field changes and its policy allows the use of that value.
     pub(crate) base: Option<&'a [u8]>,
 }
 
-/// A value. Returns it.
+/// Codes a value and returns it.
 pub(crate) fn code<C: Coder>(
     coder: &mut C,
     scene: &mut Scene<'_>,
@@ -92,9 +92,10 @@ pub(crate) fn code<C: Coder>(
     Ok(out)
 }
 
-/// The known value to write this one's differences from: the base's, or a recent one.
+/// Returns the known value with the fewest differences from this one: the base's value or a recent one.
 fn best_model(form: Form, base: Option<&[u8]>, recent: &Found<'_>, value: &[u8]) -> Option<usize> {
-    // Nothing is like an empty value; nor is one there yet while it is read, and then no model need be looked at.
+    // No model suits an empty value. The value is also empty while the decoder reads it, and then no model need be
+    // looked at.
     if value.is_empty() {
         return None;
     }
@@ -112,14 +113,15 @@ fn at<T: Clone>(list: &[T], rank: u64) -> Result<T, DecodeError> {
     known.cloned().ok_or(DecodeError::Malformed("points past the end of a list"))
 }
 
-/// A number that formatting gives back.
+/// Returns a number that formats back to exactly `value`.
 fn parse_number(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok()?;
     let number: u64 = text.parse().ok()?;
     (number < 1 << 38 && number.to_string() == text).then_some(number)
 }
 
-/// Seconds of a date, counted from what is nearest: this message's own date, the last one seen, or [`EPOCH`].
+/// Codes the seconds of a date as the difference from the nearest known date: this message's own date, the last date
+/// seen, or [`EPOCH`].
 fn date_value<C: Coder>(coder: &mut C, scene: &Scene<'_>, place: &Place<'_>, seconds: u64) -> u64 {
     let kind = place.name;
     let own = scene.date;
@@ -142,7 +144,7 @@ fn date_value<C: Coder>(coder: &mut C, scene: &Scene<'_>, place: &Place<'_>, sec
     origin.saturating_add_signed(offset).min(date::LAST_SECOND)
 }
 
-/// Earlier values a message may point at, latest first, each once.
+/// Returns the earlier values that a message may refer to, latest first and each once.
 fn recent<'a>(scene: &Scene<'a>, place: &Place<'_>) -> Found<'a> {
     let room = limits::RECENT_VALUES;
     let base = place.base.map(hash::bytes);
@@ -197,7 +199,7 @@ fn recent<'a>(scene: &Scene<'a>, place: &Place<'_>) -> Found<'a> {
     found
 }
 
-/// A value, or where it is: most are never looked at, and each that is may be a line of memory not in any cache.
+/// A value, or its place. Most candidates are never read, and each one that is may cost a cache miss.
 #[derive(Debug, Clone)]
 enum Known<'a> {
     Past(Hit<'a>),
@@ -213,9 +215,9 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Distinct values as they are found.
+/// Distinct values in the order of the search.
 struct Found<'a> {
-    /// What need not be found, because the base has it.
+    /// Hash of the base's value, which the search skips because the base already offers it.
     base: Option<u32>,
     hashes: Vec<u32>,
     values: Vec<Known<'a>>,
@@ -230,7 +232,7 @@ impl<'a> Found<'a> {
         self.values.is_empty()
     }
 
-    /// The value at that place.
+    /// Returns the value with this rank.
     fn at(&self, rank: u64) -> Result<Cow<'a, [u8]>, DecodeError> {
         at(&self.values, rank).map(|known| known.text())
     }
@@ -257,7 +259,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The URL that a page fetched by this exchange would send as its Referer, in pieces.
+/// Returns, in pieces, the URL that a page fetched by this exchange would send as its `Referer`.
 fn url(exchange: &Exchange) -> Option<[&[u8]; 4]> {
     let request = exchange.block(Side::Request);
     let authority = request.get(b":authority")?;

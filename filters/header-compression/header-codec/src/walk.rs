@@ -1,8 +1,12 @@
-//! A block as its differences from another one, field by field.
+//! Codes a block as its differences from another block, the base, field by field.
 //!
-//! The base is the block most like it among the client's recent ones and the dictionary's. Both are walked side by
-//! side: a field is the base's next one, or has the same name and another value, or the base's next one is passed
-//! over, or the field stands for itself.
+//! The base is the block most like it among the client's recent blocks and those of the dictionary. The walk passes
+//! both blocks side by side. Each step is one of four:
+//!
+//! - the next field equals the next one of the base;
+//! - it has the same name and another value;
+//! - the walk skips the next field of the base;
+//! - the field is inserted, without the base.
 
 use crate::block::{Block, Field, Key};
 use crate::coder::{Coder, choice, number, salt};
@@ -15,27 +19,27 @@ use crate::spell::Speller;
 use crate::text::{self, Subject};
 use crate::value::{self, Place};
 
-/// A block the walk can start from, and where it is from.
+/// A candidate for the base, and its source.
 #[derive(Clone, Copy)]
 struct Base<'a> {
     block: &'a Block,
-    /// The site it comes from; none if from the dictionary.
+    /// The site that it belongs to, or `None` if it is from the dictionary.
     site: Option<&'a [u8]>,
 }
 
 impl Base<'_> {
-    /// Whether it belongs to another site than the block, as far as is known of the block.
+    /// Returns true if it belongs to another site than the block, or if the block's site is not known yet.
     fn foreign(&self, scene: &Scene<'_>) -> bool {
         self.site.is_some_and(|site| scene.site.as_deref() != Some(site))
     }
 
-    /// Whether a field's value may be looked at.
+    /// Returns true if the block may use the value of this field.
     fn lends(&self, scene: &Scene<'_>, field: &Field) -> bool {
         field.policy.scope == Scope::Client || !self.foreign(scene)
     }
 }
 
-/// What happens to the next field of the base.
+/// The four steps of the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Same,
@@ -100,10 +104,10 @@ fn push(out: &mut Block, name: &[u8], value: &[u8]) -> Result<(), DecodeError> {
     out.push(name, value).map_err(|_| DecodeError::TooLarge)
 }
 
-/// How a name that the dictionary does not have is spelt.
+/// The subject under which a name that the dictionary lacks is spelt.
 const NAME: Subject = Subject { form: Form::Text, kind: salt::NAME };
 
-/// A field that stands for itself.
+/// Codes a field without the base.
 fn insert<C: Coder>(
     coder: &mut C,
     scene: &mut Scene<'_>,
@@ -135,7 +139,7 @@ fn insert<C: Coder>(
     push(out, &name, &value)
 }
 
-/// What an encoder does with the base's next field.
+/// Returns the encoder's step for the next field of the base.
 fn decide(
     scene: &Scene<'_>,
     block: &Block,
@@ -168,7 +172,7 @@ fn decide(
     if !name_wanted || (name_comes && !wanted_later) { Step::Skipped } else { Step::Inserted }
 }
 
-/// A step, as three questions. What has happened to this field lately says most.
+/// Codes a step as up to three decisions. The recent stability of this field is the strongest context.
 fn code_step<C: Coder>(
     coder: &mut C,
     scene: &Scene<'_>,
@@ -198,10 +202,10 @@ fn code_step<C: Coder>(
     Step::Inserted
 }
 
-/// How many of the latest exchanges say how steady a field is.
+/// Number of the latest exchanges that show the stability of a field.
 const STEADY_EXCHANGES: usize = 4;
 
-/// For each of the latest exchanges, whether the field was absent, equal to the base's, or another.
+/// Returns one state for each of the latest exchanges: the field was absent, equal to the base's, or different.
 fn stability(scene: &Scene<'_>, field: &Field) -> u32 {
     scene.view.newest().take(STEADY_EXCHANGES).fold(0, |sum, past| {
         let found = past.keys(scene.side).iter().find(|other| other.name == field.key.name);
@@ -214,7 +218,7 @@ fn stability(scene: &Scene<'_>, field: &Field) -> u32 {
     })
 }
 
-/// How many binary digits name one of the dictionary's blocks.
+/// Binary digits of the index of a block in the dictionary.
 const COMMON_BITS: u32 = 7;
 
 fn choose_base<'a, C: Coder>(coder: &mut C, scene: &Scene<'a>, block: &Block) -> Result<Base<'a>, DecodeError> {
@@ -236,8 +240,8 @@ fn choose_base<'a, C: Coder>(coder: &mut C, scene: &Scene<'a>, block: &Block) ->
     Ok(Base { block: exchange.block(scene.side), site: Some(&exchange.site) })
 }
 
-/// The index of the block most like `block`, and whether it is one of the dictionary's. Those are looked at only where
-/// the client's own past has nothing much alike.
+/// Returns the index of the block most like `block`, and true if it is one of the dictionary's. The search reads the
+/// dictionary only if no recent block is much alike.
 fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool) {
     let perfect: i32 = block.fields().iter().map(worth).sum();
     let mut best = (0, scene.view.is_empty(), i32::MIN);
@@ -265,13 +269,13 @@ fn best_base(scene: &Scene<'_>, block: &Block, common: &[Block]) -> (usize, bool
     (best.0, best.1)
 }
 
-/// Roughly how many bytes it saves not to have to say a field.
+/// Returns roughly how many bytes an omitted field saves.
 fn worth(field: &Field) -> i32 {
     6 + field.value_size().min(10)
 }
 
-/// Roughly how many bytes a base saves. Unless it `lends` all its values, those that stay within their site do not count:
-/// which base is named must not tell of them.
+/// Returns roughly how many bytes a base saves. Unless the base `lends` all its values, values that must stay within
+/// their site do not count. Otherwise the choice of the base would leak them.
 pub(crate) fn likeness(block: &Block, theirs: &[Key], lends: bool) -> i32 {
     let mut from = 0;
     let mut found = 0;

@@ -1,6 +1,6 @@
-//! Messages that no encoder wrote: cut short, changed, invented. Each is refused with a reason, and none costs more than
-//! the limits say.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests are not seen as tests by clippy.toml
+//! Messages that no encoder wrote: truncated, changed or invented. The decoder refuses each with a reason, and none
+//! costs more than the limits allow.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // clippy.toml does not recognise test helpers
 
 mod pair;
 
@@ -9,7 +9,7 @@ use pair::{Pair, dictionary, get, ok, value};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A few exchanges of one client; returns the field of each request and a ground that has unpacked all but the last.
+/// Sends a few requests of one client. Returns the field of each, and a ground that has decompressed all but the last.
 fn some_requests() -> (Vec<Vec<u8>>, Ground) {
     let mut remote = Remote::new(dictionary(), 77, 4);
     let mut ground = Ground::new(dictionary(), 4);
@@ -62,7 +62,7 @@ fn a_message_with_a_byte_changed_never_unpacks_to_something_else_unnoticed() {
                 let mut changed = field.clone();
                 changed[at] = changed[at].wrapping_add(change);
                 tried += 1;
-                // The check is of 16 bits: one in 65,536 may survive.
+                // The check has 16 bits: one change in 65,536 may survive.
                 survived +=
                     u32::from(ground.unpack(b"pipe", &changed).is_ok_and(|it| it.request().to_fields() != original));
             }
@@ -107,7 +107,7 @@ fn invented_messages_are_refused_in_bounded_time() {
         let length = [3, 20, 200, 2000][round % 4];
         let mut field = vec![kind];
         for _ in 0..length {
-            // Runs of one digit press on one side of every decision; they make the longest texts.
+            // Repeating one digit forces the same side of every decision, which makes the longest texts.
             let digit = if round % 3 == 0 { alphabet[usize::from(random()) % 222] } else { alphabet[round % 222] };
             field.push(digit);
         }
@@ -123,7 +123,7 @@ fn invented_messages_are_refused_in_bounded_time() {
 
 #[test]
 fn a_message_that_would_explode_is_refused_at_the_limit() {
-    // Every exchange refers to the one before it and adds a long value, until a block would be beyond the limits.
+    // Every exchange refers to the one before it and adds a long value, until a block would exceed the limits.
     let mut pair = Pair::new();
     let mut request = get("www.example.org", "/");
     for number in 0..40 {
@@ -149,7 +149,7 @@ fn a_brotli_stream_that_lies_about_its_length_is_refused() {
     let mut ground = Ground::new(dictionary(), 4);
     let original = ground.unpack(b"pipe", &field).unwrap().request().to_fields();
     let mut survived = 0;
-    // All single changes near the end, where lengths and the stream are.
+    // Every single change in the second half, which holds the lengths and the stream.
     for at in field.len() / 2..field.len() {
         for byte in (0x21..=0x7e).chain(0x80..=0xff) {
             let mut changed = field.clone();
@@ -202,7 +202,7 @@ fn headers_that_would_break_the_connection_do_not_leave_a_ground() {
         assert_eq!(at_origin, None, "{name:?}: {bad:?}");
         assert!(Refusal::read(value(&answer, header_codec::FIELD).unwrap()).is_some());
     }
-    // And a request that is none.
+    // Headers that are not a request.
     let mut remote = Remote::new(dictionary(), 77, 4);
     let headless = pair::fields(&[("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")]);
     let (field, _) = remote.pack(b"192.0.2.1", None, Rc::new(block(&headless))).unwrap();

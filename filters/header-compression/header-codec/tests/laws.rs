@@ -1,5 +1,5 @@
-//! Laws of the codec, on random headers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests are not seen as tests by clippy.toml
+//! Laws of the codec, tested on random headers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // clippy.toml does not recognise test helpers
 
 mod pair;
 
@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Names that have a policy of their own, and one that has none.
+/// Names with a policy of their own, and one without.
 const NAMES: [&str; 22] = [
     "accept",
     "age",
@@ -35,7 +35,7 @@ const NAMES: [&str; 22] = [
     "x-forwarded-proto",
 ];
 
-/// Values of the kinds that the codec knows, and of none.
+/// Generates values of each form that the codec knows, and others.
 fn any_value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => select(vec![
@@ -106,7 +106,7 @@ proptest! {
             let crossing = pair.exchange(request, response);
             let sent = [(crossing.packed_request(), request), (crossing.packed_response(), response)];
             for (field, headers) in sent.into_iter().filter_map(|(field, headers)| Some((field?, headers))) {
-                // Plain headers take two bytes more for each field; the packed field is one.
+                // Plain headers take two more bytes for each field, and the compressed field is a single one.
                 prop_assert!(field.len() <= bytes_of(headers) + 2 * headers.len());
                 prop_assert!(field.iter().all(|byte| matches!(byte, 0x21..=0x7e | 0x80..=0xff)));
             }
@@ -156,7 +156,7 @@ proptest! {
             }
             prop_assert_eq!(&at_client, response);
         }
-        // And all is well afterwards.
+        // Later exchanges work.
         for (request, response, _) in &requests {
             let crossing = pair.exchange(request, response);
             prop_assert_eq!(&crossing.at_client, response);
@@ -184,7 +184,7 @@ const CLIENTS: [&str; 5] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", 
 
 #[test]
 fn nothing_about_a_ground_that_forgets_at_random_loses_a_request() {
-    // A generator of our own, so that a failure can be replayed.
+    // A fixed generator, so that a failure can be repeated.
     let mut state = 1_u64;
     let mut random = move |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -200,7 +200,7 @@ fn nothing_about_a_ground_that_forgets_at_random_loses_a_request() {
         match random(200) {
             0 => pair.ground = Some(GroundEnd::new(dictionary(), 6)),
             1 => pair.remote = RemoteEnd::new(dictionary(), round, 4),
-            // A client goes away before its answer comes.
+            // A client disconnects before its response arrives.
             2..12 => {
                 let mut headers = pair::get("www.example.org", "/gone");
                 let _ = pair.send(&mut headers, false);

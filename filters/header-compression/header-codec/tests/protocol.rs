@@ -1,5 +1,5 @@
-//! What the two ends do when all goes well, and when the other end is old, new, absent, restarted or forgetful.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests are not seen as tests by clippy.toml
+//! Behaviour of the two ends in normal operation. The other end may also be old, new, absent, restarted or forgetful.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // clippy.toml does not recognise test helpers
 
 mod pair;
 
@@ -82,7 +82,7 @@ fn a_ground_that_does_not_speak_it_gets_plain_headers_after_one_try_and_an_offer
     let request = get("www.example.org", "/");
     let first = pair.exchange(&request, &ok());
     assert_delivered(&first, &request, &ok());
-    assert_eq!(first.requests.len(), 2, "packed, then plain");
+    assert_eq!(first.requests.len(), 2, "compressed, then plain");
     for _ in 0..3 {
         let later = pair.exchange(&request, &ok());
         assert_delivered(&later, &request, &ok());
@@ -92,7 +92,7 @@ fn a_ground_that_does_not_speak_it_gets_plain_headers_after_one_try_and_an_offer
     let offer = pair.exchange(&request, &ok());
     assert_eq!(value(&offer.requests[0], FIELD), Some(&*hello()));
     assert_eq!(offer.at_client, ok());
-    // It has learnt to speak in the meantime.
+    // The ground has gained support in the meantime.
     pair.now += Duration::from_secs(61);
     pair.ground = Some(GroundEnd::new(dictionary(), 16));
     let taken_up = pair.exchange(&request, &ok());
@@ -202,7 +202,7 @@ fn a_connection_whose_port_is_used_again_by_another_worker_costs_one_retry() {
     for _ in 0..3 {
         pair.exchange(&request, &ok());
     }
-    // The ground knows connections by numbers of its own, so it sees one it has never seen.
+    // The ground identifies connections by its own numbers, so this one is new to it.
     let other_worker = GroundEnd::new(dictionary(), 16);
     pair.ground = Some(other_worker);
     let crossing = pair.exchange(&request, &ok());
@@ -258,7 +258,7 @@ fn a_ground_of_another_version_gets_plain_headers() {
     let request = get("www.example.org", "/");
     let mut headers = request.clone();
     let stream = pair.send(&mut headers, false);
-    // The first digit holds eight times the format: this is what a ground of another format answers.
+    // The first digit holds eight times the format. A ground of another format sends this refusal.
     let refusal = fields(&[(":status", "421"), (FIELD, "\"!")]);
     let mut refusal = refusal;
     refusal[1].1 = header_codec::Refusal::Format.field();
@@ -318,8 +318,8 @@ fn an_origin_forges_the_grounds_consent() {
             assert_eq!(crossing.at_client, ok());
             assert_eq!(crossing.at_origin.len(), 1);
             let offered = value(&crossing.requests[0], FIELD) == Some(&*hello());
-            // A ground that removes what origins say of it lets no forgery through even then.
-            assert!(crossing.requests.len() == 1 || second > 58, "nothing is packed before an offer");
+            // A ground that removes the fields of origins lets no forgery through even then.
+            assert!(crossing.requests.len() == 1 || second > 58, "nothing is compressed before an offer");
             assert!(!offered || second > 58);
         }
     }
@@ -339,7 +339,7 @@ fn a_ground_reloaded_without_packing_costs_a_remote_no_request() {
         let body = value(&request, ":method") == Some(b"POST");
         let first = pair.exchange_with_body(&request, body, &ok());
         assert_delivered(&first, &request, &ok());
-        assert_eq!(first.requests.len(), 2, "packed, then plain");
+        assert_eq!(first.requests.len(), 2, "compressed, then plain");
         let second = pair.exchange_with_body(&request, body, &ok());
         assert_delivered(&second, &request, &ok());
         assert_eq!(second.requests, std::slice::from_ref(&request));
@@ -348,7 +348,7 @@ fn a_ground_reloaded_without_packing_costs_a_remote_no_request() {
 
 #[test]
 fn the_refusal_that_a_grounds_route_holds_is_the_one_that_remotes_read() {
-    // `envoy-config/templates/rds_pipe.yaml.j2` has it as text.
+    // `envoy-config/templates/rds_pipe.yaml.j2` holds it as text.
     assert_eq!(header_codec::Refusal::Format.field(), b",!");
 }
 

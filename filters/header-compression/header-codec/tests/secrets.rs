@@ -1,10 +1,10 @@
-//! Nobody who watches the sizes of messages and sends some himself learns a secret from them byte by byte, and nothing of
-//! another client at all.
+//! An attacker who watches the sizes of messages and sends some cannot learn a secret byte by byte, and learns nothing
+//! of another client.
 //!
-//! The attack (CRIME; RFC 7541, 7.1): make the victim's browser send guesses, and see which one makes the message
-//! shorter because it repeats part of the secret. So the size of every guess is compared with its size beside another
-//! secret, with which it has nothing in common.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests are not seen as tests by clippy.toml
+//! The attack is CRIME (RFC 7541, 7.1). The attacker makes the victim's browser send guesses and sees which guess
+//! shortens the message because it repeats part of the secret. So each test compares the size of every guess with its
+//! size beside another secret, which has nothing in common with the guesses.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // clippy.toml does not recognise test helpers
 
 mod pair;
 
@@ -12,15 +12,15 @@ use header_codec::Fields;
 use pair::{Pair, get, ok};
 
 const SECRET: &str = "q7Zk2VnB8sXw";
-/// As long, with no letter of the guesses at the same place.
+/// A secret of the same length that differs from every guess at every place.
 const OTHER: &str = "8fG6uPiHcMeC";
 
-/// Guesses that share 0, 1, 2... letters with the beginning of the secret, and then none.
+/// Returns guesses that share their first 0, 1, 2... letters with the secret and no later letter.
 fn guesses() -> impl Iterator<Item = String> {
     (0..SECRET.len()).map(|right| format!("{}{}", &SECRET[..right], &"Jq0Wd5Rt3Ly9"[right..]))
 }
 
-/// A request with one more field; a `:path` takes the place of the one it has.
+/// Returns a request with one more field. A `:path` replaces the existing one.
 fn request(authority: &str, name: &str, value: &str) -> Fields {
     let mut request = get(authority, "/");
     if name == ":path" {
@@ -31,7 +31,8 @@ fn request(authority: &str, name: &str, value: &str) -> Fields {
     request
 }
 
-/// The size of a guess after the victim has sent the secret a few times. The guesser has sent something before, too.
+/// Returns the size of a guess after the victim has sent the secret a few times. The guesser has sent a request before,
+/// too.
 fn size_after(secret: &Fields, guess: &Fields, guesser: &'static str) -> usize {
     let mut pair = Pair::new();
     for _ in 0..3 {
@@ -39,10 +40,11 @@ fn size_after(secret: &Fields, guess: &Fields, guesser: &'static str) -> usize {
     }
     pair.client = guesser;
     pair.exchange(&get("evil.example", "/"), &ok());
-    pair.exchange(guess, &ok()).packed_request().expect("all of these are packed").len()
+    pair.exchange(guess, &ok()).packed_request().expect("all of these are compressed").len()
 }
 
-/// Every guess is as large beside the secret as beside another one. `form` makes values of guesses and secrets.
+/// Asserts that every guess has the same size beside the secret and beside the other one. The forms build the values of
+/// secrets and guesses.
 #[track_caller]
 fn assert_silent(secret_in: (&str, &str), guess_in: (&str, &str), secret_form: &str, guess_form: &str) {
     let held = |secret: &str| request(secret_in.0, secret_in.1, &secret_form.replace('*', secret));
@@ -119,14 +121,14 @@ fn what_one_client_sends_changes_nothing_in_the_messages_of_another() {
 
 #[test]
 fn a_secret_in_a_redirect_is_not_told_by_what_stands_beside_it() {
-    // A login that puts a chosen `state` and a secret `code` into one URL, too long to be spelt under the model.
+    // A login puts a chosen `state` and a secret `code` into one URL that is too long to be spelt under the model.
     let size = |state: &str| {
         let mut pair = Pair::new();
         let mut response = ok();
         let filler = "0123456789abcdef".repeat(300);
         let location = format!("https://app.example.org/callback?filler={filler}&state={state}&code={SECRET}{SECRET}");
         response.push((b"location".to_vec(), location.into_bytes()));
-        pair.exchange(&get("login.example.org", "/"), &response).packed_response().expect("packed").len()
+        pair.exchange(&get("login.example.org", "/"), &response).packed_response().expect("compressed").len()
     };
     assert_eq!(size(&format!("{SECRET}{SECRET}")), size(&format!("{OTHER}{OTHER}")));
 }

@@ -1,8 +1,9 @@
-//! What format 1 with dictionary 1 has once written is read for ever.
+//! Every message that format 1 with dictionary 1 ever wrote remains readable.
 //!
-//! The files in `vectors/v1` were written when the format was frozen and are never written again. Only reading is held
-//! to them: an encoder may find shorter messages. The test that wrote them is kept, so that the next format gets its own.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // helpers of tests are not seen as tests by clippy.toml
+//! The files in `vectors/v1` date from the day when the format was frozen and are never written again. They bind only
+//! the decoder; an encoder may find shorter messages. The test that wrote them stays, so that the next format gets
+//! vectors of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)] // clippy.toml does not recognise test helpers
 
 mod pair;
 
@@ -15,7 +16,7 @@ use std::rc::Rc;
 use header_codec::{Answering, Block, Fields, Ground, Pending, Refusal, Remote, hello, is_hello};
 use pair::{borrowed, dictionary, fields};
 
-/// One message of a conversation, as it went in and as it crossed.
+/// One message of a conversation, as headers and as a compressed field.
 struct Message {
     request: bool,
     exchange: usize,
@@ -33,7 +34,7 @@ fn block(fields: &Fields) -> Block {
 
 // ------------------------------------------------------------------------------------------------------------- files
 
-/// Printable bytes stand for themselves, all others and the backslash as `\xNN`.
+/// Escapes bytes: printable ones stay, and all others and the backslash become `\xNN`.
 fn escaped(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         match byte {
@@ -84,7 +85,7 @@ fn read_file(text: &str) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(field) = line.strip_prefix("  ") {
-            // A name may begin with a colon. A bar ends the value, so that no editor trims one.
+            // A name may begin with a colon. A bar ends the value, so that no editor trims it.
             let at = field[1..].find(": ").unwrap() + 1;
             let value = field[at + 2..].strip_suffix('|').unwrap();
             messages.last_mut().unwrap().fields.push((unescaped(&field[..at]), unescaped(value)));
@@ -151,12 +152,12 @@ fn dictionary_1_is_the_one_that_was_frozen() {
 }
 
 const FROZEN_BYTES: usize = 166_062;
-/// FNV-1a of 64 bits.
+/// The 64-bit FNV-1a hash.
 const FROZEN_SUM: u64 = 0xd56c_7b5e_0e18_edc9;
 
 // ----------------------------------------------------------------------------------------------------------- writing
 
-/// A conversation that is being recorded.
+/// Records a conversation.
 struct Recorder {
     remote: Remote,
     ground: Ground,
@@ -189,7 +190,7 @@ impl Recorder {
     }
 }
 
-/// The first blocks of each sample of a folder.
+/// Returns the first blocks of each sample in a folder.
 fn samples(name: &str, of_each: usize) -> Vec<Fields> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -208,7 +209,8 @@ fn samples(name: &str, of_each: usize) -> Vec<Fields> {
     all
 }
 
-/// Browsers of many makes, one after the other, against servers of many makes; two clients, later three, in two slots.
+/// Records browsers of many makes, one after the other, with servers of many makes. Two clients and later three share
+/// two slots.
 fn browsing() -> Vec<Message> {
     let mut recorder = Recorder::new();
     let (requests, responses) = (samples("requests", 6), samples("responses", 12));
@@ -223,7 +225,7 @@ fn browsing() -> Vec<Message> {
     recorder.messages
 }
 
-/// What is rare: each form of value, long values, exchanges that overlap.
+/// Records rare cases: each form of value, long values, and overlapping exchanges.
 fn corners() -> Vec<Message> {
     let request = |path: &str, more: &[(&str, &[u8])]| {
         let mut all = pair::get("www.example.org", path);
@@ -290,7 +292,7 @@ fn corners() -> Vec<Message> {
             recorder.response(round * 100 + at, response);
         }
     }
-    // Many at once, answered in another order.
+    // Many requests at once, with responses in another order.
     for round in 3..6 {
         for (at, (request, _)) in exchanges.iter().enumerate() {
             recorder.request("192.0.2.1", round * 100 + at, request);

@@ -31,10 +31,10 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKey {
-    /// An address. Browsers open several connections; they share what is remembered. So does everybody behind one NAT.
+    /// An address. The connections of a browser share their past, but so do all users behind one NAT.
     #[default]
     Address,
-    /// A connection. For remotes whose clients share addresses and must not share anything else.
+    /// A connection. For remotes whose clients share addresses and must share nothing else.
     Connection,
 }
 
@@ -89,7 +89,7 @@ impl Config {
     }
 }
 
-/// Each costs up to 150 KiB, and Envoy gives a worker's module 1 GiB.
+/// Each client costs up to 150 KiB, and Envoy gives a worker's module 1 GiB.
 const MOST_CLIENTS: u32 = 4096;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The filter's metrics, defined once a configuration.
+//! The filter's metrics, defined once for each configuration.
 
 use filter_host::metrics::{self, Counter, Metrics};
 use header_codec::{Count, Counts};
@@ -12,7 +12,7 @@ pub(crate) struct Counters {
     decode_nanoseconds: Counter,
 }
 
-/// What a call into the codec did.
+/// Direction of a call into the codec.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Work {
     Encode,
@@ -20,7 +20,7 @@ pub(crate) enum Work {
 }
 
 impl Counters {
-    /// Defines all of them.
+    /// Defines every counter.
     pub(crate) fn define(metrics: &Metrics) -> Self {
         Self {
             counts: metrics.counters(Count::ALL.iter().map(|count| count.name())),
@@ -29,7 +29,7 @@ impl Counters {
         }
     }
 
-    /// Adds what an end has counted since it was asked last, and the time it took.
+    /// Adds the counts since the last call, and the time of this one.
     pub(crate) fn add(&self, counts: &mut Counts, work: Work, time: Duration) {
         for (count, amount) in counts.take() {
             self.counts.at(count as usize).add(amount);

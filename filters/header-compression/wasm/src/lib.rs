@@ -1,21 +1,21 @@
-//! The header-compression filter: proxy-wasm callbacks handed to `header_codec`, nothing else.
+//! The header-compression filter. It passes proxy-wasm callbacks to `header_codec` and does nothing else.
 //!
-//! One callback is one call into the codec's ends, whose answer is a value (`Edit`) that is applied here. There is no
-//! `if` about headers in this crate; `filters/README.md` says why.
+//! One callback makes one call into an end of the codec, which returns an `Edit`; this crate applies it. No `if` in
+//! this crate concerns headers; `filters/README.md` gives the reason.
 //!
 //! | module | callbacks |
 //! |---|---|
 //! | `root` | configuration |
-//! | `shared` | what all streams of a worker share |
+//! | `shared` | state that all streams of a worker share |
 //! | `stream` | requests and responses |
-//! | `counters` | what Prometheus sees |
+//! | `counters` | metrics for Prometheus |
 
 mod counters;
 mod root;
 mod shared;
 mod stream;
 
-/// The module's entry point. The SDK's macro exports it without a word of documentation.
+/// The module's entry point. The SDK's macro exports it without documentation.
 #[allow(missing_docs)]
 mod entry {
     proxy_wasm::main! {{ filter_host::root::register::<crate::root::Worker>() }}

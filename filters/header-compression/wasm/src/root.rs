@@ -1,4 +1,4 @@
-//! Configuration bytes to the end of the pipe that this worker is.
+//! Reads the configuration and creates the worker's end of the pipe.
 
 use crate::counters::Counters;
 use crate::shared::Shared;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// The end that this worker is.
+/// The end of the pipe that this worker serves.
 #[derive(Debug)]
 pub(crate) enum Worker {
     Remote(Rc<Shared<RemoteEnd>>),

@@ -1,14 +1,14 @@
-//! What all streams of a worker share.
+//! State that all streams of a worker share.
 
 use crate::counters::Counters;
 use header_compression_config::ClientKey;
 use std::cell::RefCell;
 use std::time::Instant;
 
-/// What all streams of a worker share.
+/// State that all streams of a worker share.
 #[derive(Debug)]
 pub(crate) struct Shared<End> {
-    /// Borrowed for the length of one call only, so it is never borrowed twice.
+    /// Borrowed only during one call, so it is never borrowed twice.
     pub(crate) end: RefCell<End>,
     pub(crate) counters: Counters,
     pub(crate) client: ClientKey,

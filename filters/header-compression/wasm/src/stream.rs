@@ -1,4 +1,5 @@
-//! Header callbacks: headers in, one call into the codec, its answer applied. Bodies and trailers are not looked at.
+//! Header callbacks. Each reads the headers, makes one call into the codec and applies the edit. The filter ignores
+//! bodies and trailers.
 
 use crate::counters::Work;
 use crate::shared::Shared;
@@ -13,7 +14,7 @@ use proxy_wasm::types::Action;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// A stream at the remote: of the filter chain of the pipe's cluster, so one for each attempt.
+/// A stream at the remote. The filter runs in the pipe's cluster, so there is one stream for each attempt.
 #[derive(Debug)]
 pub(crate) struct RemoteHeaders {
     shared: Rc<Shared<RemoteEnd>>,
@@ -25,7 +26,7 @@ impl RemoteHeaders {
         Self { shared, stream: RemoteStream::default() }
     }
 
-    /// The connection of the pipe that the stream is on, once there is one.
+    /// Returns the connection of the pipe that carries the stream, once there is one.
     fn pipe() -> Option<Vec<u8>> {
         property::get(&["upstream", "local_address"]).ok().flatten()
     }
@@ -112,7 +113,7 @@ impl HttpContext for GroundHeaders {
         if applied {
             return action;
         }
-        // What is left in the map is the packed request, which nobody behind us must see.
+        // The map still holds the compressed request, which no filter or server behind this one may see.
         self.stream = GroundStream::Refused;
         apply(Map::Request, Edit::Reply { status: 500, fields: Vec::new(), body: String::new() }).0
     }
@@ -129,12 +130,12 @@ impl HttpContext for GroundHeaders {
     }
 }
 
-/// All headers; none if the host does not give them, and then nothing is done with them.
+/// Reads all headers. Returns `None` if the host refuses, and then the filter leaves them unchanged.
 fn read(map: Map) -> Option<Pairs> {
     headers::list(map).inspect_err(|error| complain(map, *error)).ok()
 }
 
-/// Does what the codec says. Also returns whether the host went along.
+/// Applies an edit. Also returns true if the host accepted it.
 fn apply(map: Map, edit: Edit) -> (Action, bool) {
     let outcome = match edit {
         Edit::Keep => return (Action::Continue, true),

@@ -1,4 +1,4 @@
-//! A remote, a ground and the two proxies around them, without a network: what travels is handed over by value.
+//! A remote, a ground and the two proxies around them, without a network: the tests pass messages by value.
 #![allow(dead_code)] // each test binary uses its own part
 
 use std::rc::Rc;
@@ -9,10 +9,10 @@ use header_codec::{
     RemoteStream,
 };
 
-/// Name and value pairs as a test writes them.
+/// Name and value pairs, as a test writes them.
 pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];
 
-/// Dictionary 1, read once a thread.
+/// Returns dictionary 1, which each thread reads once.
 pub(crate) fn dictionary() -> Rc<Dictionary> {
     thread_local! {
         static DICTIONARY: Rc<Dictionary> = Rc::new(Dictionary::first().expect("the first dictionary is one"));
@@ -20,22 +20,22 @@ pub(crate) fn dictionary() -> Rc<Dictionary> {
     DICTIONARY.with(Rc::clone)
 }
 
-/// Headers as bytes.
+/// Returns headers as bytes.
 pub(crate) fn fields(headers: Headers<'_>) -> Fields {
     headers.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
-/// Headers as the ends take them.
+/// Returns headers in the form that the ends accept.
 pub(crate) fn borrowed(fields: &Fields) -> Vec<(&[u8], &[u8])> {
     fields.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
-/// The first value of a name.
+/// Returns the first value of a name.
 pub(crate) fn value<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| &**value)
 }
 
-/// A plain GET as a browser sends it.
+/// Returns a typical GET request of a browser.
 pub(crate) fn get(authority: &str, path: &str) -> Fields {
     fields(&[
         (":authority", authority),
@@ -50,7 +50,7 @@ pub(crate) fn get(authority: &str, path: &str) -> Fields {
     ])
 }
 
-/// A plain answer.
+/// Returns a typical response.
 pub(crate) fn ok() -> Fields {
     fields(&[
         (":status", "200"),
@@ -61,26 +61,26 @@ pub(crate) fn ok() -> Fields {
     ])
 }
 
-/// What crossed the pipe for one request that was answered.
+/// The messages that crossed the pipe for one request and its response.
 #[derive(Debug, Default)]
 pub(crate) struct Crossing {
-    /// Fields of every attempt, as they were on the pipe.
+    /// Fields of every attempt on the pipe.
     pub(crate) requests: Vec<Fields>,
-    /// The same for what came back.
+    /// Fields of every response on the pipe.
     pub(crate) responses: Vec<Fields>,
-    /// What the origin got, once for every time it got it.
+    /// The requests that reached the origin.
     pub(crate) at_origin: Vec<Fields>,
-    /// What the client got.
+    /// The response that reached the client.
     pub(crate) at_client: Fields,
 }
 
 impl Crossing {
-    /// The packed field of the last attempt.
+    /// Returns the compressed field of the last attempt.
     pub(crate) fn packed_request(&self) -> Option<&[u8]> {
         self.requests.last().and_then(|fields| value(fields, FIELD))
     }
 
-    /// The packed field of the last response.
+    /// Returns the compressed field of the last response.
     pub(crate) fn packed_response(&self) -> Option<&[u8]> {
         self.responses.last().and_then(|fields| value(fields, FIELD))
     }
@@ -91,20 +91,20 @@ impl Crossing {
 pub(crate) struct Pair {
     /// The remote.
     pub(crate) remote: RemoteEnd,
-    /// The ground; none if it does not speak this.
+    /// The ground, or `None` for a ground without the filter.
     pub(crate) ground: Option<GroundEnd>,
-    /// A ground that does not speak this says so to packed requests; one of version 1.0 does not.
+    /// True if a ground without the filter refuses compressed requests. A ground of version 1.0 does not.
     pub(crate) says_so: bool,
-    /// The connection as both ends know it.
+    /// The connection, as both ends name it.
     pub(crate) pipe: Option<&'static str>,
     /// The time.
     pub(crate) now: Duration,
-    /// The client whose requests these are.
+    /// The client that sends the requests.
     pub(crate) client: &'static str,
 }
 
 impl Pair {
-    /// A pair that has just started.
+    /// Returns a pair that has just started.
     pub(crate) fn new() -> Self {
         Self {
             remote: RemoteEnd::new(dictionary(), 0x5eed_5eed, 16),
@@ -116,12 +116,12 @@ impl Pair {
         }
     }
 
-    /// Sends a request without a body and its response through both ends, retrying as the proxy would.
+    /// Sends a request without a body and its response through both ends, and retries as the proxy would.
     pub(crate) fn exchange(&mut self, request: &Fields, response: &Fields) -> Crossing {
         self.exchange_with_body(request, false, response)
     }
 
-    /// The same, with or without a body.
+    /// Does the same as `exchange`, with or without a body.
     pub(crate) fn exchange_with_body(&mut self, request: &Fields, body: bool, response: &Fields) -> Crossing {
         let mut crossing = Crossing::default();
         let mut headers = request.clone();
@@ -139,7 +139,7 @@ impl Pair {
         crossing
     }
 
-    /// The remote's proxy sends a request: its headers become those on the pipe.
+    /// Sends a request through the remote's proxy, and replaces `headers` with those on the pipe.
     pub(crate) fn send(&mut self, headers: &mut Fields, body: bool) -> RemoteStream {
         let request = RemoteRequest {
             client: self.client.as_bytes(),
@@ -157,7 +157,8 @@ impl Pair {
         stream
     }
 
-    /// The ground's proxy and the origin behind it answer. Also returns what the origin got.
+    /// Returns the response of the ground's proxy and of the origin behind it, and the request that the origin
+    /// received.
     pub(crate) fn answer(&mut self, headers: &Fields, response: &Fields) -> (Fields, Option<Fields>) {
         let pipe = self.pipe.unwrap_or("a new connection");
         let Some(ground) = &mut self.ground else {
@@ -188,7 +189,7 @@ impl Pair {
         (answer, Some(at_origin))
     }
 
-    /// The remote's proxy gets the answer.
+    /// Passes the response through the remote's proxy.
     pub(crate) fn receive(&mut self, stream: RemoteStream, answer: Fields) -> Fields {
         let pipe = self.pipe.unwrap_or("a new connection");
         match self.remote.response(stream, pipe.as_bytes(), &borrowed(&answer), self.now) {
@@ -198,7 +199,7 @@ impl Pair {
         }
     }
 
-    /// How often something has happened at the remote and at the ground.
+    /// Returns a counter of the remote and of the ground.
     pub(crate) fn counted(&self, count: Count) -> (u64, u64) {
         (self.remote.counts.get(count), self.ground.as_ref().map_or(0, |ground| ground.counts.get(count)))
     }
