@@ -12,7 +12,7 @@ pub struct Config {
     /// remember as many as its remotes together.
     #[serde(default = "default_clients", skip_serializing_if = "is_default_clients")]
     pub clients: u32,
-    /// The mark by which clients are told apart. The remote decides; a ground ignores it.
+    /// The mark that identifies a client. The remote decides; a ground ignores it.
     #[serde(default, skip_serializing_if = "ClientKey::is_default")]
     pub client: ClientKey,
 }
@@ -27,7 +27,7 @@ pub enum Role {
     Ground,
 }
 
-/// The mark by which clients are told apart.
+/// The mark that identifies a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKey {
