@@ -1,7 +1,8 @@
-//! What one end sees, as a pcap file with nanosecond times: packets as that end sends them and as they arrive there.
+//! Captures the packets at one end in a pcap file with nanosecond times. A packet is recorded when that end sends it or
+//! when it arrives there.
 //!
-//! A thread of its own writes the file, so that a slow disk never delays a packet. If it cannot keep up, packets are
-//! missing from the file and their number is reported; the link goes on.
+//! A separate thread writes the file, so that a slow disk never delays a packet. If the thread cannot keep up, packets
+//! are missing from the file. The emulator reports their number and goes on.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,7 +16,7 @@ use pcap_file::{DataLink, Endianness, TsResolution};
 
 use crate::time::Moment;
 
-/// Packets waiting to be written; a second of 100 Mbit/s.
+/// The most packets that wait to be written: about a second at 100 Mbit/s.
 const MOST_WAITING: usize = 10_000;
 
 /// An open capture.
@@ -52,7 +53,10 @@ impl Capture {
         }
     }
 
-    /// Closes the file. Gives the number of packets missing from it, or why it is not complete.
+    /// Closes the file. Returns the number of packets missing from it.
+    ///
+    /// # Errors
+    /// The file could not be written completely.
     pub fn finish(self) -> io::Result<u64> {
         drop(self.packets);
         self.writer.join().map_err(|_| io::Error::other("the thread that writes the capture stopped"))??;

@@ -1,7 +1,7 @@
-//! Commands to the emulator while it runs: one line each on a UNIX socket, one line of JSON back.
+//! Commands to a running emulator over a UNIX socket: one line for each command, and one line of JSON for each reply.
 //!
-//! The socket is served by threads of its own, so that a slow or stuck client never delays a packet: the event loop only
-//! takes a snapshot and goes on.
+//! Separate threads serve the socket, so that a slow or stuck client never delays a packet. The event loop only takes a
+//! snapshot and goes on.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,23 +19,24 @@ use crate::impairment::outage::Kind;
 use crate::profile::Affects;
 use crate::statistics::Statistics;
 
-/// Longest command line; more is cut off and refused.
+/// Bytes of the longest command line. A longer line is truncated and refused.
 const MOST_COMMAND_BYTES: u64 = 1_000;
 
-/// What the emulator can be told.
+/// A command to the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// `stats`: everything counted so far.
+    /// `stats`: returns all counters.
     Stats,
-    /// `reset`: the same, and then start counting afresh. Packets on their way, outages and random streams go on.
+    /// `reset`: returns all counters and restarts them. Packets on the link, outages and random streams are not
+    /// affected.
     Reset,
-    /// `outage LENGTH [hold|drop] [up|down|both]`: the link is away from now on.
+    /// `outage LENGTH [hold|drop] [up|down|both]`: begins an outage now.
     Outage {
-        /// For how long.
+        /// Its length.
         length: Duration,
-        /// What becomes of packets.
+        /// The fate of packets.
         kind: Kind,
-        /// Which directions.
+        /// The affected directions.
         affects: Affects,
     },
 }
@@ -74,20 +75,20 @@ impl FromStr for Command {
     }
 }
 
-/// What comes back.
+/// A reply to a command.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Reply {
-    /// To `stats` and `reset`.
+    /// The reply to `stats` and `reset`.
     Statistics(Box<Statistics>),
-    /// To `outage`.
+    /// The reply to `outage`.
     Done {
         /// The command that was carried out.
         done: &'static str,
     },
-    /// To what was not understood.
+    /// The reply to an invalid command.
     Refused {
-        /// Why.
+        /// The reason.
         error: String,
     },
 }
@@ -95,27 +96,27 @@ pub enum Reply {
 /// A command on its way to the event loop.
 #[derive(Debug)]
 pub struct Request {
-    /// What to do.
+    /// The command.
     pub command: Command,
-    /// Where the answer goes.
+    /// The channel for the reply.
     pub reply: Sender<Reply>,
 }
 
-/// The listening socket. Its file is removed when this is dropped.
+/// The listening socket. Dropping it removes its file.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
-    /// Commands that came in.
+    /// Received commands.
     pub requests: Receiver<Request>,
     /// Readable when there are commands.
     pub wake: Arc<EventFd>,
 }
 
 impl ControlSocket {
-    /// Listens on `path`, replacing a socket that a killed emulator left behind.
+    /// Listens on `path`, and replaces a socket that a killed emulator left behind.
     pub fn listen(path: &Path) -> io::Result<Self> {
         if UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another emulator answers there"));
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another emulator listens there"));
         }
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -128,7 +129,7 @@ impl ControlSocket {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (sender, waker) = (sender.clone(), Arc::clone(&waker));
-                // A client that goes away in the middle of a command harms nobody.
+                // An error here affects only the client that closed its connection.
                 thread::spawn(move || drop(serve(&stream, &sender, &waker)));
             }
         });
@@ -138,7 +139,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // Nothing is left to do about it on the way out.
+        // The emulator is stopping, so an error has no consequence.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -169,7 +170,7 @@ fn ask(command: Command, requests: &Sender<Request>, wake: &EventFd) -> Reply {
         .unwrap_or_else(|| Reply::Refused { error: "the emulator is stopping".to_owned() })
 }
 
-/// Sends one command to a running emulator and gives its answer back (the `control` subcommand).
+/// Sends one command to a running emulator and returns its reply (the `control` subcommand).
 pub fn send(path: &Path, line: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     writeln!(stream, "{line}")?;

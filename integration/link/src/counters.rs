@@ -1,4 +1,4 @@
-//! What is counted in one direction.
+//! The counters of one direction.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::spread::Spread;
 pub struct Tally {
     /// Number of packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 
@@ -22,31 +22,31 @@ impl Tally {
         self.bytes += length_bytes as u64;
     }
 
-    /// Takes one packet back.
+    /// Removes one packet.
     pub fn remove(&mut self, length_bytes: usize) {
         self.packets = self.packets.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(length_bytes as u64);
     }
 }
 
-/// Why a packet never arrived.
+/// Why a packet did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
     /// Longer than the link's MTU.
     TooLong,
-    /// It did not fit into the queue.
+    /// The queue had no room for it.
     QueueFull,
-    /// Lost on the air on its own.
+    /// Lost on the air by independent loss.
     RandomLoss,
     /// Lost on the air in a burst.
     BurstLoss,
-    /// Sent while the link was away.
+    /// Sent during an outage of kind drop.
     Outage,
-    /// The receiving kernel would not take it (device down, malformed packet).
+    /// Refused by the receiving kernel (device down, malformed packet).
     DeviceRefused,
 }
 
-/// Drops, by cause.
+/// Dropped packets, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Drops {
     /// [`DropCause::TooLong`]
@@ -66,25 +66,25 @@ pub struct Drops {
 /// The counters of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// Handed to the link.
+    /// Packets offered to the link.
     pub offered: Tally,
-    /// Sent by the transmitter, lost or not: what used the link's capacity.
+    /// Packets sent by the transmitter, lost or not. These used the link's capacity.
     pub carried: Tally,
-    /// Taken by the receiving end.
+    /// Packets that the receiving end accepted.
     pub delivered: Tally,
-    /// Not arrived.
+    /// Packets that did not arrive.
     pub dropped: Drops,
     /// Packets that arrived twice (each counts twice as delivered).
     pub duplicated_packets: u64,
     /// Packets held back so that later ones overtake them.
     pub held_back_packets: u64,
-    /// Time the transmitter was sending.
+    /// Time for which the transmitter was sending.
     pub busy: Duration,
     /// Time between being offered and the start of transmission.
     pub queueing: Spread,
-    /// Time between being offered and being handed to the receiving kernel.
+    /// Time between being offered and being written to the receiving kernel.
     pub one_way_delay: Spread,
-    /// How much later than due packets were handed over: the instrument's own error.
+    /// Delay of deliveries beyond their due time: the emulator's own error.
     pub lateness: Spread,
 }
 

@@ -1,4 +1,4 @@
-//! One direction of the link: what a packet meets, in the order in which it meets it.
+//! One direction of the link: the stages of a packet, in their order.
 //!
 //! ```text
 //!  offered ──► too long? ──► queue ══► transmitter ──► on the air ──► propagation ──► delivered
@@ -6,14 +6,14 @@
 //!                                       outage: hold    burst loss,    reordering,
 //!                                                       outage: drop   duplication
 //! ```
-//! Loss comes *after* the transmitter, as on a radio link: a lost packet has used its time on the air. (A tool that drops
-//! on the way in gives the flow more capacity than the link has.)
+//! Loss comes *after* the transmitter, as on a radio link: a lost packet has used its time on the air. (A tool that
+//! drops packets before the transmitter gives the flow more capacity than the link has.)
 //!
-//! The queue counts the packet being transmitted, so no packet waits longer than `limit × 8 / rate`, its own transmission
-//! included. A packet whose transmission has begun is finished even if an outage begins meanwhile.
+//! The limit of the queue includes the packet in transmission. So no packet waits longer than `limit × 8 / rate`,
+//! including its own transmission. A transmission that has begun ends even if an outage begins meanwhile.
 //!
-//! There is no clock here. Everything that happens is decided by the moments at which packets are offered, the profile
-//! and the seed; calling [`Direction::advance`] late changes nothing but when the caller hears of it.
+//! This module has no clock. The moments of the offers, the profile and the seed decide everything. A late call of
+//! [`Direction::advance`] only delays the moment at which the caller learns of an event.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,18 +40,18 @@ use crate::timeline::Timeline;
 pub struct Delivery {
     /// The IP packet.
     pub packet: Vec<u8>,
-    /// When it was offered to the link.
+    /// The moment at which it was offered to the link.
     pub offered: Moment,
-    /// When it had to arrive.
+    /// The moment at which it was due to arrive.
     pub due: Moment,
 }
 
-/// What became of a packet that was offered.
+/// The result of offering a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It is in the queue (it may still be lost on the air).
+    /// It is in the queue (and may still be lost on the air).
     Queued,
-    /// It went no further.
+    /// It was dropped at once.
     Dropped(DropCause),
 }
 
@@ -67,7 +67,7 @@ struct Transmission {
     finish: Moment,
 }
 
-/// Ordered by arrival, then by departure.
+/// A packet after the transmitter. The order is by arrival, then by departure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct InFlight {
     due: Moment,
@@ -96,7 +96,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// An idle direction behaving as the profile says.
+    /// Returns an idle direction with the behaviour of the profile.
     pub fn new(way: Way, profile: &DirectionProfile, outages: Vec<Outage>, mtu_bytes: usize, seed: Seed) -> Self {
         let jitter =
             profile.jitter.map(|jitter| Jitter::new(jitter.amount, jitter.shape, seed.stream(way, Decides::Jitter)));
@@ -125,14 +125,14 @@ impl Direction {
         }
     }
 
-    /// Also counts what is sent by slices of time of this length, from the start on.
+    /// Also counts the bytes sent in each slice of time of this length, from the start.
     #[must_use]
     pub fn with_timeline(mut self, slice: Option<Duration>) -> Self {
         self.timeline = slice.map(|slice| Timeline::new(slice, Moment::START));
         self
     }
 
-    /// Hands a packet to the link.
+    /// Offers a packet to the link.
     pub fn offer(&mut self, now: Moment, packet: Vec<u8>) -> Offer {
         self.advance(now);
         let length = packet.len();
@@ -149,7 +149,7 @@ impl Direction {
         Offer::Queued
     }
 
-    /// Lets everything happen that happens up to and including `now`.
+    /// Processes all events up to and including `now`.
     pub fn advance(&mut self, now: Moment) {
         while let Some(transmission) = self.transmission
             && transmission.finish <= now
@@ -159,7 +159,7 @@ impl Direction {
         }
     }
 
-    /// Takes the next packet that has arrived by `now`. Call until there is none.
+    /// Returns the next packet that has arrived by `now`. Call it until it returns `None`.
     pub fn deliver(&mut self, now: Moment) -> Option<Delivery> {
         self.advance(now);
         if self.in_flight.peek()?.0.due > now {
@@ -172,10 +172,10 @@ impl Direction {
         Some(Delivery { packet, offered, due })
     }
 
-    /// When [`Self::deliver`] may next have something; nothing while the direction is idle.
+    /// Returns the moment at which [`Self::deliver`] may next return a packet, or `None` while the direction is idle.
     ///
-    /// It may be earlier than the true moment (the packet being transmitted may get lost or be held up by jitter), never
-    /// later: so a link with a long delay is woken once a packet and not twice.
+    /// The moment may be too early, because the packet in transmission may be lost or delayed by jitter. It is never
+    /// too late. So a link with a long delay wakes once for each packet and not twice.
     pub fn next_event(&self) -> Option<Moment> {
         let arrival = self.in_flight.peek().map(|first| first.0.due);
         let transmission = self.transmission.map(|transmission| transmission.finish + self.delay.least());
@@ -185,7 +185,7 @@ impl Direction {
         }
     }
 
-    /// Adds an outage that begins now. A transmission that waits for the end of another outage waits for this one too.
+    /// Begins an outage now. A transmission that waits for the end of another outage also waits for this one.
     pub fn begin_outage(&mut self, now: Moment, outage: Outage) {
         self.advance(now);
         self.outages.add(now, outage);
@@ -196,23 +196,23 @@ impl Direction {
         }
     }
 
-    /// Counts a delivery that the receiving device would not take.
+    /// Counts a delivery that the receiving device refused.
     pub fn refused_by_device(&mut self, length_bytes: usize) {
         self.counters.delivered.remove(length_bytes);
         self.counters.drop_one(DropCause::DeviceRefused, length_bytes);
     }
 
-    /// What was counted since the start or the last [`Self::reset_counters`].
+    /// Returns the counters since the start or the last [`Self::reset_counters`].
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Bytes sent by slices of time, if that was asked for.
+    /// Returns the bytes sent by slices of time, if the caller requested them.
     pub fn timeline(&self) -> Option<&Timeline> {
         self.timeline.as_ref()
     }
 
-    /// Starts counting afresh. Packets on their way stay on their way.
+    /// Restarts the counters. Packets on the link are not affected.
     pub fn reset_counters(&mut self, now: Moment) {
         self.advance(now);
         self.counters = Counters::default();
@@ -222,7 +222,7 @@ impl Direction {
         }
     }
 
-    /// The queue's state: bytes now, most bytes, limit.
+    /// Returns the levels of the queue.
     pub fn queue_levels(&self) -> QueueLevels {
         QueueLevels {
             now_bytes: self.queue.held_bytes(),
@@ -231,7 +231,7 @@ impl Direction {
         }
     }
 
-    /// Packets that have left the transmitter and not yet arrived.
+    /// Returns the number of packets between the transmitter and their arrival.
     pub fn in_flight_packets(&self) -> usize {
         self.in_flight.len()
     }
@@ -254,8 +254,8 @@ impl Direction {
         self.counters.busy += transmission.finish.since(transmission.start);
         self.counters.queueing.record(transmission.start.since(offered));
 
-        // Every stage takes its random numbers for every packet, lost or not: the fate of the n-th packet is then the
-        // same whichever other impairments are switched on.
+        // Every stage draws its random numbers for every packet, lost or not. So the fate of the n-th packet does not
+        // depend on the other impairments.
         let lost_alone = self.random_loss.as_mut().is_some_and(RandomLoss::loses_next);
         let lost_in_burst = self.burst_loss.as_mut().is_some_and(BurstLoss::loses_next);
         let doubled = self.duplication.as_mut().is_some_and(Duplication::doubles_next);
@@ -296,13 +296,13 @@ impl Direction {
     }
 }
 
-/// How full the queue is and was.
+/// Levels of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct QueueLevels {
-    /// Bytes waiting or being transmitted.
+    /// Bytes waiting or in transmission.
     pub now_bytes: usize,
-    /// The most there were since counting began.
+    /// The most bytes since counting began.
     pub highest_bytes: usize,
-    /// The bound; a packet that would pass it is dropped.
+    /// The limit. A packet that would exceed it is dropped.
     pub limit_bytes: usize,
 }

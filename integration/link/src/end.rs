@@ -1,8 +1,8 @@
 //! One end of the link: a TUN device in a network namespace.
 //!
-//! The device is made without `IFF_VNET_HDR`, so the kernel hands over whole IP packets of at most the MTU with their
-//! checksums filled in: no segmentation offload hides the packets a real link would carry. It vanishes with its file
-//! descriptor, so nothing is left behind however the process ends.
+//! The device has no `IFF_VNET_HDR`. So the kernel delivers whole IP packets of at most the MTU with complete
+//! checksums, and segmentation offload does not hide the packets of a real link. The device vanishes with its file
+//! descriptor, however the process ends.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -16,11 +16,11 @@ use nix::sched::{CloneFlags, setns};
 use serde::Serialize;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// Packets the kernel keeps for us between two reads. We read at once, so this only has to cover the time this process is
-/// not scheduled; the default of 500 overflows when a busy machine lets a sender burst meanwhile.
+/// Packets that the kernel keeps between two reads. The emulator reads at once, so this only has to cover the time in
+/// which the process is not scheduled. The default of 500 overflows when a sender bursts on a busy machine.
 const KERNEL_QUEUE_PACKETS: u32 = 10_000;
 
-/// Unlike /proc/net and /sys this follows a thread into its namespace.
+/// Unlike /proc/net and /sys, this path follows a thread into its namespace.
 const COUNTERS: &str = "/proc/thread-self/net/dev";
 
 /// An address with its prefix length, such as 10.1.0.1/30.
@@ -54,12 +54,12 @@ impl std::fmt::Display for Subnet {
     }
 }
 
-/// What an end is to be.
+/// The settings of an end.
 #[derive(Clone, Debug)]
 pub struct EndSettings {
-    /// Name (as `ip netns` knows it) or path of the namespace; the process's own if absent.
+    /// Name (as in `ip netns`) or path of the namespace; `None` is the process's own.
     pub namespace: Option<String>,
-    /// The device's name there.
+    /// The device's name in that namespace.
     pub device: String,
     /// Its addresses.
     pub addresses: Vec<Subnet>,
@@ -70,25 +70,25 @@ pub struct EndSettings {
 /// Why an end could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum EndError {
-    /// No such namespace, or no right to it.
+    /// The namespace does not exist, or the process may not enter it.
     #[error("cannot enter the network namespace {}: {reason} (create it first: ip netns add NAME)", path.display())]
     Namespace {
         /// The namespace's file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
-    /// The kernel would not make or configure the device.
+    /// The kernel refused to create or configure the device.
     #[error("cannot set up the TUN device {device}{}: {reason}{}", place(namespace.as_deref()), hint(reason))]
     Device {
         /// The device's name.
         device: String,
-        /// The namespace it was to be in.
+        /// The namespace in which it should have been created.
         namespace: Option<String>,
-        /// What the system said.
+        /// The error of the operating system.
         reason: io::Error,
     },
-    /// The set-up thread died.
+    /// The thread that sets up the device panicked.
     #[error("the thread that sets up {device} stopped unexpectedly")]
     Thread {
         /// The device's name.
@@ -104,33 +104,34 @@ fn hint(reason: &io::Error) -> &'static str {
     match reason.kind() {
         io::ErrorKind::PermissionDenied => " (run as root, or with CAP_NET_ADMIN)",
         io::ErrorKind::ResourceBusy => " (a device of that name exists already)",
-        io::ErrorKind::NotFound => " (is the tun module there?)",
+        io::ErrorKind::NotFound => " (is the tun module loaded?)",
         _ => "",
     }
 }
 
-/// One end, up and ready.
+/// One end of the link, ready to carry packets.
 pub struct End {
     device: SyncDevice,
     name: String,
-    /// The namespace's table of devices, opened in it and so readable from anywhere.
+    /// The namespace's table of devices. It was opened in the namespace, so any thread can read it.
     kernel_counters: File,
 }
 
-/// The kernel's own counters of the device: what was lost where the emulator cannot see it.
+/// The kernel's own counters of the device: packets lost outside the emulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KernelDrops {
-    /// Packets the kernel dropped because this process did not read in time. Not zero means: do not trust the run.
+    /// Packets that the kernel dropped because this process did not read in time. If it is not zero, the run is not
+    /// valid.
     pub before_the_link: u64,
-    /// Packets the kernel dropped after this process handed them over.
+    /// Packets that the kernel dropped after this process wrote them.
     pub after_the_link: u64,
 }
 
 impl End {
-    /// Makes the device and brings it up.
+    /// Creates the device and brings it up.
     pub fn open(settings: &EndSettings) -> Result<Self, EndError> {
         let namespace = settings.namespace.as_deref().map(open_namespace).transpose()?;
-        // A thread of its own, because setns changes the namespace of the calling thread for good.
+        // `setns` changes the namespace of the calling thread for good, so it needs a thread of its own.
         let (device, kernel_counters) =
             in_namespace(namespace.as_ref(), || Ok((build_device(settings)?, File::open(COUNTERS)?)))
                 .ok_or_else(|| EndError::Thread { device: settings.device.clone() })?
@@ -142,17 +143,17 @@ impl End {
         Ok(Self { device, name: settings.device.clone(), kernel_counters })
     }
 
-    /// Reads the next packet the namespace sends; `WouldBlock` when there is none.
+    /// Reads the next packet that the namespace sends. Fails with `WouldBlock` if there is none.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.device.recv(buffer)
     }
 
-    /// Hands a packet to the namespace.
+    /// Writes a packet to the namespace.
     pub fn send(&self, packet: &[u8]) -> io::Result<usize> {
         self.device.send(packet)
     }
 
-    /// What the kernel dropped on either side of this process; nothing once the device is gone.
+    /// Returns the packets that the kernel dropped on either side of this process, or `None` once the device is gone.
     pub fn kernel_drops(&self) -> Option<KernelDrops> {
         let mut file = &self.kernel_counters;
         let mut table = String::new();
@@ -172,7 +173,7 @@ fn open_namespace(name: &str) -> Result<File, EndError> {
     File::open(&path).map_err(|reason| EndError::Namespace { path, reason })
 }
 
-/// Runs something on a thread inside a namespace. `None` if that thread died.
+/// Runs `act` on a thread inside a namespace. Returns `None` if that thread panicked.
 fn in_namespace<T: Send>(
     namespace: Option<&File>,
     act: impl FnOnce() -> io::Result<T> + Send,
@@ -200,8 +201,8 @@ fn build_device(settings: &EndSettings) -> io::Result<SyncDevice> {
         .enable(false)
         .build_sync()?;
     if !settings.addresses.iter().any(|subnet| subnet.address.is_ipv6()) {
-        // Without this the kernel sends router solicitations and multicast reports over the link and they are counted.
-        // A kernel without IPv6 has no such file, and nothing to silence.
+        // Otherwise the kernel sends router solicitations and multicast reports over the link, and the counters include
+        // them. A kernel without IPv6 has no such file and sends none of these.
         let switch = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", settings.device);
         let _ = std::fs::write(switch, "1");
     }
@@ -216,11 +217,12 @@ fn build_device(settings: &EndSettings) -> io::Result<SyncDevice> {
     Ok(device)
 }
 
-/// Reads one line of /proc/net/dev: name, then eight receive and eight transmit counters, the fourth being drops.
+/// Reads one line of /proc/net/dev: the name, then eight receive and eight transmit counters. The fourth of each counts
+/// drops.
 fn parse_drops(table: &str, device: &str) -> Option<KernelDrops> {
     let counters = table.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))?;
     let counters: Vec<u64> = counters.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-    // For the kernel our writes are receptions and our reads are transmissions.
+    // In the kernel's view the emulator's writes are receptions and its reads are transmissions.
     Some(KernelDrops { before_the_link: *counters.get(11)?, after_the_link: *counters.get(3)? })
 }
 

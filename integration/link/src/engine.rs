@@ -1,8 +1,9 @@
-//! The event loop: packets from the devices into the two directions, and out again when they are due.
+//! The event loop. It reads packets from the devices, passes them through the two directions, and writes them when they
+//! are due.
 //!
-//! It sleeps in `epoll` until a packet comes, a command comes, or the timer fires that is set to the very moment (in
-//! nanoseconds, on the monotonic clock) at which the next packet is due. One thread: at 100 Mbit/s the work is a few per
-//! cent of a core, and nothing has to be locked.
+//! It sleeps in `epoll` until a packet or a command arrives, or until the timer fires. The timer is set to the moment
+//! at which the next packet is due, in nanoseconds on the monotonic clock. One thread is enough and needs no locks: 100
+//! Mbit/s takes a third of a core, most of it in the kernel (README).
 
 use std::io;
 use std::os::fd::AsFd;
@@ -30,13 +31,13 @@ use crate::scheduling::{Rank, Scheduling, be_prompt};
 use crate::statistics::{DirectionStatistics, Statistics};
 use crate::time::Moment;
 
-/// Packets read from one device before the others get their turn.
+/// Packets that the loop reads from one device before the other sources get their turn.
 const READS_PER_TURN: usize = 64;
 
-/// Longest packet a TUN device can hand over.
+/// Bytes of the longest packet that a TUN device can deliver.
 const LONGEST_PACKET_BYTES: usize = 65_536;
 
-/// What the loop was woken by.
+/// The source of an event that wakes the loop.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 enum Source {
@@ -47,7 +48,7 @@ enum Source {
     Control = 5,
 }
 
-/// Why the loop came back.
+/// Why the loop returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// SIGINT or SIGTERM: stop.
@@ -56,7 +57,7 @@ pub enum Woken {
     Report,
 }
 
-/// The signals the loop handles. They must be blocked before any thread is started.
+/// Blocks the signals that the loop handles, and returns them. Call it before any thread starts.
 pub fn block_signals() -> nix::Result<SigSet> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);
@@ -66,20 +67,20 @@ pub fn block_signals() -> nix::Result<SigSet> {
     Ok(signals)
 }
 
-/// What a link is made of, besides its two ends.
+/// The settings of a link, besides its two ends.
 #[derive(Debug)]
 pub struct Settings {
     /// Name or path of the profile, for the report.
     pub profile_name: String,
-    /// What the link is like.
+    /// Properties of the link.
     pub profile: Profile,
-    /// Seed of everything random.
+    /// Seed of all random decisions.
     pub seed: Seed,
-    /// Where commands come from.
+    /// Source of commands.
     pub control: Option<ControlSocket>,
-    /// Files for what end A and end B see.
+    /// Capture files of end A and end B.
     pub capture_files: (Option<PathBuf>, Option<PathBuf>),
-    /// Length of the slices of time in which to count bytes.
+    /// Length of the slices of time in which the engine counts bytes.
     pub timeline_slice: Option<Duration>,
 }
 
@@ -105,7 +106,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Puts a link between two ends. `signals` are those of [`block_signals`].
+    /// Creates a link between two ends. `signals` comes from [`block_signals`].
     pub fn new(settings: Settings, (a, b): (End, End), signals: &SigSet) -> io::Result<Self> {
         let signals = SignalFd::with_flags(signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
@@ -144,12 +145,13 @@ impl Engine {
             started,
             counting_since: Moment::START,
             buffer: vec![0; LONGEST_PACKET_BYTES],
-            // Last: every thread started after this inherits it, and the writers above need no priority.
+            // This comes last. Every thread that starts later inherits the priority, and the capture writers above need
+            // none.
             scheduling: be_prompt(Rank::Link),
         })
     }
 
-    /// Carries packets until a signal comes. An error means that a device is gone.
+    /// Carries packets until a signal arrives. An error means that a device is gone.
     pub fn run(&mut self) -> io::Result<Woken> {
         loop {
             self.sleep()?;
@@ -165,18 +167,18 @@ impl Engine {
         }
     }
 
-    /// How the event loop is scheduled.
+    /// Returns the scheduling of the event loop.
     pub fn scheduling(&self) -> Scheduling {
         self.scheduling
     }
 
-    /// Takes the link down and closes the captures. Gives the number of packets that are missing from them.
+    /// Stops the link and closes the captures. Returns the number of packets that are missing from them.
     pub fn finish(self) -> io::Result<u64> {
         let missing = |capture: Option<Capture>| capture.map_or(Ok(0), Capture::finish);
         Ok(missing(self.captures.0)? + missing(self.captures.1)?)
     }
 
-    /// Everything counted so far.
+    /// Returns all counters.
     pub fn statistics(&mut self) -> Statistics {
         let now = self.now();
         self.up.advance(now);
@@ -224,7 +226,7 @@ impl Engine {
             Err(error) => return Err(error.into()),
         };
         if events.iter().take(woken).any(|event| event.data() == Source::Timer as u64) {
-            // Reading it makes it quiet again; it is set anew on the next turn.
+            // Reading the timer clears its event. The next turn of the loop sets it again.
             self.timer.wait()?;
             self.armed = None;
         }
@@ -279,7 +281,7 @@ impl Engine {
 
     fn obey(&mut self) {
         let Some(control) = &self.control else { return };
-        // The counter only wakes; what there is to do is in the channel.
+        // The counter only wakes the loop; the commands are in the channel.
         let _ = control.wake.read();
         while let Some(request) = self.control.as_ref().and_then(|control| control.requests.try_recv().ok()) {
             let reply = match request.command {
@@ -304,13 +306,13 @@ impl Engine {
                     Reply::Done { done: "outage" }
                 }
             };
-            // A client that did not wait for the answer does not want it.
+            // The send fails only if the client did not wait for the reply.
             let _ = request.reply.send(reply);
         }
     }
 }
 
-/// User and system time of this process so far.
+/// Returns the user and system time of this process in seconds.
 fn cpu_seconds() -> f64 {
     let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
     getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| seconds(usage.user_time()) + seconds(usage.system_time()))
@@ -320,7 +322,7 @@ fn watch(epoll: &Epoll, what: impl AsFd, source: Source) -> nix::Result<()> {
     epoll.add(what, EpollEvent::new(EpollFlags::EPOLLIN, source as u64))
 }
 
-/// Whether a device does not exist any more, as when somebody deleted it.
+/// Returns true if a device no longer exists, for example because an operator deleted it.
 fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EBADFD as i32)
 }

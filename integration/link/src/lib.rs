@@ -1,4 +1,4 @@
-//! A link emulator on TUN devices: a measuring instrument for what a slow, far-away link does to traffic.
+//! A link emulator on TUN devices. It measures the effect of a slow link with a long delay on traffic.
 //!
 //! One process holds a TUN device in each of two network namespaces and carries IP packets between them:
 //!
@@ -8,17 +8,20 @@
 //!             tun0 ◄──write── Direction "down": delay, rate, queue … ◄── tap ◄──read── tun1
 //! ```
 //!
-//! The map:
-//! - [`profile`] what a link is like: TOML, checked; ten links come with the program, each with its source.
-//! - [`impairment`] one file each for queue, rate, delay, jitter, losses, reordering, duplication, outages.
-//! - [`direction`] the order in which a packet meets them. Pure: no clock, no input or output, moments as arguments.
-//! - [`random`] one seed, an independent stream for each decision.
-//! - [`observe`] what crossed the link: TCP connections, DNS queries. [`capture`] writes it down, [`timeline`] when.
-//! - [`engine`] the event loop between [`end`] (the devices) and two directions, on time by [`scheduling`]; [`control`]
-//!   commands it while it runs.
-//! - [`statistics`] the JSON it writes, from [`counters`] and [`spread`].
+//! The modules:
+//! - [`profile`] reads and checks the properties of a link, in TOML. The built-in links name the source of their
+//!   numbers.
+//! - [`impairment`] has one file each for queue, rate, delay, jitter, losses, reordering, duplication and outages.
+//! - [`direction`] applies them to a packet in their order. It is pure: it has no clock and no I/O, and moments are
+//!   arguments.
+//! - [`random`] derives an independent stream for each kind of decision from one seed.
+//! - [`observe`] lists the TCP connections, UDP flows and DNS queries on the link. [`capture`] writes the packets to a
+//!   file, and [`timeline`] counts bytes by time.
+//! - [`engine`] is the event loop between the two [`end`]s (the devices) and the two directions. [`scheduling`] keeps
+//!   it on time, and [`control`] receives commands while it runs.
+//! - [`statistics`] is the JSON output, from [`counters`] and [`spread`].
 
-// Counts become averages in reports and tests; none comes near the 2^52 up to which f64 is exact.
+// Reports and tests convert counts to averages. No count comes near 2^52, up to which f64 is exact.
 #![allow(clippy::cast_precision_loss)]
 
 pub mod capture;
@@ -39,12 +42,12 @@ pub mod timeline;
 
 use serde::Serialize;
 
-/// A direction of the link. End A is the clients' end, end B the wired one.
+/// A direction of the link. End A is the clients' end and end B the wired one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// From A to B: requests.
     Up,
-    /// From B to A: answers.
+    /// From B to A: responses.
     Down,
 }

@@ -1,4 +1,5 @@
-//! The command: two TUN devices, a profile, and a link between them until a signal comes.
+//! The command line program. It opens two TUN devices and emulates the link of a profile between them until a signal
+//! arrives.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -19,9 +20,9 @@ use nix::sys::signal::Signal;
 
 /// Emulates a link between two network namespaces.
 ///
-/// Makes a TUN device at each end, prints a line that begins with `ready` when both are up, carries packets until SIGINT
-/// or SIGTERM, then writes what it counted as JSON and exits 0. SIGUSR1 writes the JSON and goes on. Direction `up` is
-/// from end A (the clients) to end B (the wired side). Needs root.
+/// Creates a TUN device at each end, and prints a line that begins with `ready` when both are up. Carries packets until
+/// SIGINT or SIGTERM, then writes its counters as JSON and exits 0. SIGUSR1 writes the JSON and goes on. Direction `up`
+/// is from end A (the clients) to end B (the wired side). Needs root.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Arguments {
@@ -33,10 +34,10 @@ struct Arguments {
     /// Changes one value of the profile, such as `down.rate_bps=35000`. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
-    /// Seed of everything random; a fresh one, printed, if absent.
+    /// Seed of all random decisions; by default a new one, which the ready line prints.
     #[arg(long)]
     seed: Option<u64>,
-    /// Namespace of end A, by name or path; this process's own if absent.
+    /// Namespace of end A, by name or path; by default this process's own.
     #[arg(long, value_name = "NAME")]
     a_netns: Option<String>,
     /// Namespace of end B.
@@ -54,19 +55,19 @@ struct Arguments {
     /// Address of end B. May be repeated.
     #[arg(long, value_name = "ADDRESS/BITS")]
     b_addr: Vec<Subnet>,
-    /// UNIX socket that takes the commands stats, reset and outage.
+    /// UNIX socket for the commands stats, reset and outage.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
     /// File for the JSON instead of standard output.
     #[arg(long, value_name = "PATH")]
     stats: Option<PathBuf>,
-    /// Also counts the bytes sent in every slice of this many milliseconds.
+    /// Also counts the bytes sent in each slice of this many milliseconds.
     #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeline_ms: Option<u64>,
-    /// Writes what end A sees to a pcap file.
+    /// Captures the packets at end A to a pcap file.
     #[arg(long, value_name = "FILE")]
     a_pcap: Option<PathBuf>,
-    /// Writes what end B sees to a pcap file.
+    /// Captures the packets at end B to a pcap file.
     #[arg(long, value_name = "FILE")]
     b_pcap: Option<PathBuf>,
     /// Stops, as after SIGTERM, when the thread that started this process ends.
@@ -78,7 +79,7 @@ struct Arguments {
 enum Act {
     /// Lists the built-in profiles.
     Profiles,
-    /// Sends a command to a running emulator and prints the answer: stats, reset, outage 5s [hold|drop] [up|down|both].
+    /// Sends a command to a running emulator and prints the reply: stats, reset, outage 5s [hold|drop] [up|down|both].
     Control {
         /// The emulator's socket.
         path: PathBuf,
@@ -88,7 +89,7 @@ enum Act {
     },
 }
 
-/// Exit status for a command that cannot be carried out as it was given.
+/// Exit status if a command line cannot be carried out.
 const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -178,7 +179,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     woken.map_err(|error| Failure::broken(format!("the link broke: {error} (was a device deleted or taken down?)")))
 }
 
-/// Carries packets until the link is to stop or breaks, and writes the statistics whenever they are asked for.
+/// Carries packets until the link stops or fails, and writes the statistics on every request.
 fn carry(engine: &mut Engine, statistics_file: Option<&Path>) -> Result<io::Result<()>, Failure> {
     loop {
         let woken = engine.run();
@@ -200,7 +201,7 @@ fn write_statistics(statistics: &Statistics, path: Option<&Path>) -> Result<(), 
     }
 }
 
-/// A line on standard output, there at once for whoever waits for it.
+/// Prints a line and flushes it, so that the reading process sees it at once.
 fn say(line: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::broken)
@@ -216,6 +217,6 @@ fn list_profiles() -> Result<(), Failure> {
 
 fn send_command(path: &Path, command: &str) -> Result<(), Failure> {
     let answer = control::send(path, command)
-        .map_err(|error| Failure::refused(format!("no emulator answers on {}: {error}", path.display())))?;
+        .map_err(|error| Failure::refused(format!("no emulator listens on {}: {error}", path.display())))?;
     say(answer.trim_end())
 }

@@ -1,6 +1,7 @@
-//! Link profiles: what a link is like, one TOML file each, with the source of its numbers.
+//! Link profiles: the properties of a link, one TOML file each, with the source of its numbers.
 //!
-//! Two stages: what is written (serde, unknown keys refused, units in the key) and [`Profile`], checked and in types.
+//! Reading has two stages. serde reads the written form, with units in the keys, and refuses unknown keys. Then the
+//! checks turn it into a typed [`Profile`].
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -18,31 +19,31 @@ use crate::impairment::outage::{Kind, Outage};
 use crate::impairment::rate::Rate;
 use crate::time::Moment;
 
-/// A link, checked.
+/// A checked link profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// One line saying what link this is.
+    /// A one-line description of the link.
     pub title: String,
-    /// Where the numbers come from.
+    /// The source of the numbers.
     pub source: String,
-    /// Longest IP packet; also the devices' MTU.
+    /// Length of the longest IP packet in bytes. It is also the devices' MTU.
     pub mtu_bytes: u16,
     /// From end A to end B.
     pub up: DirectionProfile,
     /// From end B to end A.
     pub down: DirectionProfile,
-    /// Outages, each with the directions it touches.
+    /// Outages, each with the directions that it affects.
     pub outages: Vec<(Affects, Outage)>,
 }
 
-/// One direction of a link, checked.
+/// A checked profile of one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionProfile {
-    /// Capacity; unlimited if absent.
+    /// Capacity; `None` is unlimited.
     pub rate: Option<Rate>,
-    /// Propagation, one way.
+    /// One-way propagation delay.
     pub delay: Duration,
-    /// Bound of the queue in front of the transmitter.
+    /// Limit of the queue in front of the transmitter, in bytes.
     pub queue_bytes: usize,
     /// Variation of the delay.
     pub jitter: Option<JitterProfile>,
@@ -50,31 +51,31 @@ pub struct DirectionProfile {
     pub random_loss: Option<f64>,
     /// Loss in bursts.
     pub burst_loss: Option<Bursts>,
-    /// Packets that are overtaken.
+    /// Packets that later ones overtake.
     pub reordering: Option<ReorderingProfile>,
-    /// Probability of arriving twice.
+    /// Probability that a packet arrives twice.
     pub duplication: Option<f64>,
 }
 
-/// Variation of the delay, checked.
+/// A checked variation of the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterProfile {
-    /// The most a packet is early or late; at most the delay.
+    /// The most that a packet is early or late; at most the delay.
     pub amount: Duration,
     /// The distribution.
     pub shape: Shape,
 }
 
-/// Reordering, checked.
+/// A checked reordering.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReorderingProfile {
-    /// Share of packets that are held back.
+    /// Probability that a packet is held back.
     pub probability: f64,
-    /// For how long.
+    /// Time for which it is held back.
     pub held_back: Duration,
 }
 
-/// Which directions something concerns.
+/// The directions that a property or an outage affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Affects {
@@ -88,13 +89,13 @@ pub enum Affects {
 }
 
 impl Affects {
-    /// Whether `way` is among them.
+    /// Returns true if `way` is affected.
     pub fn includes(self, way: Way) -> bool {
         matches!((self, way), (Self::Both, _) | (Self::Up, Way::Up) | (Self::Down, Way::Down))
     }
 }
 
-/// The profiles that come with the program: name and text.
+/// The built-in profiles: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("geo", include_str!("../profiles/geo.toml")),
     ("maritime", include_str!("../profiles/maritime.toml")),
@@ -109,7 +110,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("satellite-2m", include_str!("../profiles/satellite-2m.toml")),
 ];
 
-/// Why there is no profile to run.
+/// Why a profile cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// Neither a built-in name nor a path.
@@ -118,7 +119,7 @@ pub enum ProfileError {
         names()
     )]
     Unknown {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
     },
     /// The file cannot be read.
@@ -126,31 +127,31 @@ pub enum ProfileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// Not TOML, an unknown key or a value out of range. The TOML reader's message has line and column.
+    /// Invalid TOML, an unknown key or a value out of range. The TOML reader's message has line and column.
     #[error("profile {name}: {reason}")]
     Malformed {
         /// The profile's name or path.
         name: String,
-        /// What is wrong, and where.
+        /// The error, with its place.
         reason: toml::de::Error,
     },
-    /// Two values that contradict each other.
+    /// Two values contradict each other.
     #[error("profile {name}: {reason}")]
     Contradiction {
         /// The profile's name or path.
         name: String,
-        /// Which values, and what they would have to be.
+        /// The two values and the condition that they must meet.
         reason: String,
     },
-    /// `--set` with something that is not KEY=VALUE.
+    /// A `--set` argument that is not KEY=VALUE.
     #[error("--set {text}: expected KEY=VALUE with a TOML value, such as down.rate_bps=35000 ({reason})")]
     BadOverride {
-        /// What was given.
+        /// The argument.
         text: String,
-        /// Why it cannot be used.
+        /// Why it is invalid.
         reason: String,
     },
 }
@@ -159,7 +160,7 @@ fn names() -> String {
     BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads the profile of that name or path, with `KEY=VALUE` overrides applied in order.
+/// Reads the profile of this name or path, and applies the `KEY=VALUE` overrides in order.
 pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
     let is_path = name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml");
     if is_path {
@@ -177,7 +178,7 @@ pub fn load(name: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
 /// Reads a profile's text. `name` is for messages.
 pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Profile, ProfileError> {
     let malformed = |reason| ProfileError::Malformed { name: name.to_owned(), reason };
-    // The text is read as it stands even when it is overridden afterwards: only so do messages have line and column.
+    // Parses the text before any override, because only then do messages have line and column.
     let mut written: Written = toml::from_str(text).map_err(malformed)?;
     if !overrides.is_empty() {
         let mut table: Table = toml::from_str(text).map_err(malformed)?;
@@ -298,7 +299,7 @@ fn certain() -> Probability {
     Probability(1.0)
 }
 
-/// A day: longer delays and outages are slips of the pen.
+/// A day. A longer delay or outage is a typing error.
 const LONGEST: Duration = Duration::from_hours(24);
 
 fn duration(value: f64, unit: Duration, name: &str) -> Result<Duration, String> {
@@ -335,7 +336,7 @@ impl TryFrom<f64> for Seconds {
     }
 }
 
-/// What IPv4 requires every link to carry (RFC 791 section 3.2).
+/// The packet length that IPv4 requires every link to carry (RFC 791 section 3.2).
 const LEAST_MTU_BYTES: u16 = 68;
 
 impl Written {

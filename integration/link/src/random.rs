@@ -1,15 +1,15 @@
-//! One seed for the whole link, and from it an independent stream for every source of chance.
+//! One seed for the whole link, and an independent stream of random numbers for every kind of decision.
 //!
-//! A stream of its own for each direction and impairment makes runs comparable: whether the fiftieth packet down is lost
-//! depends on the seed and on it being the fiftieth, and not on how many packets went up meanwhile or on whether jitter
-//! is switched on. `ChaCha` is specified bit by bit and stays the same across versions and machines.
+//! Each direction and impairment has its own stream, so that runs are comparable. The loss of the fiftieth packet down
+//! depends only on the seed and on its number. It does not depend on the uplink packets or on jitter. `ChaCha` is
+//! specified bit by bit, so its numbers are the same in all versions and on all machines.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::Way;
 
-/// What a stream of random numbers decides. The number is part of the generator's state: never renumber.
+/// The decision that a stream serves. The number is part of the generator's state and must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decides {
     /// Independent loss.
@@ -18,24 +18,24 @@ pub enum Decides {
     BurstLoss = 2,
     /// Variation of the delay.
     Jitter = 3,
-    /// Which packets are overtaken.
+    /// The packets that later ones overtake.
     Reordering = 4,
-    /// Which packets arrive twice.
+    /// The packets that arrive twice.
     Duplication = 5,
 }
 
-/// The seed everything random in a link derives from.
+/// The seed of all random decisions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// A fresh seed from the operating system, for a run that names none. Small enough to read out and to be exact in
-    /// JSON, whose numbers lose bits past 2^53.
+    /// Returns a new seed from the operating system, for a run that names none. It has 32 bits, so it is easy to read
+    /// out and exact in JSON, whose numbers lose bits above 2^53.
     pub fn fresh() -> Self {
         Self(u64::from(rand::random::<u32>()))
     }
 
-    /// The stream that decides one thing in one direction.
+    /// Returns the stream for one kind of decision in one direction.
     pub fn stream(self, way: Way, decides: Decides) -> Chance {
         let direction = match way {
             Way::Up => 0,
@@ -54,12 +54,12 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// True with the given probability. Takes one number from the stream whatever the probability is.
+    /// Returns true with the given probability. Consumes one number of the stream for every probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.fraction() < probability
     }
 
-    /// A number from 0 up to, but not including, 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub fn fraction(&mut self) -> f64 {
         self.generator.random::<f64>()
     }
@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_a_seed_never_change() {
-        // Published figures name their seed: a new version of the generator must not silently replay another run.
+        // Published figures name their seed. A new version of the generator must not change the run of a seed
+        // unnoticed.
         let numbers = first_numbers(2004, Way::Up, Decides::BurstLoss);
         let frozen = [0.070_539, 0.819_599, 0.226_806, 0.738_114, 0.868_124, 0.623_861, 0.306_173, 0.416_443];
         assert!(numbers.iter().zip(frozen).all(|(number, known)| (number - known).abs() < 1e-5), "{numbers:?}");

@@ -1,9 +1,9 @@
-//! Being on time on a busy machine.
+//! Real-time scheduling of the event loop, so that packets are on time on a busy machine.
 //!
-//! The packets of an experiment share a few cores with a browser and a proxy that would take all they can get. Without a
-//! real-time priority a packet waits for its turn behind them, for tens of milliseconds at worst (measured: README), and
-//! the link is slower than its profile says. The loop sleeps whenever no packet is due, and the kernel keeps 5 % of the
-//! time from real-time threads.
+//! The emulator shares a few cores with a browser and a proxy that use all the CPU time they get. Without a real-time
+//! priority a packet waits behind them, for tens of milliseconds in the worst case (measured: README). The link is then
+//! slower than its profile says. The loop sleeps whenever no packet is due, and the kernel denies real-time threads 5 %
+//! of the time.
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use serde::Serialize;
@@ -12,28 +12,28 @@ use thread_priority::{
     set_thread_priority_and_policy, thread_native_id,
 };
 
-/// How the event loop is scheduled.
+/// Scheduling class of the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
     /// First in, first out, before every ordinary thread.
     RealTime,
-    /// Like every other thread, because the system refused more: look at the lateness.
+    /// Like every other thread, because the system refused a real-time priority. Look at the lateness.
     Ordinary,
 }
 
-/// Who is prompt. Both go before everything ordinary.
+/// A real-time rank. Both go before all ordinary threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// The link: before those who measure it.
+    /// The link, which goes before the threads that measure it.
     Link,
-    /// Whoever measures the link from outside; an ordinary thread would measure the scheduler.
+    /// A thread that measures the link from outside. An ordinary thread would measure the scheduler instead.
     Measuring,
 }
 
-/// Gives the calling thread a real-time priority and keeps the process in memory, as far as the system allows.
+/// Gives the calling thread a real-time priority and locks the process in memory, as far as the system allows.
 pub fn be_prompt(rank: Rank) -> Scheduling {
-    // A page fault costs microseconds here (there is no swap in a test bed worth the name): refusal is harmless.
+    // A refusal is harmless: without swap, as in most test beds, a page fault costs only microseconds.
     let _ = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
     let priority = match rank {
         Rank::Link => 10,

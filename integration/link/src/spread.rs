@@ -1,7 +1,7 @@
-//! The distribution of a time in constant memory: minimum, mean and maximum exact, percentiles within 3 %.
+//! The distribution of a time in constant memory. Minimum, mean and maximum are exact, and percentiles are within 3 %.
 //!
-//! A histogram of microseconds with 32 steps to every doubling. (Own code, and thirty lines of it, because the library
-//! for this has no constructor that cannot fail.)
+//! It is a histogram of microseconds with 32 steps to every doubling. The code is our own, because the existing library
+//! has no infallible constructor.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use serde::Serialize;
 /// Steps to every doubling, as a power of two.
 const STEP_BITS: u32 = 5;
 const STEPS: u64 = 1 << STEP_BITS;
-/// Values below this have a bucket each.
+/// Each value below this has a bucket of its own.
 const EXACT_BELOW: u64 = 2 * STEPS;
 
 /// Collects times.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// Grows to the highest bucket used: at most 1,920 for the longest time there is.
+    /// Grows to the highest bucket in use; the longest representable time needs 1,920 buckets.
     buckets: Vec<u64>,
     count: u64,
     total: Duration,
@@ -46,7 +46,7 @@ impl Spread {
         self.most = self.most.max(time);
     }
 
-    /// The distribution in five numbers; nothing when nothing was observed.
+    /// Returns the distribution in five numbers, or `None` without observations.
     pub fn summary(&self) -> Option<Summary> {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         let percentile = |per_mille| millis(self.percentile(per_mille).clamp(self.least, self.most));
@@ -59,7 +59,7 @@ impl Spread {
         })
     }
 
-    /// The upper end of the bucket in which this share of the observations is reached.
+    /// Returns the upper end of the bucket in which the observations reach this share.
     fn percentile(&self, per_mille: u64) -> Duration {
         let wanted = self.count.saturating_mul(per_mille).div_ceil(1_000);
         let mut seen = 0;
@@ -75,7 +75,7 @@ fn bucket_of(micros: u64) -> usize {
     let index = if micros < EXACT_BELOW {
         micros
     } else {
-        // The highest bit gives the doubling, the STEP_BITS below it the step within.
+        // The highest bit gives the doubling, and the STEP_BITS below it give the step within.
         let shift = micros.ilog2() - STEP_BITS;
         u64::from(shift) * STEPS + (micros >> shift)
     };
@@ -92,10 +92,10 @@ fn upper_end(bucket: usize) -> u64 {
     ((step + 1) << shift) - 1
 }
 
-/// A [`Spread`] in five numbers of milliseconds.
+/// A [`Spread`] in five numbers, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// The least.
+    /// The minimum.
     pub min_ms: f64,
     /// The mean.
     pub mean_ms: f64,
@@ -103,7 +103,7 @@ pub struct Summary {
     pub p50_ms: f64,
     /// The 99th percentile.
     pub p99_ms: f64,
-    /// The most.
+    /// The maximum.
     pub max_ms: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The JSON the emulator writes. Times are milliseconds after counting began (start, or the last `reset`).
+//! The JSON that the emulator writes. Times are milliseconds after counting began, at the start or the last `reset`.
 
 use serde::Serialize;
 
@@ -10,60 +10,61 @@ use crate::scheduling::Scheduling;
 use crate::spread::Summary;
 use crate::timeline::{Timeline, TimelineReport};
 
-/// Everything counted, at one moment.
+/// All counters at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Statistics {
     /// Name or path of the profile.
     pub profile: String,
-    /// Seed of everything random.
+    /// Seed of all random decisions.
     pub seed: u64,
-    /// How the event loop is scheduled.
+    /// Scheduling of the event loop.
     pub scheduling: Scheduling,
-    /// Seconds counted.
+    /// Seconds since counting began.
     pub elapsed_s: f64,
-    /// Processor time of the emulator since its start, in seconds. Much of it is the kernel's TCP work within its writes.
+    /// CPU time of the emulator since its start, in seconds. Much of it is the kernel's TCP work within the emulator's
+    /// writes.
     pub cpu_s: f64,
     /// From A to B.
     pub up: DirectionStatistics,
     /// From B to A.
     pub down: DirectionStatistics,
-    /// What the kernel lost at end A since the device was made; null once the device is gone.
+    /// Packets that the kernel lost at end A since the device was created; null once the device is gone.
     pub kernel_drops_a: Option<KernelDrops>,
-    /// What the kernel lost at end B.
+    /// Packets that the kernel lost at end B.
     pub kernel_drops_b: Option<KernelDrops>,
-    /// What was seen.
+    /// The connections, flows and queries on the link.
     #[serde(flatten)]
     pub observed: Observed,
 }
 
-/// One direction.
+/// The counters of one direction.
 #[derive(Clone, Debug, Serialize)]
 pub struct DirectionStatistics {
-    /// Handed to the link.
+    /// Packets offered to the link.
     pub offered: Tally,
-    /// Sent by the transmitter, lost or not.
+    /// Packets sent by the transmitter, lost or not.
     pub carried: Tally,
-    /// Arrived.
+    /// Packets that arrived.
     pub delivered: Tally,
-    /// Not arrived, by cause.
+    /// Packets that did not arrive, by cause.
     pub dropped: Drops,
-    /// Arrived twice.
+    /// Packets that arrived twice.
     pub duplicated_packets: u64,
-    /// Held back to be overtaken.
+    /// Packets held back so that later ones overtake them.
     pub held_back_packets: u64,
-    /// Between transmitter and arrival now.
+    /// Packets between the transmitter and their arrival at this moment.
     pub in_flight_packets: usize,
-    /// Seconds the transmitter was sending.
+    /// Seconds for which the transmitter was sending.
     pub busy_s: f64,
-    /// The queue.
+    /// Levels of the queue.
     pub queue: QueueLevels,
-    /// Wait for the transmitter.
+    /// Time in the queue before transmission.
     pub queueing: Option<Summary>,
-    /// From offered to handed over.
+    /// Time from being offered to being delivered.
     pub one_way_delay: Option<Summary>,
-    /// Handed over later than due: the instrument's own error.
+    /// Delay beyond the due time: the emulator's own error.
     pub lateness: Option<Summary>,
-    /// Bytes sent by slices of time, if that was asked for.
+    /// Bytes sent by slices of time, if `--timeline-ms` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelineReport>,
 }

@@ -1,12 +1,12 @@
 //! The emulator's own time line.
 //!
-//! Nothing in the core reads a clock: every call says what time it is. Tests therefore run a whole hour of a slow link in
-//! a millisecond, and a run can be replayed.
+//! The core never reads a clock: every call receives the current time. So tests run an hour of a slow link in a
+//! millisecond, and a run can be repeated.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in time, in whole nanoseconds after the emulator's start. Lasts 584 years.
+/// A point in time, in whole nanoseconds after the emulator's start. The range is 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
@@ -14,22 +14,22 @@ impl Moment {
     /// The emulator's start.
     pub const START: Self = Self(0);
 
-    /// The moment this many nanoseconds after the start.
+    /// Returns the moment this many nanoseconds after the start.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The moment a given time after the start; the last representable one when that is too far.
+    /// Returns the moment `offset` after the start, or the last representable one if `offset` is too long.
     pub fn after_start(offset: Duration) -> Self {
         Self(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Time passed since `earlier`; zero when that has not come yet.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,4 +1,4 @@
-//! How busy the link was when: bytes sent per slice of time, for plots and for finding the idle round trips.
+//! The load of the link over time: bytes sent in each slice. Plots use it, and it shows idle round trips.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::time::Moment;
 
-/// Slices kept; later bytes are left out (an hour of slices of 100 ms is 36,000).
+/// The most slices; later bytes are not counted. An hour of slices of 100 ms is 36,000.
 const MOST_SLICES: usize = 100_000;
 
 /// Bytes by slice of time.
@@ -18,7 +18,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// An empty one, beginning at `since`, with slices of this length (not zero).
+    /// Returns an empty time line that begins at `since`. `slice` must not be zero.
     pub fn new(slice: Duration, since: Moment) -> Self {
         Self { slice: slice.max(Duration::from_nanos(1)), since, bytes: Vec::new() }
     }
@@ -35,12 +35,12 @@ impl Timeline {
         }
     }
 
-    /// Begins again at `since`.
+    /// Restarts at `since`.
     pub fn restart(&mut self, since: Moment) {
         *self = Self::new(self.slice, since);
     }
 
-    /// For the report.
+    /// Returns the time line for the report.
     pub fn report(&self) -> TimelineReport {
         TimelineReport { slice_ms: self.slice.as_secs_f64() * 1e3, bytes: self.bytes.clone() }
     }
@@ -49,9 +49,9 @@ impl Timeline {
 /// Bytes sent in each slice since counting began. A packet counts in the slice in which its last bit left.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimelineReport {
-    /// Length of a slice.
+    /// Length of a slice in milliseconds.
     pub slice_ms: f64,
-    /// Bytes by slice; slices after the last packet are left out.
+    /// Bytes by slice, up to the last packet.
     pub bytes: Vec<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Calibration: the link measured from outside, by real TCP and real pings through real devices, against what its
-//! profile says. If this fails no figure taken on the link means anything.
+//! Calibration: measures the link from outside, with real TCP and real pings through real devices, and compares it with
+//! its profile. If this fails, no figure measured on the link is valid.
 //!
 //! Run with `--nocapture` to see the figures: `cargo test -p longhaul-link --test calibration -- --nocapture`.
 
@@ -15,17 +15,17 @@ use std::time::Duration;
 use bed::{Bed, Goodput, PING_BYTES, Sender, bulk, can_run, ping, with_a_sleeper};
 use serde_json::Value;
 
-/// Full packets are this long, headers included.
+/// Bytes of a full packet, including its headers.
 const MTU_BYTES: f64 = 1500.0;
 
-/// Goodput may be this far off what the rate leaves after headers.
+/// The largest relative deviation of the goodput from the rate after headers.
 const GOODPUT_TOLERANCE: f64 = 0.03;
 
-/// A machine that wakes a sleeper later than this cannot be measured on: a ping may be 2 ms late, and packets that
-/// a queue has no room for cost a TCP connection seconds of its rate.
+/// A lateness of a sleeper that makes a measurement invalid. Pings may be 2 ms late, and packets that find the queue
+/// full cost a TCP connection seconds of its rate.
 const LATE: Duration = Duration::from_millis(10);
 
-/// A transfer that the machine disturbed is repeated, so often in all.
+/// The most attempts of a measurement that the machine disturbed.
 const ATTEMPTS: u32 = 3;
 
 fn link(down_bps: u64, up_bps: u64, round_trip_ms: u64, queue_bytes: u64) -> Bed {
@@ -46,36 +46,36 @@ fn link_started_by(
     start(&["--profile", "geo", "--set", &overrides[0], "--set", &overrides[1]])
 }
 
-/// What is left of the rate after the headers of full packets.
+/// Returns the part of the rate that remains after the headers of full packets.
 fn expected_goodput(rate_bps: u64, measured: &Goodput) -> f64 {
     rate_bps as f64 * f64::from(measured.segment_bytes) / MTU_BYTES
 }
 
-/// What one attempt says about a lower or upper bound that a late machine can break.
+/// The result of one attempt at a lower or upper bound that a late machine can break.
 enum Attempt {
     Met,
-    /// Not met, which means something only if the machine was in time.
+    /// The bound was missed. This counts only if the machine was on time.
     Missed(String),
 }
 
-/// Repeats a measurement that missed its bound while the machine was late. False if it was late each time.
+/// Repeats a measurement that missed its bound while the machine was late. Returns false if it was late each time.
 ///
-/// A virtual machine whose host is busy stops for tens of milliseconds, with every process in it. Then pings come late,
-/// and TCP loses packets that the link would have carried. A sleeper beside the measurement notices such stops.
+/// A virtual machine whose host is busy stops for tens of milliseconds, with every process in it. Then pings arrive
+/// late, and TCP loses packets that the link would have carried. A sleeper beside the measurement notices such stops.
 fn met_in_time(name: &str, mut measure: impl FnMut() -> Attempt + Send) -> bool {
     for attempt in 1..=ATTEMPTS {
         let (outcome, lateness) = with_a_sleeper(&mut measure);
         let Attempt::Missed(how) = outcome else { return true };
         assert!(lateness > LATE, "{name}: {how}");
         println!(
-            "{name}: {how}, but a sleeper woke up {lateness:?} late: attempt {attempt} of {ATTEMPTS} says nothing"
+            "{name}: {how}, but a sleeper woke up {lateness:?} late: attempt {attempt} of {ATTEMPTS} is not valid"
         );
     }
     false
 }
 
-/// Measures TCP transfers, each on a fresh link, and holds them against the rate. No excuse for more than the rate. On a
-/// machine that is late each time the best must reach half of it.
+/// Measures TCP transfers, each on a new link, and compares them with the rate. Exceeding the rate is always a failure.
+/// On a machine that is late each time, the best attempt must reach half of the rate.
 fn check_goodput(
     name: &str,
     rate_bps: u64,
@@ -110,7 +110,8 @@ fn check_goodput(
     assert!(met || best >= -0.5, "{name}: goodput is {:+.2} % off at best", best * 100.0);
 }
 
-/// What would make a run worthless: packets lost where the emulator does not decide, or longer than the link allows.
+/// Fails if the run is invalid: the kernel lost packets outside the emulator, or packets are longer than the link
+/// allows.
 fn check_honesty(name: &str, statistics: &Value) {
     for counter in ["/kernel_drops_a", "/kernel_drops_b"] {
         let drops = statistics.pointer(counter).expect("the counter is there");
@@ -123,10 +124,10 @@ fn check_honesty(name: &str, statistics: &Value) {
     }
 }
 
-/// Holds the median of some pings against the delay. No excuse for pings that are too fast. On a machine that is late each
-/// time the fastest must be in time.
+/// Compares the median of some pings with the delay. A ping that is too fast is always a failure. On a machine that is
+/// late each time, the fastest ping must be on time.
 fn check_ping(name: &str, bed: &Bed, count: u16, (down_bps, up_bps): (u64, u64), round_trip_ms: u64) {
-    // A ping is a packet: it takes its own time on the air, both ways.
+    // A ping is a packet, so it takes time on the air in both directions.
     let on_air = |rate_bps: u64| PING_BYTES as f64 * 8.0 / rate_bps as f64 * 1e3;
     let set_ms = round_trip_ms as f64;
     let expected_ms = set_ms + on_air(down_bps) + on_air(up_bps);
@@ -168,7 +169,7 @@ fn a_link_of_100_mbits_carries_that_much_both_ways_and_takes_the_time_set() {
     }
     let rates = (100_000_000, 100_000_000);
     let name = "100 Mbit/s, 40 ms";
-    // A queue of 160 ms: what waits there while the machine stops is not lost.
+    // A queue of 160 ms: it keeps the packets that arrive while the machine stops.
     let start = || link(rates.0, rates.1, 40, 2_000_000);
     check_ping(name, &start(), 20, rates, 40);
     for sender in [Sender::B, Sender::A] {
@@ -188,7 +189,7 @@ fn a_link_without_delay_adds_less_than_two_milliseconds() {
     check_ping("1 Gbit/s, 0 ms", &bed, 50, (1_000_000_000, 1_000_000_000), 0);
 }
 
-/// Not a test but the measurement behind a paragraph of the README.
+/// Not a test: it produces the figures for a paragraph of the README.
 #[test]
 #[ignore = "shows what the real-time priority is worth; needs setpriv and a machine to itself"]
 fn beside_busy_processes_with_and_without_real_time_priority() {
@@ -219,7 +220,7 @@ fn beside_busy_processes_with_and_without_real_time_priority() {
     });
 }
 
-/// Ends the busy threads also when a measurement fails.
+/// Ends the busy threads even if a measurement fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

@@ -1,5 +1,5 @@
-//! Laws of one direction of the link, on virtual time, for any profile and any arrivals: what must hold whatever the
-//! numbers are. Laws that only need one impairment stand beside it.
+//! Laws of one direction of the link, on virtual time. They hold for any profile and any arrivals. Laws of a single
+//! impairment stand beside it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail")]
 
@@ -30,7 +30,7 @@ struct Arrival {
     length: usize,
 }
 
-/// Packets carry their number, so that they can be told apart at the other end.
+/// Returns a packet that carries its number, so that the other end can identify it.
 fn numbered(number: usize, length: usize) -> Vec<u8> {
     let mut packet = vec![0; length];
     packet[..4].copy_from_slice(&u32::try_from(number).unwrap().to_be_bytes());
@@ -41,7 +41,7 @@ fn number_of(packet: &[u8]) -> usize {
     u32::from_be_bytes(packet[..4].try_into().unwrap()) as usize
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Run {
     offered: BTreeMap<usize, Moment>,
     dropped_at_once: BTreeMap<usize, DropCause>,
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// Runs a direction as the engine does: woken only by arrivals and by the moments the direction itself names.
+/// Runs a direction as the engine does: only arrivals and the moments that the direction itself names wake it.
 fn run(mut direction: Direction, arrivals: &[Arrival]) -> Run {
     let mut offered = BTreeMap::new();
     let mut dropped_at_once = BTreeMap::new();
@@ -104,7 +104,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A link that only queues, sends and delays.
+    /// A link with only a queue, a rate and a delay.
     fn any_plain()(
         rate in option::weighted(0.9, any_rate()),
         delay_ms in 0u64..1_000,
@@ -119,7 +119,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
 }
 
 prop_compose! {
-    /// A link with every impairment but reordering and duplication.
+    /// A link with every impairment except reordering and duplication.
     fn any_in_order()(
         profile in any_plain(),
         jitter_share in option::of(0.0..1.0f64),
@@ -170,7 +170,7 @@ prop_compose! {
     }
 }
 
-/// Bursts and pauses alike.
+/// Generates bursts and pauses.
 fn any_arrivals() -> impl Strategy<Value = Vec<Arrival>> {
     let gap = prop_oneof![Just(0u64), 0u64..2_000_000, 0u64..200_000_000].prop_map(Duration::from_nanos);
     vec((gap, 40usize..=MTU_BYTES).prop_map(|(gap, length)| Arrival { gap, length }), 1..120)
@@ -225,7 +225,7 @@ proptest! {
             run.deliveries.iter().map(|delivery| (number_of(&delivery.packet), delivery.due)).collect();
         for (number, cause) in &run.dropped_at_once {
             prop_assert_eq!(*cause, DropCause::QueueFull);
-            // Those accepted before it and still unsent when it came.
+            // Packets accepted earlier and still unsent when this one came.
             let held: usize = due
                 .iter()
                 .filter(|(earlier, due)| *earlier < number && **due > run.offered[number])
@@ -272,7 +272,7 @@ proptest! {
     ) {
         let new = || Direction::new(Way::Down, &profile, outages.clone(), MTU_BYTES, Seed(seed));
         let prompt = run(new(), &arrivals).deliveries;
-        // A caller that is late with everything but the arrivals, and asks in between for nothing.
+        // A caller that is late with everything except the arrivals, and does not call between them.
         let mut late = new();
         let mut now = Moment::START;
         let mut deliveries = Vec::new();
@@ -356,7 +356,7 @@ proptest! {
 
 #[test]
 fn a_saturated_link_sends_at_exactly_its_rate() {
-    // 1,000 full packets offered at once on 12 Mbit/s: one a millisecond, the last after a second.
+    // 1,000 full packets offered at once at 12 Mbit/s: one leaves each millisecond, and the last after a second.
     let profile = plain(12_000_000, Duration::from_millis(300), 1_500_000);
     let arrivals = vec![Arrival { gap: Duration::ZERO, length: 1500 }; 1000];
     let run = run(direction(&profile, 1), &arrivals);
@@ -368,7 +368,7 @@ fn a_saturated_link_sends_at_exactly_its_rate() {
 
 #[test]
 fn a_packet_has_the_same_jitter_whether_or_not_others_are_lost() {
-    // A second apart, so that no packet is held up by the one before it.
+    // The packets are a second apart, so that none waits for the one before it.
     let arrivals = vec![Arrival { gap: Duration::from_secs(1), length: 100 }; 200];
     let jitter = Some(JitterProfile { amount: Duration::from_millis(50), shape: Shape::Uniform });
     let clear = DirectionProfile { jitter, ..plain(0, Duration::from_millis(100), 100_000) };
@@ -412,7 +412,7 @@ fn a_doubled_packet_arrives_twice_at_the_same_moment() {
 
 #[test]
 fn an_outage_asked_for_while_running_holds_what_has_not_begun_and_lets_finish_what_has() {
-    // 12 kbit/s: a full packet takes a second.
+    // At 12 kbit/s a full packet takes a second.
     let mut link = direction(&plain(12_000, Duration::ZERO, 100_000), 1);
     let at = |millis| Moment::after_start(Duration::from_millis(millis));
     link.offer(at(0), numbered(0, 1500));

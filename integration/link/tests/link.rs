@@ -1,4 +1,4 @@
-//! The program on real devices: what it counts, what it obeys, what it refuses, and that it leaves nothing behind.
+//! The program on real devices: its counters, its commands, the errors it reports, and its cleanup.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail")]
 
@@ -21,13 +21,13 @@ use pcap_file::pcap::PcapReader;
 use serde_json::{Value, json};
 use simple_dns::{CLASS, Name, Packet, QCLASS, QTYPE, Question, TYPE};
 
-/// The arguments for a link that only carries, and more.
+/// Returns the arguments for a link without impairments, and more.
 fn clear_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["--profile", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clear.toml")][..], more].concat()
 }
 
-/// Sends numbered datagrams from B to A as fast as they go and gives the numbers that arrive. At most 200: they wait in the
-/// receiving socket's buffer.
+/// Sends numbered datagrams from B to A as fast as possible and returns the numbers that arrive. `count` is at most
+/// 200, because they wait in the receiving socket's buffer.
 fn datagrams_that_arrive(bed: &Bed, count: u32, length: usize) -> Vec<u32> {
     let receiver = udp(&bed.namespaces.a, A, 7000);
     let sender = udp(&bed.namespaces.b, B, 7000);
@@ -144,8 +144,8 @@ fn a_burst_beyond_the_queue_is_cut_at_its_tail() {
     if !can_run("a burst beyond the queue is cut") {
         return;
     }
-    // 1,028 bytes a packet with its headers: nineteen fit into 20,000 bytes. At 100 kbit/s one leaves every 82 ms, so that
-    // none or few leave while the burst comes in, also where the sender has to wait for a processor.
+    // A packet has 1,028 bytes with its headers, so 19 fit into 20,000 bytes. At 100 kbit/s one leaves every 82 ms. So
+    // few packets leave while the burst arrives, even if the sender has to wait for a processor.
     let bed = Bed::start(&clear_with(&["--set", "down = { rate_bps = 100_000, queue_bytes = 20_000 }"]));
     let arrived = datagrams_that_arrive(&bed, 100, 1000);
     let statistics = bed.stop();
@@ -192,7 +192,7 @@ fn a_reset_begins_counting_afresh_and_hands_over_what_was_counted() {
     assert_eq!((timeline["slice_ms"].as_f64(), bytes), (Some(100.0), 28));
 }
 
-/// The paths of all keys, with lists represented by their first element.
+/// Returns the paths of all keys. The first element of a list stands for all of them.
 fn keys(value: &Value, path: &str) -> BTreeSet<String> {
     match value {
         Value::Object(object) => object
@@ -251,7 +251,7 @@ fn the_devices_have_no_offloads_and_the_mtu_of_the_profile_and_vanish_with_the_p
     assert!(shown.contains("mtu 1280") && shown.contains("vnet_hdr off"), "{shown}");
     let addresses = ip(&["-n", &bed.namespaces.a, "addr", "show", "dev", "tun0"]);
     assert!(addresses.contains("192.0.2.1/30") && !addresses.contains("inet6"), "{addresses}");
-    // Not even a chance to clean up.
+    // SIGKILL leaves the emulator no chance to clean up.
     bed.signal(Signal::SIGKILL);
     bed.child.wait().unwrap();
     for name in [&bed.namespaces.a, &bed.namespaces.b] {
@@ -303,7 +303,7 @@ fn a_capture_holds_what_the_end_sees() {
         packets.push((packet.timestamp, packet.data[20]));
     }
     std::fs::remove_file(&file).unwrap();
-    // Requests (8) when they are sent, answers (0) when they have arrived.
+    // Requests (8) when they are sent, responses (0) when they have arrived.
     assert_eq!(packets.iter().map(|(_, kind)| *kind).collect::<Vec<_>>(), [8, 0, 8, 0]);
     assert!(packets[1].0 >= packets[0].0 + Duration::from_millis(50));
 }
@@ -340,7 +340,7 @@ fn a_wrong_profile_namespace_or_address_is_refused_with_what_to_do() {
     assert!(message.contains("expected for example 10.1.0.1/30"), "{message}");
     assert!(run(&[]).contains("--profile"));
     let message = run(&["control", "/no/such/socket", "stats"]);
-    assert!(message.contains("no emulator answers on /no/such/socket"), "{message}");
+    assert!(message.contains("no emulator listens on /no/such/socket"), "{message}");
 }
 
 #[test]
@@ -348,8 +348,9 @@ fn without_root_it_says_what_it_needs() {
     if !can_run("without root it says what it needs") {
         return;
     }
-    // A copy where an unprivileged user can execute it. Written by another process: a program that another test starts
-    // meanwhile would inherit our descriptor of it, and what is open for writing cannot be executed.
+    // Makes a copy that an unprivileged user can execute, with another process. If this process wrote it, a program
+    // that another test starts meanwhile would inherit the descriptor. A file that is open for writing cannot be
+    // executed.
     let copy = std::env::temp_dir().join(format!("longhaul-link-{}", std::process::id()));
     assert!(Command::new("cp").args([PROGRAM.as_ref(), copy.as_os_str()]).status().unwrap().success());
     let nobody = 65_534;

@@ -1,4 +1,4 @@
-//! Profiles: those that come with the program are complete, and a wrong one is refused with what is wrong and where.
+//! Profiles: the built-in ones are complete, and an invalid one is refused with the fault and its place.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may fail")]
 

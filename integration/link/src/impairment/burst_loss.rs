@@ -1,4 +1,4 @@
-//! Packets lost in bursts: the Gilbert-Elliott model.
+//! Loss of packets in bursts: the Gilbert-Elliott model.
 //!
 //! ```text
 //!            enter_bad
@@ -7,8 +7,9 @@
 //!   └──────┘ ◄───────── └─────┘      with the probability of the state it met
 //!            leave_bad
 //! ```
-//! In the long run the share of time in the bad state is `enter_bad / (enter_bad + leave_bad)` and a visit lasts
-//! `1 / leave_bad` packets on average. With `loss_in_good = 0` and `loss_in_bad = 1` it is Gilbert's simple model.
+//! The long-term share of time in the bad state is `enter_bad / (enter_bad + leave_bad)`. A visit lasts `1 / leave_bad`
+//! packets on average. With `loss_in_good = 0` and `loss_in_bad = 1` it is Gilbert's simple model.
+//!
 //! E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960; E. O. Elliott, "Estimates of Error Rates for Codes on
 //! Burst-Noise Channels", 1963.
 
@@ -17,17 +18,17 @@ use crate::random::Chance;
 /// The four probabilities of the model, each from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// Of moving from good to bad before a packet.
+    /// Probability that the state changes from good to bad before a packet.
     pub enter_bad: f64,
-    /// Of moving from bad to good before a packet.
+    /// Probability that the state changes from bad to good before a packet.
     pub leave_bad: f64,
-    /// Of loss while good.
+    /// Probability of loss in the good state.
     pub loss_in_good: f64,
-    /// Of loss while bad.
+    /// Probability of loss in the bad state.
     pub loss_in_bad: f64,
 }
 
-/// The model's state; it starts good.
+/// The state of the model. It starts in the good state.
 #[derive(Clone, Debug)]
 pub struct BurstLoss {
     bursts: Bursts,
@@ -36,12 +37,12 @@ pub struct BurstLoss {
 }
 
 impl BurstLoss {
-    /// A channel in the good state.
+    /// Returns a channel in the good state.
     pub fn new(bursts: Bursts, chance: Chance) -> Self {
         Self { bursts, bad: false, chance }
     }
 
-    /// Moves the state and says whether the next packet is lost.
+    /// Changes the state at random, and returns true if the next packet is lost.
     pub fn loses_next(&mut self) -> bool {
         let moves = self.chance.happens(if self.bad { self.bursts.leave_bad } else { self.bursts.enter_bad });
         if moves {

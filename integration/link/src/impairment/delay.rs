@@ -1,8 +1,8 @@
-//! Propagation: how long after its last bit left a packet arrives.
+//! Propagation: the time from a packet's last bit at the transmitter to its arrival.
 //!
-//! Order is kept unless reordering is asked for: a packet that jitter would let overtake arrives together with the one
-//! before it instead. So with jitter and closely spaced packets the mean delay *seen* lies above the one set: the
-//! statistics report it as it was.
+//! The order stays unless the profile sets reordering. A packet that jitter would let overtake arrives together with
+//! the one before it instead. So the mean delay of closely spaced packets with jitter is above the configured one. The
+//! statistics report the observed delay.
 
 use std::time::Duration;
 
@@ -18,23 +18,24 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// A delay of `mean`, varied by `jitter`.
+    /// Returns a delay of `mean`, varied by `jitter`.
     pub fn new(mean: Duration, jitter: Option<Jitter>) -> Self {
         Self { mean, jitter, latest_arrival: Moment::START }
     }
 
-    /// The least time any packet takes.
+    /// Returns the shortest time that any packet takes.
     pub fn least(&self) -> Duration {
         let earliness = self.jitter.as_ref().map_or(Duration::ZERO, Jitter::amount);
         self.mean.saturating_sub(earliness)
     }
 
-    /// The time the next packet would take if it were alone.
+    /// Returns the time that the next packet would take if it were alone.
     pub fn draw(&mut self) -> Duration {
         self.jitter.as_mut().map_or(self.mean, |jitter| jitter.next_delay(self.mean))
     }
 
-    /// When a packet arrives whose last bit left at `left` and that drew `alone`: never before one that left earlier.
+    /// Returns the arrival of a packet whose last bit left at `left` and whose drawn delay is `alone`. It never arrives
+    /// before a packet that left earlier.
     pub fn arrival(&mut self, left: Moment, alone: Duration) -> Moment {
         self.latest_arrival = self.latest_arrival.max(left + alone);
         self.latest_arrival

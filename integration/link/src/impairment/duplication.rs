@@ -1,8 +1,8 @@
-//! Packets that arrive twice, as after a link layer's retransmission whose acknowledgement was lost.
+//! Packets that arrive twice, as when the link layer retransmits because an acknowledgement was lost.
 
 use crate::random::Chance;
 
-/// Each packet is delivered twice with the same probability.
+/// Duplicates each packet with the same probability.
 #[derive(Clone, Debug)]
 pub struct Duplication {
     probability: f64,
@@ -10,12 +10,12 @@ pub struct Duplication {
 }
 
 impl Duplication {
-    /// Doubles this fraction of packets (0 to 1).
+    /// Duplicates this fraction of packets (0 to 1).
     pub fn new(probability: f64, chance: Chance) -> Self {
         Self { probability, chance }
     }
 
-    /// Whether the next packet arrives twice.
+    /// Returns true if the next packet arrives twice.
     pub fn doubles_next(&mut self) -> bool {
         self.chance.happens(self.probability)
     }

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::Chance;
 
-/// How the variation is distributed. Both are symmetric and bounded, so that the mean of what is drawn is the delay set
+/// The distribution of the variation. Both are symmetric and bounded. So the mean of the draws is the configured delay,
 /// and no packet is early by more than the amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Every value within the amount is as likely as any other.
+    /// Every value within the amount has the same probability.
     #[default]
     Uniform,
     /// Bell-shaped, the mean of four uniform values: standard deviation 0.29 of the amount.
     Bell,
 }
 
-/// Draws the variation of one packet after the other.
+/// Draws the variation for each packet in turn.
 #[derive(Clone, Debug)]
 pub struct Jitter {
     amount: Duration,
@@ -27,18 +27,18 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Variation of at most `amount` either way.
+    /// Returns a variation of at most `amount` in either direction.
     pub fn new(amount: Duration, shape: Shape, chance: Chance) -> Self {
         Self { amount, shape, chance }
     }
 
-    /// The most a packet can be early or late.
+    /// Returns the most that a packet can be early or late.
     pub fn amount(&self) -> Duration {
         self.amount
     }
 
-    /// The delay of the next packet, around `mean`. A mean below the amount is treated as equal to it: a profile with
-    /// such values is refused when it is read.
+    /// Returns the delay of the next packet, around `mean`. If `mean` is below the amount, the earliest delay is zero;
+    /// the profile reader refuses such values.
     pub fn next_delay(&mut self, mean: Duration) -> Duration {
         let draws = match self.shape {
             Shape::Uniform => 1,

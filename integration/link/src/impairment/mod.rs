@@ -1,5 +1,5 @@
-//! One impairment a file. Each is a small value that says what it does to *one* packet; the order in which a packet meets
-//! them is [`crate::direction`]'s business.
+//! The impairments, one file each. Each is a small value that decides the fate of *one* packet. [`crate::direction`]
+//! defines the order in which a packet meets them.
 
 pub mod burst_loss;
 pub mod delay;

@@ -1,8 +1,8 @@
-//! Times in which the link carries nothing.
+//! Outages: times in which the link carries nothing.
 //!
-//! Two kinds, because links fail in two ways. *Hold*: the transmitter waits and the queue fills, as in a cell change or
-//! when the modem has lost its carrier and knows it. *Drop*: the transmitter goes on sending into the void, as behind a
-//! mast or a bridge.
+//! There are two kinds, because links fail in two ways. *Hold*: the transmitter waits and the queue fills. This happens
+//! in a cell change, or when the modem knows that it has lost its carrier. *Drop*: the transmitter goes on sending and
+//! every packet is lost, as behind a mast or a bridge.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 
-/// What becomes of packets while the link is away.
+/// The fate of packets during an outage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -21,21 +21,21 @@ pub enum Kind {
     Drop,
 }
 
-/// An outage, once or again and again.
+/// An outage, once or repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When it begins for the first time.
+    /// Its first beginning.
     pub start: Moment,
-    /// How long it lasts.
+    /// Its length.
     pub length: Duration,
     /// Time from one beginning to the next; longer than `length`.
     pub every: Option<Duration>,
-    /// What becomes of packets.
+    /// The fate of packets.
     pub kind: Kind,
 }
 
 impl Outage {
-    /// The end of the outage that `moment` lies in.
+    /// Returns the end of the outage that contains `moment`.
     fn end_if_in(&self, moment: Moment) -> Option<Moment> {
         if moment < self.start {
             return None;
@@ -52,29 +52,30 @@ impl Outage {
     }
 }
 
-/// All outages of one direction: those of the profile and those asked for while running.
+/// All outages of one direction: those of the profile and those that a command added.
 #[derive(Clone, Debug, Default)]
 pub struct Outages {
     outages: Vec<Outage>,
 }
 
 impl Outages {
-    /// The outages of a profile.
+    /// Returns the outages of a profile.
     pub fn new(outages: Vec<Outage>) -> Self {
         Self { outages }
     }
 
-    /// Adds one, and forgets single ones that ended before `now`.
+    /// Adds an outage, and removes single ones that ended before `now`.
     pub fn add(&mut self, now: Moment, outage: Outage) {
         self.outages.retain(|known| known.every.is_some() || known.start + known.length > now);
         self.outages.push(outage);
     }
 
-    /// The first moment at or after `from` at which the transmitter may begin a packet.
+    /// Returns the first moment at or after `from` at which the transmitter may begin a packet.
     pub fn may_send_from(&self, from: Moment) -> Moment {
         let mut moment = from;
-        // Overlapping outages: the end of one may lie in another. Each turn moves on by at least one outage's rest, and
-        // the bound only matters for outages that together cover all time: there the answer stays late, not endless.
+        // Overlapping outages: the end of one may lie within another. Each step moves past the rest of at least one
+        // outage. The bound matters only if the outages together cover all time; then the result is late, but the loop
+        // ends.
         for _ in 0..=self.outages.len() {
             let Some(end) = self.ends(moment, Kind::Hold) else { break };
             moment = end;
@@ -82,7 +83,7 @@ impl Outages {
         moment
     }
 
-    /// Whether a packet whose last bit leaves at `moment` is lost.
+    /// Returns true if a packet whose last bit leaves at `moment` is lost.
     pub fn loses(&self, moment: Moment) -> bool {
         self.ends(moment, Kind::Drop).is_some()
     }

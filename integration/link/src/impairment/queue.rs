@@ -1,8 +1,9 @@
-//! The buffer in front of the transmitter: first in, first out, drop-tail, bounded in bytes as modem buffers are.
+//! The buffer in front of the transmitter: first in, first out, drop-tail, with a limit in bytes like the buffer of a
+//! modem.
 
 use std::collections::VecDeque;
 
-/// A drop-tail queue of things that have a length.
+/// A drop-tail queue of items with a length in bytes.
 #[derive(Clone, Debug)]
 pub struct DropTail<T> {
     waiting: VecDeque<(usize, T)>,
@@ -12,12 +13,12 @@ pub struct DropTail<T> {
 }
 
 impl<T> DropTail<T> {
-    /// An empty queue that never holds more than `limit_bytes`, the packet being transmitted included.
+    /// Returns an empty queue that holds at most `limit_bytes`, including the packet in transmission.
     pub fn new(limit_bytes: usize) -> Self {
         Self { waiting: VecDeque::new(), held_bytes: 0, limit_bytes, highest_bytes: 0 }
     }
 
-    /// Appends an item, or gives it back when it does not fit.
+    /// Appends an item, or returns it if it does not fit.
     pub fn push(&mut self, length_bytes: usize, item: T) -> Result<(), T> {
         let would_hold = self.held_bytes.saturating_add(length_bytes);
         if would_hold > self.limit_bytes {
@@ -29,34 +30,34 @@ impl<T> DropTail<T> {
         Ok(())
     }
 
-    /// Takes the oldest item out.
+    /// Removes the oldest item and returns it.
     pub fn pop(&mut self) -> Option<T> {
         let (length_bytes, item) = self.waiting.pop_front()?;
         self.held_bytes = self.held_bytes.saturating_sub(length_bytes);
         Some(item)
     }
 
-    /// Length in bytes of the oldest item.
+    /// Returns the length in bytes of the oldest item.
     pub fn head_bytes(&self) -> Option<usize> {
         self.waiting.front().map(|(length_bytes, _)| *length_bytes)
     }
 
-    /// Bytes held now.
+    /// Returns the bytes in the queue.
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// The bound.
+    /// Returns the limit in bytes.
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
 
-    /// The most that was held since the start or since [`Self::forget_highest`].
+    /// Returns the most bytes held since the start or since [`Self::forget_highest`].
     pub fn highest_bytes(&self) -> usize {
         self.highest_bytes
     }
 
-    /// Restarts the high-water mark at what is held now.
+    /// Restarts the high-water mark at the current level.
     pub fn forget_highest(&mut self) {
         self.highest_bytes = self.held_bytes;
     }

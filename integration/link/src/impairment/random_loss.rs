@@ -1,8 +1,8 @@
-//! Packets lost independently of each other.
+//! Independent loss of packets.
 
 use crate::random::Chance;
 
-/// Each packet is lost with the same probability, whatever happened to the one before.
+/// Loses each packet with the same probability, independent of earlier packets.
 #[derive(Clone, Debug)]
 pub struct RandomLoss {
     probability: f64,
@@ -15,7 +15,7 @@ impl RandomLoss {
         Self { probability, chance }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns true if the next packet is lost.
     pub fn loses_next(&mut self) -> bool {
         self.chance.happens(self.probability)
     }
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_share_of_lost_packets_is_the_probability() {
-        // Standard deviation of the count: sqrt(100000 * 0.02 * 0.98) = 44; four of them either way.
+        // Standard deviation of the count: sqrt(100000 * 0.02 * 0.98) = 44. The bounds are four of them on either side.
         let lost = lost_of(100_000, 0.02);
         assert!((1824..=2176).contains(&lost), "{lost} of 100000 lost");
     }

@@ -1,4 +1,4 @@
-//! How long a packet occupies the transmitter.
+//! The time for which a packet occupies the transmitter.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 /// A link's capacity in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Capacity in bits a second.
+    /// Capacity in bits per second.
     pub bits_per_second: NonZeroU64,
-    /// Framing the link adds to each IP packet, in bytes. It takes time on the air but is not counted as traffic.
+    /// Framing that the link adds to each IP packet, in bytes. It takes time on the air but does not count as traffic.
     pub frame_overhead_bytes: u32,
 }
 
 impl Rate {
-    /// The time from the first to the last bit of a packet of this many bytes, rounded up to the nanosecond so that
-    /// rounding can never add up to more than the rate.
+    /// Returns the time from the first to the last bit of a packet of this many bytes. It is rounded up to the
+    /// nanosecond, so that rounding never exceeds the rate.
     pub fn serialisation(self, packet_bytes: usize) -> Duration {
         let bits = (packet_bytes as u128 + u128::from(self.frame_overhead_bytes)) * 8;
         let nanos = (bits * 1_000_000_000).div_ceil(u128::from(self.bits_per_second.get()));

@@ -1,4 +1,4 @@
-//! Packets that are overtaken: some are held back for a while and those behind them are not.
+//! Reordering: some packets are held back for a while, and later ones overtake them.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ pub struct Reordering {
 }
 
 impl Reordering {
-    /// Holds back this fraction of packets (0 to 1) by `held_back`. A packet is overtaken only by those that follow
-    /// within that time, so on a slow or idle link the order may well stay.
+    /// Holds back this fraction of packets (0 to 1) by `held_back`. Only packets that follow within that time overtake,
+    /// so a slow or idle link may keep the order.
     pub fn new(probability: f64, held_back: Duration, chance: Chance) -> Self {
         Self { probability, held_back, chance }
     }
 
-    /// The extra delay of the next packet, if it is to be overtaken.
+    /// Returns the extra delay of the next packet, if it is held back.
     pub fn holds_back_next(&mut self) -> Option<Duration> {
         self.chance.happens(self.probability).then_some(self.held_back)
     }

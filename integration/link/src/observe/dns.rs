@@ -1,4 +1,4 @@
-//! DNS over UDP seen on the link: every query with its name and type, and when and how it was answered.
+//! DNS over UDP on the link: every query with its name and type, and the time and code of its response.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// Looks at the payload of one UDP datagram from or to [`PORT`].
+    /// Records the payload of one UDP datagram from or to [`PORT`].
     pub fn see(&mut self, now: Moment, way: Way, source: SocketAddr, destination: SocketAddr, payload: &[u8]) {
         match read(payload) {
             Some(Message::Query { id, name, kind }) => {
@@ -71,7 +71,7 @@ impl Queries {
         }
     }
 
-    /// The report, with times relative to `since`.
+    /// Returns the report, with times relative to `since`.
     pub fn report(&self, since: Moment) -> Report {
         let list = self
             .records
@@ -92,22 +92,24 @@ impl Queries {
     }
 }
 
-/// What matters of a DNS message here.
+/// The relevant parts of a DNS message.
 #[derive(Debug, PartialEq, Eq)]
 enum Message {
     Query { id: u16, name: String, kind: u16 },
     Answer { id: u16, code: u8, records: u16 },
 }
 
-/// Reads the header and, of a query, its one question (RFC 1035 section 4.1). Of an answer the header is enough: one
-/// with records we could not read is still an answer. (Own code because the libraries at hand refuse a whole message for
-/// a type they have no name for, and a query of any type takes its time on the link.)
+/// Reads the header and, of a query, its one question (RFC 1035 section 4.1). The header of a response is enough,
+/// because a response with unreadable records is still a response.
+///
+/// The code is our own. The available libraries refuse a whole message if its type is unknown to them, and a query of
+/// any type takes time on the link.
 fn read(payload: &[u8]) -> Option<Message> {
     let field = |at: usize| Some(u16::from_be_bytes([*payload.get(at)?, *payload.get(at + 1)?]));
     let (id, flags, questions, records) = (field(0)?, field(2)?, field(4)?, field(6)?);
     let is_answer = flags & 0x8000 != 0;
     if is_answer {
-        // The code's low four bits, all that most answers use; the others would be in an OPT record.
+        // The low four bits of the code, which suffice for most responses. The others would be in an OPT record.
         let code = (flags & 0x000f) as u8;
         return Some(Message::Answer { id, code, records });
     }
@@ -119,11 +121,11 @@ fn read(payload: &[u8]) -> Option<Message> {
 }
 
 const HEADER_BYTES: usize = 12;
-/// Longest label (RFC 1035 section 2.3.4). A larger length byte would be a compression pointer, and there is nothing
-/// before the first name that it could point to.
+/// Bytes of the longest label (RFC 1035 section 2.3.4). A larger length byte is a compression pointer, and no name
+/// precedes the first one.
 const MOST_LABEL_BYTES: u8 = 63;
 
-/// Reads an uncompressed name: its text, lower case and without the final dot, and where it ends.
+/// Reads an uncompressed name. Returns its text, in lower case and without the final dot, and its end.
 fn read_name(payload: &[u8], start: usize) -> Option<(String, usize)> {
     let mut name = String::new();
     let mut at = start;
@@ -145,7 +147,7 @@ fn read_name(payload: &[u8], start: usize) -> Option<(String, usize)> {
     }
 }
 
-/// The usual name of a record type; the form `TYPE123` of RFC 3597 for one without a name here.
+/// Returns the usual name of a record type, or the form `TYPE123` of RFC 3597 for others.
 fn type_name(number: u16) -> String {
     let name = match number {
         1 => "A",
@@ -165,7 +167,7 @@ fn type_name(number: u16) -> String {
     name.to_owned()
 }
 
-/// The usual name of a response code (RFC 1035 section 4.1.1).
+/// Returns the usual name of a response code (RFC 1035 section 4.1.1).
 fn code_name(number: u8) -> String {
     let name = match number {
         0 => "NOERROR",
@@ -179,40 +181,40 @@ fn code_name(number: u8) -> String {
     name.to_owned()
 }
 
-/// DNS over UDP on the link.
+/// The report on DNS over UDP.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Query packets, repeated ones included.
+    /// Query packets, including repeated ones.
     pub queries: u64,
-    /// Answer packets.
+    /// Response packets.
     pub answers: u64,
-    /// Packets on port 53 that could not be read as either.
+    /// Packets on port 53 that are neither.
     pub unread: u64,
-    /// The first [`MOST_RECORDS`] queries in order.
+    /// The first [`MOST_RECORDS`] queries, in order.
     pub list: Vec<QueryReport>,
 }
 
 /// One query. Times are those at which the packet was offered to the link.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueryReport {
-    /// The query.
+    /// Time of the query.
     pub at_ms: f64,
     /// Its direction.
     pub way: Way,
-    /// Who asked.
+    /// The sender of the query.
     pub client: SocketAddr,
-    /// Whom.
+    /// The server.
     pub server: SocketAddr,
-    /// The name asked for, in lower case and without a final dot.
+    /// The name of the question, in lower case and without a final dot.
     pub name: String,
     /// The record type's name.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The answer.
+    /// Time of the response.
     pub answered_ms: Option<f64>,
     /// Its response code.
     pub code: Option<String>,
-    /// Records in its answer section.
+    /// Records in the answer section of the response.
     pub answer_records: Option<u16>,
 }
 

@@ -1,7 +1,7 @@
-//! What crosses the link, seen from the link: the one place where nothing is hidden by a cache, a proxy or a browser.
+//! Observes the packets on the link itself, where no cache, proxy or browser hides any of them.
 //!
-//! Packets are looked at when they are offered, before any is dropped. Observation is passive: a packet that cannot be
-//! read is carried all the same, and counted as unread.
+//! The tap reads packets when they are offered, before any is dropped. Observation is passive: the link also carries a
+//! packet that the tap cannot read, and counts it as `other` or as unread.
 
 pub mod dns;
 pub mod tcp;
@@ -16,10 +16,10 @@ use serde::Serialize;
 use crate::Way;
 use crate::time::Moment;
 
-/// Records kept of each kind. Beyond it only numbers are kept, so that a flood cannot eat the memory.
+/// The most records of each kind. Further ones are only counted, so that a flood cannot exhaust the memory.
 pub const MOST_RECORDS: usize = 100_000;
 
-/// Watches packets as they are offered to the link.
+/// Observes packets as they are offered to the link.
 #[derive(Clone, Debug, Default)]
 pub struct Tap {
     tcp: tcp::Connections,
@@ -28,21 +28,21 @@ pub struct Tap {
     packets: Protocols,
 }
 
-/// Packets by protocol, both directions.
+/// Packets of both directions by protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Protocols {
     /// TCP.
     pub tcp: u64,
-    /// UDP, DNS included.
+    /// UDP, including DNS.
     pub udp: u64,
     /// `ICMP` and `ICMPv6`.
     pub icmp: u64,
-    /// Anything else, later fragments and malformed packets included.
+    /// All other packets, including later fragments and malformed ones.
     pub other: u64,
 }
 
 impl Tap {
-    /// Looks at one packet.
+    /// Reads one packet.
     pub fn see(&mut self, now: Moment, way: Way, packet: &[u8]) {
         let sliced = SlicedPacket::from_ip(packet).ok();
         let addresses = sliced.as_ref().and_then(|sliced| addresses(sliced.net.as_ref()?));
@@ -74,14 +74,14 @@ impl Tap {
         }
     }
 
-    /// Starts counting afresh.
+    /// Restarts the counters.
     pub fn restart(&mut self) {
         let mut tcp = std::mem::take(&mut self.tcp);
         tcp.restart();
         *self = Self { tcp, ..Self::default() };
     }
 
-    /// What was seen, for the report. Times are relative to `since`.
+    /// Returns the observations for the report. Times are relative to `since`.
     pub fn report(&self, since: Moment) -> Observed {
         Observed {
             packets: self.packets,
@@ -104,7 +104,7 @@ fn millis(moment: Moment, since: Moment) -> f64 {
     moment.since(since).as_secs_f64() * 1e3
 }
 
-/// What was seen on the link.
+/// The observations on the link.
 #[derive(Clone, Debug, Serialize)]
 pub struct Observed {
     /// Packets by protocol.

@@ -1,8 +1,8 @@
-//! TCP connections seen on the link.
+//! TCP connections on the link.
 //!
-//! A connection begins with a SYN that is not a SYN-ACK; the same SYN again (same addresses, ports and initial sequence
-//! number) is a retransmission, counted but not a new connection. A connection that was open when counting began afresh
-//! is listed, without an opening time, once it carries anything.
+//! A connection begins with a SYN that is not a SYN-ACK. The same SYN again (same addresses, ports and initial sequence
+//! number) is a retransmission, which counts as a packet but not as a new connection. A connection that was open when
+//! counting began is listed once it carries a packet, without an opening time.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ struct Ends {
 struct Connection {
     ends: Ends,
     from: Way,
-    /// Nothing for a connection that was open before counting began.
+    /// `None` for a connection that was open before counting began.
     opened: Option<Moment>,
     initial_sequence: u32,
     syn_packets: u32,
@@ -55,14 +55,14 @@ pub struct Connections {
     syn_packets: u64,
 }
 
-/// The parts of a segment that matter here.
+/// The relevant parts of a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
-    /// Where it was seen.
+    /// Its direction.
     pub way: Way,
-    /// Who sent it.
+    /// Its source.
     pub source: SocketAddr,
-    /// To whom.
+    /// Its destination.
     pub destination: SocketAddr,
     /// Its header and payload.
     pub tcp: &'a TcpSlice<'a>,
@@ -71,7 +71,7 @@ pub struct Segment<'a> {
 }
 
 impl Connections {
-    /// Looks at one segment.
+    /// Records one segment.
     pub fn see(&mut self, now: Moment, segment: Segment<'_>) {
         let tcp = segment.tcp;
         let forward = Ends { client: segment.source, server: segment.destination };
@@ -131,7 +131,7 @@ impl Connections {
         });
     }
 
-    /// Starts counting afresh. Connections still open are remembered, with nothing counted on them.
+    /// Restarts the counters. Connections that are still open stay known, with all their counters at zero.
     pub fn restart(&mut self) {
         self.records.retain(|connection| connection.closed.is_none());
         for connection in &mut self.records {
@@ -145,7 +145,7 @@ impl Connections {
         self.syn_packets = 0;
     }
 
-    /// The report, with times relative to `since`.
+    /// Returns the report, with times relative to `since`.
     pub fn report(&self, since: Moment) -> Report {
         let list = self
             .records
@@ -169,40 +169,40 @@ impl Connections {
     }
 }
 
-/// TCP on the link.
+/// The report on TCP.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Connections opened (retransmitted SYNs do not count).
     pub connections: u64,
     /// SYN packets, retransmissions included.
     pub syn_packets: u64,
-    /// The first [`MOST_RECORDS`] connections in the order they were opened.
+    /// The first [`MOST_RECORDS`] connections, in the order of their opening.
     pub list: Vec<ConnectionReport>,
 }
 
 /// One connection. Times are those at which the packet was offered to the link.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionReport {
-    /// Who sent the SYN.
+    /// The sender of the SYN.
     pub client: SocketAddr,
-    /// To whom.
+    /// The receiver of the SYN.
     pub server: SocketAddr,
     /// The name in the TLS `ClientHello`, if there was one.
     pub server_name: Option<String>,
-    /// The direction the SYN travelled in.
+    /// The direction of the SYN.
     pub way: Way,
-    /// The first SYN; nothing if the connection was open before counting began.
+    /// The first SYN; `None` if the connection was open before counting began.
     pub opened_ms: Option<f64>,
     /// The first SYN-ACK.
     pub answered_ms: Option<f64>,
     /// The first FIN or RST.
     pub closed_ms: Option<f64>,
-    /// Which of the two it was.
+    /// The kind of that packet.
     pub closed_by: Option<Close>,
     /// SYN packets sent for it.
     pub syn_packets: u32,
-    /// Bytes of its IP packets in direction up.
+    /// Bytes of its IP packets on the uplink.
     pub bytes_up: u64,
-    /// Bytes of its IP packets in direction down.
+    /// Bytes of its IP packets on the downlink.
     pub bytes_down: u64,
 }

@@ -1,22 +1,22 @@
-//! The server's name in a TLS connection's first message (RFC 6066 section 3), put together from as many segments as it
-//! takes: today's `ClientHello` no longer fits into one.
+//! The server's name in the first message of a TLS connection (RFC 6066 section 3). The message may span several
+//! segments, because a modern `ClientHello` no longer fits into one.
 
 use tls_parser::{
     SNIType, TlsExtension, TlsMessage, TlsMessageHandshake, parse_tls_client_hello_extensions, parse_tls_plaintext,
 };
 
-/// Longest `ClientHello` waited for: one TLS record (RFC 8446 section 5.1) with its header.
+/// Bytes of the longest `ClientHello` that is collected: one TLS record (RFC 8446 section 5.1) with its header.
 const MOST_BYTES: usize = 16_384 + RECORD_HEADER_BYTES;
 const RECORD_HEADER_BYTES: usize = 5;
 /// Content type of a handshake record.
 const HANDSHAKE: u8 = 22;
 
-/// Collects the beginning of what a client sends until it is clear whether it is TLS and which server is meant.
+/// Collects the beginning of a client's stream until it is known to be TLS or not, and which server it names.
 #[derive(Clone, Debug)]
 pub enum ClientHello {
-    /// Not enough seen yet.
+    /// The bytes so far; more are needed.
     Collecting(Vec<u8>),
-    /// Seen as far as is needed: the name, if there is one.
+    /// The decision: the name, if there is one.
     Decided(Option<String>),
 }
 
@@ -27,7 +27,8 @@ impl Default for ClientHello {
 }
 
 impl ClientHello {
-    /// Takes what the client sent at `offset` bytes into its stream. A gap is waited out: the sender fills it.
+    /// Adds the client's bytes at `offset` in its stream. Bytes after a gap are ignored, because the sender retransmits
+    /// the gap.
     pub fn see(&mut self, offset: u32, payload: &[u8]) {
         let Self::Collecting(bytes) = self else { return };
         let Some(new) = usize::try_from(offset)
@@ -43,7 +44,7 @@ impl ClientHello {
         }
     }
 
-    /// The name, once it is known.
+    /// Returns the name, once it is known.
     pub fn server_name(&self) -> Option<&str> {
         match self {
             Self::Collecting(_) => None,
@@ -52,7 +53,7 @@ impl ClientHello {
     }
 }
 
-/// Whether this is TLS and with which name; nothing as long as more bytes could change the answer.
+/// Returns the decision, or `None` as long as more bytes could change it.
 fn decide(bytes: &[u8]) -> Option<ClientHello> {
     let kind = *bytes.first()?;
     if kind != HANDSHAKE || bytes.len() > MOST_BYTES {
@@ -83,7 +84,7 @@ fn name_in(record: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A `ClientHello` with padding before the name, so that it can be made longer than a segment.
+    /// Returns a `ClientHello` with padding before the name, so that it can exceed a segment.
     fn hello(name: &str, padding: usize) -> Vec<u8> {
         let sized = |bytes: Vec<u8>| [u16::try_from(bytes.len()).unwrap().to_be_bytes().to_vec(), bytes].concat();
         let padding_extension = [vec![0, 21], sized(vec![0; padding])].concat();

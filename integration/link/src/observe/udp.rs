@@ -1,4 +1,4 @@
-//! UDP flows other than DNS seen on the link: QUIC above all, which is the TCP of UDP.
+//! UDP flows on the link other than DNS. Most of them are QUIC connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ struct Flow {
     bytes_down: u64,
 }
 
-/// All flows since counting began. Who sends first counts as the client.
+/// All flows since counting began. The first sender counts as the client.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
     latest: HashMap<(SocketAddr, SocketAddr), usize>,
@@ -28,7 +28,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Looks at one datagram; `packet_bytes` is the length of the whole IP packet.
+    /// Records one datagram. `packet_bytes` is the length of the whole IP packet.
     pub fn see(&mut self, now: Moment, way: Way, source: SocketAddr, destination: SocketAddr, packet_bytes: usize) {
         let known = self.latest.get(&(source, destination)).or_else(|| self.latest.get(&(destination, source)));
         let index = if let Some(index) = known {
@@ -56,7 +56,7 @@ impl Flows {
         }
     }
 
-    /// The report, with times relative to `since`.
+    /// Returns the report, with times relative to `since`.
     pub fn report(&self, since: Moment) -> Report {
         let list = self
             .records
@@ -74,28 +74,28 @@ impl Flows {
     }
 }
 
-/// UDP other than DNS on the link.
+/// The report on UDP other than DNS.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Flows: pairs of address and port.
+    /// Number of flows: pairs of addresses with their ports.
     pub flows: u64,
-    /// The first [`MOST_RECORDS`] of them.
+    /// The first [`MOST_RECORDS`] flows.
     pub list: Vec<FlowReport>,
 }
 
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowReport {
-    /// Who sent first.
+    /// The first sender.
     pub client: SocketAddr,
-    /// To whom.
+    /// The receiver of the first datagram.
     pub server: SocketAddr,
     /// The direction of the first datagram.
     pub way: Way,
-    /// When that was offered to the link.
+    /// The time at which the first datagram was offered to the link.
     pub began_ms: f64,
-    /// Bytes of its IP packets in direction up.
+    /// Bytes of its IP packets on the uplink.
     pub bytes_up: u64,
-    /// Bytes of its IP packets in direction down.
+    /// Bytes of its IP packets on the downlink.
     pub bytes_down: u64,
 }

@@ -1,5 +1,5 @@
-//! Two namespaces of our own with a running emulator between them, and the few network tools the tests need, so that
-//! nothing but iproute2 has to be installed. Everything is gone when a [`Bed`] is dropped, also after a failure.
+//! Two namespaces with a running emulator between them, and the few network tools that the tests need. So the tests
+//! need no package but iproute2. Dropping a [`Bed`] removes everything, even after a failure.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::cast_precision_loss, reason = "bytes of a few seconds")]
@@ -29,8 +29,8 @@ pub(crate) const A: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Address of end B.
 pub(crate) const B: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-/// Whether tests that need root and network namespaces can run. If not the reason is printed and noted for `make test`;
-/// where skipping is not allowed it is a failure.
+/// Returns true if tests that need root and network namespaces can run. Otherwise it prints the reason and records it
+/// for `make test`. It fails where skipping is not allowed.
 pub(crate) fn can_run(test: &str) -> bool {
     let reason = if !Uid::effective().is_root() {
         "needs root, to make network namespaces"
@@ -52,7 +52,7 @@ pub(crate) fn can_run(test: &str) -> bool {
     false
 }
 
-/// Beds are used one at a time: what is measured must not share the machine with another test.
+/// Makes tests use beds one at a time, because a measurement must not share the machine with another test.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -83,7 +83,7 @@ impl Drop for Namespaces {
     }
 }
 
-/// Runs the program `ip` and gives its output.
+/// Runs the program `ip` and returns its output.
 pub(crate) fn ip(arguments: &[&str]) -> String {
     let output = Command::new("ip").args(arguments).output().expect("ip runs");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -91,25 +91,25 @@ pub(crate) fn ip(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The emulator running between two namespaces.
+/// The emulator, running between two namespaces.
 pub(crate) struct Bed {
     pub(crate) child: Child,
     pub(crate) ready: String,
     output: BufReader<ChildStdout>,
     pub(crate) control: PathBuf,
-    // Last: the namespaces go when nothing runs in them any more.
+    // Last, so that the namespaces are removed after the processes in them.
     pub(crate) namespaces: Namespaces,
 }
 
 impl Bed {
-    /// Starts the emulator with these arguments besides those that name the ends, and waits until it is ready.
+    /// Starts the emulator with these arguments and those that name the ends, and waits until it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         let namespaces = Namespaces::new();
         let command = command(&namespaces);
         Self::start_command(namespaces, command, arguments)
     }
 
-    /// The same without the right to a real-time priority.
+    /// Starts the emulator without the right to a real-time priority.
     pub(crate) fn start_ordinary(arguments: &[&str]) -> Self {
         let namespaces = Namespaces::new();
         let plain = command(&namespaces);
@@ -134,9 +134,9 @@ impl Bed {
         Self { child, ready, output, control, namespaces }
     }
 
-    /// Sends a command and gives the answer.
+    /// Sends a command and returns the reply.
     pub(crate) fn tell(&self, command: &str) -> Value {
-        let answer = longhaul_link::control::send(&self.control, command).expect("the emulator answers");
+        let answer = longhaul_link::control::send(&self.control, command).expect("the emulator replies");
         serde_json::from_str(&answer).expect("in JSON")
     }
 
@@ -145,14 +145,14 @@ impl Bed {
         kill(pid, signal).expect("the emulator runs");
     }
 
-    /// The next line of the emulator's output, as JSON.
+    /// Returns the next line of the emulator's output, as JSON.
     pub(crate) fn next_json(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("its output can be read");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
-    /// Stops the emulator as an operator would and gives its last words.
+    /// Stops the emulator as an operator would and returns its statistics.
     pub(crate) fn stop(mut self) -> Value {
         self.signal(Signal::SIGTERM);
         let statistics = self.next_json();
@@ -177,7 +177,7 @@ impl Drop for Bed {
     }
 }
 
-/// The emulator's command line for these namespaces.
+/// Returns the emulator's command line for these namespaces.
 pub(crate) fn command(namespaces: &Namespaces) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(["--exit-with-parent", "--a-netns", &namespaces.a, "--b-netns", &namespaces.b]);
@@ -185,7 +185,7 @@ pub(crate) fn command(namespaces: &Namespaces) -> Command {
     command
 }
 
-/// Runs something on a thread inside a namespace. Sockets made there stay there.
+/// Runs `act` on a thread inside a namespace. Sockets created there stay there.
 pub(crate) fn in_namespace<T: Send>(name: &str, act: impl FnOnce() -> T + Send) -> T {
     let namespace = File::open(format!("/run/netns/{name}")).expect("the namespace is there");
     thread::scope(|scope| {
@@ -197,7 +197,7 @@ pub(crate) fn in_namespace<T: Send>(name: &str, act: impl FnOnce() -> T + Send) 
     })
 }
 
-/// A UDP socket in a namespace, with a patient read.
+/// Returns a UDP socket in a namespace, with a read timeout of 10 s.
 pub(crate) fn udp(namespace: &str, address: Ipv4Addr, port: u16) -> UdpSocket {
     let socket = in_namespace(namespace, || UdpSocket::bind((address, port)).expect("the address is free"));
     socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout can be set");
@@ -207,7 +207,7 @@ pub(crate) fn udp(namespace: &str, address: Ipv4Addr, port: u16) -> UdpSocket {
 /// Bytes of the smallest ping: IP and ICMP headers.
 pub(crate) const PING_BYTES: usize = 28;
 
-/// Round-trip times of pings from A to B, one after the other, answered by the kernel.
+/// Returns the round-trip times of pings from A to B, one after the other. The kernel replies.
 pub(crate) fn ping(bed: &Bed, count: u16) -> Vec<Duration> {
     let socket = bed.in_a(|| Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).expect("root may"));
     socket.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout can be set");
@@ -222,16 +222,16 @@ fn one_ping(socket: &mut Socket, sequence: u16) -> Duration {
     socket.write_all(&request).expect("it is sent");
     loop {
         let mut answer = [0; 100];
-        let length = socket.read(&mut answer).expect("an answer within a minute");
-        // After the IP header of 20 bytes: an echo reply (type 0) with our sequence number.
+        let length = socket.read(&mut answer).expect("a reply within a minute");
+        // After the IP header of 20 bytes: an echo reply (type 0) with the expected sequence number.
         if length >= PING_BYTES && answer[20] == 0 && answer[26..28] == sequence.to_be_bytes() {
             return sent.elapsed();
         }
     }
 }
 
-/// Measures on a thread with the emulator's own priority. On a busy machine an ordinary thread hears of an answer many
-/// milliseconds after it came, and would blame the link.
+/// Measures on a thread with a real-time priority. On a busy machine an ordinary thread receives a reply many
+/// milliseconds after its arrival, and the measurement would blame the link.
 fn promptly<T: Send>(measure: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -242,8 +242,8 @@ fn promptly<T: Send>(measure: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Runs something, and beside it a thread that sleeps a millisecond at a time with the emulator's own priority. Gives the
-/// greatest lateness: time in which the machine ran nothing of ours.
+/// Runs `act` beside a thread with a real-time priority that sleeps a millisecond at a time. Returns the greatest
+/// lateness, which is the time in which the machine ran none of our threads.
 pub(crate) fn with_a_sleeper<T: Send>(act: impl FnOnce() -> T + Send) -> (T, Duration) {
     const NAP: Duration = Duration::from_millis(1);
     let done = AtomicBool::new(false);
@@ -259,7 +259,7 @@ pub(crate) fn with_a_sleeper<T: Send>(act: impl FnOnce() -> T + Send) -> (T, Dur
                 latest
             })
         });
-        // Also when it panics: otherwise the scope would wait for the sleeper for ever.
+        // Catches a panic, because otherwise the scope would wait for the sleeper for ever.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
         done.store(true, Ordering::Relaxed);
         let lateness = sleeper.join().expect("the sleeper ends");
@@ -267,7 +267,7 @@ pub(crate) fn with_a_sleeper<T: Send>(act: impl FnOnce() -> T + Send) -> (T, Dur
     })
 }
 
-/// An ICMP echo request without payload (RFC 792) with its checksum (RFC 1071).
+/// Returns an ICMP echo request without payload (RFC 792), with its checksum (RFC 1071).
 fn echo_request(sequence: u16) -> Vec<u8> {
     let words: [u16; 4] = [0x0800, 0, 0x1234, sequence];
     let sum: u32 = words.iter().map(|word| u32::from(*word)).sum();
@@ -276,23 +276,23 @@ fn echo_request(sequence: u16) -> Vec<u8> {
     [words[0], checksum, words[2], words[3]].iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Which end sends.
+/// The end that sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
     A,
     B,
 }
 
-/// What a bulk transfer achieved.
+/// The result of a bulk transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goodput {
-    /// Payload bits a second, between the first and the last read after warming up.
+    /// Payload bits per second, between the first and the last read after the warm-up.
     pub(crate) bits_per_second: f64,
     /// The connection's payload bytes in a full packet.
     pub(crate) segment_bytes: u32,
 }
 
-/// Sends as much as one TCP connection can for a while and measures what arrives after the warm-up.
+/// Sends as fast as one TCP connection can, and measures the arrivals after the warm-up.
 pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Duration) -> Goodput {
     let (sends, receives, address) = match sender {
         Sender::A => (&bed.namespaces.a, &bed.namespaces.b, B),
@@ -305,9 +305,9 @@ pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Durat
             be_prompt(Rank::Measuring);
             let socket = in_namespace(sends, || {
                 let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-                // The machine's default may pace below the rate (BBR stays 1 % under what it measures).
+                // The machine's default may pace below the rate (BBR stays 1 % below the rate that it measures).
                 socket.set_tcp_congestion(b"cubic").expect("cubic is always there");
-                socket.connect(&to.into()).expect("the other end answers");
+                socket.connect(&to.into()).expect("the other end accepts");
                 socket
             });
             let segment_bytes = socket.tcp_mss().expect("it has a segment size");
@@ -318,16 +318,16 @@ pub(crate) fn bulk(bed: &Bed, sender: Sender, warm_up: Duration, measured: Durat
         });
         let mut stream = accept(&listener);
         let bits_per_second = promptly(|| receive_rate(&mut stream, warm_up, measured));
-        // A reset: what is still on its way is of no interest, and the sender stops at once.
+        // A reset stops the sender at once. The data still on the link does not matter.
         let stream = Socket::from(stream);
-        stream.set_linger(Some(Duration::ZERO)).expect("a reset can be asked for");
+        stream.set_linger(Some(Duration::ZERO)).expect("a reset can be set");
         drop(stream);
         let segment_bytes = sending.join().expect("the sender ends");
         Goodput { bits_per_second, segment_bytes }
     })
 }
 
-/// Bits a second between the first and the last read after the warm-up.
+/// Returns the bits per second between the first and the last read after the warm-up.
 fn receive_rate(stream: &mut TcpStream, warm_up: Duration, measured: Duration) -> f64 {
     let mut buffer = vec![0; 1 << 20];
     let began = Instant::now();
@@ -347,28 +347,28 @@ fn receive_rate(stream: &mut TcpStream, warm_up: Duration, measured: Duration) -
     bytes as f64 * 8.0 / time.as_secs_f64()
 }
 
-/// The next connection; a failure if none comes, where a plain accept would wait for ever.
+/// Returns the next connection. Fails if none arrives, where a plain accept would wait for ever.
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
-    listener.set_nonblocking(true).expect("it can be asked without waiting");
+    listener.set_nonblocking(true).expect("it can be non-blocking");
     let mut accepted = None;
-    eventually("somebody connects", || {
+    eventually("a client connects", || {
         accepted = listener.accept().ok();
         accepted.is_some()
     });
-    let (stream, _) = accepted.expect("somebody did");
+    let (stream, _) = accepted.expect("a client connected");
     stream.set_nonblocking(false).expect("its reads wait");
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("but not for ever");
     stream
 }
 
-/// The first block of this kind in the README.
+/// Returns the first block of this kind in the README.
 pub(crate) fn readme_block(kind: &str) -> &'static str {
     let readme = include_str!("../../README.md");
     let (_, rest) = readme.split_once(&format!("```{kind}\n")).expect("the README has such a block");
     rest.split_once("\n```").expect("and it ends").0
 }
 
-/// Waits until something is so.
+/// Waits until `is_so` returns true. Fails after 30 s.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(30);
     while !is_so() {
