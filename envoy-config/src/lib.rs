@@ -9,6 +9,7 @@ pub mod config;
 pub mod derive;
 pub mod explain;
 pub mod host;
+pub mod pair;
 pub mod render;
 pub mod run;
 pub mod status;

@@ -1,7 +1,7 @@
 """The pages that are measured: real ones, by name, from dense with tags to long with scripts.
 
-Their bytes are their publishers' and not part of the repository; `filters/url-rewrite/url-rewriting/benches` measures the
-same ones.
+Their bytes are their publishers' and not part of the repository; `filters/url-rewrite/url-rewriting/benches`
+measures the same ones.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .authority import Authority
 from .namespaces import Namespace
-from .pep import STEERED, Pep, write_config
+from .pep import STEERED, Pep, command, write_config
 from .topology import RESOLVER
 from .waiting import wait_for
 
@@ -87,13 +87,19 @@ class Pair:
 
 
 def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The pair's own authority signs for both ends: cert, key and ca of the remote and of the ground, whose certificate
-    is for what it is dialled at."""
-    folder.mkdir(parents=True, exist_ok=True)
-    authority = Authority(folder)
-    both = (authority.issue(name).as_dict() for name in (REMOTE_NAME, ground_host))
-    remote, ground = ({**files, "ca": str(authority.files.cert)} for files in both)
-    return remote, ground
+    """cert, key and ca of the remote and of the ground, made as an operator makes them. The ground's certificate is for
+    the host that the remote dials."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    done = command("pair", "init", REMOTE_NAME, f"{ground_host}:{PIPE_PORT}", "--dir", folder / "pair")
+    assert done.returncode == 0, done.stderr
+    # One file of authorities for both, so that a test changes both ends at once.
+    ca = str(folder / "pair" / "pair-ca.pem")
+    remote, ground = (
+        {key: str(folder / "pair" / end / f"{end}.{suffix}") for key, suffix in (("cert", "pem"), ("key", "key"))}
+        for end in (REMOTE_NAME, "ground")
+    )
+    return remote | {"ca": ca}, ground | {"ca": ca}
 
 
 def ground_host(ends: Ends, *, transport: str = "h2", dial: str = "remote", **_: Any) -> str:

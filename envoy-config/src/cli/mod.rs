@@ -12,6 +12,7 @@ mod explain;
 mod filters;
 mod generate;
 mod host;
+mod pair;
 mod render;
 mod run;
 mod status;
@@ -73,6 +74,8 @@ enum Command {
     Explain(explain::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings FILE needs on this machine
     Host(host::Arguments),
+    /// Make the certificates and both configuration files of a pair
+    Pair(pair::Arguments),
     /// Write man pages or completions of this command into a folder
     #[command(hide = true)]
     Generate(generate::Arguments),
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Status(arguments) => status::command(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
+        Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
         Command::Bound(arguments) => run::bound_command(&arguments),
     };

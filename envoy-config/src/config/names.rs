@@ -107,6 +107,14 @@ impl Host {
     }
 }
 
+impl HostPort {
+    /// Reads `HOST:PORT`, or none if either is missing or malformed.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (host, port) = split_port(text)?;
+        Some(Self { host: Host::parse(host).ok()?, port: port? })
+    }
+}
+
 impl fmt::Display for HostName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

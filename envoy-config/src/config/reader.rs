@@ -318,8 +318,7 @@ impl Reader {
     pub(super) fn host_port(&mut self, setting: &Setting<'_>) -> Option<HostPort> {
         let what = "HOST:PORT such as squid.example.net:3128";
         let text = self.text(setting, what, "")?;
-        let parsed =
-            split_port(text).and_then(|(host, port)| Some(HostPort { host: Host::parse(host).ok()?, port: port? }));
+        let parsed = HostPort::parse(text);
         if parsed.is_none() {
             self.expected(setting, what, "");
         }

@@ -1,0 +1,73 @@
+//! The configuration files of a new pair, as text.
+//!
+//! A value that the operator has not given stays empty. `longhaul check` refuses the file then, and points to the line.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use super::folder::{AUTHORITY, GROUND};
+use crate::config::names::{Host, HostName, HostPort};
+
+/// The port that a ground listens on unless `split.listen` names another one.
+const DEFAULT_PORT: u16 = 8443;
+
+/// The figures of the link, as `link:` takes them.
+#[derive(Debug, Clone, Default)]
+pub struct LinkText {
+    /// The round-trip time, for example `600ms`.
+    pub rtt: Option<String>,
+    /// The rate towards the clients, for example `20mbit`.
+    pub down: Option<String>,
+    /// The rate from the clients, for example `5mbit`.
+    pub up: Option<String>,
+}
+
+/// The values of the two machines.
+#[derive(Debug, Clone, Default)]
+pub struct Site {
+    /// The link between the ends.
+    pub link: LinkText,
+    /// The address of the remote at which its clients meet it.
+    pub clients: Option<IpAddr>,
+    /// A resolver for the names of origins.
+    pub resolver: Option<IpAddr>,
+}
+
+/// Returns the ground's `longhaul.yaml`.
+pub(super) fn ground(at: &HostPort, remote: &HostName, site: &Site) -> String {
+    let mut text = head("The ground of a pair: the end on the wired side of the link.", "ground", &site.link);
+    upstream(&mut text, site);
+    let listen = if at.port == DEFAULT_PORT { String::new() } else { format!("listen: \"0.0.0.0:{}\", ", at.port) };
+    let _ = writeln!(text, "split: {{ peer: [{remote}], {listen}{} }}", credentials(GROUND));
+    text
+}
+
+/// Returns the remote's `longhaul.yaml`.
+pub(super) fn remote(name: &HostName, ground: &HostPort, site: &Site) -> String {
+    let mut text = head("The remote of a pair: the end beside the clients.", "remote", &site.link);
+    let _ = writeln!(text, "proxy: {{ addresses: [{}] }}   # where clients meet this box", empty_or(site.clients));
+    if matches!(ground.host, Host::Name(_)) {
+        upstream(&mut text, site);
+    }
+    let _ = writeln!(text, "split: {{ peer: \"{ground}\", {} }}", credentials(name.as_str()));
+    text
+}
+
+fn head(title: &str, role: &str, link: &LinkText) -> String {
+    let [rtt, down, up] = [&link.rtt, &link.down, &link.up].map(|value| value.as_deref().unwrap_or_default());
+    format!(
+        "# {title} `longhaul check` explains each choice.\nrole: {role}\nlink: {{ rtt: {rtt}, down: {down}, up: {up} }}\n"
+    )
+}
+
+fn upstream(text: &mut String, site: &Site) {
+    let _ = writeln!(text, "upstream: {{ resolvers: [{}] }}", empty_or(site.resolver));
+}
+
+fn empty_or(address: Option<IpAddr>) -> String {
+    address.map(|address| address.to_string()).unwrap_or_default()
+}
+
+fn credentials(name: &str) -> String {
+    format!("cert: {name}.pem, key: {name}.key, ca: {AUTHORITY}")
+}

@@ -1,0 +1,15 @@
+//! Sets up a pair: the authority that signs for it, a certificate and a configuration file for each end.
+//!
+//! | module | job |
+//! |---|---|
+//! | `authority` | makes keys and certificates |
+//! | `files` | writes the two configuration files as text |
+//! | `folder` | keeps the authority and both ends in one folder, and never overwrites a file unasked |
+
+mod authority;
+mod files;
+mod folder;
+
+pub use authority::AuthorityError;
+pub use files::{LinkText, Site};
+pub use folder::{AUTHORITY, AUTHORITY_KEY, Added, Folder, GROUND, PairError, Peers};
