@@ -1,28 +1,28 @@
-//! The configuration, as the proxy's file has it.
+//! The configuration of the filter, as the proxy's configuration file has it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plain::PlainField;
 
-/// Where a filter stands.
+/// The position of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
-    /// In the outer hop, before its cache: clients' requests.
+    /// In the outer hop, before its cache: requests of clients.
     Client,
-    /// In the hop `fetch`, before its cache: requests that fill, and requests of our own.
+    /// In the hop `fetch`, before its cache: requests that fill the cache, and Longhaul's own requests.
     Fetch,
     /// In the inner hop, behind the caches: the judge.
     Origin,
 }
 
-/// When a URL is admitted.
+/// The moment at which a URL is admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Admit {
     /// After one response has shown that it may be stored.
     Learned,
-    /// At first sight: an uncacheable response costs a second request at its origin.
+    /// At the first request. A response that may not be stored then costs its origin a second request.
     First,
 }
 
@@ -30,38 +30,38 @@ pub enum Admit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where it stands.
+    /// The position of the filter.
     pub at: Position,
-    /// When a URL is admitted.
+    /// The moment at which a URL is admitted.
     pub admit: Admit,
-    /// Request fields that change no response, on the operator's word.
+    /// Request fields that change no response, as the operator declares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain_fields: Vec<PlainField>,
-    /// The longest body that the cache takes.
+    /// The longest body that the cache takes, in bytes.
     pub object_bytes: u64,
 }
 
-/// What the configuration says of requests.
+/// The part of the configuration that is about requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
-    /// When a URL is admitted.
+    /// The moment at which a URL is admitted.
     pub admit: Admit,
-    /// Fields that change no response, besides those that no site needs to name.
+    /// Fields that change no response, besides those of the built-in list.
     pub plain: &'a [PlainField],
 }
 
-/// Why a configuration is refused.
+/// The reason why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("cache-admission: the configuration is refused: {0}")]
 pub struct Refused(#[from] serde_json::Error);
 
 impl Config {
-    /// What it says of requests.
+    /// Returns the part that is about requests.
     pub fn rules(&self) -> Rules<'_> {
         Rules { admit: self.admit, plain: &self.plain_fields }
     }
 
-    /// Reads JSON; unknown keys are refused.
+    /// Reads JSON. Refuses unknown keys.
     pub fn from_json(json: &[u8]) -> Result<Self, Refused> {
         Ok(serde_json::from_slice(json)?)
     }

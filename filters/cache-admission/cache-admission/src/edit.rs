@@ -1,10 +1,10 @@
-//! Changes to header lists, for the proxy to make.
+//! Changes to header lists, which the proxy makes.
 
-/// One thing to do to a header list.
+/// One change to a header list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// Exactly this one value from now on.
+    /// Gives the field exactly this one value.
     Set(&'static str, Vec<u8>),
-    /// No value.
+    /// Removes all values of the field.
     Remove(&'static str),
 }

@@ -1,7 +1,8 @@
-//! Between the cache and the origin: whether the cache may have a response.
+//! Between the cache and the origin: decides if the cache may have a response.
 //!
-//! What `cache_v2` does not store, it holds in memory at the origin's speed. So a response that it would not store, or
-//! must not, is cut short unless it is small; the hop in front asks again past the cache, and the client notices nothing.
+//! `cache_v2` holds a response that it does not store in memory, at the origin's speed. So the judge cuts a response
+//! that the cache would not or must not store, unless it is small. The hop in front then repeats the request past the
+//! cache, and the client notices nothing.
 
 use std::time::SystemTime;
 
@@ -12,17 +13,17 @@ use crate::edit::Edit;
 use crate::limits::{BURST_BYTES, PASSED_BYTES, STEADY_BYTES_PER_S, UNKNOWN_BYTES};
 use crate::marks;
 
-/// Whose request came through the cache.
+/// The sender of a request that came through the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
-    /// A client, which may read as slowly as it likes.
+    /// A client. It may read very slowly.
     Client,
     /// One of Longhaul's own filters. It reads at once and holds a bounded response.
     Own,
 }
 
 impl Asker {
-    /// As it is written in [`marks::JUDGE`].
+    /// Returns the value of [`marks::JUDGE`].
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -31,7 +32,7 @@ impl Asker {
     }
 }
 
-/// What is remembered of a request until its response comes.
+/// The facts about a request that the judge needs when its response comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     asker: Asker,
@@ -41,41 +42,41 @@ pub struct Trial {
 }
 
 labelled! {
-    /// What became of a response.
+    /// The decision about a response.
     Ruling {
-        /// The cache stores it.
+        /// The cache stores the response.
         Stored = "stored";
-        /// What the cache has is still good.
+        /// The stored response is still valid (304).
         Validated = "validated";
-        /// Not to be stored, and small or without a body: it passes.
+        /// Not to be stored, and small, without a body or for Longhaul itself: it passes.
         Passed = "passed";
-        /// Not to be stored: asked for again past the cache.
+        /// Not to be stored: the request is repeated past the cache.
         Cut = "cut";
-        /// Longer than the cache takes: asked for again past the cache.
+        /// Longer than the cache takes: the request is repeated past the cache.
         TooLong = "too_long";
-        /// The cache was given enough for this moment: asked for again past the cache.
+        /// The worker has given the cache enough for now: the request is repeated past the cache.
         Busy = "busy";
     }
 }
 
-/// What to do with a response.
+/// The treatment of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judged {
-    /// It passes, with these edits. The length of its body must be watched where `watch` says so.
+    /// The response passes, with these edits.
     Pass {
-        /// For the header list.
+        /// Edits of the header list.
         edits: Vec<Edit>,
-        /// What became of it.
+        /// The decision, for the metrics.
         ruling: Ruling,
-        /// It is stored, and nobody knows its length yet.
+        /// True if the cache stores the response and its length is unknown. A [`Watch`] must then read the body.
         watch: bool,
     },
-    /// A short reply takes its place.
+    /// A short reply replaces the response.
     Cut(Ruling),
 }
 
 impl Trial {
-    /// By a request behind the cache; None for one that is not judged. With it come edits of the request.
+    /// Reads a request behind the cache, and returns edits of it. Returns None for a request that is not judged.
     pub fn of(fields: &Fields<'_>) -> Option<(Self, Vec<Edit>)> {
         let asker = match fields.get(marks::JUDGE)? {
             b"own" => Asker::Own,
@@ -87,7 +88,7 @@ impl Trial {
             with_authorization: fields.has("authorization"),
             is_head: fields.get(":method") == Some(b"HEAD"),
         };
-        // The hop `fetch` said `no-cache` to the cache alone; the origin reads what the client said.
+        // The hop `fetch` sent `no-cache` only to the cache. The origin gets the client's own field.
         let edit = fields.get(marks::ANEW).map(|anew| match anew.strip_prefix(b"=") {
             Some(said) => Edit::Set("cache-control", said.to_vec()),
             None => Edit::Remove("cache-control"),
@@ -95,7 +96,7 @@ impl Trial {
         Some((trial, edit.into_iter().collect()))
     }
 
-    /// Judges the response.
+    /// Judges the response. `object_bytes` is the longest body that the cache takes.
     pub fn judge(self, fields: &Fields<'_>, object_bytes: u64, budget: &mut Budget, now: SystemTime) -> Judged {
         let length = length(fields);
         if fields.get(":status") == Some(b"304") {
@@ -119,7 +120,7 @@ impl Trial {
             return Judged::Cut(ruling);
         }
         let mut edits = of_origin(fields);
-        // `cache_v2` stores nothing that has a Vary. It is taken away again behind the cache.
+        // `cache_v2` stores no response with `Vary`. The hop in front of the cache removes the field again.
         let own_vary: &[u8] = if fields.has("vary") { b"passed" } else { b"vary" };
         if own_vary == b"vary" {
             edits.push(Edit::Set("vary", b"*".to_vec()));
@@ -128,11 +129,11 @@ impl Trial {
         Judged::Pass { edits, ruling: Ruling::Passed, watch: false }
     }
 
-    /// The origin confirms what is stored, and its fields replace the stored ones.
+    /// Judges a 304, by which the origin confirms a stored response. Its fields replace the stored ones.
     fn validation(self, fields: &Fields<'_>, now: SystemTime) -> Judged {
         let as_stored: Fields<'_> =
             fields.iter().map(|(name, value)| (name, if name == b":status" { &b"200"[..] } else { value })).collect();
-        // Freshness may stand in the stored fields.
+        // The stored fields may state the freshness lifetime.
         if !matches!(self.shareable(&as_stored, now), Ok(()) | Err(Unshared::NotFresh | Unshared::Cookie)) {
             return Judged::Cut(Ruling::Cut);
         }
@@ -150,13 +151,14 @@ impl Trial {
     }
 }
 
-/// What an origin says in our name.
+/// Returns edits that remove our own fields, which an origin may have forged.
 fn of_origin(fields: &Fields<'_>) -> Vec<Edit> {
     let ours = [marks::VERDICT, marks::AGE, marks::STORED];
     ours.into_iter().filter(|name| fields.has(name)).map(Edit::Remove).collect()
 }
 
-/// `cache_v2` compares directives with case and reads an `Age` that is a number alone: spelt so that it reads what we read.
+/// Returns edits that make `cache_v2` read the same as this crate. It compares directives case-sensitively, and reads
+/// `Age` only if it is a single number.
 fn spelling(fields: &Fields<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if fields.all("cache-control").any(|value| value.iter().any(u8::is_ascii_uppercase)) {
@@ -169,13 +171,13 @@ fn spelling(fields: &Fields<'_>) -> Vec<Edit> {
     edits
 }
 
-/// The declared length of a body.
+/// Returns the declared length of a body, in bytes.
 pub(crate) fn length(fields: &Fields<'_>) -> Option<u64> {
     std::str::from_utf8(fields.get("content-length")?).ok()?.parse().ok()
 }
 
-/// What one worker may give the cache: a bucket that fills with time. A disk that is slower than the origins costs at most
-/// so much memory.
+/// The bytes that one worker may give the cache: a token bucket. It bounds the memory that a disk slower than the
+/// origins can cost.
 #[derive(Debug)]
 pub struct Budget {
     left: u64,
@@ -189,7 +191,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Takes `bytes`, or nothing where not so many are left.
+    /// Takes `bytes`. Returns false, and takes nothing, if fewer are left.
     pub fn take(&mut self, bytes: u64, now: SystemTime) -> bool {
         let passed = self.since.and_then(|since| now.duration_since(since).ok()).unwrap_or_default();
         let millis = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
@@ -209,13 +211,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A piece passes. False where the body is longer than the cache takes, or more than the worker may give it: it must be
-    /// broken off.
+    /// Counts a piece of the body. Returns false if the body must be broken off: it is longer than the cache takes, or
+    /// than the budget of the worker.
     pub fn piece(&mut self, size: usize, object_bytes: u64, budget: &mut Budget, now: SystemTime) -> bool {
         let size = size as u64;
         let before = self.bytes;
         self.bytes = before.saturating_add(size);
-        // The first ones were taken with the headers.
+        // The first `UNKNOWN_BYTES` were taken with the headers.
         let more = self.bytes.saturating_sub(UNKNOWN_BYTES.max(before));
         self.bytes <= object_bytes && (more == 0 || budget.take(more, now))
     }

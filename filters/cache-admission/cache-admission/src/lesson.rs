@@ -1,4 +1,4 @@
-//! In front of a cache: what a response teaches, and the headers that its way through the cache left behind.
+//! In front of a cache: learns from each response, and removes the fields that its way through the cache left behind.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::marks;
 use crate::request::{self, Asked, Reason, Way};
 use crate::table::{Known, Table, Url};
 
-/// What is to be learnt once a body has come to its end.
+/// A fact to learn once a body is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
     url: Url,
@@ -22,39 +22,40 @@ pub struct Lesson {
 }
 
 labelled! {
-    /// What a response of the outer hop taught.
+    /// The lesson of a response in the outer hop.
     Taught {
-        /// The next one may be stored.
+        /// The next response may be stored.
         Storable = "storable";
-        /// It is stored.
+        /// The response is stored.
         Stored = "stored";
-        /// What was known is not true any more.
+        /// An entry of the table is no longer true.
         Forgotten = "forgotten";
-        /// A request that may have changed it succeeded (RFC 9111 section 4.4).
+        /// A request that may have changed the resource succeeded (RFC 9111 section 4.4).
         Invalidated = "invalidated";
-        /// A stored response was evicted, and its successor is not for the cache: the client asks again.
+        /// The cache evicted a response, and the next one is not for the cache. The client repeats its request.
         Redirected = "redirected";
     }
 }
 
-/// What to do with a response.
+/// The result of the headers of a response.
 #[derive(Debug, Default)]
 pub struct Learnt {
-    /// For its header list.
+    /// Edits of the header list.
     pub edits: Vec<Edit>,
-    /// For its end.
+    /// The lesson that is complete at the end of the body.
     pub lesson: Option<Lesson>,
-    /// What is known at once.
+    /// The lesson that is complete already.
     pub taught: Option<Taught>,
 }
 
 impl Lesson {
-    /// A piece of the body passes.
+    /// Counts a piece of the body, in bytes.
     pub fn piece(&mut self, size: usize) {
         self.bytes = self.bytes.saturating_add(size as u64);
     }
 
-    /// The body has come to its end.
+    /// Writes the lesson to `table` at the end of a complete body. Forgets the URL if the body was longer than the
+    /// limit.
     pub fn end<B: Board>(self, table: &Table<B>, now: SystemTime) -> Taught {
         if self.bytes > self.limit {
             table.forget(&self.url);
@@ -69,13 +70,14 @@ impl Lesson {
     }
 }
 
-/// Seconds since 1970.
+/// Returns Unix time, in seconds.
 pub fn unix(now: SystemTime) -> u32 {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// In the outer hop: a response to a client's request.
+/// Learns from a response to a client's request, in the outer hop. `object_bytes` is the longest body that the cache
+/// takes.
 pub fn learn<B: Board>(
     asked: &Asked,
     fields: &Fields<'_>,
@@ -112,7 +114,7 @@ pub fn learn<B: Board>(
             let is_stored = way != Way::Past && fields.has(marks::STORED);
             learnt.lesson = Some(Lesson { url: url.clone(), fresh, is_stored, bytes: 0, limit: object_bytes });
         }
-        // What others get is another matter.
+        // Clients without a cookie may still share the response.
         Err(Unshared::Cookie) => {}
         _ if asked.reason == Reason::Unknown => {}
         _ => {
@@ -123,17 +125,18 @@ pub fn learn<B: Board>(
     learnt
 }
 
-/// Whose request goes through the hop `fetch`.
+/// The sender of a request through the hop `fetch`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
-    /// A client's, sent there by the outer hop.
+    /// A client, whose request the outer hop sent there.
     Client,
-    /// One of Longhaul's own filters, for this URL.
+    /// One of Longhaul's own filters. The URL is there for a GET without `Range`.
     Own(Option<Url>),
 }
 
 impl Fetched {
-    /// By a request, with what is to be done to its header list.
+    /// Classifies a request, and returns edits of its header list. Records in `table` that one of Longhaul's own
+    /// filters fetches a URL, unless its response is stored and fresh.
     pub fn of<B: Board>(fields: &Fields<'_>, table: &Table<B>, now_s: u32) -> (Self, Vec<Edit>) {
         let anew = Edit::Set("cache-control", b"no-cache".to_vec());
         let judged = |asker: Asker| Edit::Set(marks::JUDGE, asker.as_str().into());
@@ -146,7 +149,7 @@ impl Fetched {
         let is_held = url.as_ref().is_some_and(|url| matches!(table.look(url, now_s), Some(Known::Held { .. })));
         if let Some(url) = url.as_ref().filter(|_| !is_held) {
             table.coming(url, now_s);
-            // What may be stored from before a restart is asked for anew.
+            // The cache may hold a response from before a restart, which needs validation.
             if !fields.has("cache-control") {
                 edits.extend([anew, Edit::Set(marks::ANEW, b"1".to_vec())]);
             }
@@ -155,14 +158,14 @@ impl Fetched {
     }
 }
 
-/// In the hop `fetch`: what is done to the headers of a response.
+/// Learns from a response in the hop `fetch`, and returns edits of its header list.
 pub fn learn_fetched<B: Board>(fetched: &Fetched, fields: &Fields<'_>, table: &Table<B>, now: SystemTime) -> Vec<Edit> {
     let verdict = fields.get(marks::VERDICT);
     match fetched {
-        // The outer hop sees it, and asks again.
+        // The outer hop sees the verdict and repeats the request.
         Fetched::Client if verdict == Some(b"cut") => return Vec::new(),
         Fetched::Own(Some(url)) => match shareable(Purpose::Cache, &Fields::default(), &aged(fields), now) {
-            // It is being written; whoever asks for it now joins.
+            // The cache is writing the response. Requests for it now join.
             Ok(fresh) if verdict.is_none() => table.held(url, fresh.public, fresh.left, unix(now)),
             _ => table.forget(url),
         },
@@ -175,13 +178,13 @@ pub fn learn_fetched<B: Board>(fetched: &Fetched, fields: &Fields<'_>, table: &T
     edits
 }
 
-/// With the origin's `Age` where the cache dropped it.
+/// Returns the header list with the origin's `Age`, also where the cache dropped it.
 fn aged<'a>(fields: &Fields<'a>) -> Fields<'a> {
     let age = fields.get(marks::AGE).filter(|_| !fields.has("age")).map(|age| (&b"age"[..], age));
     fields.iter().chain(age).collect()
 }
 
-/// Takes away what is ours, and gives the origin's `Age` back.
+/// Returns edits that remove our own fields and the judge's `Vary`, and restore the origin's `Age`.
 fn tidy(fields: &Fields<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if fields.get(marks::VERDICT) == Some(b"vary") {
@@ -195,8 +198,9 @@ fn tidy(fields: &Fields<'_>) -> Vec<Edit> {
     edits
 }
 
-/// The judge's short reply becomes a way to the origin: 307 (RFC 9110 section 15.4.8) to the very URL, which goes past the
-/// cache then. The client has it from nowhere else: what it should have had was evicted.
+/// Turns the judge's short reply into a 307 (RFC 9110 section 15.4.8) to the same URL. On the way `hit` no hop repeats
+/// a request, and the stored response was evicted, so the client must request it again. The caller forgets the URL, and
+/// the next request takes another way.
 fn again(url: &Url) -> [Edit; 3] {
     let location = [&url.scheme, &b"://"[..], &url.authority, &url.path].concat();
     [
@@ -206,8 +210,8 @@ fn again(url: &Url) -> [Edit; 3] {
     ]
 }
 
-/// A request that is not safe succeeded: what is stored for its URL, and for those that the response names on the same
-/// host, is asked for anew (RFC 9111 section 4.4).
+/// Handles the response to a request with an unsafe method. If it succeeded, forgets its URL, and the URLs on the same
+/// host that the response names (RFC 9111 section 4.4).
 fn invalidate<B: Board>(url: &Url, fields: &Fields<'_>, table: &Table<B>) -> Option<Taught> {
     if !matches!(fields.get(":status").and_then(<[u8]>::first), Some(b'2' | b'3')) {
         return None;
@@ -221,7 +225,7 @@ fn invalidate<B: Board>(url: &Url, fields: &Fields<'_>, table: &Table<B>) -> Opt
     Some(Taught::Invalidated)
 }
 
-/// The path of a reference, if it is on the same scheme and host.
+/// Returns the path of a reference, if it has the scheme and the host of `url`.
 fn path_on(url: &Url, reference: &[u8]) -> Option<Vec<u8>> {
     let origin = [&url.scheme, &b"://"[..], &url.authority].concat();
     let reference = reference.split(|&byte| byte == b'#').next().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Request fields that keep no request from the cache.
+//! Request fields that do not keep a request from the cache.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Fields that browsers send with any request and that do not choose between representations, or that no origin sees
-/// (`x-forwarded-*`, our own). Everything else may be unkeyed input.
+/// Fields that browsers send with any request, and fields that no origin sees (`x-forwarded-for`, our own). Any other
+/// field may be unkeyed input: an origin may choose its response by it, but it is no part of the cache key.
 const PLAIN: [&[u8]; 31] = [
     b"accept",
     b"accept-encoding",
@@ -41,7 +41,8 @@ const PLAIN: [&[u8]; 31] = [
 ];
 const PLAIN_BEGINNINGS: [&[u8]; 5] = [b":", b"sec-", b"x-longhaul-", b"x-envoy-", b"if-"];
 
-/// What the operator may not call plain, each with why. A dash at the end stands for every name that begins so.
+/// Names that the operator may not call plain, with the reason. A hyphen at the end stands for every name that begins
+/// so.
 const UNFIT: [(&str, Unfit); 36] = [
     ("range", Unfit::Judged),
     ("transfer-encoding", Unfit::Judged),
@@ -81,36 +82,36 @@ const UNFIT: [(&str, Unfit); 36] = [
     ("x-rewrite-", Unfit::Chooses),
 ];
 
-/// The longest name.
+/// The longest name, in bytes.
 const NAME_BYTES: usize = 64;
 
-/// Why a name cannot be called plain.
+/// The reason why a name cannot be called plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// No field has such a name.
-    #[error("no field name in lower case of at most {NAME_BYTES} characters")]
+    /// No field has this name, or it is not in lower case.
+    #[error("not a field name in lower case of at most {NAME_BYTES} characters")]
     Name,
-    /// No request goes past the cache for its sake, or the field has a rule of its own.
-    #[error("a field that the cache judges by itself")]
+    /// No request bypasses the cache because of this field, or the field has its own rule.
+    #[error("a field that the cache already handles")]
     Judged,
-    /// By it an origin knows the client.
-    #[error("a field by which an origin knows its client")]
+    /// Origins identify clients by this field.
+    #[error("a field by which origins identify clients")]
     Credential,
-    /// By it origins choose a response.
+    /// Origins choose a response by this field.
     #[error("a field by which origins choose a response")]
     Chooses,
 }
 
-/// The name of a request field that changes no response, on the operator's word.
+/// The name of a request field that changes no response, as the operator declares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PlainField(String);
 
 impl PlainField {
-    /// Takes a name in lower case.
+    /// Reads a name in lower case.
     ///
     /// # Errors
-    /// Why a request with that field must go past the cache, or needs no such word.
+    /// The reason why requests with that field must bypass the cache, or why it needs no declaration.
     pub fn new(name: &str) -> Result<Self, Unfit> {
         let is_name =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -146,7 +147,7 @@ impl fmt::Display for PlainField {
     }
 }
 
-/// Whether the field `name` changes no response: of our own knowledge, or on the operator's word (`more`).
+/// Returns true if the field `name` changes no response. It is in our own list, or the operator declared it (`more`).
 pub(crate) fn is_plain(name: &[u8], more: &[PlainField]) -> bool {
     PLAIN.contains(&name)
         || PLAIN_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))

@@ -1,4 +1,4 @@
-//! The way of a request: past the cache, into it, or to what it holds.
+//! The way of a request: past the cache, into it, or to a stored response.
 
 use http_semantics::{Fields, labelled};
 
@@ -9,60 +9,60 @@ use crate::marks;
 use crate::plain::is_plain;
 use crate::table::{Known, Url};
 
-/// What a request does.
+/// The way of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// To the origin; the cache does not see it.
+    /// To the origin. The cache does not see the request.
     Past,
     /// Through the hop `fetch`, whose cache takes the response.
     Fill {
-        /// What may be stored already is asked for anew.
+        /// True if a stored response needs validation.
         anew: bool,
     },
     /// To the cache of the outer hop.
     Hit,
-    /// 504: the client takes a stored response only, and there is none.
+    /// A 504: the client accepts only a stored response, and there is none.
     Refuse,
 }
 
 labelled! {
-    /// Why a request takes its way.
+    /// The reason for the way of a request.
     Reason {
-        /// Stored and fresh: from the cache.
+        /// The response is stored and fresh: from the cache.
         Held = "held";
-        /// An earlier response may be stored: this one fills the cache.
+        /// An earlier response was storable: this one fills the cache.
         Storable = "storable";
-        /// A filter is fetching it at this moment: the request joins.
+        /// A filter is fetching the response at this moment: the request joins.
         Coming = "coming";
-        /// The client wants the origin asked again (`no-cache`, `max-age=0`): through the cache.
+        /// The response is stored, but the client sent `no-cache`, `max-age` or `min-fresh`: through the cache.
         Reload = "reload";
-        /// `cache.admit: first`: this one may fill the cache, for all that is known.
+        /// `cache.admit: first`, and nothing is known of the URL: this response may fill the cache.
         First = "first";
         /// Nothing is known of the URL: past the cache.
         Unknown = "unknown";
-        /// Another method than GET, or than HEAD for what is stored.
+        /// The method is neither GET nor HEAD, or it is HEAD and the response is not stored.
         Method = "method";
-        /// It has a body.
+        /// The request has a body.
         Body = "body";
-        /// It asks for a part (`Range`).
+        /// The request is for a part (`Range`).
         Range = "range";
-        /// It asks whether the client's copy is still good (`If-*`): the origin knows.
+        /// The request is conditional (`If-*`): only the origin knows if the client's copy is valid.
         Conditional = "conditional";
-        /// It bears `Authorization`.
+        /// The request has `Authorization`.
         Authorization = "authorization";
-        /// It bears a cookie, and the origin does not say that the response is for everybody.
+        /// The request has a cookie, and the origin does not share the response explicitly.
         Cookie = "cookie";
-        /// `no-store` of the client.
+        /// The client sent `no-store`.
         NoStore = "no_store";
-        /// A field by which an origin may answer otherwise, and which is no part of the stored response's name.
+        /// An origin may choose its response by a field that is no part of the cache key.
         Unkeyed = "unkeyed";
-        /// `only-if-cached`, and it is not: 504 (RFC 9111 section 5.2.1.7).
+        /// The client sent `only-if-cached`, and no stored response is available: 504 (RFC 9111 section 5.2.1.7).
         OnlyIfCached = "only_if_cached";
     }
 }
 
 impl Reason {
-    /// The way that goes with it.
+    /// Returns the way that belongs to the reason.
     pub const fn way(self) -> Way {
         match self {
             Self::Held => Way::Hit,
@@ -74,35 +74,35 @@ impl Reason {
     }
 }
 
-/// What is done with a client's request.
+/// The decision about a request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// What its response needs to know of it.
+    /// The facts that its response needs.
     pub asked: Asked,
-    /// For its header list.
+    /// Edits of the header list.
     pub edits: Vec<Edit>,
-    /// It is answered with 504 instead.
+    /// True if a 504 takes the place of the response.
     pub refused: bool,
 }
 
-/// What is remembered of a request until its response comes.
+/// The facts about a request that are kept until its response comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// Why it takes its way.
+    /// The reason for its way.
     pub reason: Reason,
-    /// Its URL; None where it has none that the cache could name.
+    /// The URL. None if the request lacks a part of it.
     pub url: Option<Url>,
-    /// Its response may teach that the next one may be stored.
+    /// True if the response may teach that the next one may be stored.
     pub teaches: bool,
-    /// Its response, if it is no error, makes what is known untrue (RFC 9111 section 4.4).
+    /// True if a successful response makes entries of the table untrue (RFC 9111 section 4.4).
     pub unsafe_method: bool,
-    /// It bears a cookie.
+    /// True if the request has a cookie.
     pub with_cookie: bool,
 }
 
 const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
 
-/// Decides about a client's request. `look` asks the table, at most once.
+/// Decides about a request of a client. Calls `look` to read the table, at most once.
 pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
     let asked = ask(rules, fields, look);
     let way = asked.reason.way();
@@ -110,7 +110,7 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
     let set: Vec<Edit> = match way {
         Way::Past | Way::Refuse => Vec::new(),
         Way::Hit => vec![Edit::Set(marks::WAY, b"hit".to_vec()), judged],
-        // Whatever the client says itself: a stored response that was invalidated must not come back.
+        // Regardless of the client's own `Cache-Control`: an invalidated stored response must not come back.
         Way::Fill { anew: true } => {
             vec![Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, marks::anew(fields))]
         }
@@ -164,13 +164,13 @@ fn ask(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<
     Asked { reason, teaches: !is_head, unsafe_method: false, with_cookie, url }
 }
 
-/// The URL of a request.
+/// Returns the URL of a request. Returns None if a part of it is missing.
 pub fn url(fields: &Fields<'_>) -> Option<Url> {
     let part = |name| fields.get(name).filter(|value| !value.is_empty()).map(<[u8]>::to_vec);
     Some(Url { scheme: part(":scheme")?, authority: part(":authority")?, path: part(":path")? })
 }
 
-/// `max-age=0`, or a demand on freshness that is the cache's to weigh (RFC 9111 section 5.2.1).
+/// Returns true if the client bounds the age of a response. The cache weighs such a bound (RFC 9111 section 5.2.1).
 fn wants_no_age(fields: &Fields<'_>) -> bool {
     fields.lists("cache-control", "max-age") || fields.lists("cache-control", "min-fresh")
 }

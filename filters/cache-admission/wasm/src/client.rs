@@ -1,4 +1,4 @@
-//! The outer hop: the way of a client's request, and what its response teaches.
+//! The outer hop: chooses the way of a client's request, and learns from its response.
 
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -66,8 +66,8 @@ impl Context for ClientStream {}
 impl HttpContext for ClientStream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
         self.request().unwrap_or_else(|error| {
-            // Without a mark the request goes past the cache, which is always right.
-            log::write(Level::Warn, &format!("cache-admission: request headers: {error}"));
+            // Without a mark the request bypasses the cache, which is always correct.
+            log::write(Level::Warn, &format!("cache-admission: cannot process request headers: {error}"));
             Action::Continue
         })
     }
@@ -75,7 +75,7 @@ impl HttpContext for ClientStream {
     fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
         let Some(asked) = self.asked.take() else { return Action::Continue };
         if let Err(error) = self.response(&asked) {
-            log::write(Level::Warn, &format!("cache-admission: response headers: {error}"));
+            log::write(Level::Warn, &format!("cache-admission: cannot process response headers: {error}"));
         }
         if end_of_stream {
             self.end();

@@ -1,4 +1,4 @@
-//! The filter's metrics, defined once a configuration.
+//! The filter's metrics, defined once for each configuration.
 
 use cache_admission::judge::Ruling;
 use cache_admission::lesson::Taught;
@@ -15,7 +15,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Defines all of them.
+    /// Defines all counters.
     pub(crate) fn define(metrics: &Metrics) -> Self {
         Self {
             requests: metrics.by_reason("requests_total", Reason::ALL.iter().map(|it| it.as_str())),

@@ -1,4 +1,4 @@
-//! The hop `fetch`: requests that fill the cache, and requests of our own.
+//! The hop `fetch`: requests that fill the cache, and Longhaul's own requests.
 
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -43,7 +43,7 @@ impl Context for FetchStream {}
 impl HttpContext for FetchStream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
         if let Err(error) = self.request() {
-            log::write(Level::Warn, &format!("cache-admission: request headers of a fetch: {error}"));
+            log::write(Level::Warn, &format!("cache-admission: cannot process request headers of a fetch: {error}"));
         }
         Action::Continue
     }
@@ -52,7 +52,7 @@ impl HttpContext for FetchStream {
         if let Some(fetched) = self.fetched.take()
             && let Err(error) = self.response(&fetched)
         {
-            log::write(Level::Warn, &format!("cache-admission: response headers of a fetch: {error}"));
+            log::write(Level::Warn, &format!("cache-admission: cannot process response headers of a fetch: {error}"));
         }
         Action::Continue
     }

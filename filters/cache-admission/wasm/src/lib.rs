@@ -1,11 +1,11 @@
-//! The cache-admission filter: proxy-wasm callbacks handed to `cache_admission`, nothing else.
+//! The cache-admission filter: proxy-wasm callbacks that call `cache_admission`, and nothing else.
 //!
 //! | module | callbacks |
 //! |---|---|
 //! | `root` | configuration |
 //! | `client`, `fetch`, `origin` | requests and responses at the three positions |
-//! | `worker` | what all streams of a worker share |
-//! | `counters` | what Prometheus sees |
+//! | `worker` | state that all streams of a worker share |
+//! | `counters` | metrics |
 
 mod client;
 mod counters;
@@ -14,7 +14,7 @@ mod origin;
 mod root;
 mod worker;
 
-/// The module's entry point. The SDK's macro exports it without a word of documentation.
+/// The module's entry point. The SDK's macro exports it without documentation.
 #[allow(missing_docs)]
 mod entry {
     proxy_wasm::main! {{ filter_host::root::register::<crate::worker::Worker>() }}

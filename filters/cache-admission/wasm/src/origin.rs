@@ -48,14 +48,15 @@ impl OriginStream {
     }
 }
 
-/// The short reply that the hop in front asks again for. Where it cannot be sent, the response passes: a page is dearer than memory.
+/// Replaces a response by a short one, at which the hop in front repeats the request past the cache. If the short one
+/// cannot be sent, the response passes: a page is worth more than memory.
 fn cut(worker: &Worker, ruling: Ruling) -> Action {
     worker.counters.judged(ruling);
     let fields: [(&str, &[u8]); 2] = [(marks::VERDICT, b"cut"), ("cache-control", b"no-store")];
     match reply::send(503, "longhaul_not_for_the_cache", &fields, b"") {
         Ok(()) => Action::Pause,
         Err(error) => {
-            log::write(Level::Error, &format!("cache-admission: a response cannot be cut short: {error}"));
+            log::write(Level::Error, &format!("cache-admission: cannot replace an uncacheable response: {error}"));
             Action::Continue
         }
     }
@@ -66,7 +67,7 @@ impl Context for OriginStream {}
 impl HttpContext for OriginStream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
         if let Err(error) = self.request() {
-            log::write(Level::Warn, &format!("cache-admission: request headers behind the cache: {error}"));
+            log::write(Level::Warn, &format!("cache-admission: cannot judge by the request headers: {error}"));
         }
         Action::Continue
     }
@@ -74,7 +75,7 @@ impl HttpContext for OriginStream {
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
         let Some(trial) = self.trial.take() else { return Action::Continue };
         self.response(trial).unwrap_or_else(|error| {
-            log::write(Level::Warn, &format!("cache-admission: response headers behind the cache: {error}"));
+            log::write(Level::Warn, &format!("cache-admission: cannot judge by the response headers: {error}"));
             cut(&self.worker, Ruling::Cut)
         })
     }
@@ -85,7 +86,7 @@ impl HttpContext for OriginStream {
         if !watch.piece(size, self.worker.config.object_bytes, &mut budget, SystemTime::now()) {
             self.worker.counters.broken_off();
             if let Err(error) = body::break_off() {
-                log::write(Level::Error, &format!("cache-admission: a body cannot be broken off: {error}"));
+                log::write(Level::Error, &format!("cache-admission: cannot break off a body for the cache: {error}"));
             }
             self.watch = None;
         } else if end_of_stream {

@@ -1,4 +1,4 @@
-//! Configuration bytes to a worker's filter at its position.
+//! Builds a worker's filter for its position from the configuration.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What all streams of a worker share.
+//! State that all streams of a worker share.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use filter_host::{HostError, random};
 
 use crate::counters::Counters;
 
-/// One worker's filter at one position.
+/// The filter of one worker at one position.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) config: Config,
