@@ -1,4 +1,4 @@
-//! Pages and slots, at the far end.
+//! Pages and slots at the ground.
 
 use crate::worker::{Worker, now_ms, send};
 use filter_host::HostError;
@@ -12,14 +12,14 @@ use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
 
-/// A stream of the near end.
+/// A stream from the remote.
 #[derive(Debug)]
 pub(crate) struct GroundStream {
     id: u32,
     worker: Rc<Worker<GroundEnd>>,
-    /// Its request opened a flight.
+    /// True if its request opened a flight.
     is_page: bool,
-    /// Its body is to be shown.
+    /// True if the end reads its body.
     is_read: bool,
 }
 
@@ -64,7 +64,7 @@ impl HttpContext for GroundStream {
     fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
         if self.is_page {
             if let Err(error) = self.response(end_of_stream) {
-                log::write(Level::Warn, &format!("bundling: a page is not read: {error}"));
+                log::write(Level::Warn, &format!("bundling: cannot read a page: {error}"));
             }
             self.worker.settle(self.id);
         }

@@ -1,14 +1,14 @@
-//! The bundling filter: proxy-wasm callbacks handed to `page_flights`, nothing else.
+//! The bundling filter. It passes proxy-wasm callbacks to `page_flights` and does nothing else.
 //!
-//! One callback is one call into an end, whose answer is a value that is applied here. There is no `if` about URLs, headers
-//! or bytes in this crate; `filters/README.md` says why.
+//! One callback makes one call into an end, which returns a value; this crate applies it. No `if` in this crate
+//! concerns URLs, headers or bytes; `filters/README.md` gives the reason.
 //!
 //! | module | callbacks |
 //! |---|---|
-//! | `root` | configuration, ticks, answers to requests of our own |
+//! | `root` | configuration, ticks, responses to the filter's own requests |
 //! | `remote`, `ground` | requests and responses at either end |
-//! | `worker` | what all streams of a worker share; doing what an end says |
-//! | `counters` | what Prometheus sees |
+//! | `worker` | state that all streams of a worker share; carries out the decisions of an end |
+//! | `counters` | metrics for Prometheus |
 
 mod counters;
 mod ground;
@@ -16,7 +16,7 @@ mod remote;
 mod root;
 mod worker;
 
-/// The module's entry point. The SDK's macro exports it without a word of documentation.
+/// The module's entry point. The SDK's macro exports it without documentation.
 #[allow(missing_docs)]
 mod entry {
     proxy_wasm::main! {{ filter_host::root::register::<crate::root::End>() }}

@@ -1,4 +1,4 @@
-//! Requests of browsers, at the near end.
+//! Requests of browsers at the remote.
 
 use crate::worker::{Worker, now_ms, send};
 use filter_host::headers::{self, Map};

@@ -1,4 +1,4 @@
-//! Configuration bytes to the end of the link that this worker is.
+//! Reads the configuration and creates the worker's end of the link.
 
 use crate::counters::Counters;
 use crate::ground::GroundStream;
@@ -13,14 +13,14 @@ use page_flights::{Config, GroundEnd, RemoteEnd, Role};
 use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 
-/// The end that this worker is.
+/// The end of the link that this worker serves.
 #[derive(Debug)]
 pub(crate) enum End {
     Remote(Rc<Worker<RemoteEnd>>),
     Ground(Rc<Worker<GroundEnd>>),
 }
 
-/// The name of what the process keeps, drawn by the first worker that asks.
+/// Returns the name of the process's store. The first worker that calls this draws it.
 fn store_name() -> [u8; 8] {
     shared_board::settled(&ProxyBoard, "store", random::bytes())
 }

@@ -1,4 +1,4 @@
-//! What all streams of a worker share, and doing what an end says.
+//! State that all streams of a worker share. It carries out the decisions of an end.
 
 use crate::counters::Counters;
 use filter_host::log::{self, Level};
@@ -10,22 +10,22 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Milliseconds on a clock that never steps, the same for all workers. A deadline by the time of day would hold a browser's
-/// request for as long as somebody sets that back.
+/// Returns milliseconds on a monotonic clock that all workers share. If a deadline used the time of day, setting that
+/// clock back would hold a browser's request for the same time.
 pub(crate) fn now_ms() -> u64 {
     let elapsed = clock::monotonic().unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A worker's end, and its hold on the proxy.
+/// A worker's end, and its access to the proxy.
 #[derive(Debug)]
 pub(crate) struct Worker<E> {
-    /// Borrowed for the length of one call only, so it is never borrowed twice.
+    /// Borrowed only during one call, so it is never borrowed twice.
     pub(crate) end: RefCell<E>,
     counters: Counters,
     cluster: String,
     root: u32,
-    /// Requests of ours that are out: the end's name for each.
+    /// The filter's own pending requests, with the end's id for each.
     calls: RefCell<HashMap<callout::Token, u64>>,
     period: Cell<Option<Duration>>,
 }
@@ -36,7 +36,7 @@ impl<E: End> Worker<E> {
         Self { end: RefCell::new(end), counters, cluster, root, calls, period: Cell::new(None) }
     }
 
-    /// Does what the end wants done, in a callback of the context `own`.
+    /// Carries out the decisions of the end, in a callback of the context `own`.
     pub(crate) fn settle(&self, own: u32) {
         let Ok(mut end) = self.end.try_borrow_mut() else { return };
         for (stream, release) in end.take_releases() {
@@ -46,7 +46,7 @@ impl<E: End> Worker<E> {
                 Release::GoOnDown => context::continue_response(),
             });
             if let Err(error) = done {
-                log::write(Level::Debug, &format!("bundling: a stream that waited is gone: {error}"));
+                log::write(Level::Debug, &format!("bundling: a held stream has ended: {error}"));
             }
         }
         self.counters.add(end.counts());
@@ -59,18 +59,18 @@ impl<E: End> Worker<E> {
         }
     }
 
-    /// What was decided on a request of the stream `own`; where it could not be, the request passes.
+    /// Returns the decision about a request of the stream `own`. The request passes unchanged if the host failed.
     pub(crate) fn decided(&self, own: u32, outcome: Result<Action, HostError>) -> Action {
         let action = outcome.unwrap_or_else(|error| {
-            log::write(Level::Warn, &format!("bundling: a request passes as it is: {error}"));
+            log::write(Level::Warn, &format!("bundling: a request passes unchanged: {error}"));
             Action::Continue
         });
         self.settle(own);
         action
     }
 
-    /// Sends what the end wants sent. Only in a callback of the root context: an answer comes to the context whose callback
-    /// sent the request, and no other outlives a page.
+    /// Sends the requests of the end. Call it only in a callback of the root context. A response arrives at the context
+    /// whose callback sent the request, and no other context outlives a page.
     fn send_calls(&self) {
         let Ok(mut end) = self.end.try_borrow_mut() else { return };
         for call in end.take_calls() {
@@ -81,7 +81,7 @@ impl<E: End> Worker<E> {
                     }
                 }
                 Err(error) => {
-                    log::write(Level::Warn, &format!("bundling: a request of ours was not sent: {error}"));
+                    log::write(Level::Warn, &format!("bundling: cannot send an HTTP call: {error}"));
                     end.answered(&ProxyBoard, call.id, &Answer::Failed, now_ms());
                 }
             }
@@ -130,7 +130,7 @@ fn read(header_count: usize, body_bytes: usize) -> Result<Came, HostError> {
     }
 }
 
-/// Answers the stream of the effective context.
+/// Sends a response on the stream of the effective context.
 pub(crate) fn send(answer: &Reply) -> Result<(), HostError> {
     let fields: Vec<(&str, &[u8])> =
         answer.fields.iter().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value))).collect();

@@ -1,10 +1,10 @@
-//! What a reference is relative to: the document's true URL, its `<base href>`, and where the browser got it from.
+//! The base of a reference: the document's true URL, its `<base href>`, and the URL from which the browser fetched it.
 
 use crate::site::Cookies;
 use std::fmt;
 use url::Url;
 
-/// The two schemes that can be moved.
+/// The two schemes whose URLs can move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// `http`, default port 80.
@@ -14,7 +14,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// `http` or `https`.
+    /// Returns `http` or `https`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -22,7 +22,7 @@ impl Scheme {
         }
     }
 
-    /// 80 or 443.
+    /// Returns 80 or 443.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -30,7 +30,7 @@ impl Scheme {
         }
     }
 
-    /// The scheme named by `name`, in any case.
+    /// Returns the scheme with this name, in any case.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         if name.eq_ignore_ascii_case(b"http") {
             Some(Self::Http)
@@ -48,26 +48,27 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// What a reference in a document is relative to. Made once a document, and again where a `<base href>` stands.
+/// The base of the references in a document. It is built once for each document, and again at a `<base href>`.
 #[derive(Debug, Clone)]
 pub struct Base {
-    /// Scheme of the document itself, which rules about mixed content go by.
+    /// Scheme of the document itself, which decides about mixed content.
     pub(crate) page_scheme: Scheme,
-    /// Host of the document itself, in the parser's spelling. `<base href>` does not change it.
+    /// Host of the document itself, as the URL parser writes it. `<base href>` does not change it.
     pub(crate) page_host: String,
-    /// The document's true URL without query and fragment, or what `<base href>` made of it.
+    /// The document's true URL without query and fragment, or the result of its `<base href>`.
     document: Url,
     pub(crate) url: Url,
-    /// Whether `url` is on `page_host`.
+    /// True if `url` is on `page_host`.
     pub(crate) on_page_host: bool,
-    /// Where the browser believes the document to be, if that is a moved URL.
+    /// The document's URL in the browser, if that is a moved URL.
     pub(crate) proxied: Option<Url>,
     pub(crate) upgrade_insecure: bool,
     pub(crate) cookies: Cookies,
 }
 
 impl Base {
-    /// The base of a document that the browser requested as `scheme://authority path`. None if that is not a URL.
+    /// Returns the base of a document that the browser requested as `scheme://authority path`. Returns `None` if that
+    /// is not a URL.
     pub fn new(scheme: Scheme, authority: &str, path: &str) -> Option<Self> {
         let url = Url::parse(&format!("{scheme}://{authority}{path}")).ok()?;
         let page_host = url.host_str()?.to_owned();
@@ -83,16 +84,17 @@ impl Base {
         })
     }
 
-    /// The same document when the browser got it as `path` from the proxy's own `scheme://authority`: relative
-    /// references in it then resolve to somewhere else than they were meant to. None if that is not a URL.
+    /// Returns the base of the same document if the browser fetched it as `path` from the proxy's own
+    /// `scheme://authority`. Relative references in it then resolve to other URLs than intended. Returns `None` if that
+    /// is not a URL.
     #[must_use]
     pub fn on_proxy(mut self, scheme: Scheme, authority: &str, path: &str) -> Option<Self> {
         self.proxied = Some(Url::parse(&format!("{scheme}://{authority}{path}")).ok()?);
         Some(self)
     }
 
-    /// The base after `<base href>` (HTML, 4.2.3): resolved against the document, never against an earlier base; an
-    /// unusable `href` leaves the document's own URL.
+    /// Returns the base after `<base href>` (HTML, 4.2.3). The `href` resolves against the document, never against an
+    /// earlier base. An unusable `href` leaves the document's own URL.
     #[must_use]
     pub fn with_href(&self, href: &str) -> Self {
         let mut base = self.clone();
@@ -109,44 +111,46 @@ impl Base {
         self.upgrade_insecure = true;
     }
 
-    /// Leaves objects where they are from now on if their requests may bear a cookie of the page, which moved they do not.
+    /// From now on, leaves every object whose request may carry a cookie of the page. The request to the moved URL
+    /// would not carry it.
     pub fn keep_reach_of(&mut self, cookies: Cookies) {
         self.cookies = cookies;
     }
 
-    /// The absolute URL that `reference` means, as text; nothing is moved. None if it is no URL.
+    /// Returns the absolute URL of `reference` as text, not moved. Returns `None` if it is not a URL.
     pub fn join(&self, reference: &str) -> Option<String> {
         self.url.join(reference).ok().map(String::from)
     }
 
-    /// What `reference` must be written as in this document so that it means what it means relative to `other`; none if it
-    /// means the same in both, or is no URL in either.
+    /// Returns the text that has the same meaning in this document as `reference` has relative to `other`. Returns
+    /// `None` if both meanings are equal, or if `reference` is not a URL in either.
     pub fn pinned(&self, other: &Self, reference: &str) -> Option<String> {
         let (here, there) = (self.url.join(reference).ok(), other.url.join(reference).ok());
         there.filter(|there| here.as_ref() != Some(there)).map(String::from)
     }
 
-    /// Whether what references resolve against is of the document's own origin, so that neither needs the other's consent.
+    /// Returns true if references resolve within the document's own origin, so that neither origin needs the other's
+    /// consent.
     pub fn is_at_home(&self) -> bool {
         self.url.origin() == self.document.origin()
     }
 
-    /// Host of the document, as the parser spells it.
+    /// Returns the host of the document, as the URL parser writes it.
     pub fn page_host(&self) -> &str {
         &self.page_host
     }
 
-    /// Scheme of the document.
+    /// Returns the scheme of the document.
     pub fn page_scheme(&self) -> Scheme {
         self.page_scheme
     }
 
-    /// The document's own port if it is not its scheme's default.
+    /// Returns the document's own port if it is not the default of its scheme.
     pub fn page_port(&self) -> Option<u16> {
         self.document.port()
     }
 
-    /// The URL that references resolve against, as text.
+    /// Returns the URL against which references resolve, as text.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }

@@ -1,15 +1,15 @@
-//! Why rules do not compile.
+//! Errors in the rules.
 
 use std::fmt;
 
-/// A rule that cannot be compiled: which one, what it says, what was expected.
+/// An invalid rule: its key, its value and the expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
-    /// The key, with an index where it is a list: `targets.https[1]`.
+    /// The key, with an index for a list: `targets.https[1]`.
     pub key: String,
-    /// What was found there.
+    /// The value.
     pub found: String,
-    /// What was expected.
+    /// The expected value.
     pub expected: &'static str,
 }
 

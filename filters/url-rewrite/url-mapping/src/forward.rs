@@ -1,4 +1,4 @@
-//! From a reference in a document to the URL it moves to, or the reason it stays.
+//! Maps a reference in a document to its moved URL, or to the reason why it stays.
 
 use crate::base::{Base, Scheme};
 use crate::host::{self, Scan};
@@ -10,24 +10,24 @@ use crate::usage::{Level, Use};
 use std::borrow::Cow;
 use url::{Position, Url};
 
-/// An object about to be moved, for a last say of policies that know the page (its Content-Security-Policy).
+/// An object that is about to move. Policies that know the page (its Content-Security-Policy) may still refuse it.
 #[derive(Debug, Clone, Copy)]
 pub struct Object<'a> {
-    /// The scheme it is fetched with.
+    /// The scheme of its origin.
     pub scheme: Scheme,
     /// Its host, lower case, brackets around IPv6.
     pub host: &'a str,
-    /// Its port if it is not the scheme's default.
+    /// Its port if it is not the default of its scheme.
     pub port: Option<u16>,
-    /// Its path without query; may hold characters that the browser will percent-encode.
+    /// Its path without query. It may hold characters that the browser will percent-encode.
     pub path: &'a str,
-    /// The scheme of the target it would move to.
+    /// The scheme of its target.
     pub target_scheme: Scheme,
-    /// The authority of the target it would move to.
+    /// The authority of its target.
     pub target: &'a str,
 }
 
-/// Where an object would move to.
+/// The target of an object.
 #[derive(Debug, Clone, Copy)]
 struct Target<'a> {
     scheme: Scheme,
@@ -35,15 +35,16 @@ struct Target<'a> {
 }
 
 impl Mapper {
-    /// What becomes of `reference`, used as `usage` in a document with the base `base`.
+    /// Maps `reference`, used as `usage` in a document with the base `base`.
     ///
-    /// `reference` is the value with character references and escapes decoded. Nothing is allocated for what is left,
-    /// but for odd spellings (see [`reference`](crate::reference)).
+    /// Character references and escapes in `reference` must be decoded. References that stay cost no allocation, except
+    /// for unusual spellings (see [`reference`](crate::reference)).
     pub fn forward(&self, base: &Base, reference: &str, usage: Use) -> Outcome {
         self.forward_if(base, reference, usage, |_| Ok(()))
     }
 
-    /// The same, but where the URL would move, `permit` is asked once and may name a reason against it.
+    /// Maps like [`forward`](Self::forward), but calls `permit` once before a URL moves. `permit` may return a reason
+    /// against the move.
     pub fn forward_if(
         &self,
         base: &Base,
@@ -52,7 +53,7 @@ impl Mapper {
         permit: impl FnOnce(&Object<'_>) -> Result<(), Reason>,
     ) -> Outcome {
         if self.level == Level::Off && base.proxied.is_none() {
-            // Whoever looks for objects at level off, as bundling does, must not take the page itself for one.
+            // Bundling looks for objects even at level off, and must not treat the page itself as one.
             return Outcome::Left(match reference::trim(reference).as_bytes().first() {
                 None => Reason::Empty,
                 Some(b'#') => Reason::Fragment,
@@ -73,7 +74,8 @@ impl Mapper {
             }
             Shape::Relative { .. } | Shape::Odd => self.forward_parsed(base, reference, usage, permit),
             Shape::Absolute { scheme, authority, rest } => {
-                // Without the base's scheme the reference means what the browser's idea of the base makes of it.
+                // The browser gives a reference without a scheme the scheme of the moved URL. The parser compares both
+                // meanings.
                 if base.proxied.is_some() && scheme.is_none() {
                     return self.forward_parsed(base, reference, usage, permit);
                 }
@@ -88,7 +90,8 @@ impl Mapper {
         }
     }
 
-    /// The fast path: an absolute reference whose host needs no parser. `Err` gives `permit` back: use the parser.
+    /// Maps an absolute reference whose host needs no parser; this is the fast path. Otherwise `Err` returns `permit`,
+    /// for the parser.
     fn forward_scanned<P: FnOnce(&Object<'_>) -> Result<(), Reason>>(
         &self,
         base: &Base,
@@ -119,8 +122,8 @@ impl Mapper {
         })
     }
 
-    /// The general path, through the WHATWG parser. Query and fragment are kept as written: browsers encode a query in
-    /// the document's own encoding, which is not known here.
+    /// Maps any reference with the WHATWG parser. Query and fragment stay as written, because browsers encode a query
+    /// in the document's encoding, which this crate does not know.
     fn forward_parsed(
         &self,
         base: &Base,
@@ -134,9 +137,9 @@ impl Mapper {
         let parsed = match (path, tail.chars().next()) {
             ("", None) => return Outcome::Left(Reason::Empty),
             ("", Some('#')) => return Outcome::Left(Reason::Fragment),
-            // Joining an empty path would keep the base's query, which a query of its own replaces.
+            // Joining an empty path would keep the base's query, but the reference has its own.
             ("", _) => Url::parse(&base.url[..Position::AfterPath]),
-            // The parser would drop a space at the end, which before a query or fragment is part of the path.
+            // The parser would drop a trailing space, which is part of the path before a query or fragment.
             (path, Some(mark)) if path.ends_with(|last| last <= ' ') => base.url.join(&format!("{path}{mark}")),
             (path, _) => base.url.join(path),
         };
@@ -163,7 +166,7 @@ impl Mapper {
         let Some(proxied) = &base.proxied else {
             return moved.map_or_else(Outcome::Left, Outcome::Moved);
         };
-        // What the browser, which takes the sheet for one of the proxy's, makes of the reference as it is.
+        // The browser's meaning of the unchanged reference. For the browser the style sheet belongs to the proxy.
         let as_is = proxied.join(&reference).ok();
         let is_already = |meant: &str| as_is.is_some() && as_is == Url::parse(meant).ok();
         match moved {
@@ -185,7 +188,7 @@ impl Mapper {
         port: Option<u16>,
         usage: Use,
     ) -> Result<Target<'_>, Reason> {
-        // A host that cannot move may still be left for a reason that says more.
+        // For a host that cannot move, another reason may be more specific.
         match self.decide(base, scheme, host, port, usage) {
             Ok(target) => host::movable(parsed_host).map(|()| target),
             Err(reason @ (Reason::AlreadyMoved | Reason::SameHost | Reason::Excluded)) => Err(reason),
@@ -193,7 +196,7 @@ impl Mapper {
         }
     }
 
-    /// The policy: whether an object at `scheme://host:port` may move, and where to.
+    /// Returns the target of an object at `scheme://host:port`, or the reason why it may not move. This is the policy.
     fn decide(
         &self,
         base: &Base,
@@ -205,7 +208,7 @@ impl Mapper {
         if self.is_own_host(host) {
             return Err(Reason::AlreadyMoved);
         }
-        // Objects beside a sheet that was moved go with it at every level: that is where the browser looks for them.
+        // Objects beside a moved style sheet move with it at every level, because the browser looks for them there.
         let beside_moved_sheet = base.proxied.is_some() && base.url.host_str() == Some(host);
         if !beside_moved_sheet {
             if base.proxied.is_none() && self.level < Level::Full && host == base.page_host {
@@ -227,7 +230,7 @@ impl Mapper {
         self.target_of(scheme, host, port)
     }
 
-    /// Where an origin's objects live, if a moved URL can say that origin.
+    /// Returns the target of an origin, if a moved URL can express that origin.
     fn target_of(&self, scheme: Scheme, host: &str, port: Option<u16>) -> Result<Target<'_>, Reason> {
         if !self.is_port_allowed(port.unwrap_or(scheme.default_port())) {
             return Err(Reason::Port);
@@ -244,8 +247,8 @@ impl Mapper {
         }
     }
 
-    /// What the moved form of every URL at `scheme://host:port` begins with, up to the path: `https://NAME/HOST:443`.
-    /// None if no object of that origin ever moves. `host` is lower case; names only, no addresses.
+    /// Returns the common prefix of all moved URLs of `scheme://host:port`, up to the path: `https://NAME/HOST:443`.
+    /// Returns `None` if no object of that origin ever moves. `host` must be a lower-case name, not an address.
     pub fn prefix_of(&self, scheme: Scheme, host: &str, port: Option<u16>) -> Option<String> {
         let ours = self.is_own_host(host) || self.is_excluded(host) || self.level == Level::Off;
         if ours || !host::is_canonical(host) {
@@ -265,7 +268,8 @@ fn pick<'a>(scheme: Scheme, targets: &'a [String], host: &str) -> Result<Target<
     Ok(Target { scheme, authority })
 }
 
-/// What a browser makes of a URL under `upgrade-insecure-requests` (W3C Upgrade Insecure Requests, section 4.1).
+/// Returns the scheme and port that a browser uses under `upgrade-insecure-requests` (W3C Upgrade Insecure Requests,
+/// section 4.1).
 fn upgraded(base: &Base, scheme: Scheme, port: Option<u16>) -> (Scheme, Option<u16>) {
     if base.upgrade_insecure && scheme == Scheme::Http {
         (Scheme::Https, port.filter(|&port| port != Scheme::Https.default_port()))
@@ -274,7 +278,8 @@ fn upgraded(base: &Base, scheme: Scheme, port: Option<u16>) -> (Scheme, Option<u
     }
 }
 
-/// Splits `host[:port]` of a reference as written. None where the parser must say: user names, brackets, odd ports.
+/// Splits `host[:port]` of a reference as written. Returns `None` for forms that need the parser: user names, brackets
+/// and unusual ports.
 fn split_plain_port(authority: &str, scheme: Scheme) -> Option<(&str, Option<u16>)> {
     let Some(colon) = authority.bytes().position(|byte| byte == b':') else { return Some((authority, None)) };
     let (host, port) = authority.split_at_checked(colon)?;
@@ -294,7 +299,7 @@ fn without_newlines(reference: &str) -> Cow<'_, str> {
     if reference.contains(dropped) { Cow::Owned(reference.replace(dropped, "")) } else { Cow::Borrowed(reference) }
 }
 
-/// Browsers skip further slashes before a host; the parser does so behind a scheme only.
+/// Removes further slashes before a host. Browsers skip them everywhere, but the parser skips them only after a scheme.
 fn with_two_slashes(reference: Cow<'_, str>) -> Cow<'_, str> {
     match reference.strip_prefix("//") {
         Some(rest) if rest.starts_with(['/', '\\']) => {
@@ -319,7 +324,7 @@ fn write_moved(target: Target<'_>, scheme: Scheme, host: &str, port: Option<u16>
     url
 }
 
-/// `:PORT` in `buffer`.
+/// Writes `:PORT` to `buffer`.
 fn write_port(buffer: &mut [u8; 6], port: u16) -> &str {
     use std::io::Write;
     let mut rest: &mut [u8] = buffer;

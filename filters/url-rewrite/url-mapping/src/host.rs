@@ -1,30 +1,31 @@
-//! Which host names can stand in a moved URL.
+//! Decides which host names a moved URL can hold.
 //!
-//! A host becomes the first segment of a path and, on the way back, a `Host` header and a name to resolve. So only
-//! what reads the same in all three moves: dotted names of letters, digits, `-` and `_`, and literal addresses.
+//! A host becomes the first segment of a path. On the way back it becomes a `Host` field and a name to resolve. So only
+//! hosts that read the same in all three places move: dotted names of letters, digits, `-` and `_`, and literal
+//! addresses.
 
 use http_semantics::addresses;
 
 use crate::outcome::Reason;
 
-/// Longest name DNS can hold, in bytes of its dotted form.
+/// Bytes of the longest name in DNS, in its dotted form.
 const NAME_BYTES: usize = 253;
-/// Longest label DNS can hold.
+/// Bytes of the longest label in DNS.
 const LABEL_BYTES: usize = 63;
 
-/// What a scan of a host as written tells without a parser.
+/// The result of scanning a host without the URL parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scan {
-    /// A movable name exactly as the WHATWG parser would write it.
+    /// A movable name, exactly as the WHATWG parser would write it.
     Canonical,
-    /// The same but for capital letters.
+    /// A movable name, except for capital letters.
     Capitals,
-    /// Needs the parser: address literals, non-ASCII, percent signs, punycode; or cannot move at all.
+    /// A host that needs the parser (address literals, non-ASCII, percent signs, punycode) or cannot move at all.
     Unclear,
 }
 
-/// Scans a host as written in a URL. Punycode is unclear because the parser rejects some of it; a last label that
-/// begins with a digit is unclear because it may make the host an IPv4 address.
+/// Scans a host as written in a URL. Punycode is unclear because the parser rejects some of it. A last label that
+/// begins with a digit is unclear because the host may be an IPv4 address.
 pub(crate) fn scan(host: &str) -> Scan {
     let bytes = host.as_bytes();
     if bytes.len() > NAME_BYTES {
@@ -72,7 +73,7 @@ pub(crate) fn scan(host: &str) -> Scan {
     if capitals { Scan::Capitals } else { Scan::Canonical }
 }
 
-/// Whether a host that the parser wrote can stand in a moved URL.
+/// Checks that a moved URL can hold a host that the parser wrote.
 pub(crate) fn movable(host: &url::Host<&str>) -> Result<(), Reason> {
     match host {
         url::Host::Domain(name) => {
@@ -88,8 +89,8 @@ pub(crate) fn movable(host: &url::Host<&str>) -> Result<(), Reason> {
     }
 }
 
-/// Whether labels and length are what DNS can hold and a host may be called (RFC 1035, 2.3.4; RFC 1123, 2.1), with the
-/// underscores that names in use have.
+/// Returns true if the labels and the length of a name are valid in DNS and for a host (RFC 1035, 2.3.4; RFC 1123,
+/// 2.1). It also allows underscores, which names in use have.
 fn is_name(name: &str) -> bool {
     name.len() <= NAME_BYTES
         && name.split('.').all(|label| {
@@ -100,18 +101,19 @@ fn is_name(name: &str) -> bool {
         })
 }
 
-/// Whether a host that a client names, in any spelling, can be a name or an address at all.
+/// Returns true if a host from a client, in any spelling, can be a name or an address.
 pub(crate) fn can_exist(host: &str) -> bool {
     is_name(host.strip_suffix('.').unwrap_or(host)) || (host.starts_with('[') && url::Host::parse(host).is_ok())
 }
 
-/// Whether a host is the machine it is spoken to on, in IPv6; what is so in IPv4 the guard knows, with its exceptions.
+/// Returns true if a host is an IPv6 address of the local machine. The guard decides about IPv4, because it knows the
+/// exceptions.
 pub(crate) fn is_this_machine(host: &str) -> bool {
     matches!(host, "[::1]" | "[::]")
 }
 
-/// Whether a host taken from a path is written as [`forward`](crate::Mapper::forward) writes it. Private addresses
-/// count as well written: whether they may be reached is for the guard behind the resolver, which knows exceptions.
+/// Returns true if a host from a path has the form that [`forward`](crate::Mapper::forward) writes. Private addresses
+/// may have that form: the guard behind the resolver refuses them, because it knows the exceptions.
 pub(crate) fn is_canonical(host: &str) -> bool {
     match scan(host) {
         Scan::Canonical => true,

@@ -1,28 +1,28 @@
-//! What a URL becomes on the proxy, and back: pure, no I/O, no HTML.
+//! Maps URLs to the proxy and back. The crate is pure: it does no I/O and knows no HTML.
 //!
 //! An object at `http://HOST[:PORT]/path?query` moves to `TARGET/HOST[:PORT]/path?query`, where `TARGET` is one of the
-//! proxy's own `https://NAME` or `http://ADDRESS`. Port 443 in the moved form says that the origin is https, any other
-//! port or none says http; what cannot be said is not moved. The map keeps no state, so that every proxy of an operator
-//! can serve the URLs of every other one.
+//! proxy's own `https://NAME` or `http://ADDRESS`. Port 443 in the moved URL means that the origin is https; any other
+//! port, or none, means http. An origin that this form cannot express does not move. The map keeps no state, so every
+//! proxy of an operator can serve the URLs of all others.
 //!
 //! Laws (`tests/laws.rs`):
-//! - `reverse(forward(u)) == u`, as a browser would request `u`;
-//! - `forward(forward(u)) == forward(u)`: what points to the proxy already is left;
+//! - `reverse(forward(u)) == u`, for `u` as a browser would request it;
+//! - `forward(forward(u)) == forward(u)`, because a URL that points to the proxy stays;
 //! - an https object never moves to an http target;
 //! - fast paths agree with the WHATWG URL parser, here the `url` crate.
 //!
 //! | module | job |
 //! |---|---|
-//! | [`mapper`](Mapper) | rules as configured, checked once and compiled |
-//! | `base` | what a reference is relative to: the document's URL and where the browser got it |
+//! | [`mapper`](Mapper) | the configured rules, checked once and compiled |
+//! | `base` | the base of a reference: the document's URL, and the URL from which the browser fetched it |
 //! | `reference` | the shape of a reference, without allocation |
-//! | `host` | which host names can stand in a moved URL |
-//! | `forward` | reference to moved URL, or the reason it is left |
-//! | `reverse` | request on the proxy's own authority to the origin's URL |
-//! | `shard` | which target a host lives on |
-//! | `site` | which hosts are of one site, and how far a page's cookies reach |
+//! | `host` | the host names that a moved URL can hold |
+//! | `forward` | from a reference to its moved URL, or to the reason why it stays |
+//! | `reverse` | from a request on the proxy's own authority to the origin's URL |
+//! | `shard` | the target of a host |
+//! | `site` | the hosts of one site, and the reach of a page's cookies |
 //! | `outcome` | [`Outcome`], [`Reason`]: the vocabulary of metrics and `longhaul explain` |
-//! | `usage` | [`Use`], [`Level`]: which kinds of object move at which level |
+//! | `usage` | [`Use`], [`Level`]: the kinds of object that move at each level |
 
 mod base;
 mod error;

@@ -1,26 +1,26 @@
-//! The rules as configured, checked once and compiled into the immutable [`Mapper`] that all pages share.
+//! The configured rules, checked once and compiled into the immutable [`Mapper`] that all pages share.
 
 use crate::base::Scheme;
 use crate::error::RuleError;
 use crate::host;
 use crate::usage::Level;
 
-/// What an operator decides about moving URLs, as written.
+/// An operator's rules for moving URLs, as written.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// Authorities of `https://` targets. An https object moves to one of these only.
     pub https_targets: Vec<String>,
     /// Authorities of `http://` targets, used for http objects if there is no https target.
     pub http_targets: Vec<String>,
-    /// Every authority that is the proxy itself, targets included. Without a port: ports 80 and 443.
+    /// Every authority of the proxy itself, including the targets. An authority without a port covers ports 80 and 443.
     pub own: Vec<String>,
-    /// How much is moved.
+    /// The level: which URLs move.
     pub level: Level,
-    /// Host suffixes that are never touched: `bank.example` covers itself and every name below it.
+    /// Host suffixes that never move: `bank.example` covers itself and every name below it.
     pub exclude: Vec<String>,
-    /// Ports of origins that may be asked for through the proxy.
+    /// Ports of origins that the proxy serves.
     pub ports: Vec<u16>,
-    /// Longest reference that is looked at, in bytes.
+    /// Bytes of the longest reference that may move.
     pub url_bytes: usize,
 }
 
@@ -31,7 +31,7 @@ pub struct Mapper {
     pub(crate) https_targets: Vec<String>,
     pub(crate) http_targets: Vec<String>,
     own: Vec<OwnAuthority>,
-    /// Sorted, lower case, for binary search.
+    /// Sorted and in lower case, for binary search.
     exclude: Vec<String>,
     ports: Vec<u16>,
     pub(crate) url_bytes: usize,
@@ -40,7 +40,7 @@ pub struct Mapper {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OwnAuthority {
     host: String,
-    /// None: ports 80 and 443, written or not.
+    /// `None` covers ports 80 and 443, written or not.
     port: Option<u16>,
 }
 
@@ -48,7 +48,7 @@ impl Mapper {
     /// Checks and compiles `rules`.
     ///
     /// # Errors
-    /// A [`RuleError`] names the first rule that is not what it should be.
+    /// A [`RuleError`] for the first invalid rule.
     pub fn new(rules: &Rules) -> Result<Self, RuleError> {
         let own = list("own", &rules.own, "HOST or HOST:PORT in lower case", parse_authority)?;
         let secure = targets("targets.https", &rules.https_targets, &own, Scheme::Https)?;
@@ -70,17 +70,17 @@ impl Mapper {
         })
     }
 
-    /// The level of these rules.
+    /// Returns the level of these rules.
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Whether any page can change at all.
+    /// Returns true if no page can change.
     pub fn moves_nothing(&self) -> bool {
         self.level == Level::Off || (self.https_targets.is_empty() && self.http_targets.is_empty())
     }
 
-    /// Whether `host` is under `exclude`.
+    /// Returns true if `exclude` covers `host`.
     pub fn is_excluded(&self, host: &str) -> bool {
         if self.exclude.is_empty() {
             return false;
@@ -97,12 +97,12 @@ impl Mapper {
         }
     }
 
-    /// Whether origins may be asked for on `port`.
+    /// Returns true if the proxy serves origins on `port`.
     pub fn is_port_allowed(&self, port: u16) -> bool {
         self.ports.contains(&port)
     }
 
-    /// Whether `authority` (host and optional port, any case) is the proxy itself.
+    /// Returns true if `authority` (host and optional port, in any case) is the proxy itself.
     pub fn is_own_authority(&self, authority: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(authority) else { return false };
         let Some((host, port)) = split_port(text) else { return false };
@@ -116,14 +116,14 @@ impl Mapper {
         })
     }
 
-    /// Whether `host` is the proxy itself on whatever port.
+    /// Returns true if `host` is the proxy itself, on any port.
     pub(crate) fn is_own_host(&self, host: &str) -> bool {
         self.own.iter().any(|own| own.host == host)
     }
 }
 
-/// Splits `host[:port]`; a bracketed IPv6 address keeps its brackets. None if the port is not a decimal number from 1
-/// to 65535 without leading zeros.
+/// Splits `host[:port]`. A bracketed IPv6 address keeps its brackets. Returns `None` if the port is not a decimal
+/// number from 1 to 65535 without leading zeros.
 pub(crate) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
@@ -135,12 +135,12 @@ pub(crate) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     Some((host, Some(port.parse().ok()?)))
 }
 
-/// The port an authority names: `Some(None)` if it names none, None if what follows its colon is no port.
+/// Returns the port of an authority: `Some(None)` if it has none, and `None` if the text after its colon is not a port.
 pub fn port_of(authority: &[u8]) -> Option<Option<u16>> {
     split_port(std::str::from_utf8(authority).ok()?).map(|(_, port)| port)
 }
 
-/// Whether the host of an authority can be a name or an address at all.
+/// Returns true if the host of an authority can be a name or an address.
 pub fn host_can_exist(authority: &[u8]) -> bool {
     std::str::from_utf8(authority).ok().and_then(split_port).is_some_and(|(host, _)| crate::host::can_exist(host))
 }
@@ -155,16 +155,17 @@ fn list<T>(
     values.iter().enumerate().map(|(index, value)| parse(value).ok_or_else(|| error(index, value))).collect()
 }
 
-/// An own authority. Ports 80 and 443 are one with having none: a proxy that owns one of them owns both.
+/// Parses one of the proxy's own authorities. A proxy that owns port 80 or 443 owns both, so they count as no port.
 fn parse_authority(value: &str) -> Option<OwnAuthority> {
     let (host, port) = split_port(value)?;
-    // A proxy may have a name without a dot on a private network, though no object can.
+    // On a private network a proxy may have a name without a dot, though no object can.
     let simple = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let well_formed = host::is_canonical(host) || (!host.is_empty() && host.bytes().all(simple));
     well_formed.then(|| OwnAuthority { host: host.to_owned(), port: port.filter(|port| !matches!(port, 80 | 443)) })
 }
 
-/// Targets must be listed as own: requests to them would otherwise be taken for somebody else's and loop.
+/// Targets must be listed as own. Otherwise the proxy would treat requests to them as requests to another server, and
+/// loop.
 fn targets(key: &str, values: &[String], own: &[OwnAuthority], scheme: Scheme) -> Result<Vec<String>, RuleError> {
     list(key, values, "one of the authorities listed under `own`", |value| {
         own.contains(&parse_authority(value)?).then_some(())?;

@@ -1,27 +1,28 @@
-//! The shape of a reference, told without allocation for the forms that pages really use.
+//! The shape of a reference, found without allocation for the forms that are common in pages.
 //!
-//! Whatever is not plain goes to the WHATWG parser: tabs and newlines inside, backslashes, dot segments, `http:` with
-//! too few or too many slashes. Those forms exist, mean something, and are rare.
+//! All other forms go to the WHATWG parser: tabs and newlines inside, backslashes, dot segments, and `http:` with too
+//! few or too many slashes. Such references are valid and rare.
 
 use crate::base::Scheme;
 use memchr::{memchr, memchr2, memchr2_iter, memchr3};
 
-/// What a reference looks like. Leading and trailing controls and spaces do not count (WHATWG URL, basic URL parser).
+/// The shape of a reference. Leading and trailing control characters and spaces do not count (WHATWG URL, basic URL
+/// parser).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shape<'a> {
-    /// Nothing.
+    /// Empty.
     Empty,
-    /// `#...` only.
+    /// Only a fragment, `#...`.
     Fragment,
-    /// `data:`, `blob:`, `mailto:` and every other scheme but http and https.
+    /// Any scheme except http and https: `data:`, `blob:`, `mailto:` and others.
     OtherScheme,
-    /// `http://AUTHORITY REST`, `https://...` or `//...` (then without a scheme); `rest` starts with `/`, `?` or `#`
-    /// or is empty, and holds no dot segment.
+    /// `http://AUTHORITY REST`, `https://...` or, without a scheme, `//...`. `rest` is empty or starts with `/`, `?` or
+    /// `#`, and has no dot segment.
     Absolute { scheme: Option<Scheme>, authority: &'a str, rest: &'a str },
-    /// `path`, `/path` or `?query` on the base's authority; `plain` if it begins with neither `/` nor holds dot
-    /// segments, so that it resolves below whatever the base's last slash is.
+    /// `path`, `/path` or `?query` on the base's authority. If `plain`, it has no dot segment and does not begin with
+    /// `/`, so it resolves below the last slash of any base.
     Relative { plain: bool },
-    /// The parser must say.
+    /// A form that needs the parser.
     Odd,
 }
 
@@ -46,7 +47,7 @@ impl<'a> Shape<'a> {
             return Self::absolute(None, after);
         }
         match scheme_of(reference) {
-            // Without the two slashes they mean something, but not what they seem to.
+            // Without the two slashes the meaning depends on the base.
             Some(scheme) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => Self::Odd,
             Some(_) => Self::OtherScheme,
             None => match PathShape::of(reference) {
@@ -68,11 +69,11 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// What is in a path besides names, told in one pass that ends where the path does.
+/// The unusual elements of a path, found without splitting most paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathShape {
     Plain,
-    /// A segment `.` or `..`, also with `%2e` for a dot.
+    /// A segment `.` or `..`; `%2e` also counts as a dot.
     DotSegment,
     Backslash,
 }
@@ -83,19 +84,19 @@ impl PathShape {
         if memchr(b'\\', path.as_bytes()).is_some() {
             return Self::Backslash;
         }
-        // Nearly no path has a segment that begins with a dot or a percent sign.
+        // Almost no path has a segment that begins with a dot or a percent sign.
         let begins_segment = |at: usize| at == 0 || path.as_bytes().get(at - 1) == Some(&b'/');
         let suspicious = memchr2_iter(b'.', b'%', path.as_bytes()).any(begins_segment);
         if suspicious && path.split('/').any(is_dot_segment) { Self::DotSegment } else { Self::Plain }
     }
 }
 
-/// Without the leading and trailing C0 controls and spaces that browsers drop.
+/// Removes the leading and trailing C0 controls and spaces that browsers drop.
 pub(crate) fn trim(reference: &str) -> &str {
     reference.trim_matches(|character| character <= ' ')
 }
 
-/// The scheme, if the reference begins with one.
+/// Returns the scheme, if the reference begins with one.
 fn scheme_of(reference: &str) -> Option<&str> {
     let end = reference
         .bytes()
@@ -109,7 +110,7 @@ pub(crate) fn has_other_scheme(reference: &str) -> bool {
     scheme_of(reference).is_some_and(|scheme| Scheme::from_name(scheme.to_ascii_lowercase().as_bytes()).is_none())
 }
 
-/// What stands before the first `?` or `#`.
+/// Returns the part before the first `?` or `#`.
 pub(crate) fn path_of(rest: &str) -> &str {
     memchr2(b'?', b'#', rest.as_bytes()).and_then(|end| rest.get(..end)).unwrap_or(rest)
 }

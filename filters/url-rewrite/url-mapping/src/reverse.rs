@@ -1,31 +1,31 @@
-//! From a request on the proxy's own authority back to the origin's URL.
+//! Maps a request on the proxy's own authority back to the origin's URL.
 
 use crate::base::Scheme;
 use crate::host;
 use crate::mapper::{Mapper, split_port};
 use std::fmt;
 
-/// What a request means.
+/// The meaning of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reverse<'a> {
-    /// Its authority is somebody else's: a request that reached the proxy transparently.
+    /// Its authority is not the proxy's own: the request reached the proxy transparently.
     NotOurs,
-    /// An object that was moved.
+    /// A moved object.
     Origin(Origin<'a>),
-    /// Ours, but it names nothing we could fetch.
+    /// Its authority is the proxy's own, but its path names no object.
     Refused(Refusal),
 }
 
-/// Where an object comes from. `scheme://authority` + `path` is its true URL.
+/// The origin of an object. Its true URL is `scheme://authority` + `path`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
-    /// The scheme the origin is asked with.
+    /// The scheme of the request to the origin.
     pub scheme: Scheme,
-    /// Host, lower case, and the port if it is not the scheme's default.
+    /// Host in lower case, with the port if it is not the default of the scheme.
     pub authority: &'a str,
     /// Host without port.
     pub host: &'a str,
-    /// Path and query exactly as requested, beginning with `/`.
+    /// Path and query exactly as requested. It begins with `/`.
     pub path: &'a [u8],
 }
 
@@ -36,7 +36,7 @@ pub enum Refusal {
     FrontPage,
     /// The path does not begin with `/HOST/` or `/HOST:PORT/`.
     NoHost,
-    /// The host is not written as moved URLs write it.
+    /// The host does not have the form that moved URLs use.
     Host,
     /// The port is not a decimal number from 1 to 65535.
     PortForm,
@@ -51,7 +51,7 @@ impl Refusal {
     pub const ALL: [Self; 6] =
         [Self::FrontPage, Self::NoHost, Self::Host, Self::PortForm, Self::PortNotListed, Self::Loop];
 
-    /// The metric label, `snake_case`; a contract with dashboards.
+    /// Returns the metric label in `snake_case`. Dashboards depend on it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FrontPage => "front_page",
@@ -63,21 +63,19 @@ impl Refusal {
         }
     }
 
-    /// One line for the client.
+    /// Returns one line for the client.
     pub const fn explanation(self) -> &'static str {
         match self {
             Self::FrontPage => "this is a proxy for objects of other pages; there is nothing here",
             Self::NoHost => "the path names no host: /HOST/path or /HOST:PORT/path is expected",
-            Self::Host => {
-                "the host is not a name or an address as this proxy takes them: lower case, with a dot, nothing malformed"
-            }
+            Self::Host => "the host does not have the form of moved URLs: a lower-case name with a dot, or an address",
             Self::PortForm => "the port in the path is not a number from 1 to 65535",
             Self::PortNotListed => "the port in the path is not one of those this proxy serves",
             Self::Loop => "the host in the path is this proxy itself",
         }
     }
 
-    /// Position in [`Refusal::ALL`].
+    /// Returns the position in [`Refusal::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -90,8 +88,8 @@ impl fmt::Display for Refusal {
 }
 
 impl Mapper {
-    /// What a request for `path` (with query) at `authority` means. The reverse of [`forward`](Self::forward), and as
-    /// strict as that is regular: whatever `forward` would not write is refused, never guessed.
+    /// Maps a request for `path` (with query) at `authority` back to its origin. This is the reverse of
+    /// [`forward`](Self::forward). It refuses every form that `forward` would not write, and never guesses.
     pub fn reverse<'a>(&self, authority: &[u8], path: &'a [u8]) -> Reverse<'a> {
         if !self.is_own_authority(authority) {
             return Reverse::NotOurs;
@@ -102,7 +100,7 @@ impl Mapper {
         }
     }
 
-    /// The origin that the path of a moved URL names.
+    /// Returns the origin in the path of a moved URL.
     pub fn origin<'a>(&self, path: &'a [u8]) -> Result<Origin<'a>, Refusal> {
         if matches!(path, b"/" | b"" | [b'/', b'?', ..]) {
             return Err(Refusal::FrontPage);

@@ -1,9 +1,10 @@
-//! Which of several targets a host lives on.
+//! Chooses one of several targets for a host.
 
-/// The index of the target that wins for `host`: highest random weight (rendezvous) over the targets' own names.
+/// Returns the index of the target with the highest random weight for `host` (rendezvous hashing over the targets'
+/// names).
 ///
-/// The choice depends neither on the order of the list nor on the process, so every proxy of an operator makes the
-/// same one, and adding a target moves only the hosts that the new one wins.
+/// The choice depends neither on the order of the list nor on the process. So all proxies of an operator make the same
+/// choice, and a new target takes only the hosts for which it has the highest weight.
 pub(crate) fn winner<'a>(host: &str, targets: impl Iterator<Item = &'a str>) -> Option<usize> {
     targets
         .enumerate()
@@ -11,7 +12,7 @@ pub(crate) fn winner<'a>(host: &str, targets: impl Iterator<Item = &'a str>) -> 
         .map(|(index, _)| index)
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): not for secrets, but the same everywhere and for ever.
+/// FNV-1a with 64 bits (Fowler, Noll, Vo). It is not for secrets, but it is the same on all machines and never changes.
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
@@ -19,8 +20,8 @@ fn fnv1a(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-/// FNV's high bits stir little for short inputs; this finisher (xor-shift-multiply) spreads them, so that comparing
-/// whole words is fair between targets.
+/// Spreads the bits of a hash (xor, shift, multiply). FNV changes the high bits little for short inputs, and the choice
+/// between targets compares whole words.
 fn mix(mut hash: u64) -> u64 {
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);

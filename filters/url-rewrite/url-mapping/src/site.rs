@@ -1,19 +1,19 @@
-//! Which hosts are of one site, and which of them a page's cookies reach.
+//! Decides which hosts belong to one site, and which of them a page's cookies reach.
 
-/// How far the cookies of a page's visitor reach, as far as the page's request and response show it.
+/// The reach of the visitor's cookies, as far as the page's request and response show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Cookies {
-    /// There are none.
+    /// There are no cookies.
     #[default]
     None,
     /// The page's own host (RFC 6265, 4.1.2.3: a cookie without `Domain`).
     Host,
-    /// Perhaps every host of the page's site.
+    /// Possibly every host of the page's site.
     Site,
 }
 
 impl Cookies {
-    /// Whether a request to `host` may bear a cookie that the page on `page_host` has.
+    /// Returns true if a request to `host` may carry a cookie of the page on `page_host`.
     pub(crate) fn reach(self, page_host: &str, host: &str) -> bool {
         match self {
             Self::None => false,
@@ -23,17 +23,19 @@ impl Cookies {
     }
 }
 
-/// Whether two hosts, lower case, may be of one site: the same address, or names with the same last two labels.
+/// Returns true if two hosts, in lower case, may belong to one site: the same address, or names with the same last two
+/// labels.
 ///
-/// A site is a registrable domain (HTML, "same site"), one label more than a public suffix. The list of those suffixes is
-/// long, changes from week to week and would have to be in every filter. Every suffix has at least one label, so hosts of
-/// one site have at least two in common. Names below suffixes of two labels (`a.co.uk`, `b.co.uk`) are taken for one site
-/// though they are two: use this only where that errs on the safe side.
+/// A site is a registrable domain (HTML, "same site"), one label more than a public suffix. The list of public suffixes
+/// is long, changes every week, and would have to be in every filter. Every suffix has at least one label, so hosts of
+/// one site share at least two labels. Two sites below a suffix of two labels (`a.co.uk`, `b.co.uk`) count as one site.
+/// Use this function only where that error is safe.
 pub fn may_be_same_site(one: &str, other: &str) -> bool {
     one == other || site_of(one) == site_of(other)
 }
 
-/// What hosts, lower case, that may be of one site have in common: an address is all of itself, of a name the last two labels.
+/// Returns the part that hosts of one site share: the whole of an address, or the last two labels of a name. `host` is
+/// in lower case.
 pub fn site_of(host: &str) -> &str {
     let is_address = host.starts_with('[')
         || host.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));

@@ -1,21 +1,21 @@
-//! What objects are used for, and what may be moved at which level.
+//! The uses of objects, and the level at which each moves.
 
 use http_semantics::object_request::Destination;
 use serde::{Deserialize, Serialize};
 
-/// How much is moved (`rewrite.level`).
+/// The rewriting level (`rewrite.level`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Nothing is moved.
+    /// Nothing moves.
     Off,
-    /// Objects of other hosts than the page's that load the same from anywhere.
+    /// Objects of other hosts that load the same from any host.
     Safe,
-    /// Adds what the original paper moved: objects of the page's own host, media and fonts.
+    /// Adds the objects that the original paper moved: those of the page's own host, media and fonts.
     Full,
 }
 
-/// What a document uses an object as.
+/// The use of an object in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Use {
     /// `img`, `picture`, `input type=image`, SVG `image` and `feImage`.
@@ -26,9 +26,9 @@ pub enum Use {
     Poster,
     /// The legacy `background` attribute.
     Background,
-    /// `url()` and `image-set()` where CSS wants an image.
+    /// `url()` and `image-set()` where CSS expects an image.
     CssImage,
-    /// A classic script; modules are never moved.
+    /// A classic script; modules never move.
     Script,
     /// `link rel=stylesheet`.
     Stylesheet,
@@ -38,7 +38,7 @@ pub enum Use {
     Font,
     /// `video`, `audio` and their `source`.
     Media,
-    /// `track`: text tracks.
+    /// A text track, `track`.
     Track,
 }
 
@@ -58,7 +58,7 @@ impl Use {
         Self::Track,
     ];
 
-    /// What a browser wants an object of this use for.
+    /// Returns the request destination of an object of this use.
     pub const fn destination(self) -> Destination {
         match self {
             Self::Image | Self::Icon | Self::Poster | Self::Background | Self::CssImage => Destination::Image,
@@ -70,7 +70,7 @@ impl Use {
         }
     }
 
-    /// The lowest level at which an object of this use moves.
+    /// Returns the lowest level at which an object of this use moves.
     pub const fn moves_at(self) -> Level {
         match self {
             Self::Image
@@ -85,7 +85,7 @@ impl Use {
         }
     }
 
-    /// A short name for people.
+    /// Returns a short name for messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",

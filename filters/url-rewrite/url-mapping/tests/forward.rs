@@ -1,6 +1,6 @@
-//! What moves, where to, and what is left for which reason.
+//! The URLs that move, their targets, and the reasons of those that stay.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml does not recognise test helpers
 use url_mapping::{Base, Cookies, Level, Mapper, Outcome, Reason, Rules, Scheme, Use};
 
 fn rules(level: Level) -> Rules {
@@ -170,7 +170,7 @@ fn the_last_say_is_asked_with_the_object_and_where_it_would_go() {
     assert_eq!(outcome, Outcome::Left(Reason::Csp));
 }
 
-/// A sheet at `http://cdn.example/css/site.css` that the browser got from the proxy.
+/// Returns the base of a style sheet at `http://cdn.example/css/site.css` that the browser fetched from the proxy.
 fn moved_sheet() -> Base {
     Base::new(Scheme::Http, "cdn.example", "/css/site.css")
         .and_then(|base| base.on_proxy(Scheme::Https, "pep.example.net", "/cdn.example/css/site.css"))

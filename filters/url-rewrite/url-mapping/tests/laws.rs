@@ -1,6 +1,6 @@
-//! The laws of the map, for whatever references pages hold. The `url` crate stands for the browser.
+//! The laws of the map, for any references that pages hold. The `url` crate stands for the browser.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml does not recognise test helpers
 
 mod common;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use url::Url;
 use url_mapping::{Base, Level, Mapper, Outcome, Reason, Reverse, Scheme, Use};
 
-/// Pieces that URLs are made of, and what people and attackers put between them.
+/// Generates parts of URLs, and characters that people and attackers put between them.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => prop::sample::select(vec![
@@ -26,7 +26,7 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Mostly what looks like a URL; sometimes anything.
+/// Generates mostly texts that look like URLs, and sometimes any text.
 fn reference() -> impl Strategy<Value = String> {
     let host = prop::sample::select(vec![
         "i.cnn.net",
@@ -75,8 +75,8 @@ fn resolved(base: &Base, reference: &str) -> Option<Url> {
     join(&Url::parse(base.as_str()).unwrap(), reference)
 }
 
-/// As browsers do: they skip all slashes before a host (URL, "special authority ignore slashes state"), which the crate
-/// only does behind a scheme.
+/// Joins as browsers do. They skip all slashes before a host (URL, "special authority ignore slashes state"), but the
+/// crate does so only after a scheme.
 fn join(base: &Url, reference: &str) -> Option<Url> {
     let plain = reference.trim_matches(|character| character <= ' ').replace(['\t', '\n', '\r'], "");
     match plain.strip_prefix("//") {
@@ -87,7 +87,7 @@ fn join(base: &Url, reference: &str) -> Option<Url> {
     }
 }
 
-/// Whether the parsed URL is one that must move at level full, by the shortest statement of the rules.
+/// Returns true if the parsed URL must move at level full, by the shortest statement of the rules.
 fn must_move(base: &Base, url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or_default();
@@ -181,7 +181,7 @@ proptest! {
             .unwrap();
         let outcome = mapper.forward(&base, &reference, usage);
         let Some(truth) = join(&sheet, &reference) else { return Ok(()) };
-        // What a browser asks for in the end, and what that means.
+        // The URL that the browser requests in the end, and the true URL of that request.
         let Some(asked) = join(&seen, outcome.replacement().unwrap_or(&reference)) else {
             prop_assert!(false, "{outcome:?} is no URL any more");
             return Ok(());
@@ -219,11 +219,11 @@ proptest! {
         let page = Base::new(Scheme::Http, "www.foo.example", "/").unwrap();
         match mapper.forward(&page, &url, Use::Image) {
             Outcome::Moved(moved) => {
-                // The browser's spelling of both is the same.
+                // The browser writes both in the same way.
                 let authority = request(&Url::parse(&moved).unwrap()).0;
                 let asked = Url::parse(&format!("https://{authority}{asked}")).unwrap();
                 let moved = Url::parse(&moved).unwrap();
-                // Dot segments in the request are the client's own doing: a browser would have resolved them.
+                // A browser would have resolved dot segments, so only another client sends them.
                 if !asked.path().contains("/..") && without_fragment(&parsed) == url {
                     prop_assert_eq!(without_fragment(&moved), without_fragment(&asked));
                 }

@@ -1,10 +1,10 @@
-//! The URL test data of the Web Platform Tests through the map, both ways. Here the file says what a browser makes of
-//! an input, not the `url` crate.
+//! Passes the URL test data of the Web Platform Tests through the map in both directions. Here the file, and not the
+//! `url` crate, says how a browser reads an input.
 //!
-//! `testdata/expected_failures.txt` lists the cases that are known to fail, one a line as `INPUT<tab>BASE` in JSON's
-//! spelling. A listed case that works fails the test, as does one that is not in the file any more.
+//! `testdata/expected_failures.txt` lists the cases that are known to fail, one on each line as `INPUT<tab>BASE` in the
+//! spelling of JSON. A listed case fails the test if it succeeds, or if the file no longer contains it.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml does not recognise test helpers
 
 mod common;
 
@@ -14,16 +14,16 @@ use std::collections::BTreeSet;
 use url::Url;
 use url_mapping::{Base, Level, Mapper, Outcome, Reason, Scheme, Use};
 
-/// Why a case fails, if it does.
+/// Fails with the reason if the map disagrees with the case.
 fn check(mapper: &Mapper, case: &Value) -> Result<(), String> {
     let input = case["input"].as_str().unwrap();
-    // Without a base `http:x` is absolute, and relative to an http page it is not.
+    // Without a base `http:x` is absolute, but it is relative to an http page.
     let http = input.trim().to_ascii_lowercase().strip_prefix("http:").is_some_and(|rest| !rest.starts_with("//"));
     let unrelated = if http { "https://www.foo.example/" } else { "http://www.foo.example/" };
     let base = case["base"].as_str().unwrap_or(unrelated);
     let Some((base, on_proxy)) = bases(base) else { return Ok(()) };
     let href = case["href"].as_str().filter(|_| case["failure"] != true);
-    // Without a base of its own a relative input fails, and with ours it need not.
+    // A relative input without a base of its own fails. With the base of this test it may succeed.
     let has_base = case["base"].is_string();
     for base in [&base, &on_proxy] {
         let outcome = mapper.forward(base, input, Use::Image);
@@ -50,7 +50,8 @@ fn check(mapper: &Mapper, case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The base of the case as a page of its own and as a sheet that was moved. None if it is no http page.
+/// Returns the base of the case as a page of its own, and as a moved style sheet. Returns `None` if it is not an http
+/// page.
 fn bases(base: &str) -> Option<(Base, Base)> {
     let url = Url::parse(base).ok()?;
     let scheme = Scheme::from_name(url.scheme().as_bytes())?;

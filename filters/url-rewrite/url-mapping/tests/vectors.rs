@@ -1,6 +1,6 @@
-//! `testdata/vectors.json`, the map by example for programs in any language, both ways.
+//! Tests `testdata/vectors.json`: examples of the map in both directions, for programs in any language.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // JSON of our own
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // our own JSON
 
 mod common;
 

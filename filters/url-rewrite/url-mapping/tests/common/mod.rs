@@ -1,13 +1,13 @@
-//! What the tests of the mapping share.
+//! Helpers that the tests of the mapping share.
 
-#![allow(dead_code, unreachable_pub)] // each test uses its part
-#![allow(clippy::unwrap_used)] // clippy.toml does not see that this is a test
+#![allow(dead_code, unreachable_pub)] // each test uses some of it
+#![allow(clippy::unwrap_used)] // clippy.toml does not recognise test helpers
 
 use std::path::{Path, PathBuf};
 use url::{Position, Url};
 use url_mapping::{Level, Mapper, Reverse, Rules};
 
-/// Rules under which as much moves as can.
+/// Returns rules under which as many URLs as possible move.
 pub fn rules(level: Level) -> Rules {
     let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
     Rules {
@@ -25,13 +25,13 @@ pub fn mapper(level: Level) -> Mapper {
     Mapper::new(&rules(level)).unwrap()
 }
 
-/// What a browser asks for when it follows `url`: authority, path with query.
+/// Returns the request of a browser for `url`: its authority, and its path with query.
 pub fn request(url: &Url) -> (String, String) {
     let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
     (authority, url[Position::BeforePath..Position::AfterQuery].to_owned())
 }
 
-/// The true URL, without fragment, of a request at the proxy's own authority.
+/// Returns the true URL, without fragment, of a request at the proxy's own authority.
 pub fn true_url(mapper: &Mapper, url: &Url) -> Option<String> {
     let (authority, path) = request(url);
     match mapper.reverse(authority.as_bytes(), path.as_bytes()) {
@@ -42,12 +42,12 @@ pub fn true_url(mapper: &Mapper, url: &Url) -> Option<String> {
     }
 }
 
-/// A URL as it is requested: without its fragment.
+/// Returns a URL without its fragment, as a browser requests it.
 pub fn without_fragment(url: &Url) -> String {
     url[..Position::AfterQuery].to_owned()
 }
 
-/// A folder of test material, or none with the reason printed and noted for `make test`.
+/// Returns a folder of test data. If there is none, prints the reason and records it for `make test`.
 pub fn corpora(folder: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora");
     let root = std::env::var_os("LONGHAUL_CORPORA").map_or(beside, PathBuf::from);
