@@ -9,12 +9,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::SystemTime;
 
+use page_objects::Config;
+use page_objects::inline::{Inliner, NotInlined};
 use serde::Serialize;
 use url::Url;
 use url_mapping::{Outcome, Reason};
 use url_rewriting::eligible::Ineligible;
 use url_rewriting::headers::{Edit, Fields, request};
-use url_rewriting::inline::{Inliner, Kept};
 use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
@@ -147,7 +148,8 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
     if let Some(untouched) = passed_through(settings, &url) {
         return Ok(Explanation { page: untouched, ..Explanation::of_nothing(&url) });
     }
-    let plan = Plan::new(&filter_config(settings, derived))?;
+    let config = filter_config(settings, derived);
+    let plan = Plan::new(&config)?;
     let visit = visit(&plan, &url)?;
     let status = question.status.to_string();
     let fields: Fields<'_> = [(":status".as_bytes(), status.as_bytes())]
@@ -157,7 +159,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
     let cache = CacheFate::of(&settings.cache, &fields, SystemTime::now());
     match response::decide(&plan, &visit, &fields) {
         response::Decision::Rewrite { edits, body } => {
-            Ok(Explanation { cache, ..rewritten(&url, plan, &visit, *body, &edits, question.page) })
+            Ok(Explanation { cache, ..rewritten(&url, (&config, plan), &visit, *body, &edits, question.page) })
         }
         response::Decision::Pass { edits } => {
             let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
@@ -211,26 +213,27 @@ fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
 
 fn rewritten(
     url: &Url,
-    plan: Rc<Plan>,
+    (config, plan): (&Config, Rc<Plan>),
     visit: &request::Visit,
     body: url_rewriting::Body,
     edits: &[Edit],
     page: &[u8],
 ) -> Explanation {
     let found: Rc<RefCell<Vec<UrlFate>>> = Rc::default();
-    let places = Places::of(page);
     let inline: Rc<RefCell<Vec<InlineFate>>> = Rc::default();
+    let places = Rc::new(Places::of(page));
     let observer = {
-        let (found, inline) = (Rc::clone(&found), Rc::clone(&inline));
-        move |event: &UrlEvent<'_>| {
-            inline.borrow_mut().extend(InlineFate::of(event, &places));
-            found.borrow_mut().push(UrlFate::of(event, &places));
-        }
+        let (found, places) = (Rc::clone(&found), Rc::clone(&places));
+        move |event: &UrlEvent<'_>| found.borrow_mut().push(UrlFate::of(event, &places))
     };
-    let inliner = Inliner::explaining(&plan, visit);
+    let refused = {
+        let inline = Rc::clone(&inline);
+        move |event: &UrlEvent<'_>, why| inline.borrow_mut().push(InlineFate::of(event, why, &places))
+    };
+    let inliner = Inliner::explaining(config, &plan, visit, refused);
     let mut rewriter = Rewriter::new(plan, body, Some(Box::new(observer)));
     if let Some(inliner) = inliner {
-        rewriter.inline(inliner);
+        rewriter.substitute(Box::new(inliner));
     }
     let mut out = Vec::new();
     rewriter.write(page, &mut out);
@@ -307,12 +310,10 @@ impl UrlFate {
 }
 
 impl InlineFate {
-    fn of(event: &UrlEvent<'_>, places: &Places) -> Option<Self> {
-        let reason = match event.inline? {
-            Ok(_) | Err(Kept::NotHeld) => None,
-            Err(why) => Some(why.as_str()),
-        };
-        Some(Self { line: places.line_and_column(event.offset).0, url: event.url.to_owned(), reason })
+    /// Nothing is at hand here, so that what would be put in is not held.
+    fn of(event: &UrlEvent<'_>, why: NotInlined, places: &Places) -> Self {
+        let reason = (why != NotInlined::NotHeld).then(|| why.as_str());
+        Self { line: places.line_and_column(event.offset).0, url: event.url.to_owned(), reason }
     }
 }
 

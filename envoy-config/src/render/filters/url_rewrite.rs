@@ -1,8 +1,9 @@
 //! url-rewrite: moves sub-resource URLs of pages to the proxy, and requests for them back.
 
+use page_objects::{Budget, Config};
 use url_mapping::Level as FilterLevel;
-use url_rewriting::config::{Budget, Targets};
-use url_rewriting::{Config, Limits};
+use url_rewriting::Limits;
+use url_rewriting::config::Targets;
 
 use super::{Context, Filter, Position};
 use crate::config::units::Bytes;

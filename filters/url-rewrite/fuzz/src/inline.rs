@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use page_objects::Config;
+use page_objects::inline::{Inliner, ObjectStore, Visitor};
+use page_objects::prefetch::{Candidates, Fetcher, PrefetchObserver, RequestTemplate};
 use shared_board::Board;
 use url_mapping::{Base, Scheme};
 use url_rewriting::headers::{Fields, request};
-use url_rewriting::inline::{Inliner, Shelf, Visitor};
-use url_rewriting::prefetch::{Asker, Fetcher, Scout, Wishes};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 
 const PAGE_BYTES: usize = 1_000;
@@ -37,7 +38,7 @@ impl Board for Forgetful {
 
 struct Worker {
     plan: Rc<Plan>,
-    shelf: Rc<RefCell<Shelf>>,
+    store: Rc<RefCell<ObjectStore>>,
 }
 
 struct Passed {
@@ -53,13 +54,14 @@ impl Worker {
                 "ports": [80, 443], "prefetch": true, "inline": {{"object_bytes": 200, "page_bytes": {PAGE_BYTES}}},
                 "limits": {{"page_memory_bytes": 16384, "url_bytes": 512, "output_growth_bytes": {GROWTH_BYTES}}}}}"#
         );
-        let plan = Plan::from_json(json.as_bytes()).expect("the configuration is a good one");
-        let shelf = Rc::new(RefCell::new(Shelf::of(&plan).expect("objects are put into pages")));
-        Self { plan, shelf }
+        let config = Config::from_json(json.as_bytes()).expect("the configuration is a good one");
+        let plan = Plan::new(&config).expect("it can be meant");
+        let store = Rc::new(RefCell::new(ObjectStore::of(&config).expect("objects are put into pages")));
+        Self { plan, store }
     }
 
     /// A page passes, with or without objects in it; also what is to be fetched for it.
-    fn pass(&self, input: &[u8], piece: usize, inlines: bool) -> (Passed, Rc<RefCell<Wishes>>) {
+    fn pass(&self, input: &[u8], piece: usize, inlines: bool) -> (Passed, Rc<RefCell<Candidates>>) {
         let request: Fields<'_> = [
             (":method", "GET"),
             (":scheme", "http"),
@@ -74,11 +76,11 @@ impl Worker {
         let request::Decision::Forward { visit, .. } = request::decide(&self.plan, &request) else {
             panic!("not forwarded")
         };
-        let asker = Asker::of(&visit, &request).expect("a browser's").expect("for a page");
+        let template = RequestTemplate::of(&visit, &request).expect("a browser's").expect("for a page");
         let visitor = Visitor { address: b"192.0.2.1:1", salt: [0; 8], now_h: 0 };
         let visitors = (&visitor, &Forgetful as &dyn Board);
-        let inliner = Inliner::new(&self.plan, &self.shelf, &asker, &visit, &answer, 0, visitors);
-        let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
+        let inliner = Inliner::new(&self.plan, &self.store, &template, &visit, &answer, 0, visitors);
+        let (observer, found) = PrefetchObserver::new(Rc::clone(&self.plan), template);
         let base = Base::new(Scheme::Http, &visit.authority, &visit.path).expect("a URL");
         let body = Body {
             kind: Kind::Html,
@@ -88,24 +90,24 @@ impl Worker {
             policies: Policies::default(),
             preloads: Preloads::default(),
         };
-        let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
-        if let Some(inliner) = inliner.filter(|_| inlines) {
-            rewriter.inline(inliner);
+        let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(observer)));
+        if let Some((inliner, _)) = inliner.filter(|_| inlines) {
+            rewriter.substitute(Box::new(inliner));
         }
         let mut bytes = Vec::new();
         for piece in input.chunks(piece) {
             rewriter.write(piece, &mut bytes);
         }
         rewriter.finish(&mut bytes);
-        let inlined_bytes = rewriter.tally().inlined_bytes;
+        let inlined_bytes = rewriter.tally().substituted_bytes;
         (Passed { bytes, inlined_bytes, bailed_out: rewriter.bail_out().is_some() }, found)
     }
 
     /// Everything that was asked for comes, as what its name says.
-    fn fetch(&self, found: &Rc<RefCell<Wishes>>) {
+    fn fetch(&self, found: &Rc<RefCell<Candidates>>) {
         let mut fetcher = Fetcher::default();
-        for wish in found.take().wishes {
-            let _ = fetcher.ask(wish, 0);
+        for candidate in found.take().candidates {
+            let _ = fetcher.ask(candidate, 0);
         }
         while let Some(order) = fetcher.next(0, |_| ()) {
             let path = order.fields().into_iter().find(|(name, _)| *name == ":path").expect("a path").1;
@@ -117,10 +119,10 @@ impl Worker {
             let answer = [(":status", "200"), ("content-type", kind), ("cache-control", "max-age=60")];
             let answer: Fields<'_> = answer.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
             fetcher.sent(order, 1);
-            fetcher.ended(1, Some(&answer), 0, |wish, fresh_ms| {
-                let mut shelf = self.shelf.borrow_mut();
-                if let Some(spot) = shelf.spot(wish, &answer, body.len(), fresh_ms, 0) {
-                    shelf.put(&spot, body);
+            fetcher.ended(1, Some(&answer), 0, |candidate, fresh_ms| {
+                let mut store = self.store.borrow_mut();
+                if let Some(reservation) = store.reserve(candidate, &answer, body.len(), fresh_ms, 0) {
+                    store.put(&reservation, body);
                 }
             });
         }

@@ -10,7 +10,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFI
 
 /// What is known about a body's encoding so far.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Charset {
+pub struct Charset {
     encoding: Option<&'static Encoding>,
     /// Declared where later declarations no longer count: byte order mark, header, first `meta`.
     certain: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Unwritable;
 
 impl Charset {
     /// From the `charset` of the Content-Type header, if there is one.
-    pub(crate) fn from_header(encoding: Option<&'static Encoding>) -> Self {
+    pub fn from_header(encoding: Option<&'static Encoding>) -> Self {
         Self { encoding, certain: encoding.is_some() }
     }
 
@@ -60,7 +60,7 @@ impl Charset {
     }
 
     /// Whether the body is declared to be UTF-8.
-    pub(crate) fn is_utf_8(self) -> bool {
+    pub fn is_utf_8(self) -> bool {
         self.encoding == Some(UTF_8)
     }
 

@@ -4,13 +4,16 @@
 //! is silently ignored is worse than none.
 
 use crate::limits::Limits;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url_mapping::Level;
 
 /// The configuration as written. [`Plan`](crate::plan::Plan) is the same, checked and compiled.
+///
+/// `Inline` is a section of another crate, which reads two keys of its own here: this crate only lets them pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {
+pub struct Config<Inline = IgnoredAny> {
     /// Where moved URLs point to. Both lists may be empty: then nothing is moved.
     pub targets: Targets,
     /// Every authority that is the proxy itself, all targets included.
@@ -22,12 +25,12 @@ pub struct Config {
     pub exclude: Vec<String>,
     /// Ports of origins that may be asked for through the proxy.
     pub ports: Vec<u16>,
-    /// Whether a page's moved objects are fetched into the proxy's cache while the page passes.
+    /// Whether a page's moved objects are fetched into the proxy's cache while the page passes. Not read here.
     #[serde(default)]
     pub prefetch: bool,
-    /// What may be put into pages of the objects that were fetched ahead; nothing where it is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inline: Option<Budget>,
+    /// What may be put into pages of the objects that were fetched ahead; nothing where it is missing. Not read here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inline: Option<Inline>,
     /// Bounds of one page; each has a default.
     #[serde(default)]
     pub limits: Limits,
@@ -44,14 +47,4 @@ pub struct Targets {
     pub https: Vec<String>,
     /// Reached over http. Only http objects move here, and only if there is no https target.
     pub http: Vec<String>,
-}
-
-/// Bytes that inlining may spend, from the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Budget {
-    /// The largest object that is put into a page, as its origin sent it, unpacked.
-    pub object_bytes: usize,
-    /// By how much a page may grow by what is put into it.
-    pub page_bytes: usize,
 }

@@ -2,7 +2,6 @@
 
 use url_mapping::{Base, Outcome, Reason, Use};
 
-use crate::kept::Kept;
 use crate::places::Place;
 
 /// One URL of a body and its outcome.
@@ -14,8 +13,6 @@ pub struct UrlEvent<'e> {
     pub url: &'e str,
     /// Its outcome.
     pub outcome: &'e Outcome,
-    /// Whether the object itself stands in the page instead, in how many bytes, or why not; none where it could not.
-    pub inline: Option<Result<usize, Kept>>,
     /// What its place makes of the object; none where a browser fetches none, or in a way of its own.
     pub fetch: Option<Fetch>,
     /// What it is relative to, where it stands.
@@ -34,6 +31,12 @@ pub struct Fetch {
     pub at_once: bool,
     /// It is fetched with CORS: the answer is for the page's origin.
     pub cors: bool,
+}
+
+impl From<Ask> for Fetch {
+    fn from(Ask { usage, at_once, cors, .. }: Ask) -> Self {
+        Self { usage, at_once, cors }
+    }
 }
 
 /// Receives every URL, in the order of the body.
@@ -79,4 +82,11 @@ pub(crate) struct Mention<'m> {
     pub(crate) url: &'m str,
     /// What to ask, or why there is nothing to ask.
     pub(crate) verdict: Result<Ask, Reason>,
+}
+
+impl Mention<'_> {
+    /// What its place makes of the object.
+    pub(crate) fn fetch(&self) -> Option<Fetch> {
+        self.verdict.ok().map(Into::into)
+    }
 }

@@ -3,17 +3,16 @@
 use std::fmt;
 use std::rc::Rc;
 
-use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
+use url_mapping::{Base, Outcome, Reason};
 
-use crate::event::{Ask, Fetch, Mention, Observer, UrlEvent};
+use crate::event::{Fetch, Mention, Observer, UrlEvent};
 use crate::headers::csp::Policies;
-use crate::kept::Kept;
 use crate::links;
 use crate::places::{Place, STYLE_ELEMENT};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::savings::{MovedHosts, Savings};
-use crate::substitute::{Put, Standing};
+use crate::substitute::{DecidedUrl, Decider, Substitute, Substitution, TagContext};
 
 /// How many URLs of a body moved, and how many stayed for which reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +20,9 @@ pub struct Tally {
     /// URLs that now point to the proxy.
     pub moved: u64,
     /// URLs in whose place stands the object itself.
-    pub inlined: u64,
+    pub substituted: u64,
     /// Bytes of these objects, as they stand in the page.
-    pub inlined_bytes: u64,
-    kept: [u64; Kept::ALL.len()],
+    pub substituted_bytes: u64,
     left: [u64; Reason::ALL.len()],
     hosts: MovedHosts,
 }
@@ -33,9 +31,8 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             moved: 0,
-            inlined: 0,
-            inlined_bytes: 0,
-            kept: [0; Kept::ALL.len()],
+            substituted: 0,
+            substituted_bytes: 0,
             left: [0; Reason::ALL.len()],
             hosts: MovedHosts::default(),
         }
@@ -48,28 +45,19 @@ impl Tally {
         Reason::ALL.iter().copied().zip(self.left).filter(|&(_, count)| count > 0)
     }
 
-    /// The reasons for which objects were not put into the page, and how many each; reasons without one are not listed.
-    pub fn kept(&self) -> impl Iterator<Item = (Kept, u64)> {
-        Kept::ALL.iter().copied().zip(self.kept).filter(|&(_, count)| count > 0)
-    }
-
     /// What the moves so far save on the link, by estimate.
     pub fn savings(&self) -> Savings {
         self.hosts.savings()
     }
 
-    fn count(&mut self, outcome: &Outcome, inline: Option<Result<usize, Kept>>, page_host: &str) {
-        if let Some(Err(why)) = inline
-            && let Some(count) = self.kept.get_mut(why.index())
-        {
-            *count += 1;
-        }
+    /// `substituted`: the bytes of the object itself, if that stands in the page.
+    fn count(&mut self, outcome: &Outcome, substituted: Option<usize>, page_host: &str) {
         match outcome {
             Outcome::Moved(url) => {
                 self.hosts.count(url, page_host);
-                if let Some(Ok(bytes)) = inline {
-                    self.inlined += 1;
-                    self.inlined_bytes += bytes as u64;
+                if let Some(bytes) = substituted {
+                    self.substituted += 1;
+                    self.substituted_bytes += bytes as u64;
                 } else {
                     self.moved += 1;
                 }
@@ -81,19 +69,6 @@ impl Tally {
             }
         }
     }
-}
-
-/// Whoever may put objects into a page.
-pub(crate) trait Substitute {
-    /// A URL of the page was decided. Returns what stands in its place, or why the object does not; None where no object
-    /// can. `standing`: for the object's text in the place of the whole tag.
-    fn consider(
-        &mut self,
-        mention: &Mention<'_>,
-        outcome: &Outcome,
-        standing: Option<&Standing>,
-        ledger: &Ledger,
-    ) -> Option<Result<Put, Kept>>;
 }
 
 /// What is written for a URL that changes.
@@ -114,7 +89,7 @@ pub(crate) struct Ledger {
     preloads: Preloads,
     pub(crate) tally: Tally,
     /// None where nothing is put into the page.
-    pub(crate) inliner: Option<Box<dyn Substitute>>,
+    pub(crate) substitute: Option<Box<dyn Substitute>>,
     observer: Option<Box<dyn Observer>>,
 }
 
@@ -126,7 +101,7 @@ impl Ledger {
         preloads: Preloads,
         observer: Option<Box<dyn Observer>>,
     ) -> Self {
-        Self { plan, base, policies, preloads, tally: Tally::default(), inliner: None, observer }
+        Self { plan, base, policies, preloads, tally: Tally::default(), substitute: None, observer }
     }
 
     /// Decides one URL. If it changes, `write` turns the new URL into what is written in its place, or says why it cannot
@@ -150,42 +125,42 @@ impl Ledger {
         mention: &Mention<'_>,
         fits: impl FnOnce(&str) -> Result<(), Reason>,
     ) -> Option<String> {
-        match self.decide_standing(mention, None, fits)? {
+        match self.decide_in_tag(mention, None, fits)? {
             Written::Url(url) => Some(url),
             Written::Element(_) => None,
         }
     }
 
     /// The same where the object's text may be written in the place of the whole tag.
-    pub(crate) fn decide_standing(
+    pub(crate) fn decide_in_tag(
         &mut self,
         mention: &Mention<'_>,
-        standing: Option<&Standing>,
+        tag: Option<&TagContext<'_>>,
         fits: impl FnOnce(&str) -> Result<(), Reason>,
     ) -> Option<Written> {
-        let mut outcome = self.outcome(mention, &self.base);
+        let mut outcome = self.decider().outcome(mention, &self.base);
         if self.waits_for_preload(mention, &outcome) {
             outcome = Outcome::Left(Reason::Preload);
         }
-        let inline = self.inline(mention, &outcome, standing);
-        let written = match (&outcome, &inline) {
-            (Outcome::Left(_), _) | (_, Some(Ok(Put::Element { .. }))) => None,
-            (_, Some(Ok(Put::Url(url)))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => Some(url),
+        let object = self.substituted(mention, &outcome, tag);
+        let written = match (&outcome, &object) {
+            (Outcome::Left(_), _) | (_, Some(Substitution::Element { .. })) => None,
+            (_, Some(Substitution::Url(url))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => Some(url),
         };
         if let Some(Err(reason)) = written.map(|url| fits(url)) {
             outcome = Outcome::Left(reason);
         }
-        let told = inline.as_ref().map(|put| put.as_ref().map(Put::bytes).map_err(|why| *why));
-        self.record(mention.place, mention.offset, mention.url, &outcome, fetch(mention.verdict.ok()), told);
-        match (outcome, inline) {
+        let bytes = object.as_ref().map(Substitution::bytes);
+        self.record(mention.place, mention.offset, mention.url, &outcome, mention.fetch(), bytes);
+        match (outcome, object) {
             (Outcome::Left(_), _) => None,
-            (_, Some(Ok(Put::Element { text, urls }))) => {
-                for (url, outcome, ask) in urls {
-                    self.record(STYLE_ELEMENT, mention.offset, &url, &outcome, fetch(ask), None);
+            (_, Some(Substitution::Element { text, urls })) => {
+                for DecidedUrl { url, outcome, fetch } in urls {
+                    self.record(STYLE_ELEMENT, mention.offset, &url, &outcome, fetch, None);
                 }
                 Some(Written::Element(text))
             }
-            (_, Some(Ok(Put::Url(url)))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => {
+            (_, Some(Substitution::Url(url))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => {
                 Some(Written::Url(url))
             }
         }
@@ -206,46 +181,25 @@ impl Ledger {
     pub(crate) fn leave(&mut self, place: &'static Place, offset: usize, reason: Reason) {
         let outcome = Outcome::Left(reason);
         // Whoever counts the uses of objects must see it.
-        self.inline(&Mention { place, offset, url: "", verdict: Err(reason) }, &outcome, None);
+        self.substituted(&Mention { place, offset, url: "", verdict: Err(reason) }, &outcome, None);
         self.record(place, offset, "", &outcome, None, None);
     }
 
-    /// The object itself, if it can stand in the page, or why not; none where it never could.
-    fn inline(
+    /// The object itself, if it stands in the page.
+    fn substituted(
         &mut self,
         mention: &Mention<'_>,
         outcome: &Outcome,
-        standing: Option<&Standing>,
-    ) -> Option<Result<Put, Kept>> {
-        let mut inliner = self.inliner.take()?;
-        let put = inliner.consider(mention, outcome, standing, self);
-        self.inliner = Some(inliner);
-        put
+        tag: Option<&TagContext<'_>>,
+    ) -> Option<Substitution> {
+        let Self { plan, base, policies, substitute: Some(substitute), .. } = self else { return None };
+        let Mention { place, offset, url, .. } = *mention;
+        let event = UrlEvent { place, url, outcome, fetch: mention.fetch(), base, offset };
+        substitute.consider(&event, tag, &Decider { plan, base, policies })
     }
 
-    /// What becomes of a URL that is relative to `base`. Nothing is counted.
-    pub(crate) fn outcome(&self, mention: &Mention<'_>, base: &Base) -> Outcome {
-        let mapper = self.plan.mapper();
-        match mention.verdict {
-            Ok(Ask { usage, cors, .. }) => mapper.forward_if(base, mention.url, usage, |object| {
-                if cors && (self.plan.mapper().level() < Level::Full || self.is_own_origin(object)) {
-                    return Err(Reason::Cors);
-                }
-                self.policies.permit(usage, object)
-            }),
-            Err(reason) => match mapper.forward_if(base, mention.url, Use::Image, |_| Err(reason)) {
-                // Left or not, a reference in a sheet that was moved must go on meaning what it meant.
-                Outcome::Pinned(url, _) => Outcome::Pinned(url, reason),
-                Outcome::Left(none @ (Reason::Empty | Reason::Fragment | Reason::Scheme)) => Outcome::Left(none),
-                _ => Outcome::Left(reason),
-            },
-        }
-    }
-
-    /// Whether the page may read the object without its server's consent today, which it could not after a move.
-    fn is_own_origin(&self, object: &Object<'_>) -> bool {
-        let base = &self.base;
-        object.host == base.page_host() && object.scheme == base.page_scheme() && object.port == base.page_port()
+    fn decider(&self) -> Decider<'_> {
+        Decider { plan: &self.plan, base: &self.base, policies: &self.policies }
     }
 
     fn record(
@@ -255,17 +209,13 @@ impl Ledger {
         url: &str,
         outcome: &Outcome,
         fetch: Option<Fetch>,
-        inline: Option<Result<usize, Kept>>,
+        substituted: Option<usize>,
     ) {
-        self.tally.count(outcome, inline, self.base.page_host());
+        self.tally.count(outcome, substituted, self.base.page_host());
         if let Some(observer) = &mut self.observer {
-            observer.url(&UrlEvent { place, url, outcome, inline, fetch, base: &self.base, offset });
+            observer.url(&UrlEvent { place, url, outcome, fetch, base: &self.base, offset });
         }
     }
-}
-
-fn fetch(ask: Option<Ask>) -> Option<Fetch> {
-    ask.map(|ask| Fetch { usage: ask.usage, at_once: ask.at_once, cors: ask.cors })
 }
 
 impl fmt::Debug for Ledger {

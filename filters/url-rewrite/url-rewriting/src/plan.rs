@@ -1,7 +1,8 @@
 //! The configuration checked and compiled: immutable, shared by every stream of a worker.
 
-use crate::config::{Budget, Config};
+use crate::config::Config;
 use crate::limits::Limits;
+use serde::de::DeserializeOwned;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use thiserror::Error;
@@ -21,31 +22,39 @@ pub enum PlanError {
     ZeroLimit(&'static str),
 }
 
+impl<Inline: DeserializeOwned> Config<Inline> {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Says where in the text, and what was expected.
+    pub fn from_json(json: &[u8]) -> Result<Self, PlanError> {
+        Ok(serde_json::from_slice(json)?)
+    }
+}
+
 /// What every stream of this configuration shares.
 #[derive(Debug)]
 pub struct Plan {
     mapper: Mapper,
     limits: Limits,
-    prefetch: bool,
-    inline: Option<Budget>,
     fingerprint: u64,
     keeps_account: bool,
 }
 
 impl Plan {
-    /// Reads, checks and compiles a configuration.
+    /// Reads, checks and compiles a configuration. Sections of other crates are not looked at.
     ///
     /// # Errors
     /// Says where in the text, or which key, and what was expected.
     pub fn from_json(json: &[u8]) -> Result<Rc<Self>, PlanError> {
-        Self::new(&serde_json::from_slice(json)?)
+        Self::new(&<Config>::from_json(json)?)
     }
 
     /// Checks and compiles a configuration.
     ///
     /// # Errors
     /// Says which key and what was expected.
-    pub fn new(config: &Config) -> Result<Rc<Self>, PlanError> {
+    pub fn new<Inline>(config: &Config<Inline>) -> Result<Rc<Self>, PlanError> {
         let limits = config.limits;
         let zero = [
             ("page_memory_bytes", limits.page_memory_bytes),
@@ -65,29 +74,12 @@ impl Plan {
             ports: config.ports.clone(),
             url_bytes: limits.url_bytes,
         })?;
-        Ok(Rc::new(Self {
-            mapper,
-            limits,
-            prefetch: config.prefetch,
-            inline: config.inline,
-            fingerprint: fingerprint(config),
-            keeps_account: config.account,
-        }))
+        Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config), keeps_account: config.account }))
     }
 
     /// What URLs become.
     pub fn mapper(&self) -> &Mapper {
         &self.mapper
-    }
-
-    /// Whether moved objects are fetched ahead of need.
-    pub fn prefetches(&self) -> bool {
-        self.prefetch
-    }
-
-    /// What may be put into pages, if anything is: only what was fetched ahead is at hand.
-    pub fn inlines(&self) -> Option<&Budget> {
-        self.inline.as_ref().filter(|_| self.prefetch)
     }
 
     /// Bounds of one page.
@@ -108,7 +100,7 @@ impl Plan {
 }
 
 /// `DefaultHasher::new()` has fixed keys; should a compiler release change it, pages are fetched once more.
-fn fingerprint(config: &Config) -> u64 {
+fn fingerprint<Inline>(config: &Config<Inline>) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     // What is fetched ahead or told changes no page, and a page that objects are put into has no tag.

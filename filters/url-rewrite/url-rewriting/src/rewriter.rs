@@ -11,10 +11,10 @@ use crate::css::rewriter::CssRewriter;
 use crate::event::Observer;
 use crate::headers::csp::Policies;
 use crate::html::rewriter::HtmlRewriter;
-use crate::inline::Inliner;
 use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
+use crate::substitute::Substitute;
 use crate::unpack::{Broken, Packing, Unpacker};
 
 /// What a body is.
@@ -104,9 +104,9 @@ impl Rewriter {
     }
 
     /// Has objects put into the body, if it is a page. To be called before the first bytes.
-    pub fn inline(&mut self, inliner: Inliner) {
+    pub fn substitute(&mut self, substitute: Box<dyn Substitute>) {
         if let Inner::Html(html) = &mut self.inner {
-            html.inline(Box::new(inliner));
+            html.substitute(substitute);
         }
     }
 

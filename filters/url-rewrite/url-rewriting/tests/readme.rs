@@ -2,36 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // clippy.toml does not see that this is a test
 
+mod tables;
+
 use std::collections::BTreeSet;
+
+use tables::{README, assert_lists, table};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::eligible::Ineligible;
-use url_rewriting::inline::Kept;
-use url_rewriting::prefetch::{Failure, Skip};
 use url_rewriting::{BailOut, Limits, Plan};
-
-const README: &str = include_str!("../../README.md");
-
-/// First and second cell of every row of the table below `heading`.
-fn table(heading: &str) -> Vec<(String, String)> {
-    let (_, below) = README.split_once(heading).unwrap_or_else(|| unreachable!("no `{heading}` in the README"));
-    below
-        .lines()
-        .skip_while(|line| !line.starts_with('|'))
-        .take_while(|line| line.starts_with('|'))
-        .skip(2)
-        .map(|row| {
-            let mut cells = row.trim_matches('|').split('|').map(str::trim);
-            (cells.next().unwrap().trim_matches('`').to_owned(), cells.next().unwrap().to_owned())
-        })
-        .collect()
-}
-
-#[track_caller]
-fn assert_lists(heading: &str, expected: impl Iterator<Item = &'static str>, more: &[&'static str]) {
-    let listed: Vec<String> = table(heading).into_iter().map(|(label, _)| label).collect();
-    let expected: Vec<String> = expected.chain(more.iter().copied()).map(str::to_owned).collect();
-    assert_eq!(listed, expected, "under `{heading}`");
-}
 
 #[test]
 fn every_reason_is_listed_with_its_own_words() {
@@ -48,9 +26,6 @@ fn every_refusal_bail_out_and_exception_is_listed() {
         assert_eq!(refusal.explanation(), words);
     }
     assert_lists("Why a body passed untouched", BailOut::ALL.iter().map(|it| it.as_str()), &["trailers"]);
-    assert_lists("Why an object, or nothing", Skip::ALL.iter().map(|it| it.as_str()), &[]);
-    assert_lists("Why a fetch was of no use", Failure::ALL.iter().map(|it| it.as_str()), &[]);
-    assert_lists("Why an object was not put into the page", Kept::ALL.iter().map(|it| it.as_str()), &[]);
     let ineligible: Vec<(String, String)> =
         Ineligible::ALL.iter().map(|it| (it.as_str().to_owned(), it.explanation().to_owned())).collect();
     assert_eq!(table("Everything else passes with its body"), ineligible);

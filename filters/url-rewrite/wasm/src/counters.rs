@@ -1,10 +1,10 @@
 //! The filter's metrics, defined once a configuration.
 
 use filter_host::metrics::{self, Counter, Metrics};
+use page_objects::inline::{NotInlined, Refusals};
+use page_objects::prefetch::{Ended, Failure, Skip};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
-use url_rewriting::inline::Kept;
-use url_rewriting::prefetch::{Ended, Failure, Skip};
 use url_rewriting::{BailOut, Tally};
 
 /// Every counter of the filter.
@@ -20,7 +20,7 @@ pub(crate) struct Counters {
     pub(crate) broken: Counter,
     inlined: Counter,
     inlined_bytes: Counter,
-    inline_kept: metrics::Counters,
+    not_inlined: metrics::Counters,
     redirected: Counter,
     links_offered: Counter,
     prefetched: Counter,
@@ -48,7 +48,7 @@ impl Counters {
             broken: metrics.counter("broken_total"),
             inlined: metrics.counter("inlined_total"),
             inlined_bytes: metrics.counter("inlined_bytes_total"),
-            inline_kept: metrics.by_reason("inline_kept_total", Kept::ALL.iter().map(|it| it.as_str())),
+            not_inlined: metrics.by_reason("inline_kept_total", NotInlined::ALL.iter().map(|it| it.as_str())),
             redirected: metrics.counter("redirected_total"),
             links_offered: metrics.counter("links_offered_total"),
             prefetched: metrics.counter("prefetched_total"),
@@ -79,17 +79,21 @@ impl Counters {
         for (reason, count) in tally.left() {
             self.urls_left.at(reason.index()).add(count);
         }
-        self.inlined.add(tally.inlined);
-        self.inlined_bytes.add(tally.inlined_bytes);
-        for (reason, count) in tally.kept() {
-            self.inline_kept.at(reason.index()).add(count);
-        }
+        self.inlined.add(tally.substituted);
+        self.inlined_bytes.add(tally.substituted_bytes);
         let savings = tally.savings();
         self.hosts_saved.add(savings.hosts);
         self.round_trips_saved.add(savings.round_trips);
         self.link_bytes_saved.add(savings.bytes);
         if let Some(cause) = bail_out {
             self.bail_outs.at(cause.index()).add(1);
+        }
+    }
+
+    /// Objects that were not put into a page.
+    pub(crate) fn not_inlined(&self, refusals: &Refusals) {
+        for (reason, count) in refusals.iter() {
+            self.not_inlined.at(reason.index()).add(count);
         }
     }
 

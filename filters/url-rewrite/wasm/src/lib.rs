@@ -1,6 +1,6 @@
 //! The url-rewrite filter: proxy-wasm callbacks handed to the pure crates, nothing else.
 //!
-//! One callback is one call into `url_rewriting`, whose answer is a value (edits, a reply, bytes) that is applied here.
+//! One callback is one call into `url_rewriting` or `page_objects`, whose answer is a value (edits, a reply, bytes) that is applied here.
 //! There is no `if` about URLs, headers or markup in this crate; `filters/README.md` says why.
 //!
 //! | module | callbacks |
@@ -9,14 +9,14 @@
 //! | `shared` | what all streams of a configuration share |
 //! | `stream` | requests and responses |
 //! | `counters` | what Prometheus sees |
-//! | `ahead` | a page's objects fetched before they are asked for |
+//! | `objects` | a page's objects: prefetched, and put into pages |
 //! | `board` | what all workers remember of visitors |
 //! | `account` | what the access log sees of a page |
 
 mod account;
-mod ahead;
 mod board;
 mod counters;
+mod objects;
 mod root;
 mod shared;
 mod stream;

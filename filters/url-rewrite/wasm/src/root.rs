@@ -1,7 +1,7 @@
 //! Configuration bytes to [`Plan`]; refused with the core's message.
 
-use crate::ahead::Ahead;
 use crate::counters::Counters;
+use crate::objects::Objects;
 use crate::shared::Shared;
 use crate::stream::Stream;
 use filter_host::callout::Token;
@@ -9,6 +9,7 @@ use filter_host::log::{self, Level};
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
 use filter_host::timer;
+use page_objects::Config;
 use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 use url_rewriting::Plan;
@@ -17,8 +18,9 @@ impl Filter for Shared {
     const NAME: &'static str = "url-rewrite";
 
     fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
-        let plan = Plan::from_json(json).map_err(|error| error.to_string())?;
-        Ok(Self { ahead: Ahead::new(&plan), plan, counters: Counters::define(metrics) })
+        let config = Config::from_json(json).map_err(|error| error.to_string())?;
+        let plan = Plan::new(&config).map_err(|error| error.to_string())?;
+        Ok(Self { plan, counters: Counters::define(metrics), objects: Objects::new(&config) })
     }
 
     fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
@@ -28,16 +30,16 @@ impl Filter for Shared {
     fn tick(&self) {
         // A tick too many costs nothing.
         let _ = timer::stop();
-        if let Some(ahead) = &self.ahead {
-            ahead.send(&self.counters);
+        if let Some(objects) = &self.objects {
+            objects.send(&self.counters);
         }
     }
 
     fn ended(&self, token: Token, header_count: usize, body_bytes: usize) {
-        let Some(ahead) = &self.ahead else { return };
-        if let Err(error) = ahead.ended(token, header_count, body_bytes, &self.counters) {
+        let Some(objects) = &self.objects else { return };
+        if let Err(error) = objects.ended(token, header_count, body_bytes, &self.counters) {
             log::write(Level::Warn, &format!("url-rewrite: the answer to a request of ours: {error}"));
         }
-        ahead.send(&self.counters);
+        objects.send(&self.counters);
     }
 }

@@ -1,7 +1,7 @@
 //! What all streams of a configuration share.
 
-use crate::ahead::Ahead;
 use crate::counters::Counters;
+use crate::objects::Objects;
 use std::rc::Rc;
 use url_rewriting::Plan;
 
@@ -10,6 +10,6 @@ use url_rewriting::Plan;
 pub(crate) struct Shared {
     pub(crate) plan: Rc<Plan>,
     pub(crate) counters: Counters,
-    /// None: nothing is fetched ahead.
-    pub(crate) ahead: Option<Ahead>,
+    /// None: nothing is prefetched.
+    pub(crate) objects: Option<Objects>,
 }

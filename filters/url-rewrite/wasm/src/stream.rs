@@ -1,17 +1,18 @@
 //! One request and its response: each callback is one call into the core.
 
 use crate::account;
-use crate::ahead::{Escort, Found};
+use crate::objects::{Found, Objects, PageAssist};
 use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, reply};
+use page_objects::inline::Refusals;
+use page_objects::prefetch::{RequestTemplate, Skip};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
 use url_rewriting::headers::{Edit, Reply, request};
-use url_rewriting::prefetch::{Asker, Skip};
 use url_rewriting::response;
 use url_rewriting::{Chunk, Rewriter};
 
@@ -20,8 +21,8 @@ use url_rewriting::{Chunk, Rewriter};
 pub(crate) struct Stream {
     shared: Rc<Shared>,
     visit: Option<request::Visit>,
-    /// Who asks, as far as the page's objects are to be fetched ahead.
-    asker: Option<Result<Asker, Skip>>,
+    /// What requests for the page's objects repeat, if they are to be prefetched.
+    template: Option<Result<RequestTemplate, Skip>>,
     page: Option<Page>,
 }
 
@@ -33,6 +34,7 @@ const KEPT_BYTES: usize = 64 * 1024;
 struct Page {
     rewriter: Rewriter,
     found: Option<Found>,
+    refusals: Option<Refusals>,
     /// Kept from chunk to chunk, so that a page costs one allocation of a chunk's size.
     out: Vec<u8>,
     bytes_in: u64,
@@ -41,7 +43,7 @@ struct Page {
 
 impl Stream {
     pub(crate) fn new(shared: Rc<Shared>) -> Self {
-        Self { shared, visit: None, asker: None, page: None }
+        Self { shared, visit: None, template: None, page: None }
     }
 
     fn request(&mut self, shared: &Shared) -> Result<Action, HostError> {
@@ -52,7 +54,7 @@ impl Stream {
         match request::decide(&shared.plan, &fields) {
             request::Decision::Forward { edits, visit } => {
                 apply(Map::Request, &edits)?;
-                self.asker = shared.ahead.as_ref().and_then(|_| Asker::of(&visit, &fields));
+                self.template = shared.objects.as_ref().and_then(|_| RequestTemplate::of(&visit, &fields));
                 self.visit = Some(visit);
                 Ok(Action::Continue)
             }
@@ -63,28 +65,27 @@ impl Stream {
     fn response(&mut self, shared: &Shared, visit: &request::Visit) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Response)?;
         let fields = pairs.iter().collect();
-        if let Some(ahead) = &shared.ahead {
-            ahead.saw(visit, &fields);
+        if let Some(objects) = &shared.objects {
+            objects.saw(visit, &fields);
         }
         match response::decide(&shared.plan, visit, &fields) {
             response::Decision::Pass { edits } => apply(Map::Response, &edits)?,
             response::Decision::Rewrite { edits, body } => {
                 apply(Map::Response, &edits)?;
                 shared.counters.pages.add(1);
-                let escort = shared
-                    .ahead
-                    .as_ref()
-                    .zip(self.asker.take())
-                    .and_then(|(ahead, asker)| ahead.escort(&shared.plan, asker, visit, &fields, &shared.counters));
-                let (observer, found, inliner) = escort.map_or((None, None, None), Escort::into_parts);
-                if let Some(inliner) = &inliner {
-                    apply(Map::Response, &inliner.edits())?;
-                }
+                let assist = |(objects, template): (&Objects, _)| {
+                    objects.assist(&shared.plan, template, visit, &fields, &shared.counters)
+                };
+                let assist = shared.objects.as_ref().zip(self.template.take()).map(assist);
+                let PageAssist { observer, found, inliner } = assist.unwrap_or_default();
                 let mut rewriter = Rewriter::new(shared.plan.clone(), *body, observer);
-                if let Some(inliner) = inliner {
-                    rewriter.inline(inliner);
+                let mut refusals = None;
+                if let Some((inliner, refused)) = inliner {
+                    apply(Map::Response, &inliner.edits())?;
+                    rewriter.substitute(Box::new(inliner));
+                    refusals = Some(refused);
                 }
-                self.page = Some(Page { rewriter, found, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
+                self.page = Some(Page { rewriter, found, refusals, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
             }
             response::Decision::Reply(reply) => return send(shared, &reply),
         }
@@ -166,8 +167,8 @@ impl Page {
         if end_of_stream {
             self.rewriter.finish(&mut self.out);
         }
-        if let (Some(ahead), Some(found)) = (&shared.ahead, &self.found) {
-            ahead.take(found, &shared.counters);
+        if let (Some(objects), Some(found)) = (&shared.objects, &self.found) {
+            objects.take(found, &shared.counters);
         }
         self.bytes_in = self.rewriter.bytes_read();
         self.bytes_out += self.out.len() as u64;
@@ -213,6 +214,9 @@ impl Page {
         shared.counters.bytes_in.add(self.bytes_in);
         shared.counters.bytes_out.add(self.bytes_out);
         shared.counters.rewritten(&self.rewriter.tally(), self.rewriter.bail_out());
+        if let Some(refusals) = &self.refusals {
+            shared.counters.not_inlined(refusals);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// What a URL in a style sheet is fetched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fetch {
+pub enum Fetch {
     /// Backgrounds, list markers, cursors, borders, generated content, custom properties: fetched without CORS.
     Image,
     /// `@import`.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// `url` escaped for a quoted string or an unquoted `url()`, whichever it stands in.
 ///
 /// `<` is escaped too: in a `<style>` element the text would end at `</style`, whatever CSS thinks of it.
-pub(crate) fn escape(url: &str) -> Cow<'_, str> {
+pub fn escape(url: &str) -> Cow<'_, str> {
     let punctuation = |character| matches!(character, '"' | '\'' | '(' | ')' | '\\');
     let by_number = |character: char| character == '<' || character == ' ' || character.is_ascii_control();
     if !url.chars().any(|character| punctuation(character) || by_number(character)) {

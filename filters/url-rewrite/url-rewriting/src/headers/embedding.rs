@@ -29,7 +29,7 @@ pub(crate) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields
 }
 
 /// The host of an origin or authority.
-pub(crate) fn host_of(origin: &str) -> &str {
+pub fn host_of(origin: &str) -> &str {
     let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => host,

@@ -17,7 +17,7 @@ pub enum Edit {
 
 impl Edit {
     /// Removal of a name known beforehand.
-    pub(crate) const fn remove(name: &'static str) -> Self {
+    pub const fn remove(name: &'static str) -> Self {
         Self::Remove(Cow::Borrowed(name))
     }
 

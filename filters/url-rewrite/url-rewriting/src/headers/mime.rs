@@ -1,13 +1,13 @@
 //! The media types that decide something.
 
 /// The essence of a Content-Type: `type/subtype` without parameters, in lower case.
-pub(crate) fn essence(content_type: &[u8]) -> String {
+pub fn essence(content_type: &[u8]) -> String {
     let essence = content_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     String::from_utf8_lossy(essence).to_ascii_lowercase()
 }
 
 /// The label of a `charset` parameter, without quotes.
-pub(crate) fn charset(content_type: &[u8]) -> Option<&[u8]> {
+pub fn charset(content_type: &[u8]) -> Option<&[u8]> {
     content_type.split(|&byte| byte == b';').skip(1).find_map(|parameter| {
         let at = parameter.iter().position(|&byte| byte == b'=')?;
         let (name, value) = parameter.split_at_checked(at)?;
@@ -38,12 +38,12 @@ const JAVASCRIPT: [&str; 16] = [
 ];
 
 /// Whether an essence, in any case, is one of JavaScript's.
-pub(crate) fn is_javascript(essence: &[u8]) -> bool {
+pub fn is_javascript(essence: &[u8]) -> bool {
     JAVASCRIPT.iter().any(|known| essence.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// Images, sound, video and fonts: what nobody takes for a script or a sheet.
-pub(crate) fn is_media(essence: &str) -> bool {
+pub fn is_media(essence: &str) -> bool {
     ["image/", "audio/", "video/", "font/", "application/font-", "application/x-font-"]
         .iter()
         .any(|start| essence.starts_with(start))

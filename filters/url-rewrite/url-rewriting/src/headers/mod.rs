@@ -11,7 +11,7 @@
 //! | `referer` | the address a page has without us |
 //! | `link` | preloads and their kin, as the `link` element has them |
 //! | `location` | redirects inside the prefix space |
-//! | `mime` | the media types that decide |
+//! | [`mime`] | the media types that decide |
 
 pub mod csp;
 pub(crate) mod embedding;
@@ -20,9 +20,9 @@ mod fields;
 mod interstitial;
 pub(crate) mod link;
 pub(crate) mod location;
-pub(crate) mod mime;
+pub mod mime;
 mod referer;
 pub mod request;
 
-pub(crate) use embedding::host_of;
+pub use embedding::host_of;
 pub use fields::{Edit, Fields, Reply, ReplyReason};

@@ -9,13 +9,12 @@ use crate::bail_out::BailOut;
 use crate::charset::{Charset, label_in_content};
 use crate::css;
 use crate::css::stream::{SheetUrl, Stream};
-use crate::form::{Form, Surroundings};
 use crate::ledger::Ledger;
 use crate::markup::attributes::Attribute;
 use crate::markup::tag::Tag;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
-use crate::substitute::Standing;
+use crate::substitute::{Surroundings, TagContext};
 use url_mapping::{Reason, Use};
 
 /// Where a tag stands.
@@ -89,7 +88,7 @@ impl Page {
             let first = |name| tag.get(name).is_some_and(|first: &Attribute<'_>| first.range == attribute.range);
             if let Some(place) = place.filter(|place| first(place.attribute)) {
                 let value = Value::read(self.charset, attribute, range.start);
-                let standing = standing(&self.ledger, self.charset, &tag, context);
+                let around = TagContext { tag: &tag, charset: self.charset, surroundings: context.surroundings };
                 let verdict = match verdict(place, &tag) {
                     // What in HTML is an old name of `img` has its URL in `href` in SVG.
                     Ok(_) if context.in_svg && place.is_of_html_image() => Err(Reason::NotFetched),
@@ -99,7 +98,7 @@ impl Page {
                     }
                     verdict => verdict,
                 };
-                let element = value.urls(&mut self.ledger, place, verdict, standing.as_ref(), &mut self.edits);
+                let element = value.urls(&mut self.ledger, place, verdict, Some(&around), &mut self.edits);
                 if let Some(element) = element {
                     // Nothing else of such a tag changes.
                     self.edits.push((range.clone(), element));
@@ -123,7 +122,7 @@ impl Page {
 
     /// Whether it matters what comes behind the start tag of a script: where the script's own text could stand there.
     pub(super) fn waits_behind_script(&self) -> bool {
-        self.ledger.inliner.is_some()
+        self.ledger.substitute.is_some()
     }
 
     /// The reader of a `style` element's text, if that is CSS. `tag`: its start tag.
@@ -167,13 +166,6 @@ impl Page {
             Ok(())
         }
     }
-}
-
-/// What a tag is like whose object's text could stand in its place.
-fn standing(ledger: &Ledger, charset: Charset, tag: &Tag<'_>, context: Context) -> Option<Standing> {
-    // Preloads of sheets are links, too.
-    let has_text = tag.is("script") || (tag.is("link") && tag.lists("rel", "stylesheet"));
-    (has_text && ledger.inliner.is_some()).then(|| Standing { form: Form::of(tag, context.surroundings), charset })
 }
 
 /// Returns true if a reference says its host, so that no `base` changes where it leads.

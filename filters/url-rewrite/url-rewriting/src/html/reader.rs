@@ -11,8 +11,8 @@ use super::skimmer::{Found, Name, Skimmer};
 use crate::bail_out::BailOut;
 use crate::css;
 use crate::css::stream::Stream;
-use crate::form::Surroundings;
 use crate::markup::attributes::Attributes;
+use crate::substitute::Surroundings;
 
 /// One reader. Positions count from the start of the body.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use super::page::Page;
 use super::reader::Reader;
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
-use crate::ledger::{Ledger, Substitute, Tally};
+use crate::ledger::{Ledger, Tally};
+use crate::substitute::Substitute;
 
 /// How much is read at a time, in bytes: beyond what must be held, no more of a page is kept than this.
 const SLICE_BYTES: usize = 16 * 1024;
@@ -27,8 +28,8 @@ impl HtmlRewriter {
         Self { page, reader: Some(reader), stopped: None, head: Some(Vec::new()) }
     }
 
-    pub(crate) fn inline(&mut self, substitute: Box<dyn Substitute>) {
-        self.page.ledger.inliner = Some(substitute);
+    pub(crate) fn substitute(&mut self, substitute: Box<dyn Substitute>) {
+        self.page.ledger.substitute = Some(substitute);
     }
 
     pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {

@@ -17,7 +17,7 @@ use crate::ledger::{Ledger, Written};
 use crate::markup::attributes::Attribute;
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::srcset::{self, Candidates};
-use crate::substitute::Standing;
+use crate::substitute::TagContext;
 
 /// A replacement in the body.
 pub(super) type Edit = (Range<usize>, Vec<u8>);
@@ -55,7 +55,7 @@ impl<'v> Value<'v> {
         ledger: &mut Ledger,
         place: &'static Place,
         verdict: Result<Ask, Reason>,
-        standing: Option<&Standing>,
+        tag: Option<&TagContext<'_>>,
         edits: &mut Vec<Edit>,
     ) -> Option<Vec<u8>> {
         let decoded = Decoded::of(&self.written.text);
@@ -64,7 +64,7 @@ impl<'v> Value<'v> {
             return None;
         }
         let changes = match place.syntax {
-            Syntax::Url => match self.url(ledger, place, verdict, standing, &decoded.text)? {
+            Syntax::Url => match self.url(ledger, place, verdict, tag, &decoded.text)? {
                 (_, Written::Element(element)) => return Some(element),
                 (range, Written::Url(url)) => vec![(range, url)],
             },
@@ -123,7 +123,7 @@ impl<'v> Value<'v> {
         ledger: &mut Ledger,
         place: &'static Place,
         verdict: Result<Ask, Reason>,
-        standing: Option<&Standing>,
+        tag: Option<&TagContext<'_>>,
         text: &str,
     ) -> Option<(Range<usize>, Written)> {
         // Browsers drop these around a URL. They are not part of what moves, so they stay.
@@ -131,7 +131,7 @@ impl<'v> Value<'v> {
         let start = text.len() - text.trim_start_matches(is_dropped).len();
         let url = text.trim_matches(is_dropped);
         let mention = Mention { place, offset: self.range.start, url, verdict };
-        let written = ledger.decide_standing(&mention, standing, |moved| self.fits(url, moved))?;
+        let written = ledger.decide_in_tag(&mention, tag, |moved| self.fits(url, moved))?;
         Some((start..start + url.len(), written))
     }
 

@@ -12,25 +12,26 @@ use crate::char_refs::Quote;
 
 /// One attribute of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Attribute<'t> {
+pub struct Attribute<'t> {
     /// The name as written; compare it without regard to ASCII case.
-    pub(crate) name: &'t [u8],
+    pub name: &'t [u8],
     /// The value as written, without its quotes; empty where there is none.
-    pub(crate) value: &'t [u8],
+    pub value: &'t [u8],
     /// Where the value stands, from the tag's `<`. Empty where there is no value.
-    pub(crate) range: Range<usize>,
+    pub range: Range<usize>,
     /// How the value is delimited.
-    pub(crate) quote: Quote,
+    pub quote: Quote,
 }
 
 impl<'t> Attribute<'t> {
-    pub(crate) fn is(&self, name: &str) -> bool {
+    /// Whether this is the attribute's name, in any case.
+    pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// The value as browsers read it, character references decoded, to compare with keywords. URLs are read by
-    /// [`Decoded`](crate::char_refs::Decoded), which knows the way back.
-    pub(crate) fn text(&self) -> Cow<'t, [u8]> {
+    /// `char_refs::Decoded`, which knows the way back.
+    pub fn text(&self) -> Cow<'t, [u8]> {
         if crate::find::find(b'&', self.value).is_none() {
             return Cow::Borrowed(self.value);
         }

@@ -6,7 +6,7 @@ use url_mapping::{Level, Outcome};
 
 fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
     let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
-    Plan::new(&Config {
+    let config: Config = Config {
         targets: Targets { https: list(https), http: list(http) },
         own: list(&[https, http].concat()),
         level,
@@ -16,8 +16,8 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         inline: None,
         limits: Limits::default(),
         account: false,
-    })
-    .unwrap()
+    };
+    Plan::new(&config).unwrap()
 }
 
 fn secure() -> Rc<Plan> {

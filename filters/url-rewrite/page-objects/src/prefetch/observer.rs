@@ -5,72 +5,71 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use url_mapping::{Outcome, Scheme, Use};
+use url_rewriting::{Fetch, Observer, Plan, UrlEvent};
 
 use super::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
-use super::{Asker, Skip};
-use crate::event::{Fetch, Observer, UrlEvent};
-use crate::plan::Plan;
+use super::{RequestTemplate, Skip};
 use crate::true_url::TrueUrl;
 
 /// An object that a browser is about to ask for.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct Candidate {
     pub(super) scheme: Scheme,
     pub(super) authority: String,
     pub(super) path: String,
     pub(super) usage: Use,
-    pub(super) asker: Rc<Asker>,
+    pub(super) template: Rc<RequestTemplate>,
 }
 
-impl Wish {
+impl Candidate {
     /// Where it is.
     pub(crate) fn true_url(&self) -> TrueUrl<'_> {
         TrueUrl { scheme: self.scheme, authority: &self.authority, path: &self.path }
     }
 
-    /// See [`Asker::knows_newer_pictures`].
+    /// See [`RequestTemplate::knows_newer_pictures`].
     pub(crate) fn knows_newer_pictures(&self) -> bool {
-        self.asker.knows_newer_pictures()
+        self.template.knows_newer_pictures()
     }
 }
 
-/// What a scout has found since it was last asked.
+/// What an observer has found since it was last asked.
 #[derive(Debug, Default)]
-pub struct Wishes {
+pub struct Candidates {
     /// In the order of the page.
-    pub wishes: Vec<Wish>,
+    pub candidates: Vec<Candidate>,
     /// What it passed by, each with its reason.
     pub skipped: Vec<Skip>,
 }
 
 /// The observer of one page.
 #[derive(Debug)]
-pub struct Scout {
+pub struct PrefetchObserver {
     plan: Rc<Plan>,
-    asker: Rc<Asker>,
-    found: Rc<RefCell<Wishes>>,
+    template: Rc<RequestTemplate>,
+    found: Rc<RefCell<Candidates>>,
     taken: usize,
     taken_of_host: HashMap<String, usize>,
     /// Behind a `source` of pictures: the `img` that follows is for browsers that know none of them.
     behind_sources: bool,
 }
 
-impl Scout {
-    /// A scout, and where it leaves what it finds.
-    pub fn new(plan: Rc<Plan>, asker: Asker) -> (Self, Rc<RefCell<Wishes>>) {
-        let found = Rc::<RefCell<Wishes>>::default();
-        let scout = Self {
+impl PrefetchObserver {
+    /// An observer, and where it leaves what it finds.
+    pub fn new(plan: Rc<Plan>, template: RequestTemplate) -> (Self, Rc<RefCell<Candidates>>) {
+        let found = Rc::<RefCell<Candidates>>::default();
+        let observer = Self {
             plan,
-            asker: Rc::new(asker),
+            template: Rc::new(template),
             found: Rc::clone(&found),
             taken: 0,
             taken_of_host: HashMap::new(),
             behind_sources: false,
         };
-        (scout, found)
+        (observer, found)
     }
 
-    fn judge(&mut self, url: &str, fetch: Fetch, in_choice: bool) -> Result<Wish, Skip> {
+    fn judge(&mut self, url: &str, fetch: Fetch, in_choice: bool) -> Result<Candidate, Skip> {
         if matches!(fetch.usage, Use::Media | Use::Track) {
             return Err(Skip::Media);
         }
@@ -90,17 +89,17 @@ impl Scout {
         }
         *of_host += 1;
         self.taken += 1;
-        Ok(Wish {
+        Ok(Candidate {
             scheme: origin.scheme,
             authority: origin.authority.to_owned(),
             path: origin.path.to_owned(),
             usage: fetch.usage,
-            asker: Rc::clone(&self.asker),
+            template: Rc::clone(&self.template),
         })
     }
 }
 
-impl Observer for Scout {
+impl Observer for PrefetchObserver {
     fn url(&mut self, event: &UrlEvent<'_>) {
         let element = event.place.element;
         let in_choice = element == "img" && std::mem::take(&mut self.behind_sources);
@@ -110,7 +109,7 @@ impl Observer for Scout {
         // Nobody else is at work while a page is read.
         let Ok(mut found) = self.found.try_borrow_mut() else { return };
         match judged {
-            Ok(wish) => found.wishes.push(wish),
+            Ok(candidate) => found.candidates.push(candidate),
             Err(why) => found.skipped.push(why),
         }
     }

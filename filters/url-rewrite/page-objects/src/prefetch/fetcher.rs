@@ -5,25 +5,25 @@ use std::time::SystemTime;
 
 use http_semantics::{Purpose, shareable};
 use url_mapping::Use;
+use url_rewriting::headers::Fields;
+use url_rewriting::headers::request::{Exchange, Visit};
 
 use super::limits::{IN_FLIGHT, IN_FLIGHT_A_HOST, LATE_MS, WAITING};
 use super::memory::{Known, Memory};
-use super::scout::Wish;
+use super::observer::Candidate;
 use super::{Failure, Skip};
-use crate::headers::Fields;
-use crate::headers::request::{Exchange, Visit};
 
 /// A request to be sent now.
 #[derive(Debug)]
 pub struct Order {
-    wish: Wish,
+    candidate: Candidate,
 }
 
 impl Order {
     /// Its headers, pseudo headers first.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
-        let Wish { scheme, authority, path, usage, asker } = &self.wish;
-        asker.fields(*scheme, authority, path, *usage)
+        let Candidate { scheme, authority, path, usage, template } = &self.candidate;
+        template.fields(*scheme, authority, path, *usage)
     }
 }
 
@@ -43,39 +43,39 @@ pub struct Fetcher {
     first: VecDeque<Waiting>,
     /// Everything else, in the order of the pages.
     then: VecDeque<Waiting>,
-    in_flight: HashMap<u32, Wish>,
+    in_flight: HashMap<u32, Candidate>,
     of_host: HashMap<String, usize>,
     memory: Memory,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    wish: Wish,
+    candidate: Candidate,
     since_ms: u64,
 }
 
 impl Fetcher {
-    /// Takes a wish, or says why not. Times are milliseconds since some moment that stays the same.
+    /// Takes a candidate, or says why not. Times are milliseconds since some moment that stays the same.
     ///
     /// # Errors
     /// Why it will not be fetched.
-    pub fn ask(&mut self, wish: Wish, now_ms: u64) -> Result<(), Skip> {
+    pub fn ask(&mut self, candidate: Candidate, now_ms: u64) -> Result<(), Skip> {
         if self.first.len() + self.then.len() >= WAITING {
             return Err(Skip::QueueFull);
         }
-        let proven = match self.memory.of(wish.scheme.as_str(), &wish.authority, &wish.path, now_ms) {
+        let proven = match self.memory.of(candidate.scheme.as_str(), &candidate.authority, &candidate.path, now_ms) {
             Some(Known::Held) => return Err(Skip::Held),
             Some(Known::LeftAlone) => return Err(Skip::LeftAlone),
             Some(Known::NotKept) => return Err(Skip::Uncacheable),
             Some(Known::Kept) => true,
             None => false,
         };
-        let queue = match wish.usage {
+        let queue = match candidate.usage {
             Use::Script | Use::Stylesheet | Use::CssImport => &mut self.first,
-            _ if !proven && wish.path.contains('?') => return Err(Skip::Unproven),
+            _ if !proven && candidate.path.contains('?') => return Err(Skip::Unproven),
             _ => &mut self.then,
         };
-        queue.push_back(Waiting { wish, since_ms: now_ms });
+        queue.push_back(Waiting { candidate, since_ms: now_ms });
         Ok(())
     }
 
@@ -92,18 +92,19 @@ impl Fetcher {
         for queue in [&mut self.first, &mut self.then] {
             let mut at = 0;
             while let Some(waiting) = queue.get(at) {
-                let Waiting { wish, since_ms } = waiting;
+                let Waiting { candidate, since_ms } = waiting;
                 if now_ms.saturating_sub(*since_ms) > LATE_MS {
                     skipped(Skip::Late);
-                } else if is_under_way(&self.in_flight, wish)
-                    || self.memory.of(wish.scheme.as_str(), &wish.authority, &wish.path, now_ms) == Some(Known::Held)
+                } else if is_under_way(&self.in_flight, candidate)
+                    || self.memory.of(candidate.scheme.as_str(), &candidate.authority, &candidate.path, now_ms)
+                        == Some(Known::Held)
                 {
                     skipped(Skip::Held);
-                } else if self.of_host.get(&wish.authority).is_some_and(|count| *count >= IN_FLIGHT_A_HOST) {
+                } else if self.of_host.get(&candidate.authority).is_some_and(|count| *count >= IN_FLIGHT_A_HOST) {
                     at += 1;
                     continue;
                 } else {
-                    return queue.remove(at).map(|waiting| Order { wish: waiting.wish });
+                    return queue.remove(at).map(|waiting| Order { candidate: waiting.candidate });
                 }
                 queue.remove(at);
             }
@@ -113,13 +114,13 @@ impl Fetcher {
 
     /// The order was sent, and its end will be told under this token.
     pub fn sent(&mut self, order: Order, token: u32) {
-        *self.of_host.entry(order.wish.authority.clone()).or_default() += 1;
-        self.in_flight.insert(token, order.wish);
+        *self.of_host.entry(order.candidate.authority.clone()).or_default() += 1;
+        self.in_flight.insert(token, order.candidate);
     }
 
     /// The order could not be sent.
     pub fn not_sent(&mut self, order: &Order, now_ms: u64) -> Ended {
-        let Wish { scheme, authority, path, .. } = &order.wish;
+        let Candidate { scheme, authority, path, .. } = &order.candidate;
         self.memory.leave_alone(scheme.as_str(), authority, path, now_ms);
         Ended::Failed(Failure::NotSent)
     }
@@ -131,16 +132,17 @@ impl Fetcher {
         token: u32,
         answer: Option<&Fields<'_>>,
         now_ms: u64,
-        stored: impl FnOnce(&Wish, u64),
+        stored: impl FnOnce(&Candidate, u64),
     ) -> Option<Ended> {
-        let wish = self.in_flight.remove(&token)?;
-        if let Some(count) = self.of_host.get_mut(&wish.authority) {
+        let candidate = self.in_flight.remove(&token)?;
+        if let Some(count) = self.of_host.get_mut(&candidate.authority) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.of_host.remove(&wish.authority);
+                self.of_host.remove(&candidate.authority);
             }
         }
-        let (scheme, authority, path) = (wish.scheme.as_str(), wish.authority.as_str(), wish.path.as_str());
+        let (scheme, authority, path) =
+            (candidate.scheme.as_str(), candidate.authority.as_str(), candidate.path.as_str());
         let failure = match answer {
             None => Failure::NoAnswer,
             Some(fields) if fields.get(":status") != Some(b"200") => Failure::Status,
@@ -150,7 +152,7 @@ impl Fetcher {
                     return Some(Ended::Failed(Failure::Uncacheable));
                 };
                 self.memory.held(scheme, authority, path, fresh_ms, now_ms);
-                stored(&wish, fresh_ms);
+                stored(&candidate, fresh_ms);
                 return Some(Ended::Stored);
             }
         };
@@ -180,8 +182,8 @@ fn kept_ms(fields: &Fields<'_>) -> Option<u64> {
     Some(fresh.left.saturating_mul(1_000))
 }
 
-fn is_under_way(in_flight: &HashMap<u32, Wish>, wish: &Wish) -> bool {
-    in_flight
-        .values()
-        .any(|other| (other.scheme, &other.authority, &other.path) == (wish.scheme, &wish.authority, &wish.path))
+fn is_under_way(in_flight: &HashMap<u32, Candidate>, candidate: &Candidate) -> bool {
+    in_flight.values().any(|other| {
+        (other.scheme, &other.authority, &other.path) == (candidate.scheme, &candidate.authority, &candidate.path)
+    })
 }

@@ -1,10 +1,13 @@
 //! Reasons for which an object does not stand in its page.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use http_semantics::labels::labelled;
 
 labelled! {
     /// Why an object that could have been put into the page was not.
-    Kept {
+    NotInlined {
         /// Page: its browser has been here (a cookie, a conditional request) and may have the object.
         Returning = "returning";
         /// Page: it was come to from another page of its site.
@@ -49,5 +52,22 @@ labelled! {
         Stale = "stale";
         /// The page has grown by all that the link makes worth while.
         PageLimit = "page_limit";
+    }
+}
+
+/// How often objects were not put into one page, by reason. Clones share their counts.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals(Rc<[Cell<u64>; NotInlined::ALL.len()]>);
+
+impl Refusals {
+    /// The reasons, and how many objects each; reasons without one are not listed.
+    pub fn iter(&self) -> impl Iterator<Item = (NotInlined, u64)> {
+        NotInlined::ALL.iter().copied().zip(self.0.iter().map(Cell::get)).filter(|&(_, count)| count > 0)
+    }
+
+    pub(super) fn count(&self, why: NotInlined) {
+        if let Some(count) = self.0.get(why.index()) {
+            count.set(count.get() + 1);
+        }
     }
 }

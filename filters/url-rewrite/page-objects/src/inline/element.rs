@@ -8,33 +8,21 @@
 //! Anything else that a tag says (`id`, `title`, `async`, `nonce`, `data-*`, ...) has a meaning that the other element has
 //! not, or that scripts may look for.
 
-use crate::char_refs::Quote;
-use crate::kept::Kept;
-use crate::markup::attributes::Attribute;
-use crate::markup::tag::Tag;
+use url_rewriting::Surroundings;
+use url_rewriting::markup::{Attribute, Quote, Tag};
+
+use super::NotInlined;
 
 /// A tag that the text of an object can stand for, and what goes around it.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(super) struct Element {
     start: Vec<u8>,
     end: &'static str,
 }
 
-/// Where a tag stands, as far as it matters here.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings {
-    /// Nothing but the head of the page has come so far. Elsewhere, `link` and `style` may end up in different places: in a
-    /// table, in a `select`.
-    pub(crate) in_head: bool,
-    /// Only HTML has come so far: no SVG, no `MathML`, no frames, in which a script may be none.
-    pub(crate) only_html: bool,
-    /// Behind the start tag come nothing but white space and the end tag.
-    pub(crate) is_empty: bool,
-}
-
-impl Form {
+impl Element {
     /// Of a `link`, or a `script`.
-    pub(crate) fn of(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Self, Kept> {
+    pub(super) fn of(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Self, NotInlined> {
         if tag.is("script") { script(tag, surroundings) } else { sheet(tag, surroundings) }
     }
 
@@ -49,30 +37,30 @@ impl Form {
     }
 }
 
-fn sheet(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Form, Kept> {
+fn sheet(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Element, NotInlined> {
     let plain = tag.text("rel").trim_ascii().eq_ignore_ascii_case(b"stylesheet")
         && tag.get("type").is_none_or(|_| tag.says("type", "text/css"))
         && has_only(tag, &["rel", "href", "type", "media"]);
     if !plain {
-        return Err(Kept::Attributes);
+        return Err(NotInlined::Attributes);
     }
     if !surroundings.in_head || !surroundings.only_html {
-        return Err(Kept::Place);
+        return Err(NotInlined::Place);
     }
-    Ok(Form { start: start(b"<style", tag.get("media")), end: "</style>" })
+    Ok(Element { start: start(b"<style", tag.get("media")), end: "</style>" })
 }
 
-fn script(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Form, Kept> {
+fn script(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Element, NotInlined> {
     if !has_only(tag, &["src", "type"]) {
-        return Err(Kept::Attributes);
+        return Err(NotInlined::Attributes);
     }
     if !surroundings.only_html {
-        return Err(Kept::Place);
+        return Err(NotInlined::Place);
     }
     if !surroundings.is_empty {
-        return Err(Kept::Content);
+        return Err(NotInlined::Content);
     }
-    Ok(Form { start: start(b"<script", tag.get("type")), end: "" })
+    Ok(Element { start: start(b"<script", tag.get("type")), end: "" })
 }
 
 /// Whether a tag has each of these attributes once at most, and no other.
@@ -103,11 +91,11 @@ mod tests {
 
     const ANYWHERE: Surroundings = Surroundings { in_head: true, only_html: true, is_empty: true };
 
-    fn of(tag: &str, surroundings: Surroundings) -> Result<String, Kept> {
+    fn of(tag: &str, surroundings: Surroundings) -> Result<String, NotInlined> {
         let name = tag.bytes().skip(1).take_while(u8::is_ascii_alphabetic).count();
-        let form = Form::of(&Tag::read(tag.as_bytes(), name), surroundings)?;
-        let made = form.around("x");
-        assert_eq!(made.len(), form.bytes(1));
+        let element = Element::of(&Tag::read(tag.as_bytes(), name), surroundings)?;
+        let made = element.around("x");
+        assert_eq!(made.len(), element.bytes(1));
         Ok(String::from_utf8(made).unwrap())
     }
 
@@ -135,17 +123,17 @@ mod tests {
             "<link href=a>",
             "<link rel=stylesheet href=a href=b>",
         ] {
-            assert_eq!(of(tag, ANYWHERE), Err(Kept::Attributes), "{tag}");
+            assert_eq!(of(tag, ANYWHERE), Err(NotInlined::Attributes), "{tag}");
         }
         for more in
             ["id=a", "class=a", "title=a", "integrity=a", "crossorigin", "disabled", "onload=a", "data-a", "nonce=a"]
         {
             for tag in [format!("<link rel=stylesheet href=a {more}>"), format!("<script src=a {more}>")] {
-                assert_eq!(of(&tag, ANYWHERE), Err(Kept::Attributes), "{tag}");
+                assert_eq!(of(&tag, ANYWHERE), Err(NotInlined::Attributes), "{tag}");
             }
         }
         for more in ["async", "defer", "nomodule", "charset=utf-8", "language=javascript", "fetchpriority=low"] {
-            assert_eq!(of(&format!("<script src=a {more}>"), ANYWHERE), Err(Kept::Attributes), "{more}");
+            assert_eq!(of(&format!("<script src=a {more}>"), ANYWHERE), Err(NotInlined::Attributes), "{more}");
         }
     }
 
@@ -154,9 +142,9 @@ mod tests {
         let sheet = |surroundings| of("<link rel=stylesheet href=a>", surroundings);
         let script = |surroundings| of("<script src=a>", surroundings);
         let in_body = Surroundings { in_head: false, ..ANYWHERE };
-        assert_eq!((sheet(in_body), script(in_body).is_ok()), (Err(Kept::Place), true));
+        assert_eq!((sheet(in_body), script(in_body).is_ok()), (Err(NotInlined::Place), true));
         let foreign = Surroundings { only_html: false, ..ANYWHERE };
-        assert_eq!((sheet(foreign), script(foreign)), (Err(Kept::Place), Err(Kept::Place)));
-        assert_eq!(script(Surroundings { is_empty: false, ..ANYWHERE }), Err(Kept::Content));
+        assert_eq!((sheet(foreign), script(foreign)), (Err(NotInlined::Place), Err(NotInlined::Place)));
+        assert_eq!(script(Surroundings { is_empty: false, ..ANYWHERE }), Err(NotInlined::Content));
     }
 }

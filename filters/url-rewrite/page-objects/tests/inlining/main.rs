@@ -5,9 +5,9 @@
 mod texts;
 mod worker;
 
+use page_objects::inline::NotInlined;
 use proptest::prelude::*;
 use url_rewriting::headers::Edit;
-use url_rewriting::inline::Kept;
 use worker::{List, Page, Worker};
 
 const BUDGET: &str = r#"{"object_bytes": 1000, "page_bytes": 4000}"#;
@@ -56,11 +56,11 @@ fn second(page: Page<'_>) -> worker::Seen {
 }
 
 #[track_caller]
-fn stays(markup: &str, why: Kept) {
+fn stays(markup: &str, why: NotInlined) {
     let markup = format!("<img src=http://a.example/first.gif>{markup}");
     let seen = second(Page::of(&markup));
     assert_eq!(seen.inlined, 1, "only the first: {}", seen.html);
-    assert!(seen.kept.iter().any(|(kept, _)| *kept == why), "{markup}: {:?}", seen.kept);
+    assert!(seen.refused.iter().any(|(refused, _)| *refused == why), "{markup}: {:?}", seen.refused);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_picture_stands_in_the_page_for_the_second_visitor_and_not_for_the_first() {
     let mut worker = Worker::new("safe", BUDGET, origin);
     let first = worker.pass(Page::of(markup));
     assert_eq!((first.inlined, first.moved, first.edits.len()), (0, 2, 0));
-    assert_eq!(first.kept, [(Kept::NothingHeld, 2)]);
+    assert_eq!(first.refused, [(NotInlined::NothingHeld, 2)]);
     let second = worker.pass(Page::of(markup));
     let unquoted = AS_URL.replace("==", "&#61;&#61;");
     assert_eq!(second.html, format!("<p><img alt=\"a\" src=\"{AS_URL}\"><img src={unquoted}><img src='/own.gif'>"));
@@ -95,7 +95,7 @@ fn a_visitor_who_has_been_here_has_the_objects_and_gets_urls() {
         [("cookie", "a=b"), ("if-none-match", "\"x\""), ("if-modified-since", "Sat, 21 Nov 2026 13:00:00 GMT")]
     {
         let seen = second(Page { request: &[header], ..Page::of("<img src=http://a.example/1.gif>") });
-        assert_eq!((seen.inlined, seen.moved, seen.kept), (0, 1, vec![(Kept::Returning, 1)]), "{header:?}");
+        assert_eq!((seen.inlined, seen.moved, seen.refused), (0, 1, vec![(NotInlined::Returning, 1)]), "{header:?}");
         assert!(seen.edits.is_empty());
     }
 }
@@ -107,7 +107,7 @@ fn a_visitors_second_page_of_a_site_has_urls_and_the_next_visitors_first_page_ha
     let of = |client| Page { client: Some(client), ..page };
     worker.pass(of("192.0.2.1:1000"));
     let again = worker.pass(of("192.0.2.1:1001"));
-    assert_eq!((again.inlined, again.kept, again.edits.len()), (0, vec![(Kept::Seen, 1)], 0));
+    assert_eq!((again.inlined, again.refused, again.edits.len()), (0, vec![(NotInlined::Seen, 1)], 0));
     assert_eq!(worker.pass(of("192.0.2.2:1000")).inlined, 1);
     assert_eq!(worker.pass(of("192.0.2.2:1000")).inlined, 0, "and from the second page on, it has not");
 }
@@ -122,44 +122,47 @@ fn who_comes_from_another_page_of_the_site_gets_urls() {
     ] {
         let request: List<'_> = &[("referer", referer)];
         let seen = second(Page { request, ..Page::of("<img src=http://a.example/1.gif>") });
-        assert_eq!(seen.inlined, inlined, "{referer}: {:?}", seen.kept);
-        assert_eq!(seen.kept, if inlined == 0 { vec![(Kept::Referred, 1)] } else { vec![] });
+        assert_eq!(seen.inlined, inlined, "{referer}: {:?}", seen.refused);
+        assert_eq!(seen.refused, if inlined == 0 { vec![(NotInlined::Referred, 1)] } else { vec![] });
     }
 }
 
 #[test]
 fn what_a_browser_may_not_want_or_wants_in_its_own_way_stays() {
-    stays("<img loading=lazy src=http://a.example/1.gif>", Kept::Uncertain);
-    stays("<img srcset='http://a.example/1.gif 2x' src=http://a.example/2.gif>", Kept::Uncertain);
-    stays("<picture><source srcset=http://a.example/1.gif><img src=http://a.example/2.gif></picture>", Kept::Uncertain);
-    stays("<noscript><img src=http://a.example/1.gif></noscript>", Kept::Uncertain);
-    stays("<template><img src=http://a.example/1.gif></template>", Kept::Uncertain);
-    stays("<img src=http://a.example/1.svg#part>", Kept::Spelling);
-    stays("<img src='http://a.example/a b.gif'>", Kept::Spelling);
+    stays("<img loading=lazy src=http://a.example/1.gif>", NotInlined::Uncertain);
+    stays("<img srcset='http://a.example/1.gif 2x' src=http://a.example/2.gif>", NotInlined::Uncertain);
+    stays(
+        "<picture><source srcset=http://a.example/1.gif><img src=http://a.example/2.gif></picture>",
+        NotInlined::Uncertain,
+    );
+    stays("<noscript><img src=http://a.example/1.gif></noscript>", NotInlined::Uncertain);
+    stays("<template><img src=http://a.example/1.gif></template>", NotInlined::Uncertain);
+    stays("<img src=http://a.example/1.svg#part>", NotInlined::Spelling);
+    stays("<img src='http://a.example/a b.gif'>", NotInlined::Spelling);
     let mut full = Worker::new("full", BUDGET, origin);
     let cors = Page::of("<img src=http://a.example/first.gif><img crossorigin src=http://a.example/1.gif>");
     full.pass(cors);
-    assert_eq!(full.pass(cors).kept, [(Kept::Cors, 1)]);
+    assert_eq!(full.pass(cors).refused, [(NotInlined::Cors, 1)]);
 }
 
 #[test]
 fn what_is_not_for_anybody_or_not_what_it_says_stays() {
     for path in ["large", "empty", "no-gif", "cookie", "private", "by-accept", "theirs"] {
-        stays(&format!("<img src=http://a.example/{path}.gif>"), Kept::NotHeld);
+        stays(&format!("<img src=http://a.example/{path}.gif>"), NotInlined::NotHeld);
     }
 }
 
 #[test]
 fn one_copy_in_the_browsers_cache_is_cheaper_than_two_in_pages() {
-    stays("<img src=http://a.example/1.gif><img src=http://a.example/1.gif>", Kept::Repeated);
-    stays("<img src=http://a.example/1.gif><p style='background:url(http://a.example/1.gif)'>", Kept::Repeated);
+    stays("<img src=http://a.example/1.gif><img src=http://a.example/1.gif>", NotInlined::Repeated);
+    stays("<img src=http://a.example/1.gif><p style='background:url(http://a.example/1.gif)'>", NotInlined::Repeated);
     let mut worker = Worker::new("safe", BUDGET, origin);
     let one = Page::of("<img src=http://a.example/logo.gif><img src=http://a.example/1.gif>");
     let other = Page { path: "/other", ..Page::of("<img src=http://a.example/logo.gif>") };
     worker.pass(one);
     worker.pass(other);
     let seen = worker.pass(one);
-    assert_eq!((seen.inlined, seen.kept), (1, vec![(Kept::Shared, 1)]));
+    assert_eq!((seen.inlined, seen.refused), (1, vec![(NotInlined::Shared, 1)]));
     worker.now_ms = 3_600_001;
     assert_eq!(worker.pass(one).inlined, 0, "not fresh any more");
     assert_eq!(worker.pass(one).inlined, 2, "what was believed is forgotten");
@@ -177,9 +180,12 @@ fn policies_are_kept() {
     ] {
         let answer: List<'_> = &[("content-security-policy", policy)];
         let seen = second(Page { answer, ..Page::of("<img src=http://a.example/1.gif>") });
-        assert_eq!(seen.inlined, inlined, "{policy}: {:?}", seen.kept);
+        assert_eq!(seen.inlined, inlined, "{policy}: {:?}", seen.refused);
     }
-    stays("<meta http-equiv=content-security-policy content='img-src *'><img src=http://a.example/1.gif>", Kept::Csp);
+    stays(
+        "<meta http-equiv=content-security-policy content='img-src *'><img src=http://a.example/1.gif>",
+        NotInlined::Csp,
+    );
 }
 
 #[test]
@@ -189,14 +195,14 @@ fn a_page_does_not_outlive_what_is_in_it() {
     {
         let answer: List<'_> = &[("cache-control", cache_control)];
         let seen = second(Page { answer, ..Page::of("<img src=http://a.example/1.gif>") });
-        assert_eq!(seen.inlined, inlined, "{cache_control}: {:?}", seen.kept);
+        assert_eq!(seen.inlined, inlined, "{cache_control}: {:?}", seen.refused);
     }
 }
 
 #[test]
 fn browsers_of_other_formats_get_what_was_fetched_for_them() {
     let seen = second(Page { request: &[("accept", "text/html")], ..Page::of("<img src=http://a.example/1.gif>") });
-    assert_eq!((seen.inlined, seen.kept), (0, vec![(Kept::NothingHeld, 1)]));
+    assert_eq!((seen.inlined, seen.refused), (0, vec![(NotInlined::NothingHeld, 1)]));
     let mut worker = Worker::new("safe", BUDGET, origin);
     let old = Page { request: &[("accept", "text/html")], ..Page::of("<img src=http://a.example/1.gif>") };
     worker.pass(old);
@@ -208,7 +214,7 @@ fn a_page_grows_by_its_budget_and_no_more() {
     let markup: String =
         (0..5).map(|n| ["<img src=http://", &n.to_string(), ".example/almost.gif>"].concat()).collect();
     let seen = second(Page::of(&markup));
-    assert_eq!((seen.inlined, seen.kept), (2, vec![(Kept::PageLimit, 3)]));
+    assert_eq!((seen.inlined, seen.refused), (2, vec![(NotInlined::PageLimit, 3)]));
     assert!(seen.html.len() < markup.len() + 4000);
 }
 
@@ -256,7 +262,7 @@ proptest! {
                 worker.pass(Page { piece, ..Page::of(&markup) })
             });
             prop_assert_eq!(whole.html, pieces.html);
-            prop_assert_eq!(whole.kept, pieces.kept);
+            prop_assert_eq!(whole.refused, pieces.refused);
         }
     }
 }

@@ -4,14 +4,14 @@
 use http_semantics::navigation;
 use http_semantics::object_request::{Browser, Object};
 use url_mapping::{Scheme, Use, may_be_same_site};
+use url_rewriting::headers::request::Visit;
+use url_rewriting::headers::{Fields, host_of};
 
 use super::Skip;
-use crate::headers::request::Visit;
-use crate::headers::{Fields, host_of};
 
 /// Who asks for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker {
+pub struct RequestTemplate {
     browser: Browser,
     referrer: Option<String>,
     page_scheme: Scheme,
@@ -19,7 +19,7 @@ pub struct Asker {
     is_referred: bool,
 }
 
-impl Asker {
+impl RequestTemplate {
     /// By a request, if a browser asks for a page with it: other programs do not ask for its objects.
     pub fn of(visit: &Visit, fields: &Fields<'_>) -> Option<Result<Self, Skip>> {
         (visit.moved.is_none() && navigation::page_load(fields).is_some()).then(|| Self::of_page(visit, fields))

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use encoding_rs::{Encoding, UTF_8};
 
-use super::Kept;
-use crate::charset::Charset;
-use crate::headers::mime;
+use super::NotInlined;
+use url_rewriting::Charset;
+use url_rewriting::headers::mime;
 
 /// What ends the text of an element too early, or changes how far it reaches; in lower case.
 const ENDS_SHEET: &[&str] = &["</style"];
@@ -39,16 +39,16 @@ pub(super) struct Text(Rc<str>);
 
 impl Text {
     /// By `Content-Type` and body; an error if it cannot stand in any page.
-    pub(super) fn of_sheet(content_type: &[u8], body: &[u8]) -> Result<Self, Kept> {
+    pub(super) fn of_sheet(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
         let text = Self::read(content_type, body)?;
         let lower = text.0.to_ascii_lowercase();
         let declares_other = lower.match_indices("@charset").any(|(at, _)| at > 0)
             || (lower.starts_with("@charset") && !lower.starts_with("@charset \"utf-8\";"));
-        if declares_other { Err(Kept::Charset) } else { text.unless_it_holds(&lower, ENDS_SHEET) }
+        if declares_other { Err(NotInlined::Charset) } else { text.unless_it_holds(&lower, ENDS_SHEET) }
     }
 
     /// The same of a classic script.
-    pub(super) fn of_script(content_type: &[u8], body: &[u8]) -> Result<Self, Kept> {
+    pub(super) fn of_script(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
         let text = Self::read(content_type, body)?;
         let lower = text.0.to_ascii_lowercase();
         let told = |character: char| match character {
@@ -57,30 +57,30 @@ impl Text {
         };
         let dense: String = lower.chars().filter(|character| !character.is_whitespace()).map(told).collect();
         if LOOKS_FOR_ITSELF.iter().any(|needle| dense.contains(needle)) {
-            return Err(Kept::Text);
+            return Err(NotInlined::Text);
         }
         text.unless_it_holds(&lower, ENDS_SCRIPT)
     }
 
     /// UTF-8, and nothing else by any account. A byte order mark would be part of the element's text.
-    fn read(content_type: &[u8], body: &[u8]) -> Result<Self, Kept> {
-        let text = std::str::from_utf8(body).map_err(|_| Kept::Charset)?;
+    fn read(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
+        let text = std::str::from_utf8(body).map_err(|_| NotInlined::Charset)?;
         let said = mime::charset(content_type);
         let fits = said.is_none_or(|label| {
             let encoding = Encoding::for_label(label);
             encoding == Some(UTF_8) || (text.is_ascii() && encoding.is_some_and(Encoding::is_ascii_compatible))
         });
         if !fits || text.starts_with('\u{feff}') {
-            Err(Kept::Charset)
+            Err(NotInlined::Charset)
         } else if text.contains('\0') {
-            Err(Kept::Text)
+            Err(NotInlined::Text)
         } else {
             Ok(Self(text.into()))
         }
     }
 
-    fn unless_it_holds(self, lower: &str, needles: &[&str]) -> Result<Self, Kept> {
-        if needles.iter().any(|needle| lower.contains(needle)) { Err(Kept::Text) } else { Ok(self) }
+    fn unless_it_holds(self, lower: &str, needles: &[&str]) -> Result<Self, NotInlined> {
+        if needles.iter().any(|needle| lower.contains(needle)) { Err(NotInlined::Text) } else { Ok(self) }
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -97,11 +97,11 @@ impl Text {
 mod tests {
     use super::*;
 
-    fn sheet(content_type: &str, body: &[u8]) -> Result<(), Kept> {
+    fn sheet(content_type: &str, body: &[u8]) -> Result<(), NotInlined> {
         Text::of_sheet(content_type.as_bytes(), body).map(|_| ())
     }
 
-    fn script(body: &str) -> Result<(), Kept> {
+    fn script(body: &str) -> Result<(), NotInlined> {
         Text::of_script(b"text/javascript", body.as_bytes()).map(|_| ())
     }
 
@@ -113,15 +113,15 @@ mod tests {
             assert_eq!(sheet("text/css", body.as_bytes()), Ok(()), "{body}");
         }
         for (content_type, body, why) in [
-            ("text/css", &b"p{content:'</STYLE>'}"[..], Kept::Text),
-            ("text/css", b"p\0{}", Kept::Text),
-            ("text/css", b"\xEF\xBB\xBFp{}", Kept::Charset),
-            ("text/css", b"p{content:'\xFC'}", Kept::Charset),
-            ("text/css", b"@charset \"iso-8859-1\"; p{}", Kept::Charset),
-            ("text/css", b"p{} @charset \"utf-8\";", Kept::Charset),
-            ("text/css; charset=iso-8859-1", "p{content:'\u{fc}'}".as_bytes(), Kept::Charset),
-            ("text/css; charset=utf-16", b"p{}", Kept::Charset),
-            ("text/css; charset=nonsense", b"p{}", Kept::Charset),
+            ("text/css", &b"p{content:'</STYLE>'}"[..], NotInlined::Text),
+            ("text/css", b"p\0{}", NotInlined::Text),
+            ("text/css", b"\xEF\xBB\xBFp{}", NotInlined::Charset),
+            ("text/css", b"p{content:'\xFC'}", NotInlined::Charset),
+            ("text/css", b"@charset \"iso-8859-1\"; p{}", NotInlined::Charset),
+            ("text/css", b"p{} @charset \"utf-8\";", NotInlined::Charset),
+            ("text/css; charset=iso-8859-1", "p{content:'\u{fc}'}".as_bytes(), NotInlined::Charset),
+            ("text/css; charset=utf-16", b"p{}", NotInlined::Charset),
+            ("text/css; charset=nonsense", b"p{}", NotInlined::Charset),
         ] {
             assert_eq!(sheet(content_type, body), Err(why), "{content_type} {}", String::from_utf8_lossy(body));
         }
@@ -151,7 +151,7 @@ mod tests {
             "import ('./part.js')",
             "new Error().stack.split('@')",
         ] {
-            assert_eq!(script(body), Err(Kept::Text), "{body}");
+            assert_eq!(script(body), Err(NotInlined::Text), "{body}");
         }
     }
 

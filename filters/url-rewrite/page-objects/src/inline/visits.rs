@@ -10,10 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use http_semantics::client::without_port;
 use shared_board::{Board, update};
 use url_mapping::site_of;
+use url_rewriting::headers::host_of;
+use url_rewriting::headers::request::Visit;
 
 use super::limits::{BOXES, FORGOTTEN_H, MARKS_A_BOX};
-use crate::headers::host_of;
-use crate::headers::request::Visit;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -71,9 +71,9 @@ fn marked(marks: &[u8], hash: [u8; HASH], now_h: u32) -> (bool, Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::headers::request::Exchange;
     use shared_board::Memory;
     use url_mapping::Scheme;
+    use url_rewriting::headers::request::Exchange;
 
     struct Full;
 

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use page_objects::Config;
+use page_objects::inline::{Inliner, NotInlined, ObjectStore, Visitor};
+use page_objects::prefetch::{Fetcher, PrefetchObserver, RequestTemplate};
 use shared_board::{Board, Memory};
 use url_mapping::Base;
 use url_rewriting::headers::request::{Decision, decide};
 use url_rewriting::headers::{Edit, Fields, csp};
-use url_rewriting::inline::{Inliner, Kept, Shelf, Visitor};
-use url_rewriting::prefetch::{Asker, Fetcher, Scout};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 
 /// A header list.
@@ -42,12 +43,12 @@ pub(crate) struct Seen {
     pub(crate) edits: Vec<Edit>,
     pub(crate) inlined: u64,
     pub(crate) moved: u64,
-    pub(crate) kept: Vec<(Kept, u64)>,
+    pub(crate) refused: Vec<(NotInlined, u64)>,
 }
 
 pub(crate) struct Worker {
     plan: Rc<Plan>,
-    shelf: Rc<RefCell<Shelf>>,
+    store: Rc<RefCell<ObjectStore>>,
     fetcher: Fetcher,
     board: Memory,
     passed: usize,
@@ -65,9 +66,10 @@ impl Worker {
             r#"{{"targets": {{"https": ["pep.example.net"]}}, "own": ["pep.example.net"], "level": "{level}",
                 "ports": [80, 443], "prefetch": true, "inline": {budget}}}"#
         );
-        let plan = Plan::from_json(json.as_bytes()).unwrap();
-        let shelf = Rc::new(RefCell::new(Shelf::of(&plan).unwrap()));
-        Self { plan, shelf, fetcher: Fetcher::default(), board: Memory::default(), passed: 0, origin, now_ms: 0 }
+        let config: Config = serde_json::from_str(&json).unwrap();
+        let plan = Plan::new(&config).unwrap();
+        let store = Rc::new(RefCell::new(ObjectStore::of(&config).unwrap()));
+        Self { plan, store, fetcher: Fetcher::default(), board: Memory::default(), passed: 0, origin, now_ms: 0 }
     }
 
     /// A page passes, and what it names is fetched.
@@ -83,16 +85,17 @@ impl Worker {
         let request: Vec<_> = page.request.iter().copied().chain(ours).collect();
         let answer: Vec<_> = [(":status", "200")].into_iter().chain(page.answer.iter().copied()).collect();
         let Decision::Forward { visit, .. } = decide(&self.plan, &fields(&request)) else { panic!("not forwarded") };
-        let asker = Asker::of(&visit, &fields(&request)).unwrap().unwrap().with_answer(&fields(&answer)).unwrap();
+        let template =
+            RequestTemplate::of(&visit, &fields(&request)).unwrap().unwrap().with_answer(&fields(&answer)).unwrap();
         let address = page.client.map_or_else(|| format!("client {}", self.passed), str::to_owned);
         self.passed += 1;
         let now_h = u32::try_from(self.now_ms / 3_600_000).unwrap();
         let visitor = Visitor { address: address.as_bytes(), salt: [0; 8], now_h };
         let visitors = (&visitor, &self.board as &dyn Board);
-        let inliner =
-            Inliner::new(&self.plan, &self.shelf, &asker, &visit, &fields(&answer), self.now_ms, visitors).unwrap();
+        let (inliner, refusals) =
+            Inliner::new(&self.plan, &self.store, &template, &visit, &fields(&answer), self.now_ms, visitors).unwrap();
         let edits = inliner.edits();
-        let (scout, found) = Scout::new(Rc::clone(&self.plan), asker);
+        let (observer, found) = PrefetchObserver::new(Rc::clone(&self.plan), template);
         let base = Base::new(visit.scheme, &visit.authority, &visit.path).unwrap();
         let policies = fields(&answer).get("content-security-policy").map_or_else(Policies::default, |text| {
             csp::translate(&self.plan, &base, std::str::from_utf8(text).unwrap()).policies
@@ -105,20 +108,20 @@ impl Worker {
             policies,
             preloads: Preloads::default(),
         };
-        let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(scout)));
-        rewriter.inline(inliner);
+        let mut rewriter = Rewriter::new(Rc::clone(&self.plan), body, Some(Box::new(observer)));
+        rewriter.substitute(Box::new(inliner));
         let mut out = Vec::new();
         for piece in page.markup.as_bytes().chunks(page.piece) {
             rewriter.write(piece, &mut out);
         }
         rewriter.finish(&mut out);
         let tally = rewriter.tally();
-        for wish in found.take().wishes {
-            let _ = self.fetcher.ask(wish, self.now_ms);
+        for candidate in found.take().candidates {
+            let _ = self.fetcher.ask(candidate, self.now_ms);
         }
         self.fetch();
         let html = String::from_utf8(out).unwrap();
-        Seen { html, edits, inlined: tally.inlined, moved: tally.moved, kept: tally.kept().collect() }
+        Seen { html, edits, inlined: tally.substituted, moved: tally.moved, refused: refusals.iter().collect() }
     }
 
     fn fetch(&mut self) {
@@ -129,10 +132,10 @@ impl Worker {
             let answer: Vec<_> = [(":status", "200")].into_iter().chain(headers.iter().copied()).collect();
             let answer = fields(&answer);
             self.fetcher.sent(order, 1);
-            self.fetcher.ended(1, Some(&answer), now_ms, |wish, fresh_ms| {
-                let mut objects = self.shelf.borrow_mut();
-                if let Some(spot) = objects.spot(wish, &answer, body.len(), fresh_ms, now_ms) {
-                    objects.put(&spot, body);
+            self.fetcher.ended(1, Some(&answer), now_ms, |candidate, fresh_ms| {
+                let mut objects = self.store.borrow_mut();
+                if let Some(reservation) = objects.reserve(candidate, &answer, body.len(), fresh_ms, now_ms) {
+                    objects.put(&reservation, body);
                 }
             });
         }

@@ -2,31 +2,31 @@
 
 use std::rc::Rc;
 
-use super::Kept;
+use super::NotInlined;
 use super::picture::Type;
 use super::text::Text;
-use crate::headers::mime;
+use url_rewriting::headers::mime;
 
 /// An object as it can be put into pages.
 #[derive(Debug, Clone)]
-pub(super) enum Matter {
+pub(super) enum Content {
     Picture(Type, Rc<[u8]>),
     Sheet(Text),
     Script(Text),
 }
 
-impl Matter {
+impl Content {
     /// An error if nothing of the kind is put into pages.
-    pub(super) fn of(content_type: &[u8], body: &[u8], takes_scripts: bool) -> Result<Self, Kept> {
+    pub(super) fn of(content_type: &[u8], body: &[u8], takes_scripts: bool) -> Result<Self, NotInlined> {
         let essence = mime::essence(content_type);
         if essence == "text/css" {
             Text::of_sheet(content_type, body).map(Self::Sheet)
         } else if !mime::is_javascript(essence.as_bytes()) {
-            Type::of(content_type, body).map(|kind| Self::Picture(kind, body.into())).ok_or(Kept::NotHeld)
+            Type::of(content_type, body).map(|kind| Self::Picture(kind, body.into())).ok_or(NotInlined::NotHeld)
         } else if takes_scripts {
             Text::of_script(content_type, body).map(Self::Script)
         } else {
-            Err(Kept::Level)
+            Err(NotInlined::Level)
         }
     }
 

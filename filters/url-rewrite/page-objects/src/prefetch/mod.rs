@@ -7,27 +7,21 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `asker` | what of the page's request its objects' requests repeat |
-//! | `scout` | which of a page's moved objects the browser is certain to want |
+//! | `template` | what of the page's request its objects' requests repeat |
+//! | `observer` | which of a page's moved objects the browser is certain to want |
 //! | `fetcher` | order and bounds: one a worker |
 //! | `memory` | what was learned about objects, bounded and forgotten with age |
 
 use http_semantics::labels::labelled;
 
-mod asker;
 mod fetcher;
 mod memory;
-mod scout;
+mod observer;
+mod template;
 
-pub use asker::Asker;
 pub use fetcher::{Ended, Fetcher, Order};
-pub use scout::{Scout, Wish, Wishes};
-
-/// The cluster that leads through the cache and the guard (`envoy-config/templates/part/fetch_listener.yaml.j2`).
-pub const CLUSTER: &str = "fetch";
-
-/// How long an object may take, to its last byte, in milliseconds. The cache goes on without us.
-pub const TIMEOUT_MS: u64 = 30_000;
+pub use observer::{Candidate, Candidates, PrefetchObserver};
+pub use template::RequestTemplate;
 
 /// Every bound of prefetching, by name.
 mod limits {

@@ -9,19 +9,18 @@ use std::time::SystemTime;
 
 use http_semantics::{Purpose, shareable};
 use url_mapping::{Level, Scheme};
+use url_rewriting::headers::Fields;
 
-use super::Kept;
-use super::limits::{BELIEVED_MS, REMEMBERED, SHELF_BYTES};
-use super::matter::Matter;
-use crate::config::Budget;
-use crate::headers::Fields;
-use crate::plan::Plan;
-use crate::prefetch::Wish;
+use super::NotInlined;
+use super::content::Content;
+use super::limits::{BELIEVED_MS, REMEMBERED, STORE_BYTES};
+use crate::config::{Budget, Config, inlines};
+use crate::prefetch::Candidate;
 use crate::true_url::TrueUrl;
 
-/// The shelf of a worker.
+/// The objects of a worker.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct ObjectStore {
     budget: Budget,
     takes_scripts: bool,
     entries: HashMap<u64, Entry>,
@@ -34,9 +33,9 @@ pub struct Shelf {
     keys: RandomState,
 }
 
-/// Where an object that is on its way will stand.
+/// The place of an object that is on its way.
 #[derive(Debug)]
-pub struct Spot {
+pub struct Reservation {
     key: u64,
     content_type: Vec<u8>,
     newer_pictures: bool,
@@ -62,7 +61,7 @@ pub(super) struct Need {
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     /// An error where it cannot be put into any page.
-    pub(super) matter: Result<Matter, Kept>,
+    pub(super) content: Result<Content, NotInlined>,
     newer_pictures: bool,
     fresh_until_ms: u64,
 }
@@ -85,12 +84,12 @@ enum Uses {
     OnSeveralPages,
 }
 
-impl Shelf {
+impl ObjectStore {
     /// An empty one; none where nothing is put into pages.
-    pub fn of(plan: &Plan) -> Option<Self> {
+    pub fn of(config: &Config) -> Option<Self> {
         Some(Self {
-            budget: *plan.inlines()?,
-            takes_scripts: plan.mapper().level() == Level::Full,
+            budget: inlines(config)?,
+            takes_scripts: config.level == Level::Full,
             entries: HashMap::new(),
             of_page: HashMap::new(),
             order: VecDeque::new(),
@@ -100,43 +99,48 @@ impl Shelf {
         })
     }
 
-    /// Where the answer to a wish will stand, if it may be put into pages: `body_bytes` long as it came, fresh for
-    /// `fresh_ms` from now, and an answer that a cache shared by all clients keeps.
-    pub fn spot(
+    /// A place for the response to a candidate's request, if it may be put into pages: `body_bytes` long as it came, fresh
+    /// for `fresh_ms` from now, and a response that a cache shared by all clients keeps.
+    pub fn reserve(
         &self,
-        wish: &Wish,
+        candidate: &Candidate,
         fields: &Fields<'_>,
         body_bytes: usize,
         fresh_ms: u64,
         now_ms: u64,
-    ) -> Option<Spot> {
-        let key = self.key(&wish.true_url());
+    ) -> Option<Reservation> {
+        let key = self.key(&candidate.true_url());
         let is_small = body_bytes > 0 && body_bytes <= self.budget.object_bytes;
         // What was not named by a page since it was asked for has no place there.
         let is_named = self.entries.contains_key(&key);
         // The freshness is the caller's: its clock is no calendar.
         let is_for_anybody = shareable(Purpose::Inline, &Fields::default(), fields, SystemTime::UNIX_EPOCH).is_ok();
-        (is_small && is_named && is_for_anybody).then(|| Spot {
+        (is_small && is_named && is_for_anybody).then(|| Reservation {
             key,
             content_type: fields.get("content-type").unwrap_or_default().to_vec(),
-            newer_pictures: wish.knows_newer_pictures(),
+            newer_pictures: candidate.knows_newer_pictures(),
             fresh_until_ms: now_ms.saturating_add(fresh_ms),
         })
     }
 
-    /// Takes an object.
-    pub fn put(&mut self, spot: &Spot, body: &[u8]) {
+    /// Takes an object in its place.
+    pub fn put(&mut self, reservation: &Reservation, body: &[u8]) {
         let object = Object {
-            matter: Matter::of(&spot.content_type, body, self.takes_scripts),
-            newer_pictures: spot.newer_pictures,
-            fresh_until_ms: spot.fresh_until_ms,
+            content: Content::of(&reservation.content_type, body, self.takes_scripts),
+            newer_pictures: reservation.newer_pictures,
+            fresh_until_ms: reservation.fresh_until_ms,
         };
-        let Some(entry) = self.entries.get_mut(&spot.key) else { return };
+        let Some(entry) = self.entries.get_mut(&reservation.key) else { return };
         self.bytes += object.bytes();
         if let Some(old) = entry.object.replace(object) {
             self.bytes = self.bytes.saturating_sub(old.bytes());
         }
-        while self.bytes > SHELF_BYTES && self.forget_oldest() {}
+        while self.bytes > STORE_BYTES && self.forget_oldest() {}
+    }
+
+    /// What may be put into pages.
+    pub(super) fn budget(&self) -> Budget {
+        self.budget
     }
 
     /// Somebody looks at a page.
@@ -152,7 +156,13 @@ impl Shelf {
     }
 
     /// A page names an object: remembered, and what there is of it or why it is not for this page.
-    pub(super) fn named(&mut self, url: &TrueUrl<'_>, view: View, need: Need, now_ms: u64) -> Result<Object, Kept> {
+    pub(super) fn named(
+        &mut self,
+        url: &TrueUrl<'_>,
+        view: View,
+        need: Need,
+        now_ms: u64,
+    ) -> Result<Object, NotInlined> {
         let key = self.key(url);
         if let Some(entry) = self.entries.get_mut(&key) {
             let before = entry.last.page;
@@ -170,7 +180,7 @@ impl Shelf {
         if self.order.len() > REMEMBERED {
             self.forget_oldest();
         }
-        Err(Kept::NotHeld)
+        Err(NotInlined::NotHeld)
     }
 
     fn forget_oldest(&mut self) -> bool {
@@ -197,11 +207,11 @@ impl Shelf {
 
 impl Object {
     fn bytes(&self) -> usize {
-        self.matter.as_ref().map_or(0, Matter::bytes)
+        self.content.as_ref().map_or(0, Content::bytes)
     }
 
     fn is_picture(&self) -> bool {
-        matches!(self.matter, Ok(Matter::Picture(..)))
+        matches!(self.content, Ok(Content::Picture(..)))
     }
 }
 
@@ -218,21 +228,21 @@ impl Entry {
         self.last = view;
     }
 
-    fn object(&self, need: Need) -> Result<&Object, Kept> {
+    fn object(&self, need: Need) -> Result<&Object, NotInlined> {
         match self.uses {
             Uses::Once => {}
-            Uses::Repeatedly => return Err(Kept::Repeated),
-            Uses::OnSeveralPages => return Err(Kept::Shared),
+            Uses::Repeatedly => return Err(NotInlined::Repeated),
+            Uses::OnSeveralPages => return Err(NotInlined::Shared),
         }
-        let object = self.object.as_ref().ok_or(Kept::NotHeld)?;
-        if let Err(why) = &object.matter {
+        let object = self.object.as_ref().ok_or(NotInlined::NotHeld)?;
+        if let Err(why) = &object.content {
             return Err(*why);
         }
         if object.is_picture() && object.newer_pictures != need.newer_pictures {
-            return Err(Kept::Format);
+            return Err(NotInlined::Format);
         }
         if object.fresh_until_ms < need.fresh_until_ms {
-            return Err(Kept::Stale);
+            return Err(NotInlined::Stale);
         }
         Ok(object)
     }

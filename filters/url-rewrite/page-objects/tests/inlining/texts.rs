@@ -1,6 +1,6 @@
 //! Style sheets and scripts as elements of the page.
 
-use url_rewriting::inline::Kept;
+use page_objects::inline::NotInlined;
 
 use super::worker::{List, Page, Seen, Worker};
 use super::{BUDGET, origin};
@@ -60,10 +60,10 @@ fn full(markup: &str) -> Seen {
 
 /// Only the first sheet is put in.
 #[track_caller]
-fn stays(level: &str, markup: &str, why: Kept) {
+fn stays(level: &str, markup: &str, why: NotInlined) {
     let markup = format!("<link rel=stylesheet href=http://a.example/first.css>{markup}");
     let seen = later(level, Page::of(&markup));
-    assert_eq!((seen.inlined, &seen.kept), (1, &vec![(why, 1)]), "{markup}: {}", seen.html);
+    assert_eq!((seen.inlined, &seen.refused), (1, &vec![(why, 1)]), "{markup}: {}", seen.html);
 }
 
 #[test]
@@ -93,33 +93,33 @@ fn urls_of_a_sheet_mean_in_the_page_what_they_meant_in_the_sheet_and_move_like_t
 #[test]
 fn a_sheet_whose_tag_says_more_or_stands_elsewhere_stays() {
     for tag in ["id=a", "title=a", "onload=a()", "data-a=b", "type=text/plain"] {
-        stays("safe", &format!("<link rel=stylesheet href=http://a.example/1.css {tag}>"), Kept::Attributes);
+        stays("safe", &format!("<link rel=stylesheet href=http://a.example/1.css {tag}>"), NotInlined::Attributes);
     }
-    stays("safe", "<div><link rel=stylesheet href=http://a.example/1.css></div>", Kept::Place);
-    stays("safe", "<link rel=stylesheet media=print href=http://a.example/1.css>", Kept::Uncertain);
-    stays("safe", "<noscript><link rel=stylesheet href=http://a.example/1.css></noscript>", Kept::Uncertain);
-    stays("safe", "<template><link rel=stylesheet href=http://a.example/1.css></template>", Kept::Uncertain);
+    stays("safe", "<div><link rel=stylesheet href=http://a.example/1.css></div>", NotInlined::Place);
+    stays("safe", "<link rel=stylesheet media=print href=http://a.example/1.css>", NotInlined::Uncertain);
+    stays("safe", "<noscript><link rel=stylesheet href=http://a.example/1.css></noscript>", NotInlined::Uncertain);
+    stays("safe", "<template><link rel=stylesheet href=http://a.example/1.css></template>", NotInlined::Uncertain);
     let icon = later("safe", Page::of("<link rel=icon href=http://a.example/1.css>"));
-    assert!(icon.kept.is_empty(), "an icon is none of ours: {:?}", icon.kept);
+    assert!(icon.refused.is_empty(), "an icon is none of ours: {:?}", icon.refused);
 }
 
 #[test]
 fn a_sheet_whose_text_would_mean_something_else_in_the_page_stays() {
     for (path, why) in [
-        ("ends", Kept::Text),
-        ("empty-url", Kept::Unread),
-        ("unseen-import", Kept::Unread),
-        ("font", Kept::Fonts),
-        ("umlaut", Kept::Charset),
-        ("referrer", Kept::NotHeld),
-        ("not", Kept::NotHeld),
-        ("by-cookie", Kept::NotHeld),
+        ("ends", NotInlined::Text),
+        ("empty-url", NotInlined::Unread),
+        ("unseen-import", NotInlined::Unread),
+        ("font", NotInlined::Fonts),
+        ("umlaut", NotInlined::Charset),
+        ("referrer", NotInlined::NotHeld),
+        ("not", NotInlined::NotHeld),
+        ("by-cookie", NotInlined::NotHeld),
     ] {
         let markup = format!(
             "<link rel=stylesheet href=http://a.example/first.css><link rel=stylesheet href=http://a.example/{path}.css>"
         );
         let seen = later("safe", Page::of(&markup));
-        assert_eq!((seen.inlined, &seen.kept), (1, &vec![(why, 1)]), "{path}: {}", seen.html);
+        assert_eq!((seen.inlined, &seen.refused), (1, &vec![(why, 1)]), "{path}: {}", seen.html);
     }
     assert_eq!(later("safe", Page::of("<link rel=stylesheet href=//a.example/fonts-in-data.css>")).inlined, 1);
     assert_eq!(
@@ -150,7 +150,7 @@ fn policies_against_sheets_and_scripts_in_the_page_are_kept() {
     ] {
         let answer: List<'_> = &[("content-security-policy", policy)];
         let seen = later("full", Page { answer, ..Page::of(markup) });
-        assert_eq!(seen.inlined, inlined, "{policy}: {:?} {}", seen.kept, seen.html);
+        assert_eq!(seen.inlined, inlined, "{policy}: {:?} {}", seen.refused, seen.html);
     }
     let in_page = format!("<meta http-equiv=content-security-policy content='default-src http: https:'>{markup}");
     assert_eq!(full(&in_page).inlined, 0);
@@ -160,22 +160,22 @@ fn policies_against_sheets_and_scripts_in_the_page_are_kept() {
 fn a_script_is_an_element_at_level_full_with_the_end_tag_that_was_there() {
     let seen = full("<p><script type='text/javascript' src=http://a.example/1.js> \n</SCRIPT ><p>");
     assert_eq!(seen.html, "<p><script type='text/javascript'>a() \n</SCRIPT ><p>");
-    stays("safe", "<script src=http://a.example/1.js></script>", Kept::Level);
+    stays("safe", "<script src=http://a.example/1.js></script>", NotInlined::Level);
 }
 
 #[test]
 fn a_script_that_is_not_just_run_where_it_stands_stays() {
     for tag in ["async", "defer", "id=a", "charset=utf-8", "nomodule", "onload=a()", "data-a=b"] {
-        let why = if tag == "nomodule" { Kept::Uncertain } else { Kept::Attributes };
+        let why = if tag == "nomodule" { NotInlined::Uncertain } else { NotInlined::Attributes };
         stays("full", &format!("<script src=http://a.example/1.js {tag}></script>"), why);
     }
     for content in ["a()", "<!-- -->", "</scripty>", ""] {
-        stays("full", &format!("<script src=http://a.example/1.js>{content}"), Kept::Content);
+        stays("full", &format!("<script src=http://a.example/1.js>{content}"), NotInlined::Content);
     }
-    stays("full", "<script src=http://a.example/ends.js></script>", Kept::Text);
-    stays("full", "<script src=http://a.example/looks.js></script>", Kept::Text);
-    stays("full", "<math></math><script src=http://a.example/1.js></script>", Kept::Place);
-    stays("full", "<frameset><script src=http://a.example/1.js></script>", Kept::Place);
+    stays("full", "<script src=http://a.example/ends.js></script>", NotInlined::Text);
+    stays("full", "<script src=http://a.example/looks.js></script>", NotInlined::Text);
+    stays("full", "<math></math><script src=http://a.example/1.js></script>", NotInlined::Place);
+    stays("full", "<frameset><script src=http://a.example/1.js></script>", NotInlined::Place);
 }
 
 #[test]
@@ -198,12 +198,12 @@ fn a_text_of_another_type_than_its_use_is_not_put_in() {
 fn a_sheet_named_twice_or_on_two_pages_is_cheaper_in_the_browsers_cache() {
     let twice = "<link rel=stylesheet href=http://a.example/1.css><link rel=stylesheet href=http://a.example/1.css>";
     let seen = full(&format!("<link rel=stylesheet href=http://a.example/first.css>{twice}"));
-    assert_eq!(seen.kept, [(Kept::Repeated, 2)]);
+    assert_eq!(seen.refused, [(NotInlined::Repeated, 2)]);
     let mut worker = Worker::new("full", BUDGET, origin);
     let page =
         Page::of("<link rel=stylesheet href=http://a.example/1.css><link rel=stylesheet href=http://a.example/2.css>");
     worker.pass(page);
     worker.pass(Page { path: "/other", ..Page::of("<link rel=stylesheet href=http://a.example/1.css>") });
     let seen = worker.pass(page);
-    assert_eq!((seen.inlined, seen.kept), (1, vec![(Kept::Shared, 1)]));
+    assert_eq!((seen.inlined, seen.refused), (1, vec![(NotInlined::Shared, 1)]));
 }

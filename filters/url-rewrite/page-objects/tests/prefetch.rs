@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
 
+#[path = "../../url-rewriting/tests/headers/mod.rs"]
 mod headers;
 
 use headers::{fields, plan};
+use page_objects::prefetch::{Candidate, Ended, Failure, Fetcher, Order, PrefetchObserver, RequestTemplate, Skip};
 use url_mapping::Base;
 use url_rewriting::headers::request::{Decision, Visit, decide};
-use url_rewriting::prefetch::{Asker, Ended, Failure, Fetcher, Order, Scout, Skip, Wish};
 use url_rewriting::{Body, Kind, Packing, Policies, Preloads, Rewriter};
 
 const PAGE: &[(&str, &str)] = &[
@@ -33,10 +34,11 @@ fn visit(request: &[(&str, &str)]) -> Visit {
 }
 
 /// What is wished for of a page with this markup, and what was passed by.
-fn wishes(request: &[(&str, &str)], answer: &[(&str, &str)], markup: &str) -> (Vec<Wish>, Vec<Skip>) {
+fn candidates(request: &[(&str, &str)], answer: &[(&str, &str)], markup: &str) -> (Vec<Candidate>, Vec<Skip>) {
     let visit = visit(request);
-    let asker = Asker::of(&visit, &fields(request)).unwrap().unwrap().with_answer(&fields(answer)).unwrap();
-    let (scout, found) = Scout::new(plan("safe"), asker);
+    let template =
+        RequestTemplate::of(&visit, &fields(request)).unwrap().unwrap().with_answer(&fields(answer)).unwrap();
+    let (observer, found) = PrefetchObserver::new(plan("safe"), template);
     let base = Base::new(visit.scheme, &visit.authority, &visit.path).unwrap();
     let body = Body {
         kind: Kind::Html,
@@ -46,16 +48,16 @@ fn wishes(request: &[(&str, &str)], answer: &[(&str, &str)], markup: &str) -> (V
         policies: Policies::default(),
         preloads: Preloads::default(),
     };
-    let mut rewriter = Rewriter::new(plan("safe"), body, Some(Box::new(scout)));
+    let mut rewriter = Rewriter::new(plan("safe"), body, Some(Box::new(observer)));
     let mut out = Vec::new();
     rewriter.write(markup.as_bytes(), &mut out);
     rewriter.finish(&mut out);
     let found = found.take();
-    (found.wishes, found.skipped)
+    (found.candidates, found.skipped)
 }
 
-fn of(markup: &str) -> Vec<Wish> {
-    wishes(PAGE, &[(":status", "200")], markup).0
+fn of(markup: &str) -> Vec<Candidate> {
+    candidates(PAGE, &[(":status", "200")], markup).0
 }
 
 fn value(order: &Order, name: &str) -> Option<String> {
@@ -72,11 +74,11 @@ fn next(fetcher: &mut Fetcher, now_ms: u64) -> Option<(Order, String)> {
 #[test]
 fn scripts_and_sheets_go_first_then_pictures_in_the_order_of_the_page_and_each_once() {
     let mut fetcher = Fetcher::default();
-    for wish in of(concat!(
+    for candidate in of(concat!(
         "<img src=//a.example/1.png><img src=//b.example/2.png><img src=//a.example/1.png>",
         "<script src=//a.example/3.js></script><link rel=stylesheet href=//b.example/4.css>"
     )) {
-        fetcher.ask(wish, 0).unwrap();
+        fetcher.ask(candidate, 0).unwrap();
     }
     let mut sent = Vec::new();
     while let Some((order, url)) = next(&mut fetcher, 1) {
@@ -90,7 +92,7 @@ fn scripts_and_sheets_go_first_then_pictures_in_the_order_of_the_page_and_each_o
 fn a_request_says_what_the_browsers_own_would_and_no_more() {
     let said = |page: &[(&'static str, &'static str)], answer: &[(&str, &str)], markup: &str| {
         let mut fetcher = Fetcher::default();
-        fetcher.ask(wishes(page, answer, markup).0.remove(0), 0).unwrap();
+        fetcher.ask(candidates(page, answer, markup).0.remove(0), 0).unwrap();
         let (order, _) = next(&mut fetcher, 0).unwrap();
         let mut names: Vec<_> = order.fields().into_iter().map(|(name, _)| name).skip(4).collect();
         names.sort_unstable();
@@ -111,8 +113,8 @@ fn a_request_says_what_the_browsers_own_would_and_no_more() {
 fn one_host_is_asked_six_things_at_a_time_and_does_not_hold_up_another() {
     let mut fetcher = Fetcher::default();
     let many: String = (0..10).map(|n| ["<img src=//a.example/", &n.to_string(), ".png>"].concat()).collect();
-    for wish in of(&format!("{many}<img src=//b.example/last.png>")) {
-        fetcher.ask(wish, 0).unwrap();
+    for candidate in of(&format!("{many}<img src=//b.example/last.png>")) {
+        fetcher.ask(candidate, 0).unwrap();
     }
     let mut token = 0;
     let mut send_all = |fetcher: &mut Fetcher| {
@@ -190,8 +192,8 @@ fn a_worker_has_so_many_waiting_and_under_way_and_no_more() {
     let page: String = (0..40).map(|n| ["<img src=//h", &n.to_string(), ".example/x.png>"].concat()).collect();
     let mut refused = 0;
     for number in 0..20 {
-        for wish in of(&page.replace("/x.png", &format!("/{number}.png"))) {
-            refused += usize::from(fetcher.ask(wish, 0) == Err(Skip::QueueFull));
+        for candidate in of(&page.replace("/x.png", &format!("/{number}.png"))) {
+            refused += usize::from(fetcher.ask(candidate, 0) == Err(Skip::QueueFull));
         }
     }
     assert_eq!(refused, 20 * 40 - 512);
@@ -208,8 +210,8 @@ fn one_page_has_so_many_objects_fetched_and_no_more() {
     let page: String = (0..200)
         .map(|n| ["<img src=//h", &(n % 9).to_string(), ".example/", &n.to_string(), ".png>"].concat())
         .collect();
-    let (wishes, skipped) = wishes(PAGE, &[(":status", "200")], &page);
-    assert_eq!((wishes.len(), skipped.len()), (96, 104));
+    let (candidates, skipped) = candidates(PAGE, &[(":status", "200")], &page);
+    assert_eq!((candidates.len(), skipped.len()), (96, 104));
     assert!(skipped.iter().all(|why| *why == Skip::PageLimit));
 }
 
@@ -217,7 +219,7 @@ fn one_page_has_so_many_objects_fetched_and_no_more() {
 fn who_would_not_ask_for_objects_has_none_fetched() {
     let with = |more: &[(&'static str, &'static str)]| {
         let request: Vec<_> = PAGE.iter().chain(more).copied().collect();
-        Asker::of(&visit(&request), &fields(&request)).unwrap().err()
+        RequestTemplate::of(&visit(&request), &fields(&request)).unwrap().err()
     };
     assert_eq!(with(&[]), None);
     assert_eq!(with(&[("save-data", "on")]), Some(Skip::SaveData));
@@ -227,5 +229,5 @@ fn who_would_not_ask_for_objects_has_none_fetched() {
     assert_eq!(with(&[("cache-control", "max-age=0")]), None, "looked at again, not reloaded past caches");
     let script = [PAGE, &[("sec-fetch-dest", "empty")]].concat();
     let script: Vec<_> = script.into_iter().filter(|field| *field != ("sec-fetch-dest", "document")).collect();
-    assert!(Asker::of(&visit(&script), &fields(&script)).is_none(), "no page for a window");
+    assert!(RequestTemplate::of(&visit(&script), &fields(&script)).is_none(), "no page for a window");
 }
