@@ -19,7 +19,7 @@ import (
 
 const proxyAddress = "198.51.100.12"
 
-// bed is what all servers of a run share: the list, an upstream, and a folder.
+// bed is the state that all servers of a run share: the list, an upstream, and a folder.
 type bed struct {
 	dir           string
 	listed, other []string
@@ -34,7 +34,7 @@ type server struct {
 	packages string // Debian packages it needs
 	program  string
 	steers   bool
-	// configure writes what it needs into dir and returns its arguments.
+	// configure writes the server's files into dir and returns its arguments.
 	configure func(b *bed, dir string, port int) ([]string, error)
 
 	unpinned bool // on all processors
@@ -43,7 +43,7 @@ type server struct {
 	port    int
 	cmd     *exec.Cmd
 	exited  chan struct{}
-	absent  string // why it does not take part
+	absent  string // the reason why it does not take part
 	ready   time.Duration
 	rss     float64 // MiB when it was ready
 	warmRSS float64 // MiB after the measurement
@@ -75,7 +75,7 @@ func (b *bed) stop() {
 	b.stopUpstream()
 }
 
-// startAll starts the servers one after the other; those that are not installed are said to be absent.
+// startAll starts the servers one after the other. Servers that are not installed become absent.
 func (b *bed) startAll(only string) error {
 	if _, err := exec.LookPath("dnsperf"); err != nil {
 		return fmt.Errorf("%w; it is in the Debian package dnsperf", err)
@@ -87,7 +87,7 @@ func (b *bed) startAll(only string) error {
 	for _, s := range b.servers {
 		s.qps, s.cpu = map[queryMix][]float64{}, map[queryMix][]float64{}
 		if only != "" && s.program != coredns && !slices.Contains(strings.Split(only, ","), s.program) {
-			s.absent = "not asked for"
+			s.absent = "not selected"
 			continue
 		}
 		if err := s.start(b); err != nil {
@@ -150,10 +150,11 @@ func (s *server) start(b *bed) error {
 	return nil
 }
 
-// await returns when the server answers as it should: the proxy for a listed name, if it steers, and the truth for another.
+// await returns once the server responds correctly: with the proxy's address for a listed name, if it steers, and
+// without it for another name.
 func (s *server) await(b *bed, limit time.Duration) error {
 	client := dns.Client{Timeout: time.Second}
-	last := errors.New("no answer yet")
+	last := errors.New("no response yet")
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-s.exited:
@@ -173,7 +174,7 @@ func (s *server) await(b *bed, limit time.Duration) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("does not answer as it should: %w", last)
+	return fmt.Errorf("no correct response: %w", last)
 }
 
 func (s *server) stop() {
@@ -184,7 +185,7 @@ func (s *server) stop() {
 	<-s.exited
 }
 
-// residentMiB is the memory of the server's process.
+// residentMiB returns the resident memory of the server's process, or 0 if it cannot be read.
 func (s *server) residentMiB() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -199,14 +200,14 @@ func (s *server) residentMiB() float64 {
 	return 0
 }
 
-// processorTime is what the server's process has had of all processors, in seconds.
+// processorTime returns the time that the server's process had on all processors, in seconds.
 func (s *server) processorTime() float64 {
-	const ticksPerSecond = 100 // whatever the kernel counts in, it tells user space in these
+	const ticksPerSecond = 100 // the unit for user space, whatever the kernel itself counts in
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
-	// Behind the program's name, which may hold anything: the state, ten numbers, and the times in the program and the kernel.
+	// The program's name may hold anything, so count from behind it: the state, ten numbers, user time, system time.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
 		return 0
@@ -216,8 +217,8 @@ func (s *server) processorTime() float64 {
 	return (user + kernel) / ticksPerSecond
 }
 
-// pinned is a command on one processor: the servers share the first and the clients another, so that a client's work is not
-// taken for the server's.
+// pinned returns a command that runs on one processor. The servers share the first one and the clients use another, so
+// that the work of clients does not count as a server's.
 func pinned(cpu int, program string, args ...string) *exec.Cmd {
 	if runtime.NumCPU() < 2 {
 		return exec.Command(program, args...)
@@ -241,7 +242,7 @@ func freePort() (int, error) {
 	return 0, errors.New("found no free port")
 }
 
-// startUpstream answers everything from memory: two A, one AAAA, one HTTPS record for every name.
+// startUpstream starts a server that responds from memory: for every name two A, one AAAA and one HTTPS record.
 func startUpstream() (port int, stop func(), err error) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

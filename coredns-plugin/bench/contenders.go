@@ -18,8 +18,8 @@ const (
 	reloadEvery = 500 * time.Millisecond
 )
 
-// contenders are our server, the same without the plugin, and what operators use today to the same end. Only the recursor
-// can keep the origin's addresses behind the proxy's; the others replace them.
+// contenders returns our server, the same one without the plugin, and the programs that operators use today for the
+// same purpose. Only the recursor can keep the origin's addresses behind the proxy's. The others replace them.
 func contenders() []*server {
 	return []*server{
 		{name: plainCoreDNS, program: coredns, configure: func(b *bed, dir string, port int) ([]string, error) {
@@ -34,7 +34,7 @@ func contenders() []*server {
 	}
 }
 
-// corefile is what `longhaul render` writes, less what takes no part in a query.
+// corefile writes a Corefile like that of `longhaul render`, without the plugins that take no part in a query.
 func corefile(b *bed, dir string, port int, plugin string) ([]string, error) {
 	metrics, err := freePort()
 	if err != nil {
@@ -54,7 +54,7 @@ forward . 127.0.0.1:%d
 `, port, metrics, plugin, b.upstream), 0o644)
 }
 
-// recursor prepends the proxy in a Lua hook that looks names up in the recursor's own set of domains.
+// recursor prepends the proxy's address in a Lua hook that looks up names in the recursor's own set of domains.
 func recursor(b *bed, dir string, port int) ([]string, error) {
 	script := fmt.Sprintf(`
 local steered = newDS()
@@ -128,7 +128,7 @@ cache-size=10000
 dns-forward-max=1000`, port, b.upstream))
 }
 
-// writeLines writes head, and then each name as format says.
+// writeLines writes head, and then each name in the given format.
 func writeLines(path string, names []string, format string, head ...string) error {
 	file, err := os.Create(path)
 	if err != nil {

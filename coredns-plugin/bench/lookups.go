@@ -13,8 +13,8 @@ import (
 	"example.org/longhaul/coredns-plugin/names"
 )
 
-// measureLookups times the name set alone, in this process: what a query costs whose name is on the list or is not, in
-// random order over the whole list, and how long a list takes to read.
+// measureLookups times the name set alone, in this process. It times look-ups of listed and unlisted names in random
+// order over the whole list, and the reading of a list.
 func measureLookups(p plan, listed []string, figures map[string]float64) error {
 	text := []byte(strings.Join(listed, "\n") + "\n")
 	var list *names.List
@@ -29,7 +29,7 @@ func measureLookups(p plan, listed []string, figures map[string]float64) error {
 		loads = append(loads, time.Since(start).Seconds()*1e6/float64(len(listed)))
 	}
 
-	// Two labels below a listed name, and the same for names that are not there.
+	// Two labels below a listed name, and the same for names that are not listed.
 	random := rand.New(rand.NewPCG(5, 6))
 	queries := make([]string, 1<<18)
 	for i := range queries {
@@ -74,7 +74,7 @@ func measureLookups(p plan, listed []string, figures map[string]float64) error {
 	return nil
 }
 
-// threadTime is the processor time this thread has had. Unlike the clock it does not go on while others have the processor.
+// threadTime returns the processor time of this thread. Unlike the clock, it stops while other threads run.
 func threadTime() time.Duration {
 	const thisThread = 1 // RUSAGE_THREAD, which package syscall does not name
 	var usage syscall.Rusage

@@ -1,6 +1,6 @@
 // Command bench measures the plugin beside its peers and writes a table and figures: go run ./bench [-quick] [-out FILE]
 //
-// README.md in this folder says what the figures mean, what was tried, and what it gave.
+// README.md in this folder explains the figures, and reports the attempts and their results.
 package main
 
 import (
@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// plan is how thorough a run is.
+// plan holds the sizes and durations of a run.
 type plan struct {
-	names   int           // on the list
+	names   int           // names on the list
 	rounds  int           // interleaved runs of each server
-	run     time.Duration // of one of them
-	phase   time.Duration // of the latency measurement, as often without reloads as with
-	repeats int           // of the micro measurements
+	run     time.Duration // duration of one of them
+	phase   time.Duration // duration of a latency phase; as many have reloads as have none
+	repeats int           // repetitions of the micro measurements
 }
 
 var (
@@ -35,9 +35,9 @@ var (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("bench: ")
-	isQuick := flag.Bool("quick", os.Getenv("QUICK") != "", "one short round, to see that everything works; QUICK=1 does the same")
+	isQuick := flag.Bool("quick", os.Getenv("QUICK") != "", "run one short round, to see that everything works; QUICK=1 does the same")
 	out := flag.String("out", filepath.Join("..", "target", "bench", "dns.json"), "`file` for the figures")
-	corpora := flag.String("corpora", filepath.Join("..", "..", "shared", "corpora", "domains"), "`folder` of real domain names to make the list of; names are made up where it is absent")
+	corpora := flag.String("corpora", filepath.Join("..", "..", "shared", "corpora", "domains"), "`folder` of real domain names for the list; without it, names are invented")
 	only := flag.String("only", "", "comma-separated `peers` to measure, all by default")
 	flag.Parse()
 	p := full
@@ -133,7 +133,7 @@ func writeFigures(figures map[string]float64, out string) error {
 	return os.WriteFile(out, append(text, '\n'), 0o644)
 }
 
-// median of no numbers is 0.
+// median returns 0 if there are no numbers.
 func median(numbers []float64) float64 {
 	if len(numbers) == 0 {
 		return 0
@@ -146,7 +146,8 @@ func median(numbers []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// medianRatio is the median over rounds of a's share of b in the same round: what slows one round slows both.
+// medianRatio returns the median over rounds of a/b. Both numbers come from the same round, so a disturbance slows
+// both.
 func medianRatio(a, b []float64) float64 {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// makeNames returns count names to list, and as many that are neither listed nor below a listed one. They are made from
-// real domain names where there are some: the real ones first, then labels of two of them put together below the suffix of
-// a third, so that lengths and suffixes stay those of real lists.
+// makeNames returns count names to list, and at most as many that are neither listed nor below a listed name. It takes
+// the real domain names first. It makes further names from labels of two real names and the suffix of a third, so
+// lengths and suffixes stay those of real lists.
 func makeNames(corpora string, count int) (listed, other []string, err error) {
 	real, err := realNames(corpora)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(real) == 0 {
-		fmt.Printf("No domain names in %s: all are made up\n", corpora)
+		fmt.Printf("No domain names in %s: all are invented\n", corpora)
 		real = inventedNames()
 	}
 	random := rand.New(rand.NewPCG(20_001, 7))
@@ -56,7 +56,7 @@ func makeNames(corpora string, count int) (listed, other []string, err error) {
 	return listed, other, nil
 }
 
-// below reports whether name or one it is below is in set.
+// below returns true if name or one of its parents is in set.
 func below(set map[string]struct{}, name string) bool {
 	for ok := true; ok; _, name, ok = strings.Cut(name, ".") {
 		if _, found := set[name]; found {
@@ -66,7 +66,8 @@ func below(set map[string]struct{}, name string) bool {
 	return false
 }
 
-// realNames reads every name of two labels or more from lists with one name a line, bare or after a keyword and a colon.
+// realNames reads names of two labels or more from lists. A list has one name per line, bare or after a keyword and a
+// colon.
 func realNames(folder string) (names []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -15,13 +15,14 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Well below what a server can do on one processor: what is measured is how long a query waits, not how many fit.
+// A rate well below the capacity of a server on one processor: the figure is how long a query waits, not how many fit.
 const (
 	latencyQPS     = 4000
 	latencyClients = 4
 )
 
-// measureReload asks at a steady rate, in turns while the list stays as it is and while it is replaced over and over.
+// measureReload sends queries at a steady rate. Phases alternate: the list stays as it is, or it is replaced over and
+// over.
 func measureReload(p plan, b *bed, figures map[string]float64) error {
 	lists, err := prepareLists(b)
 	if err != nil {
@@ -31,7 +32,8 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 	for _, s := range b.servers {
 		s.stop()
 	}
-	// A server of its own, on all processors as operators run it: what the throughput was measured with has one.
+	// A separate server that runs on all processors, as operators run it. The server of the throughput measurement has
+	// one.
 	ours := *b.server(withLonghaul)
 	ours.name, ours.unpinned = "CoreDNS + longhaul, reloading", true
 	b.servers = append(b.servers, &ours)
@@ -59,7 +61,7 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 		if err := errors.Join(err, swapErr); err != nil {
 			return err
 		}
-		fmt.Printf("%d queries/s, microseconds p50/p90/p99/p99.9: steady %s, during %d replacements of the list %s; %d without an answer\n",
+		fmt.Printf("%d queries/s, microseconds p50/p90/p99/p99.9: steady %s, during %d replacements of the list %s; %d without a response\n",
 			latencyQPS, steady, times, reloading, reloading.errors)
 		if round == 0 {
 			continue // the cache was empty
@@ -72,7 +74,7 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 	figures["p99_during_reload_vs_steady"] = medianRatio(reloadP99, steadyP99)
 	figures["p99_steady_us"] = median(steadyP99)
 	figures["errors_during_reload"] = float64(lost)
-	figures["errors_steady"] = float64(lostSteady) // with any, the machine had no time for the server or the clients
+	figures["errors_steady"] = float64(lostSteady) // not 0: the machine had no time for the server or the clients
 	figures["rss_after_reloads_mib"] = ours.residentMiB()
 	log, err := os.ReadFile(filepath.Join(ours.dir, "log"))
 	if err != nil {
@@ -87,7 +89,7 @@ func measureReload(p plan, b *bed, figures map[string]float64) error {
 	return nil
 }
 
-// prepareLists writes two more lists, each of them without another name, so that a change costs no work while it is measured.
+// prepareLists writes two more lists, each without another name, so that a change costs no work during the measurement.
 func prepareLists(b *bed) (paths []string, err error) {
 	for i := range 2 {
 		path := b.path(fmt.Sprintf("list.%d", i))
@@ -99,15 +101,15 @@ func prepareLists(b *bed) (paths []string, err error) {
 	return paths, nil
 }
 
-// replacer puts one of two lists after the other into the place of the server's.
+// replacer replaces the server's list by two other lists in turn.
 type replacer struct {
 	b     *bed
 	lists []string
-	next  int // goes on from phase to phase: to rename a file over another name of its own changes nothing
+	next  int // continues across phases: renaming a file over another link to itself changes nothing
 }
 
-// run replaces the list as a program would that writes another file and renames it, each time the server may have read the
-// last one, until ctx ends.
+// run replaces the list until ctx ends, as a program does that writes another file and renames it. It waits until the
+// server may have read the last list.
 func (r *replacer) run(ctx context.Context) (times int, err error) {
 	for ; ctx.Err() == nil; times++ {
 		if err := os.Link(r.lists[r.next%len(r.lists)], r.b.path("list.new")); err != nil {
@@ -125,7 +127,7 @@ func (r *replacer) run(ctx context.Context) (times int, err error) {
 	return times, nil
 }
 
-// latencies are those of one phase, in microseconds.
+// latencies holds the latencies of one phase, in microseconds.
 type latencies struct {
 	us     []float64
 	errors int
@@ -142,7 +144,7 @@ func (l *latencies) String() string {
 	return fmt.Sprintf("%.0f/%.0f/%.0f/%.0f", l.percentile(50), l.percentile(90), l.percentile(99), l.percentile(99.9))
 }
 
-// askSteadily asks at latencyQPS, on time whether or not earlier questions were answered.
+// askSteadily sends queries at latencyQPS, on time even if earlier ones have no response yet.
 func askSteadily(port int, b *bed, d time.Duration) (*latencies, error) {
 	all := &latencies{}
 	var mu sync.Mutex
@@ -173,7 +175,7 @@ func askFrom(port int, b *bed, d time.Duration, client int) (us []float64, lost 
 	defer func() { _ = conn.Close() }()
 	const interval = time.Second * latencyClients / latencyQPS
 	count := int(d / interval)
-	// Query i has the ID i; at this rate one comes back long before its number does.
+	// The ID of query i is its low 16 bits. At this rate, its response arrives long before the ID is used again.
 	sent := make([]time.Time, count)
 	took := make([]time.Duration, count)
 	var mu sync.Mutex
@@ -188,7 +190,7 @@ func askFrom(port int, b *bed, d time.Duration, client int) (us []float64, lost 
 			}
 			now := time.Now()
 			if n < 12 || buf[3]&0xf != dns.RcodeSuccess || buf[7] == 0 {
-				continue // no success, or no answer: counts as lost
+				continue // an error or an empty answer section: counts as lost
 			}
 			mu.Lock()
 			id := int(buf[0])<<8 | int(buf[1])

@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// queryMix is a set of queries.
+// queryMix names a set of queries.
 type queryMix string
 
 const (
 	queriesA     queryMix = "a"     // A only
-	queriesMixed queryMix = "mixed" // A, AAAA and HTTPS of each name, as a browser asks
+	queriesMixed queryMix = "mixed" // A, AAAA and HTTPS of each name, as a browser sends them
 )
 
-// Names asked for, half of them listed. They fit the caches of all servers: what is measured is the work on each query.
+// Number of names in the queries, half of them listed. They fit the caches of all servers, so the figures show the work
+// for each query.
 const askedNames = 9000
 
 func (b *bed) writeQueries() error {
@@ -41,7 +42,7 @@ func (b *bed) writeQueries() error {
 	return nil
 }
 
-// measureThroughput runs dnsperf at the servers in turn, so that what else the machine does falls on all of them.
+// measureThroughput runs dnsperf on the servers in turn, so that other work of the machine affects all of them.
 func measureThroughput(p plan, b *bed, figures map[string]float64) error {
 	if err := b.writeQueries(); err != nil {
 		return err
@@ -59,14 +60,14 @@ func measureThroughput(p plan, b *bed, figures map[string]float64) error {
 	for round := range p.rounds {
 		fmt.Printf("Round %d of %d\n", round+1, p.rounds)
 		for _, mix := range mixes {
-			// Every other round backwards: no server always follows the same one.
+			// Every other round runs backwards, so that no server always follows the same one.
 			for i := range b.servers {
 				if round%2 == 1 {
 					i = len(b.servers) - 1 - i
 				}
 				s := b.servers[i]
 				if s.absent != "" || mix == queriesMixed && s.program != coredns {
-					continue // the peers answer other types in ways of their own: no comparison
+					continue // the peers respond to other types in their own ways: no comparison
 				}
 				before := s.processorTime()
 				qps, lost, err := dnsperf(b, s, mix, "-l", strconv.Itoa(int(p.run/time.Second)))
@@ -115,7 +116,7 @@ func dnsperf(b *bed, s *server, mix queryMix, args ...string) (qps float64, lost
 	}
 	found, foundLost := qpsLine.FindSubmatch(text), lostLine.FindSubmatch(text)
 	if found == nil || foundLost == nil {
-		return 0, 0, fmt.Errorf("cannot read what dnsperf said:\n%s", text)
+		return 0, 0, fmt.Errorf("cannot read the output of dnsperf:\n%s", text)
 	}
 	if qps, err = strconv.ParseFloat(string(found[1]), 64); err != nil {
 		return 0, 0, err

@@ -22,7 +22,7 @@ func setup(c *caddy.Controller) error {
 	return nil
 }
 
-// parse reads
+// parse reads this syntax:
 //
 //	withhold CIDR... {
 //	    except CIDR...
@@ -48,7 +48,7 @@ func parse(c *caddy.Controller) (*Withhold, error) {
 	return h, nil
 }
 
-// prefixes appends the rest of the line to list.
+// prefixes reads the ranges in the rest of the line and appends them to list.
 func prefixes(c *caddy.Controller, list *[]netip.Prefix) error {
 	args := c.RemainingArgs()
 	if len(args) == 0 {

@@ -1,8 +1,8 @@
-// Package withhold implements a plugin that keeps addresses of some ranges out of answers.
+// Package withhold implements a plugin that removes addresses of some ranges from responses.
 //
-// It stands between Envoy and the resolvers. Envoy judges the address it resolved first, but connects to the next one of the
-// answer when that does not respond, so an answer that mixes a dead public address with a private one would lead past the
-// judgement. An answer that holds no refused address cannot.
+// It stands between Envoy and its resolvers. Envoy checks the first address of a response, but connects to the next one
+// if that address does not respond. So a response that mixes a dead public address with a private one would bypass the
+// check. A response without refused addresses cannot.
 package withhold
 
 import (
@@ -19,8 +19,9 @@ import (
 
 const pluginName = "withhold"
 
-// nobody stands for the addresses taken out when no other is left: the IPv4 dummy address (RFC 7600), which belongs to no
-// host. Whoever asks learns "not to be reached" instead of "no such name", and refuses it with its own reason.
+// nobody replaces the removed A records when no other is left. It is the IPv4 dummy address (RFC 7600), which belongs
+// to no host. So Envoy learns "not to be reached" instead of "no such name", and refuses the request for its own
+// reason.
 var nobody = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 
 // Withhold is the plugin's handler.
@@ -50,7 +51,7 @@ func (h *Withhold) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 	return rcode, err
 }
 
-// filter returns res without refused addresses, res itself if there are none. The records are shared with caches: only the
+// filter returns res without refused addresses, or res itself if it has none. Caches share the records, so only the
 // slices that hold them are new.
 func (h *Withhold) filter(res *dns.Msg) *dns.Msg {
 	if !slices.ContainsFunc(res.Answer, h.withheld) && !slices.ContainsFunc(res.Extra, h.withheld) {
@@ -80,7 +81,7 @@ func (h *Withhold) filter(res *dns.Msg) *dns.Msg {
 	return out
 }
 
-// withheld reports whether rr is an address that must not be answered.
+// withheld returns true if rr is an address that no response may contain.
 func (h *Withhold) withheld(rr dns.RR) bool {
 	var ip net.IP
 	switch rr := rr.(type) {

@@ -16,7 +16,8 @@ import (
 
 const config = "withhold 10.0.0.0/8 127.0.0.0/8 fc00::/7 ::ffff:0:0/96 {\n except 10.77.0.0/16\n}"
 
-// ask returns what a client of the plugin gets when the truth is answer, and the truth after that.
+// ask returns the response of the plugin if answer and extra are the truth. It also returns the truth as it is
+// afterwards.
 func ask(t *testing.T, qtype uint16, answer, extra []string) (got, truth *dns.Msg) {
 	t.Helper()
 	h, err := parse(caddy.NewTestController("dns", config))
@@ -91,10 +92,10 @@ func TestRefusedAddressesAreTakenOutAndOthersStayInOrder(t *testing.T) {
 				t.Errorf("Additional section is %q, want %q", texts(got.Extra), want)
 			}
 			if !slices.Equal(texts(truth.Answer), tc.answer) || len(truth.Extra) != 2 || !truth.AuthenticatedData {
-				t.Errorf("The message below was changed, which a cache may share: %v", truth)
+				t.Errorf("The truth was changed, which a cache may share: %v", truth)
 			}
 			if got.AuthenticatedData {
-				t.Error("A changed answer claims to be authenticated")
+				t.Error("A changed response claims to be authenticated")
 			}
 		})
 	}
