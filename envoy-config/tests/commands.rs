@@ -222,6 +222,7 @@ fn man_pages_and_completions_know_every_command_that_is_not_hidden() {
         }
     }
     assert!(!written("longhaul.1").contains("generate"));
+    assert!(written("longhaul.yaml.5").contains("new_names_per_client"));
     assert!(!folder.path().join("share/longhaul-generate.1").exists());
 }
 

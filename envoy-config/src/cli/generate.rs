@@ -8,6 +8,7 @@ use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 
 use super::{Outcome, fail};
+use crate::config::keys::man_page;
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
@@ -19,7 +20,7 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Write a man page for each command
+    /// Write a man page for each command, and one for the keys of longhaul.yaml
     Man(Out),
     /// Write completions for bash, zsh and fish
     Completions(Out),
@@ -42,7 +43,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 fn man(out: &Path) -> io::Result<()> {
     fs::create_dir_all(out)?;
-    clap_mangen::generate_to(super::Arguments::command(), out)
+    clap_mangen::generate_to(super::Arguments::command(), out)?;
+    fs::write(out.join("longhaul.yaml.5"), man_page())
 }
 
 fn completions(out: &Path) -> io::Result<()> {

@@ -8,6 +8,7 @@ pub mod allowlist;
 mod certificate;
 mod contradictions;
 pub mod diagnostic;
+pub mod keys;
 mod link_model;
 mod load;
 pub mod names;

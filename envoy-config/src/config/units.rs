@@ -205,6 +205,7 @@ pub fn show_duration(duration: Duration) -> String {
         .filter(|unit| unit.suffix != "d")
         .find(|unit| micros >= unit.factor && micros % unit.factor == 0);
     match whole {
+        _ if micros == 0 => "0s".to_owned(),
         Some(unit) => format!("{}{}", micros / unit.factor, unit.suffix),
         None => Scaled::of(micros, SHORT_UNITS).to_string(),
     }

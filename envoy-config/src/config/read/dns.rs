@@ -10,63 +10,42 @@ use crate::config::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolic
 use crate::config::units::show_duration;
 use crate::config::yaml::NodeValue;
 
-const KEYS: &[&str] = &[
-    "domains",
-    "except",
-    "www",
-    "mode",
-    "max_origin",
-    "ttl",
-    "aaaa",
-    "https",
-    "dnssec",
-    "canary",
-    "reload",
-    "health",
-    "bypass",
-];
-/// Origin addresses kept behind the proxy's.
-const DEFAULT_MAX_ORIGIN: u8 = 4;
-/// More than any name has.
-const MOST_ORIGINS: u32 = 64;
-/// TTL of answers with the proxy alone: how long a client that roams away stays without the site.
-const REPLACE_TTL: Duration = Duration::from_secs(30);
 /// RFC 8767 section 4 and RFC 2181 section 8 let resolvers cap TTLs; a week is where they do.
 const MAX_TTL: Duration = Duration::from_hours(7 * 24);
 /// An entry of `except` with one of these endings is a file; no name under them exists.
 const LIST_ENDINGS: &[&str] = &[".txt", ".list", ".hosts", ".conf"];
 
 pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
-    let section = reader.section(top, "dns", KEYS);
-    let domains = reader.optional(&section, "domains", Vec::new(), |reader, setting| {
+    let section = reader.section(top, "dns");
+    let domains = reader.optional(&section, "domains", |reader, setting| {
         let files = reader.list(setting, |reader, item| {
             let path = reader.path(item, "a file with one name a line")?;
             check_list(reader, item, &path).then_some(path)
         });
         reader.without_duplicates(setting, files)
     });
-    let except = reader.optional(&section, "except", Vec::new(), |reader, setting| reader.list(setting, exception));
-    let www = reader.optional(&section, "www", false, Reader::boolean);
+    let except = reader.optional(&section, "except", |reader, setting| reader.list(setting, exception));
+    let www = reader.optional(&section, "www", Reader::boolean);
     let mode = mode(reader, &section);
     let ttl = ttl(reader, &section, mode);
-    let aaaa = reader.optional(&section, "aaaa", AaaaPolicy::Nodata, |reader, setting| {
+    let aaaa = reader.optional(&section, "aaaa", |reader, setting| {
         reader.word(setting, &[("nodata", AaaaPolicy::Nodata), ("pass", AaaaPolicy::Pass)])
     });
-    let https = reader.optional(&section, "https", HttpsPolicy::Nodata, |reader, setting| {
+    let https = reader.optional(&section, "https", |reader, setting| {
         reader.word(
             setting,
             &[("nodata", HttpsPolicy::Nodata), ("strip", HttpsPolicy::Strip), ("pass", HttpsPolicy::Pass)],
         )
     });
-    let dnssec = reader.optional(&section, "dnssec", DnssecPolicy::Skip, |reader, setting| {
+    let dnssec = reader.optional(&section, "dnssec", |reader, setting| {
         reader.word(setting, &[("skip", DnssecPolicy::Skip), ("break", DnssecPolicy::Break)])
     });
-    let canary = reader.optional(&section, "canary", false, Reader::boolean);
-    let reload = reader.optional(&section, "reload", Duration::from_secs(5), |reader, setting| {
+    let canary = reader.optional(&section, "canary", Reader::boolean);
+    let reload = reader.optional(&section, "reload", |reader, setting| {
         if setting.is_off() || setting.text() == Some("0") { Some(Duration::ZERO) } else { reader.duration(setting) }
     });
-    let health = reader.optional(&section, "health", true, Reader::boolean);
-    let bypass = reader.optional(&section, "bypass", Vec::new(), |reader, setting| {
+    let health = reader.optional(&section, "health", Reader::boolean);
+    let bypass = reader.optional(&section, "bypass", |reader, setting| {
         let ranges = reader.list(setting, Reader::network);
         reader.without_duplicates(setting, ranges)
     });
@@ -152,18 +131,14 @@ fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &std::path::Path
 }
 
 fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
-    let max_origin = reader.optional(section, "max_origin", None, |reader, setting| {
-        let count = reader.number(setting, 1, MOST_ORIGINS)?;
-        Some(u8::try_from(count).ok())
+    let max_origin = reader.optional(section, "max_origin", |reader, setting| {
+        reader.number(setting).and_then(|count| u8::try_from(count).ok())
     });
-    let replace = reader.optional(section, "mode", false, |reader, setting| {
-        reader.word(setting, &[("prepend", false), ("replace", true)])
-    });
-    match (replace?, max_origin?) {
-        (false, max_origin) => Some(DnsMode::Prepend { max_origin: max_origin.unwrap_or(DEFAULT_MAX_ORIGIN) }),
-        (true, None) => Some(DnsMode::Replace),
-        (true, Some(_)) => {
-            let (Some(kept), Some(mode)) = (section.get("max_origin"), section.get("mode")) else { return None };
+    let replace = reader
+        .optional(section, "mode", |reader, setting| reader.word(setting, &[("prepend", false), ("replace", true)]));
+    match (replace?, max_origin?, section.get("max_origin"), section.get("mode")) {
+        (false, max_origin, ..) => Some(DnsMode::Prepend { max_origin }),
+        (true, _, Some(kept), Some(mode)) => {
             reader.problems.push(
                 Problem::error(
                     "`dns.max_origin` contradicts `dns.mode: replace`",
@@ -175,15 +150,13 @@ fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
             );
             Some(DnsMode::Replace)
         }
+        (true, ..) => Some(DnsMode::Replace),
     }
 }
 
 fn ttl(reader: &mut Reader, section: &Section<'_>, mode: Option<DnsMode>) -> Option<Ttl> {
-    let default = match mode {
-        Some(DnsMode::Replace) => Ttl { min: REPLACE_TTL, max: REPLACE_TTL },
-        _ => Ttl { min: Duration::from_mins(1), max: Duration::from_hours(1) },
-    };
-    reader.optional(section, "ttl", default, written_ttl)
+    // A client that roams away stays without the site for as long as it remembers the proxy alone.
+    reader.optional_unless(section, "ttl", mode == Some(DnsMode::Replace), written_ttl)
 }
 
 fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {

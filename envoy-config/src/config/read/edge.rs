@@ -1,55 +1,29 @@
 //! `link`, `proxy`, `listen`, `upstream`: where the box stands and what it touches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::config::diagnostic::Problem;
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, Upstream};
-use crate::config::units::{Rate, show_duration};
 use crate::config::yaml::NodeValue;
 
-const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Beyond these an operator has mistaken a unit: a minute of RTT, a bit per second.
-const MAX_RTT_SECONDS: u64 = 60;
-const MIN_RATE: Rate = Rate::from_bits_per_second(1_000);
-
 pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
-    let section = reader.section(top, "link", &["rtt", "down", "up"]);
+    let section = reader.section(top, "link");
     let rtt = reader.required(
         &section,
         "rtt",
         "the round-trip time of the slow link without queueing, such as `rtt: 600ms`",
-        |reader, setting| {
-            let rtt = reader.duration(setting)?;
-            if rtt.is_zero() || rtt.as_secs() >= MAX_RTT_SECONDS {
-                reader.bad(
-                    setting,
-                    format!("{} is no round-trip time of a link", show_duration(rtt)),
-                    "expected more than 0 and less than 60 s",
-                );
-                return None;
-            }
-            Some(rtt)
-        },
+        Reader::time,
     );
-    let rate = |reader: &mut Reader, setting: &Setting<'_>| {
-        let rate = reader.rate(setting)?;
-        if rate < MIN_RATE {
-            reader.bad(setting, format!("{rate} is no rate of a link"), "expected 1kbit or more");
-            return None;
-        }
-        Some(rate)
-    };
-    let down = reader.required(&section, "down", "the rate toward the clients, such as `down: 20mbit`", rate);
-    let up = reader.required(&section, "up", "the rate from the clients, such as `up: 5mbit`", rate);
+    let down = reader.required(&section, "down", "the rate to clients, such as `down: 20mbit`", Reader::rate);
+    let up = reader.required(&section, "up", "the rate from clients, such as `up: 5mbit`", Reader::rate);
     Some(Link { rtt: rtt?, down: down?, up: up? })
 }
 
 pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {
-    let section = reader.section(top, "proxy", &["addresses", "secure_names"]);
+    let section = reader.section(top, "proxy");
     let what = "the addresses clients reach this box at, such as `addresses: [198.51.100.12]`";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
         let addresses = reader.list(setting, client_facing);
@@ -63,9 +37,9 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     let addresses = match kind {
         RoleName::Edge | RoleName::Remote => reader.required(&section, "addresses", what, read),
         // No client sees it.
-        RoleName::Ground => reader.optional(&section, "addresses", Vec::new(), read),
+        RoleName::Ground => reader.optional_or(&section, "addresses", Vec::new(), read),
     };
-    let secure_names = reader.optional(&section, "secure_names", Vec::new(), |reader, setting| {
+    let secure_names = reader.optional(&section, "secure_names", |reader, setting| {
         let names = reader.list(setting, Reader::host);
         reader.without_duplicates(setting, names)
     });
@@ -83,11 +57,11 @@ fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
 }
 
 pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
-    let section = reader.section(top, "listen", &["http", "tls", "dns", "admin", "metrics", "intercept"]);
-    let http = reader.optional(&section, "http", SocketAddr::new(ANY, 80), Reader::socket);
-    let tls = reader.optional(&section, "tls", Some(SocketAddr::new(ANY, 443)), socket_or_off);
-    let dns = reader.optional(&section, "dns", Some(SocketAddr::new(ANY, 53)), socket_or_off);
-    let admin = reader.optional(&section, "admin", SocketAddr::new(LOOPBACK, 9901), |reader, setting| {
+    let section = reader.section(top, "listen");
+    let http = reader.optional(&section, "http", Reader::socket);
+    let tls = reader.optional(&section, "tls", socket_or_off);
+    let dns = reader.optional(&section, "dns", socket_or_off);
+    let admin = reader.optional(&section, "admin", |reader, setting| {
         let socket = reader.socket(setting)?;
         if !socket.ip().is_loopback() {
             let label = format!("{} is not a loopback address", socket.ip());
@@ -100,8 +74,8 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         }
         Some(socket)
     });
-    let metrics = reader.optional(&section, "metrics", Some(SocketAddr::new(LOOPBACK, 9153)), socket_or_off);
-    let intercept = reader.optional(&section, "intercept", Intercept::Redirect, |reader, setting| {
+    let metrics = reader.optional(&section, "metrics", socket_or_off);
+    let intercept = reader.optional(&section, "intercept", |reader, setting| {
         reader.word(
             setting,
             &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
@@ -117,7 +91,7 @@ fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<So
 }
 
 pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {
-    let section = reader.section(top, "upstream", &["resolvers", "ports", "allow_private", "deny", "map"]);
+    let section = reader.section(top, "upstream");
     let what = "the resolvers that are asked for origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
         let help = "a name would need a resolver to be found";
@@ -132,11 +106,10 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -
     let resolvers = match kind {
         RoleName::Edge | RoleName::Ground => reader.required(&section, "resolvers", what, read),
         // The ground finds origins; only a ground given by name must be found from here.
-        RoleName::Remote => reader.optional(&section, "resolvers", Vec::new(), read),
+        RoleName::Remote => reader.optional_or(&section, "resolvers", Vec::new(), read),
     };
-    let ports = reader.optional(&section, "ports", BTreeSet::from([80, 443]), |reader, setting| {
-        let ports = reader
-            .list(setting, |reader, item| reader.number(item, 1, 65_535).and_then(|port| u16::try_from(port).ok()));
+    let ports = reader.optional(&section, "ports", |reader, setting| {
+        let ports = reader.list(setting, |reader, item| reader.number(item).and_then(|port| u16::try_from(port).ok()));
         let ports = reader.without_duplicates(setting, ports)?;
         if ports.is_empty() {
             reader.expected(setting, "at least one port", "nothing could be reached through the proxy");
@@ -145,13 +118,13 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -
         Some(ports.into_iter().collect())
     });
     let mut ranges = |key| {
-        reader.optional(&section, key, Vec::new(), |reader, setting| {
+        reader.optional(&section, key, |reader, setting| {
             let ranges = reader.list(setting, Reader::network);
             reader.without_duplicates(setting, ranges)
         })
     };
     let (allow_private, deny) = (ranges("allow_private"), ranges("deny"));
-    let map = reader.optional(&section, "map", BTreeMap::new(), map);
+    let map = reader.optional(&section, "map", map);
     Some(Upstream { resolvers: resolvers?, ports: ports?, allow_private: allow_private?, deny: deny?, map: map? })
 }
 

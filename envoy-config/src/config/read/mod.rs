@@ -1,4 +1,4 @@
-//! The settings of the file, one group of keys a file; what they are when left out stands where they are read.
+//! The settings of the file, one group of keys a file. Names, ranges and defaults stand in the table of keys (`config::keys`).
 
 mod dns;
 mod edge;
@@ -15,25 +15,6 @@ use super::settings::{
     Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, RoleName, Termination, Tracing, Upstream,
 };
 use crate::config::Overrides;
-
-/// Groups at the top of the file.
-const TOP: &[&str] = &[
-    "role",
-    "link",
-    "proxy",
-    "listen",
-    "upstream",
-    "rewrite",
-    "dns",
-    "cache",
-    "compress",
-    "tls",
-    "split",
-    "page",
-    "transport",
-    "limits",
-    "tracing",
-];
 
 /// What could be read: None where a group has a problem of its own, so that nothing is concluded from half of it.
 pub(super) struct Draft {
@@ -56,7 +37,7 @@ pub(super) struct Draft {
 
 /// Reads every group; problems are left with `reader`.
 pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn(usize) -> usize) -> Option<Draft> {
-    let top = reader.top(root, TOP)?;
+    let top = reader.top(root)?;
     let written = split::kind(reader, &top);
     // What a role lets out is asked for as of an edge where the role itself cannot be read.
     let kind = written.unwrap_or(RoleName::Edge);

@@ -6,12 +6,12 @@ use crate::config::reader::{Reader, Section};
 use crate::config::settings::{Inline, Link, Page, RoleName};
 
 pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link: Option<&Link>) -> Option<Page> {
-    let section = reader.section(top, "page", &["prefetch", "bundle", "inline"]);
+    let section = reader.section(top, "page");
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
-    let prefetch = reader.optional(&section, "prefetch", true, |reader, setting| reader.word(setting, &switch));
-    let bundle =
-        reader.optional(&section, "bundle", bundling_pays(kind, link), |reader, setting| reader.word(setting, &switch));
-    let inline = reader.optional(&section, "inline", Inline::Off, |reader, setting| {
+    let prefetch = reader.optional(&section, "prefetch", |reader, setting| reader.word(setting, &switch));
+    let bundle = reader
+        .optional_or(&section, "bundle", bundling_pays(kind, link), |reader, setting| reader.word(setting, &switch));
+    let inline = reader.optional(&section, "inline", |reader, setting| {
         let words = [
             ("auto", Inline::Auto),
             ("on", Inline::On),

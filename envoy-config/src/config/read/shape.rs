@@ -1,7 +1,6 @@
 //! `rewrite`, `cache`, `compress`, `limits`: what is done to answers and what it may cost.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use cache_admission::Admit;
 use cache_admission::plain::{PlainField, Unfit};
@@ -10,27 +9,17 @@ use crate::config::diagnostic::Problem;
 use crate::config::names::{Host, HostPort};
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, RoleName, TargetWish};
-use crate::config::units::Bytes;
-
-const DEFAULT_CACHE_DIR: &str = "/var/cache/longhaul";
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
 
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
-    let section = reader.section(top, "rewrite", &["level", "target", "exclude"]);
-    let default = match kind {
-        RoleName::Edge => Level::Safe,
-        // Handshakes end at the remote: moved URLs would save none, and pages stay as they were.
-        RoleName::Remote | RoleName::Ground => Level::Off,
-    };
-    let level = reader.optional(&section, "level", default, |reader, setting| {
+    let section = reader.section(top, "rewrite");
+    // At a pair handshakes end at the remote: moved URLs would save none.
+    let level = reader.optional_unless(&section, "level", kind != RoleName::Edge, |reader, setting| {
         reader.word(setting, &[("off", Level::Off), ("safe", Level::Safe), ("full", Level::Full)])
     });
-    let target = reader.optional(&section, "target", TargetWish::Auto, |reader, setting| {
+    let target = reader.optional(&section, "target", |reader, setting| {
         reader.word(setting, &[("auto", TargetWish::Auto), ("https", TargetWish::Https), ("http", TargetWish::Http)])
     });
-    let exclude = reader.optional(&section, "exclude", Vec::new(), |reader, setting| {
+    let exclude = reader.optional(&section, "exclude", |reader, setting| {
         let names = reader.list(setting, Reader::host_name);
         reader.without_duplicates(setting, names)
     });
@@ -44,19 +33,18 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     if top.get("cache").is_some_and(|setting| setting.is_off()) {
         return Some(Cache::Off);
     }
-    let section = reader.section(top, "cache", &["dir", "size", "admit", "plain_fields", "parent"]);
-    let dir = reader.optional(&section, "dir", PathBuf::from(DEFAULT_CACHE_DIR), |reader, setting| {
-        reader.path(setting, "a folder such as /var/cache/longhaul")
-    });
-    let size = reader.optional(&section, "size", Bytes(GIB), |reader, setting| in_range(reader, setting, MIB, 1 << 50));
-    let admit = reader.optional(&section, "admit", Admit::Learned, |reader, setting| {
+    let section = reader.section(top, "cache");
+    let dir = reader
+        .optional(&section, "dir", |reader, setting| reader.path(setting, "a folder such as /var/cache/longhaul"));
+    let size = reader.optional(&section, "size", Reader::size);
+    let admit = reader.optional(&section, "admit", |reader, setting| {
         reader.word(setting, &[("learned", Admit::Learned), ("first", Admit::First)])
     });
-    let plain_fields = reader.optional(&section, "plain_fields", Vec::new(), |reader, setting| {
+    let plain_fields = reader.optional(&section, "plain_fields", |reader, setting| {
         let fields = reader.list(setting, plain_field);
         reader.without_duplicates(setting, fields)
     });
-    let parent = reader.optional(&section, "parent", None, |reader, setting| {
+    let parent = reader.optional(&section, "parent", |reader, setting| {
         if setting.is_off() { Some(None) } else { parent(reader, setting).map(Some) }
     });
     let (dir, size, admit, plain_fields) = (dir?, size?, admit?, plain_fields?);
@@ -111,40 +99,30 @@ pub(super) fn compress(reader: &mut Reader, top: &Section<'_>) -> Option<Compres
     if top.get("compress").is_some_and(|setting| setting.is_off()) {
         return Some(Compress { brotli: None, gzip: None });
     }
-    let section = reader.section(top, "compress", &["br", "gzip"]);
-    let brotli = reader.optional(&section, "br", Some(5), |reader, setting| level_or_off(reader, setting, 0, 11));
-    let gzip = reader.optional(&section, "gzip", Some(6), |reader, setting| level_or_off(reader, setting, 1, 9));
+    let section = reader.section(top, "compress");
+    let brotli = reader.optional(&section, "br", level_or_off);
+    let gzip = reader.optional(&section, "gzip", level_or_off);
     Some(Compress { brotli: brotli?, gzip: gzip? })
 }
 
 #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
-fn level_or_off(reader: &mut Reader, setting: &Setting<'_>, min: u32, max: u32) -> Option<Option<u8>> {
+fn level_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<u8>> {
     if setting.is_off() {
         return Some(None);
     }
-    let level = reader.number(setting, min, max)?;
+    let level = reader.number(setting)?;
     Some(u8::try_from(level).ok())
 }
 
 pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
-    let section =
-        reader.section(top, "limits", &["page_memory", "connections", "header_bytes", "urls", "new_names_per_client"]);
-    let page_memory = reader.optional(&section, "page_memory", Bytes(256 * KIB), |reader, setting| {
-        in_range(reader, setting, 16 * KIB, 64 * MIB)
-    });
-    let connections =
-        reader.optional(&section, "connections", 50_000, |reader, setting| reader.number(setting, 1, 10_000_000));
-    // Envoy's own bounds of max_request_headers_kb.
-    let header = reader.optional(&section, "header_bytes", Bytes(64 * KIB), |reader, setting| {
-        in_range(reader, setting, KIB, 8192 * KIB)
-    });
+    let section = reader.section(top, "limits");
+    let page_memory = reader.optional(&section, "page_memory", Reader::size);
+    let connections = reader.optional(&section, "connections", Reader::number);
+    let header = reader.optional(&section, "header_bytes", Reader::size);
     // A quarter of the heap that Envoy is given for so many connections.
     let most = connections.map_or(0, |connections| connections.saturating_mul(16).saturating_add(131_072));
-    let urls = reader.optional(&section, "urls", most, |reader, setting| reader.number(setting, 100, 100_000_000));
-    let new_names_per_client =
-        reader.optional(&section, "new_names_per_client", name_budget::limits::DEFAULT, |reader, setting| {
-            reader.number(setting, name_budget::limits::LEAST, name_budget::limits::MOST)
-        });
+    let urls = reader.optional_or(&section, "urls", most, Reader::number);
+    let new_names_per_client = reader.optional(&section, "new_names_per_client", Reader::number);
     Some(Limits {
         page_memory: page_memory?,
         connections: connections?,
@@ -152,13 +130,4 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
         urls: urls?,
         new_names_per_client: new_names_per_client?,
     })
-}
-
-fn in_range(reader: &mut Reader, setting: &Setting<'_>, min: u64, max: u64) -> Option<Bytes> {
-    let bytes = reader.bytes(setting)?;
-    if (min..=max).contains(&bytes.0) {
-        return Some(bytes);
-    }
-    reader.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
-    None
 }

@@ -1,6 +1,5 @@
 //! `role` and `split`: which end of the link this box is, and how it knows the other.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::config::diagnostic::Problem;
@@ -8,41 +7,16 @@ use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{
     Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown,
 };
-use crate::config::units::show_duration;
 use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
 
-/// Keys of `split`; those of the other end are refused with a word on why.
-const KEYS: &[&str] = &[
-    "peer",
-    "listen",
-    "cert",
-    "key",
-    "ca",
-    "transport",
-    "dial",
-    "pack_headers",
-    "when_down",
-    "restart_wait",
-    "instant_answers",
-    "warm",
-    "udp443",
-];
-/// Where the end that is dialled listens unless told otherwise.
-const PIPE_SOCKET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8443);
 /// Enough for one page of a browser (28 connections) at any time.
 const WARM: u64 = 32;
 /// What opening one costs the way up: two certificates' worth of a handshake, and its acknowledgements.
 const HANDSHAKE_BYTES: u64 = 4 << 10;
 /// Opening all of them may keep the way up busy this long; half as many again are held in use.
 const OPENING: Duration = Duration::from_secs(3);
-/// Each costs both ends a socket and some memory; a ship full of browsers needs hundreds.
-const MAX_WARM: u32 = 4096;
-/// A ground's Envoy that died is there again within one to five seconds, a ground that was stopped and started by hand within
-/// ten. Browsers would wait longer than that, people hardly.
-const RESTART_WAIT: Duration = Duration::from_secs(15);
-const MAX_RESTART_WAIT: Duration = Duration::from_mins(2);
 
 pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
     let words = [("edge", RoleName::Edge), ("remote", RoleName::Remote), ("ground", RoleName::Ground)];
@@ -58,36 +32,36 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
         refuse_split(reader, top)?;
         return Some(Role::Edge);
     }
-    let section = reader.section(top, "split", KEYS);
-    let dial = reader.optional(&section, "dial", RoleName::Remote, |reader, setting| {
+    let section = reader.section(top, "split");
+    let dial = reader.optional(&section, "dial", |reader, setting| {
         reader.word(setting, &[("remote", RoleName::Remote), ("ground", RoleName::Ground)])
     })?;
     let peer = peer(reader, &section, kind, dial);
     let identity = identity(reader, &section);
-    let transport = reader.optional(&section, "transport", PipeTransport::H2, |reader, setting| {
+    let transport = reader.optional(&section, "transport", |reader, setting| {
         reader.word(setting, &[("h2", PipeTransport::H2), ("h3", PipeTransport::H3)])
     });
-    let pack_headers = reader.optional(&section, "pack_headers", true, Reader::boolean);
+    let pack_headers = reader.optional(&section, "pack_headers", Reader::boolean);
     match kind {
         RoleName::Remote => {
             let warm = if dial == RoleName::Ground {
                 not_of_this_end(reader, &section, &["warm"], "the ground dials, and opens none ahead of need");
                 Some(0)
             } else {
-                reader.optional(&section, "warm", warm_for(link), |reader, setting| reader.number(setting, 0, MAX_WARM))
+                reader.optional_or(&section, "warm", warm_for(link), Reader::number)
             };
-            let udp443 = reader.optional(&section, "udp443", Udp443::Pass, |reader, setting| {
+            let udp443 = reader.optional(&section, "udp443", |reader, setting| {
                 reader.word(setting, &[("pass", Udp443::Pass), ("refuse", Udp443::Refuse)])
             });
-            let instant_answers = reader.optional(&section, "instant_answers", true, Reader::boolean);
-            let when_down = reader.optional(&section, "when_down", WhenDown::Error, |reader, setting| {
+            let instant_answers = reader.optional(&section, "instant_answers", Reader::boolean);
+            let when_down = reader.optional(&section, "when_down", |reader, setting| {
                 reader.word(setting, &[("error", WhenDown::Error), ("direct", WhenDown::Direct)])
             });
             if when_down == Some(WhenDown::Direct) {
                 let why = "`when_down: direct` goes past a ground that does not answer";
                 not_of_this_end(reader, &section, &["restart_wait"], why);
             }
-            let restart_wait = reader.optional(&section, "restart_wait", RESTART_WAIT, restart_wait);
+            let restart_wait = reader.optional(&section, "restart_wait", Reader::time);
             Some(Role::Remote(Remote {
                 ground: peer?,
                 identity: identity?,
@@ -117,16 +91,6 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     }
 }
 
-fn restart_wait(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
-    let time = reader.duration(setting)?;
-    if time > MAX_RESTART_WAIT {
-        let [found, most] = [time, MAX_RESTART_WAIT].map(show_duration);
-        reader.bad(setting, format!("{found} is above the {most} that anybody waits for a page"), "write 0s to 120s");
-        return None;
-    }
-    Some(time)
-}
-
 /// The other end: an address where this end dials, names where it listens.
 fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleName) -> Option<Peer> {
     let (other, name) =
@@ -144,7 +108,7 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleNa
         })?;
         return Some(Peer::Dialled { at });
     }
-    let listen = reader.optional(section, "listen", PIPE_SOCKET, Reader::socket);
+    let listen = reader.optional(section, "listen", Reader::socket);
     let what =
         format!("the names of {other}s as their certificates bear them, such as `peer: [{name}]`: the {other} dials");
     let names = reader.required(section, "peer", &what, |reader, setting| {

@@ -11,12 +11,11 @@ use crate::config::yaml::Place;
 
 use super::pem;
 
-const KEYS: &[&str] = &["names", "cert", "key"];
 const EXAMPLE: &str = "write `{ names: [portal.example], cert: portal.pem, key: portal.key }`";
 
 pub(super) fn terminate(reader: &mut Reader, top: &Section<'_>) -> Option<Vec<Termination>> {
-    let section = reader.section(top, "tls", &["terminate"]);
-    reader.optional(&section, "terminate", Vec::new(), |reader, setting| {
+    let section = reader.section(top, "tls");
+    reader.optional(&section, "terminate", |reader, setting| {
         // Names already given, and where: a name with two certificates would get either.
         let mut given: Vec<(Host, Place)> = Vec::new();
         reader.list(setting, |reader, item| termination(reader, item, &mut given))
@@ -24,7 +23,7 @@ pub(super) fn terminate(reader: &mut Reader, top: &Section<'_>) -> Option<Vec<Te
 }
 
 fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, Place)>) -> Option<Termination> {
-    let group = reader.group(item, KEYS, EXAMPLE)?;
+    let group = reader.group(item, EXAMPLE)?;
     let what = "the names served with it, such as `names: [portal.example]`";
     let names = reader.required(&group, "names", what, |reader, setting| names(reader, setting, given));
     let what = "the PEM file with its certificate chain";

@@ -4,9 +4,6 @@ use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{RoleName, Tracing};
 
-/// Of a hundred requests, unless written.
-const SAMPLE_PERCENT: u32 = 1;
-
 /// The outer None is a problem, the inner one says off.
 #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
 pub(super) fn tracing(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Option<Tracing>> {
@@ -16,10 +13,9 @@ pub(super) fn tracing(reader: &mut Reader, top: &Section<'_>, kind: RoleName) ->
         reader.problems.push(problem.help("remove it"));
         return None;
     }
-    let section = reader.section(top, "tracing", &["collector", "sample_percent"]);
+    let section = reader.section(top, "tracing");
     let what = "the collector's address for OTLP over HTTP, such as `collector: 127.0.0.1:4318`";
     let collector = reader.required(&section, "collector", what, Reader::socket);
-    let sample_percent =
-        reader.optional(&section, "sample_percent", SAMPLE_PERCENT, |reader, setting| reader.number(setting, 1, 100));
+    let sample_percent = reader.optional(&section, "sample_percent", Reader::number);
     Some(Some(Tracing { collector: collector?, sample_percent: sample_percent? }))
 }

@@ -1,7 +1,6 @@
 //! `transport`: overrides of derived values, each of the kind and range its key has.
 
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::units::{Bytes, show_duration};
 use crate::config::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use std::time::Duration;
 
@@ -9,8 +8,7 @@ use std::time::Duration;
 const MAX_NAME: usize = 15;
 
 pub(super) fn overrides(reader: &mut Reader, top: &Section<'_>, line_of: &dyn Fn(usize) -> usize) -> Option<Overrides> {
-    let names: Vec<&str> = TransportKey::ALL.iter().map(|key| key.name()).collect();
-    let section = reader.section(top, "transport", &names);
+    let section = reader.section(top, "transport");
     let mut overrides = Overrides::new();
     let mut clean = true;
     for key in TransportKey::ALL {
@@ -29,25 +27,15 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: ValueKind) -> Option<
     match kind {
         ValueKind::Bytes { min, max } => {
             let bytes = reader.bytes(setting)?;
-            if !(min..=max).contains(&bytes.0) {
-                reader.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
-                return None;
-            }
-            Some(OverrideValue::Bytes(bytes))
+            reader.size_between(setting, bytes, min, max).map(OverrideValue::Bytes)
         }
         ValueKind::Duration { min_ms, max_ms } => {
             let (min, max) = (Duration::from_millis(min_ms), Duration::from_millis(max_ms));
             let time = reader.duration(setting)?;
-            if !(min..=max).contains(&time) {
-                let label =
-                    format!("expected {} to {}, found {}", show_duration(min), show_duration(max), show_duration(time));
-                reader.bad(setting, label, "");
-                return None;
-            }
-            Some(OverrideValue::Duration(time))
+            reader.time_between(setting, time, min, max).map(OverrideValue::Duration)
         }
         ValueKind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
-        ValueKind::Count { min, max, .. } => reader.number(setting, min, max).map(OverrideValue::Count),
+        ValueKind::Count { min, max, .. } => reader.number_between(setting, min, max).map(OverrideValue::Count),
         ValueKind::Switch if setting.is_off() => Some(OverrideValue::Switch(false)),
         ValueKind::Switch => {
             let text = reader.text(setting, "on or off", "")?;

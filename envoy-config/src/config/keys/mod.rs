@@ -1,0 +1,188 @@
+//! The table of keys. Each key of `longhaul.yaml` has one row: its type and range, its default, and its meaning.
+//!
+//! The parser takes known keys, ranges and defaults from here. The tables of README.md, the example `longhaul.yaml` of
+//! the packages and the man page `longhaul.yaml(5)` are written from here (`document`), and tests compare them. A key
+//! that the parser reads without a row, or a row that it never reads, fails a test.
+
+mod document;
+mod table;
+
+use std::fmt;
+use std::time::Duration;
+
+use super::overrides::TransportKey;
+use super::units::{Bytes, Rate, show_duration};
+pub use document::{example, man_page, readme_table};
+pub use table::KEYS;
+
+/// A key of the file.
+#[derive(Debug)]
+pub struct Key {
+    /// Its full name: `link.rtt`. Keys of the items of a list stand below the list: `tls.terminate.names`.
+    pub name: &'static str,
+    /// The values it takes.
+    pub value: ValueType,
+    /// Its value where it is left out.
+    pub default: DefaultValue,
+    /// Its meaning, in Markdown, on one line. Links are relative to envoy-config/README.md.
+    pub doc: &'static str,
+}
+
+/// The values that a key takes.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueType {
+    /// `true` or `false`.
+    Boolean,
+    /// One of these.
+    Words(&'static [&'static str]),
+    /// A whole number in this range.
+    Number {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// The same, or `off`.
+    NumberOrOff {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// A list of whole numbers in this range, at least one.
+    Numbers {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// A size such as `256kib`, in bytes.
+    Size {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// A time such as `600ms`.
+    Time {
+        /// Shortest.
+        min: Duration,
+        /// Longest.
+        max: Duration,
+    },
+    /// A rate such as `20mbit`, of at least this.
+    Rate {
+        /// Smallest.
+        min: Rate,
+    },
+    /// Any other form, in Markdown; its reader checks it.
+    Form(&'static str),
+}
+
+/// The value of a key that is left out.
+#[derive(Debug, Clone, Copy)]
+pub enum DefaultValue {
+    /// There is none: the file must have the key. Here is an example of its value.
+    Required(&'static str),
+    /// This, as it would be written.
+    Is(&'static str),
+    /// This, as it would be written; and another one in the named case.
+    Unless {
+        /// In general.
+        is: &'static str,
+        /// The exception, in Markdown: "with `mode: replace`".
+        case: &'static str,
+        /// In the exception.
+        then: &'static str,
+    },
+    /// Computed from other settings; here is the rule, in Markdown.
+    Derived(&'static str),
+}
+
+impl Key {
+    /// The group of the key: `link` of `link.rtt`. Empty at the top of the file.
+    pub fn group(&self) -> &'static str {
+        self.name.rsplit_once('.').map_or("", |(group, _)| group)
+    }
+
+    /// The key alone: `rtt` of `link.rtt`.
+    pub fn last(&self) -> &'static str {
+        self.name.rsplit_once('.').map_or(self.name, |(_, last)| last)
+    }
+}
+
+/// The row of a setting, by its full name as problems write it: `upstream.ports[0]` has the row of `upstream.ports`.
+pub(super) fn row(setting: &str) -> Option<&'static Key> {
+    let name = without_indices(setting);
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The keys below `group`, in the order of the table; `group` is empty for the top of the file.
+pub(super) fn below(group: &str) -> Vec<&'static str> {
+    let group = without_indices(group);
+    match group.as_str() {
+        "transport" => TransportKey::ALL.iter().map(|key| key.name()).collect(),
+        "" => {
+            let mut names: Vec<&'static str> = Vec::new();
+            for key in KEYS {
+                let first = key.name.split('.').next().unwrap_or(key.name);
+                if !names.contains(&first) {
+                    names.push(first);
+                }
+            }
+            names
+        }
+        _ => KEYS.iter().filter(|key| key.group() == group).map(Key::last).collect(),
+    }
+}
+
+/// `tls.terminate[3].names` to `tls.terminate.names`.
+fn without_indices(setting: &str) -> String {
+    let mut name = String::with_capacity(setting.len());
+    let mut inside = false;
+    for character in setting.chars() {
+        match character {
+            '[' => inside = true,
+            ']' => inside = false,
+            other if !inside => name.push(other),
+            _ => {}
+        }
+    }
+    name
+}
+
+impl fmt::Display for ValueType {
+    /// For tables, in Markdown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Boolean => f.write_str("`true`, `false`"),
+            Self::Words(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                f.write_str(&quoted.join(", "))
+            }
+            Self::Number { min, max } => write!(f, "{min} to {max}"),
+            Self::NumberOrOff { min, max } => write!(f, "{min} to {max}, `off`"),
+            Self::Numbers { min, max } => write!(f, "list of numbers, {min} to {max}"),
+            Self::Size { min, max } => write!(f, "`{}` to `{}`", Bytes(*min), Bytes(*max)),
+            Self::Time { min, max } => write!(f, "`{}` to `{}`", show_duration(*min), show_duration(*max)),
+            Self::Rate { min } => write!(f, "`{min}` or more"),
+            Self::Form(form) => f.write_str(form),
+        }
+    }
+}
+
+impl fmt::Display for DefaultValue {
+    /// For tables, in Markdown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Required(_) => f.write_str("required"),
+            Self::Is("[]" | "{}" | "null") => f.write_str("none"),
+            Self::Is(value) => write!(f, "`{value}`"),
+            Self::Unless { is, case, then } => write!(f, "`{is}`; `{then}` {case}"),
+            Self::Derived(rule) => f.write_str(rule),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,390 @@
+//! The kinds of value: each function returns the value, or adds a problem and returns None.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use sha2::{Digest, Sha256};
+
+use super::{Reader, Setting, closest};
+use crate::config::diagnostic::Problem;
+use crate::config::keys::{self, ValueType};
+use crate::config::names::{Host, HostName, HostPort, split_port};
+use crate::config::units::{self, Bytes, Rate, UnitError, show_duration};
+use crate::config::yaml::NodeValue;
+
+impl Reader {
+    /// Adds "`name`: expected ..., found ...".
+    pub(in crate::config) fn expected(&mut self, setting: &Setting<'_>, what: &str, help: &str) {
+        let label = format!("expected {what}, found {}", setting.node.found());
+        self.bad(setting, label, help);
+    }
+
+    pub(in crate::config) fn bad(&mut self, setting: &Setting<'_>, label: impl Into<String>, help: &str) {
+        let problem = Problem::error(format!("bad value for `{}`", setting.name), setting.place(), label);
+        self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
+    }
+
+    pub(in crate::config) fn text<'n>(&mut self, setting: &Setting<'n>, what: &str, help: &str) -> Option<&'n str> {
+        let text = setting.text();
+        if text.is_none() {
+            self.expected(setting, what, help);
+        }
+        text
+    }
+
+    fn quantity<T>(
+        &mut self,
+        setting: &Setting<'_>,
+        what: &str,
+        units: &str,
+        parse: impl Fn(&str) -> Result<T, UnitError>,
+    ) -> Option<T> {
+        let help = format!("units: {units}");
+        let text = self.text(setting, what, &help)?;
+        match parse(text) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &help);
+                None
+            }
+        }
+    }
+
+    /// A time of any length.
+    pub(in crate::config) fn duration(&mut self, setting: &Setting<'_>) -> Option<Duration> {
+        self.quantity(setting, "a time such as 600ms", "us, ms, s, m, h, d", units::parse_duration)
+    }
+
+    /// A time in the range of its row.
+    pub(in crate::config) fn time(&mut self, setting: &Setting<'_>) -> Option<Duration> {
+        let time = self.duration(setting)?;
+        match value_type(setting) {
+            ValueType::Time { min, max } => self.time_between(setting, time, min, max),
+            _ => Some(time),
+        }
+    }
+
+    /// `time`, if it is in this range.
+    pub(in crate::config) fn time_between(
+        &mut self,
+        setting: &Setting<'_>,
+        time: Duration,
+        min: Duration,
+        max: Duration,
+    ) -> Option<Duration> {
+        if (min..=max).contains(&time) {
+            return Some(time);
+        }
+        let [least, most, found] = [min, max, time].map(show_duration);
+        self.bad(setting, format!("expected {least} to {most}, found {found}"), "");
+        None
+    }
+
+    /// A rate in the range of its row.
+    pub(in crate::config) fn rate(&mut self, setting: &Setting<'_>) -> Option<Rate> {
+        let units = "bit, kbit, mbit, gbit (per second)";
+        let rate = self.quantity(setting, "a rate such as 20mbit", units, units::parse_rate)?;
+        match value_type(setting) {
+            ValueType::Rate { min } if rate < min => {
+                self.bad(setting, format!("expected {min} or more, found {rate}"), "");
+                None
+            }
+            _ => Some(rate),
+        }
+    }
+
+    /// A size in the range of its row.
+    pub(in crate::config) fn size(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
+        let bytes = self.bytes(setting)?;
+        match value_type(setting) {
+            ValueType::Size { min, max } => self.size_between(setting, bytes, min, max),
+            _ => Some(bytes),
+        }
+    }
+
+    /// `bytes`, if they are in this range.
+    pub(in crate::config) fn size_between(
+        &mut self,
+        setting: &Setting<'_>,
+        bytes: Bytes,
+        min: u64,
+        max: u64,
+    ) -> Option<Bytes> {
+        if (min..=max).contains(&bytes.0) {
+            return Some(bytes);
+        }
+        self.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
+        None
+    }
+
+    /// A size of any number of bytes.
+    pub(in crate::config) fn bytes(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
+        self.quantity(
+            setting,
+            "a size such as 256kib",
+            "b, kb, mb, gb, tb (decimal), kib, mib, gib, tib (binary)",
+            units::parse_bytes,
+        )
+    }
+
+    /// A whole number in the range of its row.
+    pub(in crate::config) fn number(&mut self, setting: &Setting<'_>) -> Option<u32> {
+        let (min, max) = match value_type(setting) {
+            ValueType::Number { min, max } | ValueType::NumberOrOff { min, max } | ValueType::Numbers { min, max } => {
+                (min, max)
+            }
+            _ => (0, u32::MAX),
+        };
+        self.number_between(setting, min, max)
+    }
+
+    /// A whole number from `min` to `max`.
+    pub(in crate::config) fn number_between(&mut self, setting: &Setting<'_>, min: u32, max: u32) -> Option<u32> {
+        let what = format!("a whole number from {min} to {max}");
+        let text = self.text(setting, &what, "")?;
+        match text.parse::<u32>() {
+            Ok(number) if (min..=max).contains(&number) => Some(number),
+            _ => {
+                self.expected(setting, &what, "");
+                None
+            }
+        }
+    }
+
+    pub(in crate::config) fn boolean(&mut self, setting: &Setting<'_>) -> Option<bool> {
+        self.word(setting, &[("true", true), ("false", false)])
+    }
+
+    /// One of a few words: those of its row.
+    pub(in crate::config) fn word<T: Copy>(&mut self, setting: &Setting<'_>, words: &[(&str, T)]) -> Option<T> {
+        debug_assert!(
+            match value_type(setting) {
+                ValueType::Words(known) => words.iter().map(|(word, _)| word).eq(known),
+                ValueType::Boolean => words.iter().map(|(word, _)| *word).eq(["true", "false"]),
+                _ => false,
+            },
+            "`{}` has other words in its row",
+            setting.name
+        );
+        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let what = format!("one of: {}", all.join(", "));
+        let text = self.text(setting, &what, "")?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        if found.is_none() {
+            let help = closest(text, &all).map(|word| format!("did you mean `{word}`?")).unwrap_or_default();
+            self.expected(setting, &what, &help);
+        }
+        found
+    }
+
+    pub(in crate::config) fn address(&mut self, setting: &Setting<'_>) -> Option<IpAddr> {
+        let (what, help) = ("an IP address such as 198.51.100.12", "names are not accepted here");
+        let text = self.text(setting, what, help)?;
+        let address = text.parse().ok();
+        if address.is_none() {
+            self.expected(setting, what, help);
+        }
+        address
+    }
+
+    /// `ADDRESS:PORT`, both written.
+    pub(in crate::config) fn socket(&mut self, setting: &Setting<'_>) -> Option<SocketAddr> {
+        let (what, help) =
+            ("ADDRESS:PORT such as 0.0.0.0:80", "write an IPv6 address in brackets and quotes: \"[::]:80\"");
+        let text = self.text(setting, what, help)?;
+        match text.parse::<SocketAddr>() {
+            Ok(socket) if socket.port() != 0 => Some(socket),
+            _ => {
+                self.expected(setting, what, help);
+                None
+            }
+        }
+    }
+
+    /// `ADDRESS[:PORT]`.
+    pub(in crate::config) fn socket_or_address(
+        &mut self,
+        setting: &Setting<'_>,
+        default_port: u16,
+        help: &str,
+    ) -> Option<SocketAddr> {
+        let what = "an IP address with or without a port, such as 9.9.9.9 or 127.0.0.1:5353";
+        let text = self.text(setting, what, help)?;
+        let parsed = split_port(text).and_then(|(host, port)| {
+            let Ok(Host::Address(address)) = Host::parse(host) else { return None };
+            Some(SocketAddr::new(address, port.unwrap_or(default_port)))
+        });
+        if parsed.is_none() {
+            self.expected(setting, what, help);
+        }
+        parsed
+    }
+
+    /// `HOST:PORT`.
+    pub(in crate::config) fn host_port(&mut self, setting: &Setting<'_>) -> Option<HostPort> {
+        let what = "HOST:PORT such as squid.example.net:3128";
+        let text = self.text(setting, what, "")?;
+        let parsed = HostPort::parse(text);
+        if parsed.is_none() {
+            self.expected(setting, what, "");
+        }
+        parsed
+    }
+
+    pub(in crate::config) fn network(&mut self, setting: &Setting<'_>) -> Option<IpNet> {
+        let what = "an address range such as 192.0.2.0/28";
+        let text = self.text(setting, what, "")?;
+        let parsed = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok();
+        match parsed {
+            None => self.expected(setting, what, "a single address needs no /32"),
+            Some(network) if network.addr() != network.network() => {
+                let help = format!("write {}", network.trunc());
+                self.bad(setting, format!("`{text}` has bits set behind its prefix length"), &help);
+                return None;
+            }
+            Some(_) => {}
+        }
+        parsed
+    }
+
+    pub(in crate::config) fn host_name(&mut self, setting: &Setting<'_>) -> Option<HostName> {
+        let what = "a host name such as www.example.org";
+        let text = self.text(setting, what, "")?;
+        match HostName::parse(text) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.bad(
+                    setting,
+                    format!("expected {what}, found `{text}`: {error}"),
+                    "no scheme, port, path or wildcard",
+                );
+                None
+            }
+        }
+    }
+
+    pub(in crate::config) fn host(&mut self, setting: &Setting<'_>) -> Option<Host> {
+        let what = "a host name or an IP address";
+        let text = self.text(setting, what, "")?;
+        match Host::parse(text) {
+            Ok(host) => Some(host),
+            Err(error) => {
+                self.bad(
+                    setting,
+                    format!("expected {what}, found `{text}`: {error}"),
+                    "no scheme, port, path or wildcard",
+                );
+                None
+            }
+        }
+    }
+
+    /// A path, made absolute against the folder of the configuration file.
+    pub(in crate::config) fn path(&mut self, setting: &Setting<'_>, what: &str) -> Option<PathBuf> {
+        let text = self.text(setting, what, "")?;
+        Some(self.resolve(text))
+    }
+
+    pub(in crate::config) fn resolve(&self, text: &str) -> PathBuf {
+        self.folder.join(Path::new(text))
+    }
+
+    /// The text of a file that a setting names.
+    pub(in crate::config) fn file_text(&mut self, setting: &Setting<'_>, path: &Path) -> Option<String> {
+        match fs::read(path) {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => {
+                    // The first reading counts: a file that changed between two readings differs from it.
+                    self.read.entry(path.to_owned()).or_insert_with(|| Sha256::digest(&text).into());
+                    Some(text)
+                }
+                Err(error) => {
+                    let valid = error.utf8_error().valid_up_to();
+                    let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
+                    self.problems.push(
+                        Problem::error(
+                            format!("`{}` names a file that is not text", setting.name),
+                            setting.place(),
+                            "not UTF-8",
+                        )
+                        .in_file(path.to_owned(), line, 1)
+                        .help("save it as UTF-8"),
+                    );
+                    None
+                }
+            },
+            Err(error) => {
+                self.problems.push(
+                    Problem::error(
+                        format!("`{}` names a file that cannot be read", setting.name),
+                        setting.place(),
+                        format!("{}: {error}", path.display()),
+                    )
+                    .help("paths are relative to the folder of the configuration file"),
+                );
+                None
+            }
+        }
+    }
+
+    /// A list, each item read alone so that all bad ones are reported; None if any was.
+    pub(in crate::config) fn list<'n, T>(
+        &mut self,
+        setting: &Setting<'n>,
+        mut read: impl FnMut(&mut Self, &Setting<'n>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let NodeValue::List(items) = &setting.node.value else {
+            let help = setting.text().map(|text| format!("write `[{text}]`")).unwrap_or_default();
+            self.expected(setting, "a list", &help);
+            return None;
+        };
+        let settings: Vec<Setting<'n>> = items
+            .iter()
+            .enumerate()
+            .map(|(index, node)| Setting {
+                name: format!("{}[{index}]", setting.name),
+                node,
+                key_place: setting.key_place.clone(),
+            })
+            .collect();
+        let read: Vec<Option<T>> = settings.iter().map(|item| read(self, item)).collect();
+        read.into_iter().collect()
+    }
+
+    /// Reports items that stand twice in a list.
+    pub(in crate::config) fn without_duplicates<T: PartialEq>(
+        &mut self,
+        setting: &Setting<'_>,
+        items: Option<Vec<T>>,
+    ) -> Option<Vec<T>> {
+        let items = items?;
+        let NodeValue::List(nodes) = &setting.node.value else { return Some(items) };
+        let mut clean = true;
+        for (index, (item, node)) in items.iter().zip(nodes).enumerate() {
+            let earlier = items.iter().take(index).position(|other| other == item).and_then(|at| nodes.get(at));
+            if let Some(first) = earlier {
+                self.problems.push(
+                    Problem::error(
+                        format!("`{}` lists the same twice", setting.name),
+                        node.place.clone(),
+                        "again here",
+                    )
+                    .and(first.place.clone(), "first here")
+                    .help("remove one of the two"),
+                );
+                clean = false;
+            }
+        }
+        clean.then_some(items)
+    }
+}
+
+/// The values that a setting takes, by its row.
+fn value_type(setting: &Setting<'_>) -> ValueType {
+    let row = keys::row(&setting.name);
+    debug_assert!(row.is_some(), "no row for `{}`", setting.name);
+    row.map_or(ValueType::Form(""), |key| key.value)
+}
