@@ -7,7 +7,7 @@
 //! | [`common`] | selects the names, values and blocks that many traces share |
 //! | [`questions`] | passes traces through the codec and records every decision |
 //! | [`votes`] | learns the probability of each decision in each context |
-//! | [`file`] | writes the dictionary |
+//! | [`mod@file`] | writes the dictionary |
 
 pub mod common;
 pub mod file;

@@ -2,7 +2,8 @@
 //!
 //! A cookie field is split into its crumbs: `cookie: a=1; b=2` becomes `cookie` = `a=1` and [`CRUMB`] = `b=2`. One
 //! crumb often changes while the others stay, and HTTP/2 splits cookies for the same reason (RFC 9113, 8.2.3). HTTP
-//! does not allow the name of the further crumbs, so it never collides with a real field.
+//! does not allow the name of the further crumbs, so it collides with no real field. A message that contains it anyway
+//! travels plain.
 
 use crate::error::Unpackable;
 use crate::hash;
@@ -56,7 +57,7 @@ impl Block {
     ///
     /// # Errors
     /// [`Unpackable::TooLarge`] beyond [`limits::FIELDS`] or [`limits::BLOCK_BYTES`]. [`Unpackable::NotHttp`] for the
-    /// name [`CRUMB`], which HTTP does not allow and which this module reserves.
+    /// name `;cookie`, which HTTP does not allow and which this module reserves.
     pub fn from_fields<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Result<Self, Unpackable> {
         let mut block = Self::with_room();
         for (name, value) in fields {

@@ -9,7 +9,7 @@ const DAY: u64 = 86_400;
 /// 31 December 9999, 23:59:59: the last second of a year with four digits.
 pub(crate) const LAST_SECOND: u64 = 253_402_300_799;
 
-/// Returns the seconds since 1970-01-01 00:00:00 UTC, if [`format`] turns them back into exactly `text`.
+/// Returns the seconds since 1970-01-01 00:00:00 UTC, if [`format()`] turns them back into exactly `text`.
 pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     let [w1, w2, w3, b',', b' ', d1, d2, b' ', m1, m2, m3, b' ', y @ .., b' ', b'G', b'M', b'T'] = text else {
         return None;

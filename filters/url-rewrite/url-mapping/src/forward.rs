@@ -38,7 +38,7 @@ impl Mapper {
     /// Maps `reference`, used as `usage` in a document with the base `base`.
     ///
     /// Character references and escapes in `reference` must be decoded. References that stay cost no allocation, except
-    /// for unusual spellings (see [`reference`](crate::reference)).
+    /// for unusual spellings.
     pub fn forward(&self, base: &Base, reference: &str, usage: Use) -> Outcome {
         self.forward_if(base, reference, usage, |_| Ok(()))
     }

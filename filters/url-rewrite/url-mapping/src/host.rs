@@ -113,7 +113,7 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
 }
 
 /// Returns true if a host from a path has the form that [`forward`](crate::Mapper::forward) writes. Private addresses
-/// may have that form: the guard behind the resolver refuses them, because it knows the exceptions.
+/// may have that form: the guard behind the resolver decides about them, because it knows the exceptions.
 pub(crate) fn is_canonical(host: &str) -> bool {
     match scan(host) {
         Scan::Canonical => true,

@@ -27,8 +27,8 @@ impl Default for ClientHello {
 }
 
 impl ClientHello {
-    /// Adds the client's bytes at `offset` in its stream. Bytes after a gap are ignored, because the sender retransmits
-    /// the gap.
+    /// Adds the client's bytes at `offset` in its stream. Bytes after a gap are ignored, and count only if the client
+    /// sends them again.
     pub fn see(&mut self, offset: u32, payload: &[u8]) {
         let Self::Collecting(bytes) = self else { return };
         let Some(new) = usize::try_from(offset)
