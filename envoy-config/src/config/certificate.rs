@@ -1,20 +1,40 @@
-//! What a certificate says of itself: for which names, until when.
+//! Certificates and private keys: names, validity, whether a key fits, and who signed.
 
 use std::net::IpAddr;
 
+use rcgen::{KeyPair, PublicKeyData as _};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+use x509_parser::time::ASN1Time;
 
 use super::names::Host;
 
-/// The first certificate of a PEM file, which is the one a server presents as its own.
+/// The longest chain between a certificate and an authority.
+const CHAIN: usize = 8;
+const DAY_S: i64 = 24 * 60 * 60;
+/// A certificate that ends within so many days is worth a warning, if less than a third of its time is left. A certificate
+/// for a week would warn from the first day otherwise.
+const SOON_DAYS: i64 = 21;
+
+/// The first certificate of a PEM file, which is the one a server presents as its own, and the chain behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Certificate {
     /// Subject alternative names, in lower case; browsers look at nothing else (RFC 9525 section 6).
     names: Vec<String>,
     addresses: Vec<IpAddr>,
-    /// Set where its time is over.
-    expired: Option<String>,
+    validity: Option<Invalid>,
+    /// The bits of the subject's public key, without its algorithm.
+    public_key: Vec<u8>,
+    /// Every certificate of the file, in DER.
+    chain: Vec<Vec<u8>>,
+}
+
+/// A certificate whose time has not come, is over, or is over soon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Invalid {
+    NotYet { from: String },
+    Expired { on: String },
+    Soon { days: i64 },
 }
 
 /// Whether a certificate is for a name.
@@ -27,9 +47,9 @@ pub(super) enum Covers {
 
 impl Certificate {
     pub(super) fn of_pem(text: &str) -> Result<Self, String> {
-        let block = Pem::iter_from_buffer(text.as_bytes()).flatten().find(|block| block.label == "CERTIFICATE");
-        let block = block.ok_or("no `CERTIFICATE` block")?;
-        let (_, certificate) = X509Certificate::from_der(&block.contents)
+        let chain = certificates(text);
+        let own = chain.first().ok_or("no `CERTIFICATE` block")?;
+        let (_, certificate) = X509Certificate::from_der(own)
             .map_err(|error| format!("its `CERTIFICATE` block cannot be read: {error}"))?;
         let (mut names, mut addresses) = (Vec::new(), Vec::new());
         let alternative =
@@ -41,14 +61,36 @@ impl Certificate {
                 _ => {}
             }
         }
-        let validity = certificate.validity();
-        let expired = (validity.not_after.timestamp() < now()).then(|| validity.not_after.to_string());
-        Ok(Self { names, addresses, expired })
+        let validity = invalid(&certificate, ASN1Time::now().timestamp());
+        let public_key = certificate.public_key().subject_public_key.data.to_vec();
+        Ok(Self { names, addresses, validity, public_key, chain })
     }
 
-    /// When its time ended, if it has.
-    pub(super) fn expired(&self) -> Option<&str> {
-        self.expired.as_deref()
+    /// Returns the fault of its validity, if there is one.
+    pub(super) fn invalid(&self) -> Option<&Invalid> {
+        self.validity.as_ref()
+    }
+
+    /// Returns false if the private key in `pem` is another certificate's. A key of an algorithm that is unknown here counts
+    /// as fitting: Envoy has the last word.
+    pub(super) fn fits_key(&self, pem: &str) -> bool {
+        KeyPair::from_pem(pem).map_or(true, |key| key.der_bytes() == self.public_key)
+    }
+
+    /// Returns true if an authority in `pem` signed it, directly or through the chain in its own file.
+    pub(super) fn is_signed_by(&self, pem: &str) -> bool {
+        let authorities = certificates(pem);
+        let mut current = self.chain.first();
+        for _ in 0..CHAIN {
+            let Some((_, certificate)) = current.and_then(|der| X509Certificate::from_der(der).ok()) else {
+                return false;
+            };
+            if authorities.iter().any(|authority| has_signed(authority, &certificate)) {
+                return true;
+            }
+            current = self.chain.iter().skip(1).find(|issuer| has_signed(issuer, &certificate));
+        }
+        false
     }
 
     pub(super) fn covers(&self, host: &Host) -> Covers {
@@ -76,9 +118,32 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
-fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+/// Every certificate of a PEM file, in DER.
+fn certificates(pem: &str) -> Vec<Vec<u8>> {
+    let blocks = Pem::iter_from_buffer(pem.as_bytes()).flatten();
+    blocks.filter(|block| block.label == "CERTIFICATE").map(|block| block.contents).collect()
+}
+
+fn has_signed(issuer: &[u8], certificate: &X509Certificate<'_>) -> bool {
+    X509Certificate::from_der(issuer).is_ok_and(|(_, issuer)| {
+        issuer.subject() == certificate.issuer() && certificate.verify_signature(Some(issuer.public_key())).is_ok()
+    })
+}
+
+/// `now_s` is Unix time.
+fn invalid(certificate: &X509Certificate<'_>, now_s: i64) -> Option<Invalid> {
+    let validity = certificate.validity();
+    let (from_s, until_s) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+    let left_s = until_s - now_s;
+    if now_s < from_s {
+        Some(Invalid::NotYet { from: validity.not_before.to_string() })
+    } else if left_s < 0 {
+        Some(Invalid::Expired { on: validity.not_after.to_string() })
+    } else if left_s < SOON_DAYS * DAY_S && left_s < (until_s - from_s) / 3 {
+        Some(Invalid::Soon { days: left_s / DAY_S })
+    } else {
+        None
+    }
 }
 
 /// Whether there is a private key in a PEM file that can be used without a passphrase.
@@ -91,6 +156,10 @@ pub(super) fn has_private_key(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    use std::time::{Duration, SystemTime};
+
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa};
+
     #[test]
     fn a_wildcard_covers_one_label_and_not_the_name_itself() {
         assert!(matches("*.example.org", "www.example.org"));
@@ -98,6 +167,79 @@ mod tests {
         assert!(!matches("*.example.org", "a.b.example.org"));
         assert!(!matches("*.example.org", "www.example.net"));
         assert!(matches("example.org", "example.org"));
+    }
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    fn days_ago(days: u32) -> SystemTime {
+        SystemTime::now() - DAY * days
+    }
+
+    fn in_days(days: u32) -> SystemTime {
+        SystemTime::now() + DAY * days
+    }
+
+    fn params(from: SystemTime, until: SystemTime) -> CertificateParams {
+        let mut params = CertificateParams::new(vec!["a.test".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (from.into(), until.into());
+        params
+    }
+
+    /// Returns a certificate that signed itself.
+    fn lone(from: SystemTime, until: SystemTime) -> Certificate {
+        let pem = params(from, until).self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+        Certificate::of_pem(&pem).unwrap()
+    }
+
+    fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+        let mut params = params(days_ago(1), in_days(100));
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_is_judged_by_its_time() {
+        assert_eq!(lone(days_ago(100), in_days(51)).invalid(), None);
+        assert_eq!(lone(days_ago(1), in_days(5)).invalid(), None, "a certificate for a week");
+        assert_eq!(lone(days_ago(80), in_days(22)).invalid(), None);
+        assert!(matches!(lone(days_ago(80), in_days(20)).invalid(), Some(Invalid::Soon { days: 19 | 20 })));
+        assert!(matches!(lone(days_ago(80), days_ago(1)).invalid(), Some(Invalid::Expired { .. })));
+        assert!(matches!(lone(in_days(1), in_days(80)).invalid(), Some(Invalid::NotYet { .. })));
+    }
+
+    #[test]
+    fn a_certificate_fits_its_own_key_alone() {
+        for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ED25519] {
+            let own = KeyPair::generate_for(algorithm).unwrap();
+            let pem = params(days_ago(1), in_days(1)).self_signed(&own).unwrap().pem();
+            let certificate = Certificate::of_pem(&pem).unwrap();
+            assert!(certificate.fits_key(&own.serialize_pem()));
+            assert!(!certificate.fits_key(&KeyPair::generate_for(algorithm).unwrap().serialize_pem()));
+            assert!(certificate.fits_key("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"));
+        }
+    }
+
+    #[test]
+    fn the_authority_of_a_certificate_is_found_through_its_chain() {
+        let (root, other) = (authority("root"), authority("root"));
+        let key = KeyPair::generate().unwrap();
+        let leaf = params(days_ago(1), in_days(1)).signed_by(&key, &root).unwrap().pem();
+        let certificate = Certificate::of_pem(&leaf).unwrap();
+        assert!(certificate.is_signed_by(&root.pem()));
+        assert!(
+            certificate.is_signed_by(&format!("{}{}", other.pem(), root.pem())),
+            "an authority that is being replaced"
+        );
+        assert!(!certificate.is_signed_by(&other.pem()), "of the same name");
+
+        let mut below = params(days_ago(1), in_days(1));
+        below.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        below.distinguished_name.push(DnType::CommonName, "below");
+        let below = CertifiedIssuer::signed_by(below, KeyPair::generate().unwrap(), &root).unwrap();
+        let leaf = params(days_ago(1), in_days(1)).signed_by(&key, &below).unwrap().pem();
+        assert!(Certificate::of_pem(&format!("{leaf}{}", below.pem())).unwrap().is_signed_by(&root.pem()));
+        assert!(!Certificate::of_pem(&leaf).unwrap().is_signed_by(&root.pem()), "without its chain");
     }
 
     #[test]

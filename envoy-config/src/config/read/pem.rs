@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::config::certificate::{Certificate, has_private_key};
+use crate::config::certificate::{Certificate, Invalid, has_private_key};
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Setting};
 
-/// A file with a certificate. One whose time is over is told, with `consequence`, and taken: it may be renewed in place.
+/// Reads a file with a certificate. One that is not valid now gets a warning with `consequence`, and is accepted, because it
+/// may be renewed in place.
 pub(super) fn certificate(
     reader: &mut Reader,
     setting: &Setting<'_>,
@@ -23,25 +24,42 @@ pub(super) fn certificate(
             return None;
         }
     };
-    if let Some(when) = certificate.expired() {
-        let title = format!("the certificate of `{}` has expired", setting.name);
-        reader.problems.push(
-            Problem::warning(title, setting.place(), format!("on {when}"))
-                .help(format!("{consequence}; put a renewed one in its place")),
-        );
+    if let Some(invalid) = certificate.invalid() {
+        let (fault, label, help) = match invalid {
+            Invalid::Expired { on } => ("has expired", format!("on {on}"), "put a renewed one in its place"),
+            Invalid::NotYet { from } => {
+                ("is not valid yet", format!("it is from {from} on"), "set this machine's clock, or wait")
+            }
+            Invalid::Soon { days } => {
+                ("ends soon", format!("in {days} days"), "put a renewed one in its place by then")
+            }
+        };
+        let title = format!("the certificate of `{}` {fault}", setting.name);
+        let help = format!("{consequence}; {help}");
+        reader.problems.push(Problem::warning(title, setting.place(), label).help(help));
     }
     Some((path, certificate))
 }
 
-/// A file with a private key. Whether it belongs to the certificate is for Envoy to say on loading them.
-pub(super) fn private_key(reader: &mut Reader, setting: &Setting<'_>) -> Option<PathBuf> {
+/// Reads a file with a private key, which must be the key of `certificate`, if that is known.
+pub(super) fn private_key(
+    reader: &mut Reader,
+    setting: &Setting<'_>,
+    certificate: Option<&Certificate>,
+) -> Option<PathBuf> {
     let path = reader.path(setting, "a PEM file")?;
     let text = reader.file_text(setting, &path)?;
-    if has_private_key(&text) {
+    let (title, label, help) = if !has_private_key(&text) {
+        let label = format!("no `PRIVATE KEY` block in {}", path.display());
+        let help = "expected PEM: -----BEGIN PRIVATE KEY-----, without a passphrase";
+        (format!("`{}` names a file without a private key", setting.name), label, help)
+    } else if certificate.is_some_and(|certificate| !certificate.fits_key(&text)) {
+        let label = format!("{} belongs to another certificate", path.display());
+        let help = "name the key with which the certificate was requested; Envoy loads no other";
+        (format!("`{}` is not the key of its certificate", setting.name), label, help)
+    } else {
         return Some(path);
-    }
-    let title = format!("`{}` names a file without a private key", setting.name);
-    let problem = Problem::error(title, setting.place(), format!("no `PRIVATE KEY` block in {}", path.display()));
-    reader.problems.push(problem.help("expected PEM: -----BEGIN PRIVATE KEY-----, without a passphrase"));
+    };
+    reader.problems.push(Problem::error(title, setting.place(), label).help(help));
     None
 }

@@ -213,11 +213,23 @@ fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], wh
 }
 
 fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<Identity> {
-    let certificate = |reader: &mut Reader, setting: &Setting<'_>| {
-        pem::certificate(reader, setting, "the other end refuses it").map(|(path, _)| path)
-    };
-    let cert = reader.required(section, "cert", "the PEM file with this end's certificate", certificate);
-    let key = reader.required(section, "key", "the PEM file with this end's private key", pem::private_key);
-    let ca = reader.required(section, "ca", "the PEM file of the authority that signs for this pair", certificate);
+    let certificate =
+        |reader: &mut Reader, setting: &Setting<'_>| pem::certificate(reader, setting, "the other end refuses it");
+    let (cert, own) = reader.required(section, "cert", "the PEM file with this end's certificate", certificate).unzip();
+    let key = reader.required(section, "key", "the PEM file with this end's private key", |reader, setting| {
+        pem::private_key(reader, setting, own.as_ref())
+    });
+    let ca = reader.required(section, "ca", "the PEM file of the authority that signs for this pair", |reader, setting| {
+        let (path, _) = certificate(reader, setting)?;
+        let text = reader.file_text(setting, &path)?;
+        if own.as_ref().is_some_and(|own| !own.is_signed_by(&text)) {
+            let title = "`split.ca` has not signed the certificate of `split.cert`";
+            let label = format!("no authority in {} signed it", path.display());
+            let help = "the other end refuses the certificate if it has the same authorities; name the authority that signed \
+                        both ends' certificates";
+            reader.problems.push(Problem::warning(title, setting.place(), label).help(help));
+        }
+        Some(path)
+    });
     Some(Identity { cert: cert?, key: key?, ca: ca? })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::certificate::Covers;
+use crate::config::certificate::{Certificate, Covers};
 use crate::config::diagnostic::Problem;
 use crate::config::names::Host;
 use crate::config::reader::{Reader, Section, Setting};
@@ -28,7 +28,10 @@ fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, P
     let names = reader.required(&group, "names", what, |reader, setting| names(reader, setting, given));
     let what = "the PEM file with its certificate chain";
     let cert = reader.required(&group, "cert", what, |reader, setting| certificate(reader, setting, names.as_deref()));
-    let key = reader.required(&group, "key", "the PEM file with its private key", pem::private_key);
+    let (cert, own) = cert.unzip();
+    let key = reader.required(&group, "key", "the PEM file with its private key", |reader, setting| {
+        pem::private_key(reader, setting, own.as_ref())
+    });
     Some(Termination { names: names?, cert: cert?, key: key? })
 }
 
@@ -57,7 +60,7 @@ fn names(reader: &mut Reader, setting: &Setting<'_>, given: &mut Vec<(Host, Plac
 
 /// A certificate that browsers would accept for every one of `names`, were its authority known to them. One they would
 /// not accept breaks every page with an object on it, which is worse than not starting.
-fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]>) -> Option<PathBuf> {
+fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]>) -> Option<(PathBuf, Certificate)> {
     let (path, certificate) = pem::certificate(reader, setting, "browsers refuse it")?;
     let mut covered = true;
     for name in names.unwrap_or_default() {
@@ -70,5 +73,5 @@ fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]
             covered = false;
         }
     }
-    covered.then_some(path)
+    covered.then_some((path, certificate))
 }
