@@ -8,13 +8,13 @@ import (
 	"github.com/miekg/dns"
 )
 
-// answerTTLSeconds is what a well-run site uses for its web names; long enough that nothing expires within a test.
+// answerTTLSeconds is the TTL that a well-run site gives its web names. It is so long that nothing expires in a test.
 const answerTTLSeconds = 300
 
-// negativeTTLSeconds is the SOA minimum: how long an absence may be remembered (RFC 2308 section 5).
+// negativeTTLSeconds is the SOA minimum: the time for which a negative response may be cached (RFC 2308 section 5).
 const negativeTTLSeconds = 30
 
-// NameServer answers for every name of the site with authority; a name it does not know does not exist.
+// NameServer responds with authority for every name of the site. A name that it does not know does not exist.
 type NameServer struct {
 	site *Site
 	log  *Log
@@ -48,7 +48,7 @@ func (n *NameServer) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	_ = w.WriteMsg(answer)
 }
 
-// fill adds the records asked for and tells whether the name exists at all.
+// fill adds the requested records. It returns true if the name exists.
 func (n *NameServer) fill(answer *dns.Msg, question dns.Question, name string) bool {
 	addresses, known := n.site.records[name]
 	host, served := n.site.Hosts[name]
@@ -80,8 +80,8 @@ func (n *NameServer) fill(answer *dns.Msg, question dns.Question, name string) b
 	return known
 }
 
-// httpsRecord says "speak HTTP/2 to this address" (RFC 9460 section 9): left to itself a browser follows it past a proxy
-// that steers by A records alone.
+// httpsRecord returns a record that says "speak HTTP/2 to this address" (RFC 9460 section 9). A browser that follows it
+// bypasses a proxy that steers by A records alone.
 func httpsRecord(header dns.RR_Header, address netip.Addr) dns.RR {
 	record := &dns.HTTPS{SVCB: dns.SVCB{Hdr: header, Priority: 1, Target: "."}}
 	record.Value = []dns.SVCBKeyValue{
@@ -91,7 +91,7 @@ func httpsRecord(header dns.RR_Header, address netip.Addr) dns.RR {
 	return record
 }
 
-// soa stands at the name's last two labels; every site here is taken to be delegated there.
+// soa returns the SOA record of the name's last two labels. Every site here counts as delegated there.
 func soa(name string) dns.RR {
 	labels := dns.SplitDomainName(name)
 	zone := dns.Fqdn(strings.Join(labels[max(0, len(labels)-2):], "."))

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// gates are where answers wait until a test lets them go on: a test of what happens in the middle of an answer needs no
-// pause that is long enough for it.
+// gates hold responses until a test lets them continue. So a test of the middle of a response needs no pause that must
+// be long enough.
 var gates gateKeeper
 
 type gateKeeper struct {
@@ -14,7 +14,7 @@ type gateKeeper struct {
 	known map[string]*gate
 }
 
-// at is the gate of that name, closed if nobody asked for it before.
+// at returns the gate of that name, which is closed at first.
 func (k *gateKeeper) at(name string) *gate {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -48,7 +48,7 @@ func (g *gate) state() (opened int, changed <-chan struct{}) {
 	return g.opened, g.changed
 }
 
-// pass waits until the gate has been opened so many times; false where the client goes before.
+// pass waits until the gate has been opened so many times. It returns false if the client goes first.
 func (g *gate) pass(ctx context.Context, times int) bool {
 	for {
 		opened, changed := g.state()

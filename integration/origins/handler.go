@@ -21,14 +21,14 @@ import (
 	"example.org/longhaul/origins/content"
 )
 
-// published is the Last-Modified of everything here: fixed, so that two runs give the same answers.
+// published is the Last-Modified of every object. It is fixed, so that two runs give the same responses.
 var published = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// minCompressBytes is where servers commonly begin to compress.
+// minCompressBytes is the size from which servers commonly compress.
 const minCompressBytes = 256
 
-// Handler answers for all sites. Which site is meant is the Host header's word, but it must agree with the address that
-// was dialled: a proxy that confuses origins gets 421 and the test that looks, a line in the log.
+// Handler responds for all sites. The Host field names the site, but must agree with the address that the client
+// connected to. A proxy that confuses origins gets a 421, and a test finds that in the log.
 type Handler struct {
 	site *Site
 	log  *Log
@@ -37,7 +37,7 @@ type Handler struct {
 	bodies map[string]*body
 }
 
-// body is an object ready to send, with its compressed forms made when first asked for.
+// body is an object ready to send. Its compressed forms are made at the first request for them.
 type body struct {
 	bytes       []byte
 	contentType string
@@ -50,7 +50,7 @@ func NewHandler(site *Site, log *Log) *Handler {
 	return &Handler{site: site, log: log, bodies: map[string]*body{}}
 }
 
-// ServeHTTP implements http.Handler: it logs, then answers.
+// ServeHTTP implements http.Handler. It logs the request, then responds.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{
 		Event: "request", Scheme: "http", Proto: r.Proto, Method: r.Method, Host: r.Host, Target: r.RequestURI,
@@ -99,7 +99,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, scheme string) 
 	http.Error(w, "no such object: "+scheme+"://"+r.Host+r.RequestURI, http.StatusNotFound)
 }
 
-// find returns the file for a path below root, or nothing.
+// find returns the file for a path below root, or an empty string.
 func find(root, urlPath string) string {
 	file := filepath.Join(root, filepath.FromSlash(path.Clean("/"+urlPath)))
 	info, err := os.Stat(file)
@@ -113,7 +113,8 @@ func find(root, urlPath string) string {
 	return file
 }
 
-// send answers with an object: conditional and range requests, HEAD and compression as a well-run server does them.
+// send responds with an object. It handles conditional and range requests, HEAD and compression as a well-run server
+// does.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, name string, object Object) {
 	made, err := h.body(name, r, object)
 	if err != nil {
@@ -141,7 +142,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, name string, obje
 	http.ServeContent(w, r, "", published, bytes.NewReader(bytesOut))
 }
 
-// cachePolicy: pages are asked for again, what they are made of may be kept.
+// cachePolicy makes caches validate pages, and lets them keep the objects of pages.
 func cachePolicy(contentType string) string {
 	if strings.HasPrefix(contentType, "text/html") {
 		return "no-cache"
@@ -149,7 +150,7 @@ func cachePolicy(contentType string) string {
 	return "public, max-age=86400"
 }
 
-// compressible: text that is worth it.
+// compressible returns true for text that is long enough.
 func compressible(contentType string, bytes int) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	text := strings.HasPrefix(kind, "text/") || kind == "application/javascript" || kind == "application/json" || kind == "image/svg+xml"
@@ -173,7 +174,8 @@ func chooseEncoding(r *http.Request) string {
 	return ""
 }
 
-// body makes or reads an object once. Folder files are read each time, so that a page can be edited while it is served.
+// body makes or reads an object. It makes an object once, but reads a file each time, so that a page can be edited
+// while it is served.
 func (h *Handler) body(name string, r *http.Request, object Object) (*body, error) {
 	if object.File != "" {
 		raw, err := os.ReadFile(object.File)
@@ -201,13 +203,13 @@ func (h *Handler) body(name string, r *http.Request, object Object) (*body, erro
 	return made, nil
 }
 
-// generate makes a body of the size that is asked for, compressed or not.
+// generate makes a body of the requested size, before or after compression.
 func generate(kind content.Kind, key string, object Object) (raw []byte, contentType string) {
 	raw, contentType = content.Make(kind, key, max(object.Bytes, object.TransferBytes))
 	if object.TransferBytes == 0 || !compressible(contentType, len(raw)) {
 		return raw, contentType
 	}
-	// Made text compresses by much the same factor whatever its length, so a few corrections in proportion meet the size.
+	// The compression ratio of made text hardly depends on its length, so a few corrections in proportion meet the size.
 	const tries, tolerance = 6, 0.01
 	for range tries {
 		off := float64(len(compress(raw, "br"))) / float64(object.TransferBytes)
@@ -233,7 +235,7 @@ func (h *Handler) encode(made *body, encoding string) []byte {
 	return made.encoded[encoding]
 }
 
-// compress applies a content coding at a level usual for content made on the fly.
+// compress applies a content encoding, at a level that is usual for dynamic content.
 func compress(raw []byte, encoding string) []byte {
 	var out bytes.Buffer
 	if encoding == "br" {
@@ -260,7 +262,7 @@ func localAddress(r *http.Request) netip.AddrPort {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
 }
 
-// countingWriter remembers status and size of an answer for the log.
+// countingWriter keeps the status and size of a response for the log.
 type countingWriter struct {
 	http.ResponseWriter
 	status int

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// Issuer makes one certificate for each host name when it is first asked for. One for all names would let a browser
-// send the requests of several sites over one HTTP/2 connection (RFC 9113 section 9.1.1), which real sites do not offer.
+// Issuer makes a certificate for each host name at the first request for it. With one certificate for all names, a
+// browser could send the requests of several sites over one HTTP/2 connection (RFC 9113 section 9.1.1). Real sites do
+// not offer that.
 type Issuer struct {
 	site   *Site
 	mu     sync.Mutex
@@ -28,7 +29,7 @@ func NewIssuer(site *Site) *Issuer {
 	return &Issuer{site: site, issued: map[string]*tls.Certificate{}}
 }
 
-// Certificate serves as tls.Config.GetCertificate. A name that is not of the site gets none.
+// Certificate serves as tls.Config.GetCertificate. A name that the site does not have gets none.
 func (i *Issuer) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(hello.ServerName)
 	if _, served := i.site.Hosts[name]; !served {

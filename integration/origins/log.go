@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Event is one line of the log: what a test may assert about what reached the origins.
+// Event is one line of the log. Tests assert from it what reached the origins.
 type Event struct {
-	// Time is in seconds since the epoch.
+	// Time is Unix time, in seconds.
 	Time float64 `json:"time"`
-	// Event is "query", "connect", "request" (head arrived) or "answer" (request ended).
+	// Event is "query", "connect", "request" (its header arrived) or "answer" (its response ended).
 	Event  string `json:"event"`
 	Remote string `json:"remote,omitempty"`
 	Local  string `json:"local,omitempty"`
@@ -29,13 +29,13 @@ type Event struct {
 	Bytes  int64               `json:"bytes,omitempty"`  // answer: body bytes handed to the connection
 }
 
-// Log writes events as JSON lines, each at once: a test reads them while the program runs.
+// Log writes events as JSON lines, each at once, because tests read them while the program runs.
 type Log struct {
 	mu   sync.Mutex
 	file *os.File
 }
 
-// OpenLog truncates the file at path; an empty path makes a log that drops everything.
+// OpenLog truncates the file at path. An empty path gives a log that drops everything.
 func OpenLog(path string) (*Log, error) {
 	if path == "" {
 		return &Log{}, nil
@@ -47,7 +47,7 @@ func OpenLog(path string) (*Log, error) {
 	return &Log{file: file}, nil
 }
 
-// Write appends one event and stamps it with the time.
+// Write stamps one event with the time and appends it.
 func (l *Log) Write(event Event) {
 	if l.file == nil {
 		return
@@ -64,7 +64,7 @@ func (l *Log) Write(event Event) {
 	}
 }
 
-// Close ends the log.
+// Close closes the file.
 func (l *Log) Close() {
 	if l.file != nil {
 		_ = l.file.Close()

@@ -1,10 +1,10 @@
-// Command origins plays the wired Internet for the test bed: any number of web sites, each host name on an address of
-// its own, and the authoritative DNS server for all of them. It exists because a proxy can only be judged by what
-// reaches the origin: every query, connection and request is written to a log that tests read.
+// Command origins plays the wired Internet for the test bed. It serves any number of web sites, each host name on its
+// own address, and is the authoritative DNS server for all of them. A proxy can only be judged by the traffic that
+// reaches the origins. So the program logs every query, connection and request, and tests read the log.
 //
 //	origins -manifest site.json [-log origins.jsonl]
 //
-// It prints one line "ready" on standard output when every socket is open, and ends on SIGINT or SIGTERM.
+// It prints one line "ready" on standard output when every socket is open. It ends on SIGINT or SIGTERM.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 )
 
 func main() {
-	manifestPath := flag.String("manifest", "", "what to serve: hosts, addresses, files, generated objects (JSON)")
-	logPath := flag.String("log", "", "where to write one JSON object for each query, connection and request")
+	manifestPath := flag.String("manifest", "", "JSON file of what to serve: hosts, addresses, files, generated objects")
+	logPath := flag.String("log", "", "file for the log: one JSON object for each query, connection and request")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, manifestPath, logPath string) error {
 	if manifestPath == "" {
-		return errors.New("-manifest is needed: the JSON file that says what to serve")
+		return errors.New("-manifest is missing: name the JSON file of what to serve")
 	}
 	site, err := LoadSite(manifestPath)
 	if err != nil {

@@ -13,23 +13,23 @@ import (
 	"example.org/longhaul/origins/content"
 )
 
-// Manifest is the file as written. Names are lower case and without a final dot; paths are relative to the manifest.
+// Manifest is the file as written. Names are in lower case, without a final dot. Paths are relative to the manifest.
 type Manifest struct {
-	// DNS lists address:port pairs the name server listens on, UDP and TCP.
+	// DNS lists the address:port pairs of the name server, for UDP and TCP.
 	DNS []string `json:"dns"`
-	// HTTPPort and HTTPSPort are opened on the address of every host; 0 leaves that scheme out.
+	// HTTPPort and HTTPSPort are opened on the address of every host. 0 omits that scheme.
 	HTTPPort  uint16 `json:"http_port"`
 	HTTPSPort uint16 `json:"https_port"`
-	// HTTP3Port is opened for QUIC on the address of every host, and announced by Alt-Svc in answers over TLS.
+	// HTTP3Port is opened for QUIC on the address of every host. Responses over TLS announce it in Alt-Svc.
 	HTTP3Port uint16 `json:"http3_port"`
-	// CA signs a certificate for every host when HTTPSPort or HTTP3Port is set.
+	// CA signs a certificate for every host. HTTPSPort and HTTP3Port need it.
 	CA    *KeyFiles       `json:"ca"`
 	Hosts map[string]Host `json:"hosts"`
-	// Records are further A records, of names that this program does not serve.
+	// Records are further addresses (A and AAAA) of names. This program need not serve the names.
 	Records map[string][]string `json:"records"`
 }
 
-// KeyFiles are the paths of a PEM certificate and its PEM key.
+// KeyFiles holds the paths of a PEM certificate and its PEM key.
 type KeyFiles struct {
 	Cert string `json:"cert"`
 	Key  string `json:"key"`
@@ -38,37 +38,37 @@ type KeyFiles struct {
 // Host is one web site.
 type Host struct {
 	Address string `json:"address"`
-	// AAAA and HTTPSRecord make the name look like one of today's: a proxy that steers by A has to deal with them.
+	// AAAA and HTTPSRecord add records that many of today's names have. A proxy that steers by A records must handle them.
 	AAAA        string `json:"aaaa"`
 	HTTPSRecord bool   `json:"https_record"`
-	// Root is a folder of files, served by their path; a folder's index.html answers for the folder.
+	// Root is a folder of files, served by their path. A folder's index.html stands for the folder.
 	Root string `json:"root"`
 	// Objects are served by path and query, before Root.
 	Objects map[string]Object `json:"objects"`
-	// Generate answers every other path with an object made from its extension, instead of 404.
+	// Generate serves an object for every other path, instead of a 404. Path and Accept choose its kind.
 	Generate bool `json:"generate"`
-	// Header is sent with every object of the host, such as Access-Control-Allow-Origin.
+	// Header holds fields of every object of the host, such as Access-Control-Allow-Origin.
 	Header map[string]string `json:"header"`
-	// Special opens the paths under /_/ whose answers the request itself describes (special.go).
+	// Special opens the paths under /_/, whose requests describe their own response (special.go).
 	Special bool `json:"special"`
 }
 
 // Object is a file or a generated body.
 type Object struct {
 	File string `json:"file"`
-	// Kind says what to generate; empty means by the path's extension.
+	// Kind is the kind to generate. If empty, path and Accept choose it.
 	Kind content.Kind `json:"kind"`
-	// Bytes is the size of a generated body; 0 takes one that is usual for the kind.
+	// Bytes is the size of a generated body. 0 draws one that is usual for the kind.
 	Bytes int `json:"bytes"`
-	// TransferBytes is, in place of Bytes, the size of a generated text once it is compressed (brotli): published page
-	// weights count what crosses the network. Met within 2 %.
+	// TransferBytes is the size of a generated text after compression (brotli), within 2 %. It replaces Bytes, because
+	// published page weights count the bytes that cross the network.
 	TransferBytes int `json:"transfer_bytes"`
-	// Plain is a server that never compresses, as most were when the papers measured.
+	// Plain turns compression off. Most servers did not compress when the papers measured.
 	Plain  bool              `json:"plain"`
 	Header map[string]string `json:"header"`
 }
 
-// Site is a manifest that was checked, with its paths and addresses resolved.
+// Site is a checked manifest, with its paths and addresses resolved.
 type Site struct {
 	Manifest
 	ca      *tls.Certificate
@@ -78,7 +78,7 @@ type Site struct {
 	objects map[string]map[string]Object // host -> canonical path and query
 }
 
-// LoadSite reads and checks a manifest. Unknown keys are errors: a test with a misspelt key must not pass.
+// LoadSite reads and checks a manifest. Unknown keys are errors, because a test with a misspelt key must not pass.
 func LoadSite(path string) (*Site, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func LoadSite(path string) (*Site, error) {
 
 func (s *Site) addHost(folder, name string, host Host) error {
 	if name != strings.ToLower(name) || strings.HasSuffix(name, ".") {
-		return fmt.Errorf("a name is written in lower case and without a final dot")
+		return fmt.Errorf("write the name in lower case and without a final dot")
 	}
 	address, err := netip.ParseAddr(host.Address)
 	if err != nil {
@@ -172,8 +172,8 @@ func under(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// canonical makes a request target and a URL copied from a page comparable: a browser escapes what the page's author
-// did not, so both are compared without escapes. Bad escapes stay as they are.
+// canonical makes a request target comparable with a URL copied from a page. A browser escapes characters that the
+// page's author did not, so canonical removes the escapes. Malformed escapes stay.
 func canonical(target string) string {
 	if !strings.Contains(target, "%") {
 		return target

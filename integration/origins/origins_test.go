@@ -31,7 +31,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// bed is a running site of two hosts on loopback addresses of their own.
+// bed is a running site of two hosts, each on its own loopback address.
 type bed struct {
 	t           *testing.T
 	dns         string
@@ -126,7 +126,7 @@ func freePort(t *testing.T) uint16 {
 	return uint16(listener.Addr().(*net.TCPAddr).Port)
 }
 
-// fetch asks host for target at an address, over http or https, with compression left to the caller.
+// fetch requests target of host at an address, over http or https. The caller handles compression.
 func (b *bed) fetch(scheme, address, host, target string, header ...string) (*http.Response, []byte, error) {
 	b.t.Helper()
 	port := b.http
@@ -230,7 +230,7 @@ func TestAHostAnswersAtItsOwnAddressOnly(t *testing.T) {
 		t.Errorf("%d %s", response.StatusCode, text)
 	}
 	if response, _ := b.mustFetch("http", imgAddress, "www.page.test", "/"); response.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("the wrong address answered %d", response.StatusCode)
+		t.Errorf("the wrong address responded with %d", response.StatusCode)
 	}
 	requests := b.events("request")
 	if len(requests) != 2 || requests[0].Host != "www.page.test" || !strings.HasPrefix(requests[1].Local, imgAddress) {
@@ -254,7 +254,7 @@ func TestAListedObjectIsFoundHoweverItsURLIsEscaped(t *testing.T) {
 		t.Errorf("an unlisted object was not generated: %v", response.Header)
 	}
 	if response, _ := b.mustFetch("http", wwwAddress, "www.page.test", "/other.css"); response.StatusCode != http.StatusNotFound {
-		t.Errorf("a host without generate answered %d", response.StatusCode)
+		t.Errorf("a host without generate responded with %d", response.StatusCode)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestAnAnswerIsMadeToOrder(t *testing.T) {
 		t.Errorf("waiting: %d bytes after %v, %v", len(text), time.Since(began), err)
 	}
 	if wrong, _, _ := ask("sise=40"); wrong.StatusCode != http.StatusBadRequest {
-		t.Errorf("a misspelt key was answered with %d", wrong.StatusCode)
+		t.Errorf("a misspelt key got %d", wrong.StatusCode)
 	}
 }
 

@@ -17,17 +17,17 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// stopTimeout bounds how long answers in flight (slow pages, 50 MB bodies) may hold up the end of a test.
+// stopTimeout bounds how long responses in flight (slow pages, 50 MB bodies) may delay the end of a test.
 const stopTimeout = 500 * time.Millisecond
 
-// Servers are the running listeners of a site.
+// Servers holds the running listeners of a site.
 type Servers struct {
 	dns   []*dns.Server
 	http  []*http.Server
 	http3 []*http3.Server
 }
 
-// Start opens every socket before it returns; on an error it leaves none open.
+// Start opens every socket before it returns. After an error, none stays open.
 func Start(site *Site, log *Log) (*Servers, error) {
 	servers := &Servers{}
 	if err := servers.open(site, log); err != nil {
@@ -111,7 +111,7 @@ func (s *Servers) openHTTP(address netip.AddrPort, handler http.Handler, config 
 				log.Write(Event{Event: "connect", Remote: conn.RemoteAddr().String(), Local: conn.LocalAddr().String()})
 			}
 		},
-		// Clients that hang up mid-handshake are part of many tests, not news.
+		// In many tests, clients hang up in the handshake. That is no news.
 		ErrorLog: stdlog.New(io.Discard, "", 0),
 	}
 	s.http = append(s.http, server)
@@ -128,7 +128,7 @@ func (s *Servers) openHTTP(address netip.AddrPort, handler http.Handler, config 
 	return nil
 }
 
-// announce tells clients that came over TCP that the same is to be had over QUIC (RFC 7838).
+// announce adds an Alt-Svc field (RFC 7838), by which clients that came over TCP find the same site over QUIC.
 func announce(handler http.Handler, port uint16) http.Handler {
 	if port == 0 {
 		return handler
@@ -156,7 +156,7 @@ func (s *Servers) openHTTP3(address netip.AddrPort, handler http.Handler, config
 	return nil
 }
 
-// Stop ends every listener; answers still in flight are cut after stopTimeout.
+// Stop ends every listener. Responses that are still in flight after stopTimeout are cut.
 func (s *Servers) Stop() {
 	for _, server := range s.dns {
 		_ = server.Shutdown()

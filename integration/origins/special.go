@@ -13,28 +13,28 @@ import (
 	"example.org/longhaul/origins/content"
 )
 
-// specialPrefix opens the paths whose answers the request describes itself:
+// specialPrefix begins the paths whose requests describe their own response. Defaults stand in parentheses:
 //
 //	/_/echo                 the request as it arrived, as JSON
-//	/_/answer?KEY=VALUE&..  an answer made to order, right or wrong:
+//	/_/answer?KEY=VALUE&..  a response made to order, right or wrong:
 //
-//	  body=page|sheet|noise|none   what the body is made of (page)
-//	  host=NAME                    hosts that the page's or sheet's objects are on, may repeat
-//	  size=BYTES                   body length, filled up with text or cut (as long as one round of objects)
-//	  status=CODE                  (200)
-//	  type=CONTENT-TYPE            (of the body's kind; "none" sends no header)
-//	  encode=gzip|br               compresses the body and says so
-//	  declare=CODING               says so without doing it: a lie
-//	  cut=BYTES                    promises the whole length, ends the connection after so many bytes
-//	  wait=MS                      says nothing for so long, or until the client goes
-//	  until=NAME                   says nothing until that gate is opened, or the client goes
+//	  body=page|sheet|noise|none   kind of the body (page)
+//	  host=NAME                    host of objects in the page or style sheet, may repeat
+//	  size=BYTES                   length of the body, filled up with text or cut (one round of objects)
+//	  status=CODE                  status (200)
+//	  type=CONTENT-TYPE            Content-Type (that of the body; "none" omits the field)
+//	  encode=gzip|br               compresses the body, and sets Content-Encoding
+//	  declare=ENCODING             sets Content-Encoding without compression: a lie
+//	  cut=BYTES                    declares the whole length, and ends the connection after so many bytes
+//	  wait=MS                      sends nothing for so long, or until the client goes
+//	  until=NAME                   sends nothing until that gate is opened, or the client goes
 //	  chunk=BYTES, pause=MS        sends the body in pieces, with a pause after each
-//	  gate=NAME                    sends a piece more each time the gate is opened, after the first
-//	  header=NAME:VALUE            a further header, may repeat
+//	  gate=NAME                    sends one more piece each time the gate is opened, after the first
+//	  header=NAME:VALUE            a further header field, may repeat
 //
 //	/_/open?gate=NAME       opens a gate once more
 //
-// One composable handler instead of one for every kind of trouble: tests of new troubles need no new code here.
+// One handler composes all kinds of trouble, so that tests of new kinds need no new code here.
 const specialPrefix = "/_/"
 
 func serveSpecial(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +64,7 @@ func serveEcho(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// order is an answer made to order, checked.
+// order is a response made to order, after its check.
 type order struct {
 	body        []byte
 	status      int
@@ -133,7 +133,7 @@ func makeBody(name string, hosts []string, size int) (body []byte, contentType s
 	return nil, "", fmt.Errorf("unknown body %q", name)
 }
 
-// pageRound is a run of markup with one object of each common kind on every host.
+// pageRound returns markup with one object of each common kind on every host.
 func pageRound(hosts []string) string {
 	var out strings.Builder
 	for i, host := range hosts {
@@ -154,7 +154,7 @@ func sheetRound(hosts []string) string {
 	return out.String()
 }
 
-// fitted repeats round behind head and cuts at size; a negative size takes one round.
+// fitted repeats round behind head and cuts the result at size. A negative size gives one round.
 func fitted(head, round string, size int) []byte {
 	if size < 0 {
 		return []byte(head + round)
@@ -230,6 +230,6 @@ func (o *order) sendBody(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if o.cut >= 0 {
-		panic(http.ErrAbortHandler) // net/http's way to end a connection in the middle of an answer
+		panic(http.ErrAbortHandler) // net/http's way to end a connection in the middle of a response
 	}
 }

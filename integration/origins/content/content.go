@@ -1,6 +1,6 @@
-// Package content makes the objects of web pages: valid files of usual sizes, the same bytes for the same URL in every
-// run. Valid, because a browser cancels an image whose first bytes do not decode, and a page of junk then looks fast;
-// usual sizes, because load times over a slow link are mostly sizes.
+// Package content makes the objects of web pages: valid files of usual sizes, with the same bytes for the same URL in
+// every run. They are valid because a browser cancels an image whose first bytes do not decode, and a page of junk
+// would look fast. They have usual sizes because these dominate load times over a slow link.
 package content
 
 import (
@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Kind is what an object is used as.
+// Kind is the kind of an object, by its use.
 type Kind string
 
-// The kinds there are.
+// All kinds.
 const (
 	JPEG   Kind = "jpeg"
 	PNG    Kind = "png"
@@ -30,8 +30,8 @@ const (
 	Font   Kind = "font"
 )
 
-// recipe says how a kind is made and how large it usually is: sizes are drawn evenly on a logarithmic scale between
-// least and most bytes, which is the shape of what crawls of the public web report.
+// recipe says how to make a kind, and how large it usually is. Sizes are drawn evenly on a logarithmic scale between
+// least and most bytes. That is the shape that crawls of the public web report.
 type recipe struct {
 	contentType string
 	least, most int
@@ -52,21 +52,22 @@ var recipes = map[Kind]recipe{
 	Font:   {"font/ttf", 0, 0, buildFont},
 }
 
-// byExtension: a .webp or .avif name is answered with JPEG, as image servers do for clients without those decoders
-// (the standard library has no encoder for either); fonts are TrueType whatever the name says, browsers look inside.
+// byExtension maps file extensions to kinds. A .webp or .avif name gets JPEG, as from image servers for clients without
+// those decoders, because the standard library has no encoder for either. Fonts are TrueType under any name: browsers
+// look inside.
 var byExtension = map[string]Kind{
 	".jpg": JPEG, ".jpeg": JPEG, ".webp": JPEG, ".avif": JPEG, ".png": PNG, ".gif": GIF, ".svg": SVG, ".ico": Icon,
 	".css": CSS, ".js": Script, ".mjs": Script, ".html": HTML, ".htm": HTML, ".json": JSON,
 	".ttf": Font, ".otf": Font, ".woff": Font, ".woff2": Font,
 }
 
-// Known tells whether the kind is one of this package.
+// Known returns true if this package makes the kind.
 func (k Kind) Known() bool {
 	_, ok := recipes[k]
 	return ok
 }
 
-// Kinds lists every kind, sorted.
+// Kinds returns every kind, sorted.
 func Kinds() []Kind {
 	var kinds []Kind
 	for kind := range recipes {
@@ -76,7 +77,7 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// KindOf guesses a kind from a URL's path and the Accept header of the request for it.
+// KindOf guesses a kind from a URL's path and the Accept field of the request for it.
 func KindOf(urlPath, accept string) Kind {
 	if kind, ok := byExtension[strings.ToLower(path.Ext(urlPath))]; ok {
 		return kind
@@ -92,8 +93,9 @@ func KindOf(urlPath, accept string) Kind {
 	return Script
 }
 
-// Make builds the object of a URL and tells its content type. bytes is the size wanted; 0 draws one. The result is
-// exactly that long unless the kind cannot be (fonts and pixels have one size, an image a least one).
+// Make builds the object of a URL and returns its content type. bytes is the wanted size; 0 draws one. Not every kind
+// can have every size: fonts and pixels have one, and an image has a least one. PNG, GIF and icons may be up to 11
+// bytes short.
 func Make(kind Kind, url string, bytes int) (made []byte, contentType string) {
 	recipe := recipes[kind]
 	random := rand.New(rand.NewPCG(Seed(url), 0))
@@ -103,7 +105,7 @@ func Make(kind Kind, url string, bytes int) (made []byte, contentType string) {
 	return recipe.build(random, bytes), recipe.contentType
 }
 
-// Seed is a stable hash of a string.
+// Seed returns a stable hash of a string.
 func Seed(text string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(text))

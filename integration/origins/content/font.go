@@ -8,7 +8,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 )
 
-// buildFont returns one of three real fonts: a made-up one would be refused by the browser's font sanitiser.
+// buildFont returns one of three real fonts, because the browser's font sanitiser would refuse an invented one.
 func buildFont(random *rand.Rand, _ int) []byte {
 	fonts := [][]byte{goregular.TTF, gobold.TTF, gomono.TTF}
 	return fonts[random.IntN(len(fonts))]

@@ -13,12 +13,12 @@ import (
 	"math/rand/v2"
 )
 
-// encoder writes a picture in one format; fill lengthens a finished file by a number of bytes in a place the format
-// sets aside for comments.
+// encoder writes an image in one format. fill adds bytes to a finished file, in a place that the format has for
+// comments.
 type encoder struct {
 	encode func(out *bytes.Buffer, picture image.Image) error
 	fill   func(file []byte, extra int, random *rand.Rand) []byte
-	// bitsPerPixel is where the search for the picture's dimensions begins.
+	// bitsPerPixel gives the first guess of the image's dimensions.
 	bitsPerPixel float64
 }
 
@@ -38,7 +38,8 @@ var (
 	}
 )
 
-// gifColours: a full palette alone is 768 bytes, and most of the small GIFs of web pages are bullets and rules of few colours.
+// gifColours returns the size of the palette. A full palette alone takes 768 bytes, and most small GIFs of web pages
+// are bullets and rules of few colours.
 func gifColours(bounds image.Rectangle) int {
 	const small, few, many = 1200, 4, 256
 	if bounds.Dx()*bounds.Dy() < small {
@@ -53,7 +54,7 @@ func buildJPEG(random *rand.Rand, size int) []byte {
 func buildPNG(random *rand.Rand, size int) []byte { return buildImage(pngEncoder, random, size, 4.0/3) }
 func buildGIF(random *rand.Rand, size int) []byte { return buildImage(gifEncoder, random, size, 2) }
 
-// buildPixel is a transparent GIF of one pixel.
+// buildPixel returns a transparent GIF of one pixel.
 func buildPixel(*rand.Rand, int) []byte {
 	var out bytes.Buffer
 	pixel := image.NewPaletted(image.Rect(0, 0, 1, 1), color.Palette{color.Transparent})
@@ -63,7 +64,7 @@ func buildPixel(*rand.Rand, int) []byte {
 	return out.Bytes()
 }
 
-// buildIcon is an ICO file that carries one PNG (readers from 2007 on take it).
+// buildIcon returns an ICO file that holds one PNG (readers from 2007 on accept it).
 func buildIcon(random *rand.Rand, size int) []byte {
 	const headerBytes = 22
 	inner := buildImage(pngEncoder, random, max(size-headerBytes, 0), 1)
@@ -74,7 +75,7 @@ func buildIcon(random *rand.Rand, size int) []byte {
 	return append(header, inner...)
 }
 
-// buildImage looks for the largest picture that fits into size bytes and fills up what is left.
+// buildImage finds the largest image that fits into size bytes, and fills up the rest.
 func buildImage(e encoder, random *rand.Rand, size int, aspect float64) []byte {
 	pixels := float64(size) * 8 / e.bitsPerPixel
 	look := [4]uint64{random.Uint64(), random.Uint64(), random.Uint64(), random.Uint64()}
@@ -96,8 +97,8 @@ func buildImage(e encoder, random *rand.Rand, size int, aspect float64) []byte {
 	}
 }
 
-// picture: a gradient with a disc and some grain, so that it has the entropy of a small photograph and a face that a
-// person who looks at a screenshot can tell from the next one.
+// picture draws a gradient with a disc and some grain. The grain gives it the entropy of a small photograph. The rest
+// lets a person tell images on a screenshot apart.
 func picture(look [4]uint64, width, height int) image.Image {
 	grain := rand.New(rand.NewPCG(look[0], look[1]))
 	out := image.NewNRGBA(image.Rect(0, 0, width, height))
@@ -134,7 +135,7 @@ func randomBytes(random *rand.Rand, n int) []byte {
 	return out
 }
 
-// fillJPEG adds COM segments (ITU-T T.81, B.2.4.5) behind the start marker. Fewer than four bytes cannot be added.
+// fillJPEG adds COM segments (ITU-T T.81, B.2.4.5) behind the start marker. Fewer than four bytes become fill bytes.
 func fillJPEG(file []byte, extra int, random *rand.Rand) []byte {
 	const markerAndLength, largestPayload = 4, 65533
 	out := append([]byte{}, file[:2]...)
@@ -153,7 +154,7 @@ func fillJPEG(file []byte, extra int, random *rand.Rand) []byte {
 	return append(out, file[2:]...)
 }
 
-// fillPNG adds a private ancillary chunk, which decoders skip, before IEND. Fewer than twelve bytes cannot be added.
+// fillPNG adds a private ancillary chunk, which decoders skip, before IEND. It cannot add fewer than twelve bytes.
 func fillPNG(file []byte, extra int, random *rand.Rand) []byte {
 	const frameBytes, endBytes = 12, 12
 	if extra < frameBytes {
@@ -168,7 +169,7 @@ func fillPNG(file []byte, extra int, random *rand.Rand) []byte {
 	return append(out, file[end:]...)
 }
 
-// fillGIF adds a comment extension before the trailer. Fewer than three bytes cannot be added.
+// fillGIF adds a comment extension before the trailer. It cannot add fewer than three bytes.
 func fillGIF(file []byte, extra int, random *rand.Rand) []byte {
 	const frameBytes, largestBlock = 3, 255
 	if extra < frameBytes {
@@ -179,7 +180,7 @@ func fillGIF(file []byte, extra int, random *rand.Rand) []byte {
 	for left := extra - frameBytes; left > 0; {
 		block := min(left-1, largestBlock)
 		if block == 0 {
-			break // a block of no bytes would end the comment: one byte stays missing
+			break // an empty block would end the comment: one byte stays missing
 		}
 		out = append(out, byte(block))
 		out = append(out, randomBytes(random, block)...)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// words fill the texts. Text made of few words compresses about as well as real scripts and sheets do.
+// words fill the texts. Text of few words compresses about as well as real scripts and style sheets.
 var words = strings.Fields(`harbour lantern compass anchor current tide rope deck mast sail rudder beacon buoy chart
 	fathom gale hull jetty keel knot league mooring oar pilot quay reef shoal signal sounding stern swell vessel wake`)
 
 func word(random *rand.Rand) string { return words[random.IntN(len(words))] }
 
-// repeat appends lines to head until tail just fits into size bytes, then fills up with spaces.
+// repeat appends lines to head as long as tail still fits into size bytes, then fills up with spaces.
 func repeat(size int, head, tail string, line func(i int) string) []byte {
 	var out strings.Builder
 	out.WriteString(head)
@@ -30,7 +30,7 @@ func repeat(size int, head, tail string, line func(i int) string) []byte {
 	return []byte(out.String())
 }
 
-// buildCSS styles only classes that no page uses: a saved page keeps the look its own markup gives it.
+// buildCSS styles only classes that no page uses, so a saved page keeps the look of its own markup.
 func buildCSS(random *rand.Rand, size int) []byte {
 	id := random.Uint32()
 	return repeat(size, "@charset \"utf-8\";\n", "", func(i int) string {
@@ -39,7 +39,7 @@ func buildCSS(random *rand.Rand, size int) []byte {
 	})
 }
 
-// buildScript defines functions in a scope of its own and calls none.
+// buildScript defines functions in their own scope and calls none.
 func buildScript(random *rand.Rand, size int) []byte {
 	return repeat(size, "(function () {\n  'use strict';\n", "})();\n", func(i int) string {
 		return fmt.Sprintf("  function %s%s%d(%s, list) { return list.filter(function (item) { return item.%s > %d; }).concat(%s + %q); }\n",

@@ -1,9 +1,9 @@
-// Command h3get is a client that speaks HTTP/3 and nothing else: a browser falls back to TCP and hides what went wrong.
+// Command h3get is a client that speaks only HTTP/3. A browser is no substitute: it falls back to TCP and hides errors.
 //
 //	h3get [flags] URL...
 //
-// It fetches every URL, all at once over one connection a name (or one connection each with -apart), and prints one line
-// of JSON for each: what came, or why nothing did.
+// It fetches all URLs at once, over one connection per name, or one per URL with -apart. For each URL it prints one
+// line of JSON: the response, or the problem.
 package main
 
 import (
@@ -39,16 +39,16 @@ type result struct {
 }
 
 func main() {
-	authority := flag.String("cacert", "", "file of the authorities to trust")
-	connect := flag.String("connect", "", "address:port to connect to, whatever the URL says")
-	cert := flag.String("cert", "", "file of the certificate to show")
+	authority := flag.String("cacert", "", "file of the trusted authorities (PEM)")
+	connect := flag.String("connect", "", "address:port to connect to, instead of the URL's")
+	cert := flag.String("cert", "", "file of the client's certificate (PEM)")
 	key := flag.String("key", "", "file of its key")
-	name := flag.String("servername", "", "server name to ask for; the URL's host when empty")
+	name := flag.String("servername", "", "server name for TLS; by default the URL's host")
 	upload := flag.Int("upload", 0, "POST this many bytes instead of GET")
-	apart := flag.Bool("apart", false, "a connection for each URL")
-	hold := flag.Duration("hold", 0, "keep connections open this long after the last answer")
+	apart := flag.Bool("apart", false, "open a connection for each URL")
+	hold := flag.Duration("hold", 0, "keep connections open this long after the last response")
 	body := flag.Bool("body", false, "print bodies too")
-	patience := flag.Duration("timeout", 10*time.Second, "for each URL")
+	patience := flag.Duration("timeout", 10*time.Second, "timeout for each URL")
 	flag.Parse()
 
 	trusted := x509.NewCertPool()
@@ -89,7 +89,7 @@ func main() {
 	all.Wait()
 	time.Sleep(*hold)
 	for _, t := range transports {
-		_ = t.Close() // the other end would wait for it until it is taken for dead
+		_ = t.Close() // otherwise the other end keeps the connection until it times out
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, line := range lines {
@@ -100,7 +100,7 @@ func main() {
 	}
 }
 
-// fetch asks for one URL and reads the answer to its end.
+// fetch requests one URL and reads the response to its end.
 func fetch(t *http3.Transport, url string, upload int, keep bool, patience time.Duration) result {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -135,11 +135,11 @@ func fetch(t *http3.Transport, url string, upload int, keep bool, patience time.
 	return line
 }
 
-// describe tells a refusal from silence, which tests care about.
+// describe marks timeouts, because tests distinguish them from refusals.
 func describe(err error) string {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return "no answer: " + err.Error()
+		return "no response: " + err.Error()
 	}
 	return err.Error()
 }
