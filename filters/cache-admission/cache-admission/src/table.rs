@@ -1,8 +1,9 @@
-//! What all workers know of URLs: a bounded table in values that the proxy shares.
+//! States of URLs that all workers share: a bounded table, in values that the proxy keeps.
 //!
-//! Buckets have fixed names, because a name costs memory for as long as the process lives. A URL is found by a hash under
-//! a key that the first worker draws, so that nobody can choose URLs that share a bucket. The table is empty after a
-//! restart and is learnt again; then the cache on disk is asked only for what its origin confirms ([`Known::Storable`]).
+//! Buckets have fixed names, because a name costs memory for as long as the process lives. A URL is found by a hash
+//! under a random key, which the first worker draws. So nobody can choose URLs that share a bucket. The table is empty
+//! after a restart and learns again. Until then, a response on disk is used only after validation by its origin
+//! ([`Known::Storable`]).
 
 use std::hash::Hasher;
 
@@ -11,31 +12,31 @@ use siphasher::sip::SipHasher13;
 
 use crate::limits::{BUCKET_ENTRIES, BUCKETS, COMING_S};
 
-/// A URL as the cache names it.
+/// A URL in the form of a cache key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     /// `http` or `https`.
     pub scheme: Vec<u8>,
-    /// `Host`.
+    /// The value of `Host`.
     pub authority: Vec<u8>,
     /// Path and query.
     pub path: Vec<u8>,
 }
 
-/// What is known of a URL.
+/// The state of a URL, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// Its response may be stored. Whether an older one is stored, nobody knows.
+    /// Its response may be stored. The cache may hold an older one.
     Storable {
-        /// Also for who bears cookies.
+        /// True if it is also for clients that send cookies.
         public: bool,
     },
-    /// It is stored and fresh.
+    /// Its response is stored and fresh.
     Held {
-        /// Also for who bears cookies.
+        /// True if it is also for clients that send cookies.
         public: bool,
     },
-    /// We are fetching it.
+    /// Longhaul itself is fetching the response.
     Coming,
 }
 
@@ -43,11 +44,11 @@ const STORABLE: u8 = 1;
 const HELD: u8 = 2;
 const COMING: u8 = 3;
 const PUBLIC: u8 = 0x80;
-/// Tag, seconds, state.
+/// Bytes of an entry: tag, seconds, state.
 const ENTRY_BYTES: usize = 13;
 const KEY: &str = "key";
 
-/// The table, on a board.
+/// The table, shared by all workers.
 #[derive(Debug, Clone)]
 pub struct Table<B> {
     board: B,
@@ -55,13 +56,13 @@ pub struct Table<B> {
 }
 
 impl<B: Board> Table<B> {
-    /// The table of this process. `drawn` becomes its key if no worker has drawn one before.
+    /// Opens the table of this process. `drawn` becomes its hash key if no worker has set one before.
     pub fn new(board: B, drawn: [u8; 16]) -> Self {
         let key = settled(&board, KEY, drawn);
         Self { board, key }
     }
 
-    /// What is known at `now_s` (Unix time).
+    /// Returns the state of a URL at `now_s`, in Unix seconds.
     pub fn look(&self, url: &Url, now_s: u32) -> Option<Known> {
         let (name, tag) = self.place(url);
         let (bucket, _) = self.board.get(&name);
@@ -77,23 +78,23 @@ impl<B: Board> Table<B> {
         }
     }
 
-    /// A complete response showed that it may be stored.
+    /// Records that a complete response may be stored.
     pub fn storable(&self, url: &Url, public: bool) {
         self.put(url, 0, STORABLE, public);
     }
 
-    /// It is stored, and fresh for `left_s` from `now_s` on.
+    /// Records that the response is stored, and fresh for `left_s` seconds from `now_s` on.
     pub fn held(&self, url: &Url, public: bool, left_s: u64, now_s: u32) {
         let left = u32::try_from(left_s).unwrap_or(u32::MAX);
         self.put(url, now_s.saturating_add(left), HELD, public);
     }
 
-    /// We are fetching it.
+    /// Records that Longhaul itself is fetching the response.
     pub fn coming(&self, url: &Url, now_s: u32) {
         self.put(url, now_s.saturating_add(COMING_S), COMING, false);
     }
 
-    /// Nothing is known any more.
+    /// Removes the entry of a URL.
     pub fn forget(&self, url: &Url) {
         self.change(url, None);
     }
@@ -102,7 +103,7 @@ impl<B: Board> Table<B> {
         self.change(url, Some((until_s, state | if public { PUBLIC } else { 0 })));
     }
 
-    /// The newest entry stands first.
+    /// Replaces or removes the entry. The newest entry stands first.
     fn change(&self, url: &Url, entry: Option<(u32, u8)>) {
         let (name, tag) = self.place(url);
         update(&self.board, &name, |bucket| {
@@ -121,12 +122,12 @@ impl<B: Board> Table<B> {
         });
     }
 
-    /// The bucket of a URL, and its tag there.
+    /// Returns the name of the bucket of a URL, and its tag in it.
     fn place(&self, url: &Url) -> (String, [u8; 8]) {
         let mut hasher = SipHasher13::new_with_key(&self.key);
         for part in [&url.scheme, &url.authority, &url.path] {
             hasher.write(part);
-            // No part holds a line break.
+            // No part contains a line break.
             hasher.write(b"\n");
         }
         let hash = hasher.finish();

@@ -1,7 +1,7 @@
-//! What all workers know: for each tag the moment until which it counts, in values that the proxy shares.
+//! Moments that all workers share: for each tag the moment until which it counts, in values that the proxy keeps.
 //!
-//! Buckets have fixed names, because a name costs memory for as long as the process lives. A tag is a hash under a key that
-//! the first worker draws, so that nobody can choose names that share a bucket.
+//! Buckets have fixed names, because a name costs memory for as long as the process lives. A tag is a hash under a
+//! random key, which the first worker draws. So nobody can choose names that share a bucket.
 
 use std::hash::Hasher;
 
@@ -10,26 +10,27 @@ use siphasher::sip::SipHasher13;
 
 use crate::limits::BUCKET_ENTRIES;
 
-/// Tag and moment.
+/// Bytes of an entry: tag and moment.
 const ENTRY_BYTES: usize = 16;
 
-/// One kind of thing that counts for a time.
+/// One kind of entry, with its own buckets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
-    /// Begins the names of its buckets.
+    /// The first letter of the names of its buckets.
     pub(crate) letter: char,
     pub(crate) buckets: u64,
 }
 
 impl Times {
-    /// The moment until which `parts` count, if that is after `now`.
+    /// Returns the moment until which `parts` count, if it is after `now`.
     pub(crate) fn until(self, board: &impl Board, key: [u8; 16], parts: &[&[u8]], now: u64) -> Option<u64> {
         let (bucket, tag) = self.place(key, parts);
         entries(&board.get(&bucket).0).find(|(found, until)| *found == tag && *until > now).map(|(_, until)| until)
     }
 
-    /// Sets the moment for `parts` to what `change` makes of the present one (`now`, where there is none). `change` may
-    /// refuse. What it returned last is returned, also where other workers were always faster.
+    /// Sets the moment for `parts` to the result of `change`. `change` gets the present moment, or `now` if there is
+    /// none, and may refuse. Returns its last result, also if the write failed because other workers were always
+    /// faster.
     pub(crate) fn change<E>(
         self,
         board: &impl Board,
@@ -48,7 +49,7 @@ impl Times {
             outcome = changed.map(drop);
             live.retain(|(found, _)| *found != tag);
             live.sort_unstable_by_key(|(_, until)| std::cmp::Reverse(*until));
-            // The one that ends first makes room.
+            // The entry that ends first makes room.
             live.truncate(BUCKET_ENTRIES - 1);
             live.push((tag, until?));
             Some(live.iter().flat_map(|(tag, until)| [tag.to_le_bytes(), until.to_le_bytes()]).flatten().collect())
@@ -56,7 +57,7 @@ impl Times {
         outcome
     }
 
-    /// The bucket of `parts`, and their tag there.
+    /// Returns the name of the bucket of `parts`, and their tag in it.
     fn place(self, key: [u8; 16], parts: &[&[u8]]) -> (String, u64) {
         let mut hasher = SipHasher13::new_with_key(&key);
         for part in parts {
