@@ -33,9 +33,8 @@ HOST_BUILD := cargo --config tools/host-profile.toml build $(QUIET) --locked --r
 STEP := tools/step
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
-FUZZ = cargo run --quiet --locked --release --manifest-path filters/url-rewrite/fuzz/Cargo.toml --
-FUZZ_BUNDLING = cargo run --quiet --locked --release --manifest-path filters/bundling/fuzz/Cargo.toml --
-FUZZ_HEADERS = cargo run --quiet --locked --release --manifest-path filters/header-compression/fuzz/Cargo.toml --
+# Each crate of fuzz targets is a workspace of its own.
+FUZZ_CRATES := $(wildcard filters/*/fuzz)
 
 # Every command below uses the pinned toolchain, whatever `rustup override` or the environment says: a custom toolchain takes no
 # targets or components. `make RUSTUP_TOOLCHAIN=NAME ...` uses another one.
@@ -156,7 +155,8 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked $(FILTER_PACKAGES) --target wasm32-wasip1 -- -D warnings
-	for fuzz in filters/*/fuzz/Cargo.toml; do cargo metadata --locked --format-version 1 --manifest-path $$fuzz > /dev/null || exit 1; done
+	for fuzz in $(FUZZ_CRATES); do \
+	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
 	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/prose tools/structure
@@ -173,10 +173,8 @@ test-go: need-run test-start
 	for module in $(GO_MODULES); do ( cd $$module && go test -race ./... ) || exit 1; done
 
 .PHONY: test-fuzz
-test-fuzz: toolchain test-start
-	$(FUZZ) --seconds 10
-	$(FUZZ_HEADERS) --seconds 2
-	$(FUZZ_BUNDLING) --seconds 2
+test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and fuzzes the DNS plugin for a few seconds
+	for fuzz in $(FUZZ_CRATES); do cargo test --quiet --locked --lib --manifest-path $$fuzz/Cargo.toml || exit 1; done
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
@@ -211,10 +209,8 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 	@exec $(VENV_TEST)/bin/python integration/soak/soak.py --seconds $(TIME)
 
 .PHONY: fuzz
-fuzz: toolchain ## every fuzz target for TIME seconds
-	$(FUZZ) --seconds $(TIME)
-	$(FUZZ_HEADERS) --seconds $(TIME)
-	$(FUZZ_BUNDLING) --seconds $(TIME)
+fuzz: toolchain ## every fuzz target for TIME seconds, guided by coverage; installs cargo-fuzz and a nightly compiler
+	tools/fuzz $(TIME) $(FUZZ_CRATES)
 	coredns-plugin/fuzz.sh $(TIME)s
 
 -include deploy/package.mk

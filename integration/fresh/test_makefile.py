@@ -10,7 +10,7 @@ import pytest
 
 from harness.artifacts import REPOSITORY
 
-COMPILERS = re.compile(r"\bcargo (--config \S+ )?(build|run|test|clippy|fmt)|\bgo build")
+COMPILERS = re.compile(r"\bcargo (--config \S+ )?(build|run|test|clippy|fmt)|\bgo build|tools/fuzz")
 
 
 @pytest.mark.parametrize("target", ["run", "build", "test", "test-rust", "test-fuzz", "test-long", "lint", "fuzz"])

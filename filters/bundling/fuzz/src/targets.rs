@@ -7,7 +7,7 @@ use crate::seeds;
 use crate::world::{PAGE_STREAM, World, is_bounded};
 
 /// Every target.
-pub(crate) const TARGETS: &[Target] = &[
+pub const TARGETS: &[Target] = &[
     ("parcel", parcel, seeds::parcels),
     ("opening", opening, seeds::openings),
     ("path", path, seeds::paths),
@@ -18,7 +18,7 @@ pub(crate) const TARGETS: &[Target] = &[
 
 /// A parcel as a far end that lies would send it, plain and as gzip: memory stays bounded, no request waits for ever, and
 /// the next page is served.
-fn parcel(data: &[u8]) {
+pub fn parcel(data: &[u8]) {
     for coding in [&b""[..], b"gzip"] {
         let mut world = World::new();
         world.open();
@@ -44,7 +44,7 @@ fn parcel(data: &[u8]) {
 }
 
 /// The header that opens a flight, as anybody may write it.
-fn opening(data: &[u8]) {
+pub fn opening(data: &[u8]) {
     let mut world = World::new();
     let is_read = world.begin(data);
     if is_read {
@@ -56,7 +56,7 @@ fn opening(data: &[u8]) {
 }
 
 /// The path of a slot or of a report: answered at once or held, and what it teaches leads to plain requests only.
-fn path(data: &[u8]) {
+pub fn path(data: &[u8]) {
     let mut world = World::new();
     for _ in 0..4 {
         let field = world.open();
@@ -79,7 +79,7 @@ fn path(data: &[u8]) {
 }
 
 /// A page, in two pieces: whatever it names, requests are plain and no more than a flight has room for.
-fn page(data: &[u8]) {
+pub fn page(data: &[u8]) {
     let mut world = World::new();
     let field = world.open();
     assert!(world.begin(field.as_bytes()));
@@ -127,7 +127,7 @@ pub(crate) fn fetched(data: &[u8]) -> (FieldList, Vec<u8>, Option<Reply>) {
 }
 
 /// What is given to a browser is what the origin sent, and for everybody.
-fn object(data: &[u8]) {
+pub fn object(data: &[u8]) {
     let (fields, body, Some(reply)) = fetched(data) else { return };
     assert!(reply.body == body, "another body than the origin's");
     let lists = |wanted: &str, token: &[u8]| {
@@ -144,7 +144,7 @@ fn object(data: &[u8]) {
 }
 
 /// The filter's configuration.
-fn configuration(data: &[u8]) {
+pub fn configuration(data: &[u8]) {
     if let Ok(config) = Config::from_json(data) {
         assert!(config.down > 0 && config.up > 0);
     }

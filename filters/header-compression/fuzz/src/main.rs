@@ -1,8 +1,5 @@
-//! Fuzz targets of header-compression. The [driver](fuzz_driver) reads the command line.
+//! Writes the seeds out for cargo-fuzz and prints the names of the targets.
 
-mod seeds;
-mod targets;
-
-use fuzz_driver::Fuzz;
-
-fuzz_driver::program!(Fuzz { targets: targets::TARGETS, tokens: seeds::TOKENS, folder: env!("CARGO_MANIFEST_DIR") });
+fn main() -> std::io::Result<()> {
+    header_compression_fuzz::FUZZ.write_corpus()
+}

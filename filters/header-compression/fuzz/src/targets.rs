@@ -10,7 +10,7 @@ use fuzz_driver::Target;
 use crate::seeds;
 
 /// Every target.
-pub(crate) const TARGETS: &[Target] = &[
+pub const TARGETS: &[Target] = &[
     ("conversation", conversation, seeds::conversations),
     ("request", packed_request, seeds::packed_requests),
     ("response", packed_response, seeds::packed_responses),
@@ -83,7 +83,7 @@ fn within_limits(block: &Block) {
 
 /// Field lists: every compressed list arrives unchanged, in bytes that any proxy passes on, after any number of
 /// exchanges.
-fn conversation(data: &[u8]) {
+pub fn conversation(data: &[u8]) {
     let mut remote = Remote::new(dictionary(), 7, 2);
     let mut ground = Ground::new(dictionary(), 2);
     let mut fields = Fields::new();
@@ -123,7 +123,7 @@ fn passes_everywhere(packed: &[u8]) {
 
 /// A message of a hostile remote: the ground refuses it or stays within the limits, and decompresses the next valid
 /// message.
-fn packed_request(data: &[u8]) {
+pub fn packed_request(data: &[u8]) {
     let mut history = History::new();
     if let Ok(answering) = history.ground.unpack(b"pipe", data) {
         within_limits(answering.request());
@@ -137,7 +137,7 @@ fn packed_request(data: &[u8]) {
 }
 
 /// A message of a hostile ground.
-fn packed_response(data: &[u8]) {
+pub fn packed_response(data: &[u8]) {
     let mut history = History::new();
     let (_, pending) = history.pack("/next");
     if let Ok(response) = history.remote.unpack(pending, b"pipe", data) {
@@ -150,7 +150,7 @@ fn packed_response(data: &[u8]) {
 }
 
 /// A file that may be a dictionary: if it reads as one, the codec works with it.
-fn dictionary_file(data: &[u8]) {
+pub fn dictionary_file(data: &[u8]) {
     let Some(dictionary) = Dictionary::from_bytes(data).map(Rc::new) else { return };
     let mut remote = Remote::new(Rc::clone(&dictionary), 7, 2);
     let mut ground = Ground::new(dictionary, 2);
@@ -160,7 +160,7 @@ fn dictionary_file(data: &[u8]) {
 }
 
 /// The filter's configuration.
-fn configuration(data: &[u8]) {
+pub fn configuration(data: &[u8]) {
     if let Ok(config) = Config::from_json(data) {
         assert!(config.clients > 0);
     }

@@ -1,7 +1,7 @@
 //! What must hold for every input: one function a target. Each panics where a law is broken.
 //!
-//! `fuzz_targets/` hands them to cargo-fuzz; `main.rs` drives them with seeded inputs of its own, on stable Rust.
-//! Inputs that once broke a law are kept in `regressions/TARGET/`, named for what they were.
+//! `fuzz_targets/` hands them to cargo-fuzz, and the test replays their inputs on stable Rust. An input that once broke a
+//! law is kept in `regressions/TARGET/`, under a name that describes it.
 
 use fuzz_driver::{Fuzz, Target};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ mod seeds;
 
 pub use inline::inline;
 
-/// All there is to drive.
+/// The targets and their inputs.
 pub const FUZZ: Fuzz = Fuzz { targets: TARGETS, tokens: seeds::TOKENS, folder: env!("CARGO_MANIFEST_DIR") };
 
 fn owned(seeds: &[&[u8]]) -> Vec<Vec<u8>> {
@@ -257,4 +257,14 @@ fn policy_only_gained(fields: &Fields<'_>, policy: &[u8]) {
         }
     }
     assert_eq!(expected.next(), None, "something was taken away");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FUZZ;
+
+    #[test]
+    fn no_seed_and_no_regression_breaks_a_law() {
+        FUZZ.replay();
+    }
 }

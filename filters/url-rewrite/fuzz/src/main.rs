@@ -1,3 +1,5 @@
-//! Fuzz targets of url-rewrite on stable Rust; the command line is the [driver](fuzz_driver)'s.
+//! Writes the seeds out for cargo-fuzz and prints the names of the targets.
 
-fuzz_driver::program!(url_rewrite_fuzz::FUZZ);
+fn main() -> std::io::Result<()> {
+    url_rewrite_fuzz::FUZZ.write_corpus()
+}
