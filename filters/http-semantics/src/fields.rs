@@ -54,7 +54,20 @@ impl<'a> Fields<'a> {
         self.all(name).next().is_some()
     }
 
-    /// Returns every item of the comma-separated list `name`, without surrounding white space. Omits empty items.
+    /// Returns the first value of `name` as text. `None` if it holds anything but visible ASCII and spaces.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        let value = self.get(name)?;
+        let is_plain = value.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        if is_plain { std::str::from_utf8(value).ok() } else { None }
+    }
+
+    /// Returns the `:status` of a response, or 0 if it is missing or no number.
+    pub fn status(&self) -> u16 {
+        self.text(":status").and_then(|status| status.parse().ok()).unwrap_or(0)
+    }
+
+    /// Returns every item of the comma-separated list `name`, without surrounding white space. Omits empty items
+    /// (RFC 9110, 5.6.1.2).
     pub fn items(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let items = self.all(name).flat_map(|value| value.split(|&byte| byte == b','));
         items.map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
@@ -79,5 +92,42 @@ impl<'a> Fields<'a> {
                 .trim_ascii()
                 .eq_ignore_ascii_case(token.as_bytes())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_over_several_fields_and_in_any_case() {
+        let list: [Field<'_>; 3] =
+            [(b"cache-control", b"Public, MAX-age=3"), (b"x", b"y"), (b"cache-control", b"no-Store")];
+        let fields = Fields::from(&list[..]);
+        assert!(fields.lists("cache-control", "public") && fields.lists("cache-control", "max-age"));
+        assert!(fields.lists("cache-control", "no-store") && !fields.lists("cache-control", "private"));
+    }
+
+    #[test]
+    fn an_empty_item_of_a_list_is_none() {
+        let list: [Field<'_>; 3] = [(b"a", b" , x,,y "), (b"a", b""), (b"a", b",")];
+        assert_eq!(Fields::from(&list[..]).items("a").collect::<Vec<_>>(), [b"x", b"y"]);
+    }
+
+    #[test]
+    fn text_is_visible_ascii_and_a_status_is_a_number() {
+        for (value, text, status) in [
+            (&b" 204 "[..], Some("204"), 204),
+            (b"20 4", Some("20 4"), 0),
+            (b"", Some(""), 0),
+            (b"2\xb2", None, 0),
+            (b"200\t0", None, 0),
+            (b"70000", Some("70000"), 0),
+        ] {
+            let list = [(&b":status"[..], value)];
+            let fields = Fields::from(&list[..]);
+            assert_eq!((fields.text(":status"), fields.status()), (text, status));
+        }
+        assert_eq!(Fields::default().status(), 0);
     }
 }

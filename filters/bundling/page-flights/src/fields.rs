@@ -1,49 +1,18 @@
 //! Header lists. Names are lower case, as HTTP/2 and Envoy have them; values are bytes.
 
+use http_semantics::Fields;
+
 /// Names and values, in order.
 pub type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A header list, borrowed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'a>(pub(crate) &'a [(&'a [u8], &'a [u8])]);
+/// The media type, in lower case, without parameters.
+pub(crate) fn media_type(fields: &Fields<'_>) -> Vec<u8> {
+    head(fields.get("content-type").unwrap_or_default()).to_ascii_lowercase()
+}
 
-impl<'a> Fields<'a> {
-    /// The first value of `name`, without surrounding white space.
-    pub(crate) fn get(self, name: &str) -> Option<&'a [u8]> {
-        self.0.iter().find(|(key, _)| *key == name.as_bytes()).map(|(_, value)| value.trim_ascii())
-    }
-
-    pub(crate) fn has(self, name: &str) -> bool {
-        self.get(name).is_some()
-    }
-
-    /// The same as text; none if it is not ASCII that can stand in a header.
-    pub(crate) fn text(self, name: &str) -> Option<&'a str> {
-        let value = self.get(name)?;
-        let plain = value.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        plain.then(|| std::str::from_utf8(value).ok()).flatten()
-    }
-
-    /// Every item of every comma-separated list `name`.
-    pub(crate) fn items(self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        let values = self.0.iter().filter(move |(key, _)| *key == name.as_bytes());
-        values.flat_map(|(_, value)| value.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
-    }
-
-    /// Whether a list `name` has the item `token`, in any case, parameters aside.
-    pub(crate) fn lists(self, name: &'a str, token: &str) -> bool {
-        self.items(name).any(|item| head(item).eq_ignore_ascii_case(token.as_bytes()))
-    }
-
-    /// `:status`, or 0.
-    pub(crate) fn status(self) -> u16 {
-        self.text(":status").and_then(|status| status.parse().ok()).unwrap_or(0)
-    }
-
-    /// The media type, in lower case, without parameters.
-    pub(crate) fn media_type(self) -> Vec<u8> {
-        head(self.get("content-type").unwrap_or_default()).to_ascii_lowercase()
-    }
+/// The content codings of a message, `identity` left out.
+pub(crate) fn codings<'a>(fields: &Fields<'a>) -> Vec<&'a [u8]> {
+    fields.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity")).collect()
 }
 
 /// What stands before the parameters.
@@ -66,15 +35,6 @@ pub(crate) fn takes(accepted: &[u8], coding: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_read_over_several_fields_and_in_any_case() {
-        let list: [(&[u8], &[u8]); 3] =
-            [(b"cache-control", b"Public, MAX-age=3"), (b"x", b"y"), (b"cache-control", b"no-Store")];
-        let fields = Fields(&list);
-        assert!(fields.lists("cache-control", "public") && fields.lists("cache-control", "max-age"));
-        assert!(fields.lists("cache-control", "no-store") && !fields.lists("cache-control", "private"));
-    }
 
     #[test]
     fn a_coding_is_taken_if_it_is_named_and_not_refused() {

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use http_semantics::Fields;
 use url_mapping::{Base, Outcome, Reason, Scheme, Use};
 use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter, UrlEvent};
 
 use crate::faces;
-use crate::fields::Fields;
+use crate::fields::media_type;
 use crate::limits;
 use crate::selectors::{self, Wanted};
 
@@ -67,8 +68,8 @@ struct Told {
 
 impl Finder {
     /// A finder for the answer `fields` to a request for `url`; none for what is neither page nor sheet, or cannot be read.
-    pub(crate) fn new(plan: &Rc<Plan>, url: &str, fields: Fields<'_>) -> Option<Self> {
-        let kind = match fields.media_type().as_slice() {
+    pub(crate) fn new(plan: &Rc<Plan>, url: &str, fields: &Fields<'_>) -> Option<Self> {
+        let kind = match media_type(fields).as_slice() {
             b"text/html" => Kind::Html,
             b"text/css" => Kind::Css,
             _ => return None,
@@ -176,7 +177,7 @@ pub(crate) fn plan() -> Option<Rc<Plan>> {
     Plan::from_json(br#"{"targets": {}, "own": [], "level": "off", "ports": [80], "limits": {"nesting": 0}}"#).ok()
 }
 
-fn charset(fields: Fields<'_>) -> Option<&'static encoding_rs::Encoding> {
+fn charset(fields: &Fields<'_>) -> Option<&'static encoding_rs::Encoding> {
     let content_type = fields.text("content-type")?.to_ascii_lowercase();
     let label = content_type.split(';').find_map(|parameter| parameter.trim().strip_prefix("charset="))?;
     encoding_rs::Encoding::for_label(label.trim_matches('"').as_bytes())
@@ -229,7 +230,7 @@ mod tests {
 
     fn found(url: &str, content_type: &str, body: &str) -> Vec<(String, &'static str)> {
         let list: [(&[u8], &[u8]); 1] = [(b"content-type", content_type.as_bytes())];
-        let mut finder = Finder::new(&plan().unwrap(), url, Fields(&list)).unwrap();
+        let mut finder = Finder::new(&plan().unwrap(), url, &Fields::from(&list[..])).unwrap();
         let mut found = Vec::new();
         for byte in body.as_bytes() {
             found.extend(finder.read(&[*byte]));
@@ -307,7 +308,7 @@ mod tests {
     fn what_cannot_be_read_is_not() {
         for (name, value) in [("content-type", "image/png"), ("content-encoding", "br")] {
             let list: [(&[u8], &[u8]); 2] = [(name.as_bytes(), value.as_bytes()), (b"content-type", b"text/html")];
-            assert!(Finder::new(&plan().unwrap(), "http://a.test/", Fields(&list)).is_none());
+            assert!(Finder::new(&plan().unwrap(), "http://a.test/", &Fields::from(&list[..])).is_none());
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use http_semantics::{Freshness, Purpose, Unshared, shareable};
+use http_semantics::{Fields, Freshness, Purpose, Unshared, shareable};
 
 use crate::digest::{Ident, ident};
-use crate::fields::{FieldList, Fields, takes};
+use crate::fields::{FieldList, codings, media_type, takes};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes};
 
@@ -85,14 +85,13 @@ fn is_of_proxies(name: &[u8]) -> bool {
 const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
 
 /// An answer to a request without credentials, for a browser that takes the codings in `accepted`.
-pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
-    let codings: Vec<&[u8]> =
-        fields.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity")).collect();
+pub(crate) fn judge(fields: &Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
+    let codings = codings(fields);
     if is_passing(fields.status()) {
         return Err(Unfit::Failed);
     }
     shared(fields)?;
-    if matches!(fields.media_type().as_slice(), b"text/html" | b"application/xhtml+xml") {
+    if matches!(media_type(fields).as_slice(), b"text/html" | b"application/xhtml+xml") {
         return Err(Unfit::Type);
     }
     match codings.as_slice() {
@@ -101,18 +100,18 @@ pub(crate) fn judge(fields: Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<
         _ => return Err(Unfit::Coding),
     }
     let (mut head, mut moment) = (Vec::new(), Vec::new());
-    for (name, value) in fields.0 {
-        if name.starts_with(b":") || OF_THE_WAY.contains(name) || is_of_proxies(name) {
+    for (name, value) in fields.iter() {
+        if name.starts_with(b":") || OF_THE_WAY.contains(&name) || is_of_proxies(name) {
             continue;
         }
-        let part = if OF_THE_MOMENT.contains(name) { &mut moment } else { &mut head };
+        let part = if OF_THE_MOMENT.contains(&name) { &mut moment } else { &mut head };
         put_bytes(part, name);
         put_bytes(part, value);
     }
     if body.len() > limits::OBJECT_BYTES || head.len() + moment.len() > limits::HEAD_BYTES {
         return Err(Unfit::Size);
     }
-    let is_text = codings.is_empty() && is_text(&fields.media_type());
+    let is_text = codings.is_empty() && is_text(&media_type(fields));
     Ok(Object { ident: ident(&head, body), head, moment, body: body.to_vec(), is_text })
 }
 
@@ -135,9 +134,8 @@ pub(crate) fn fields_of(head: &[u8], moment: &[u8]) -> Result<FieldList, Malform
 
 /// The rule that every part shares, for a request without credentials. How old the object is plays no part, nor does the
 /// time of day: see [`lasts`].
-fn shared(fields: Fields<'_>) -> Result<Freshness, Unfit> {
-    let (request, response) = (http_semantics::Fields::default(), fields.0.iter().copied().collect());
-    shareable(Purpose::Push, &request, &response, SystemTime::UNIX_EPOCH).map_err(|why| match why {
+fn shared(fields: &Fields<'_>) -> Result<Freshness, Unfit> {
+    shareable(Purpose::Push, &Fields::default(), fields, SystemTime::UNIX_EPOCH).map_err(|why| match why {
         Unshared::SetCookie => Unfit::Cookie,
         Unshared::NoStore | Unshared::Private => Unfit::Private,
         Unshared::Vary => Unfit::Vary,
@@ -146,13 +144,13 @@ fn shared(fields: Fields<'_>) -> Result<Freshness, Unfit> {
 }
 
 /// How long an object may be given to browsers once it has come, by its own word; none where it says nothing of it.
-pub(crate) fn lasts(fields: Fields<'_>) -> Option<Duration> {
+pub(crate) fn lasts(fields: &Fields<'_>) -> Option<Duration> {
     let says = ["no-cache", "max-age", "s-maxage"].iter().any(|directive| fields.lists("cache-control", directive))
         || fields.lists("pragma", "no-cache")
         || fields.has("expires");
     // What is kept has no status: it was 200.
-    let list: Vec<(&[u8], &[u8])> = [(&b":status"[..], &b"200"[..])].iter().chain(fields.0).copied().collect();
-    says.then(|| shared(Fields(&list)).map_or(Duration::ZERO, |freshness| Duration::from_secs(freshness.left)))
+    let with_status = || [(&b":status"[..], &b"200"[..])].into_iter().chain(fields.iter()).collect();
+    says.then(|| shared(&with_status()).map_or(Duration::ZERO, |freshness| Duration::from_secs(freshness.left)))
 }
 
 #[cfg(test)]
@@ -176,14 +174,14 @@ mod tests {
         ] {
             let list: Vec<(&[u8], &[u8])> =
                 fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-            assert_eq!(lasts(Fields(&list)), expected.map(Duration::from_secs), "{fields:?}");
+            assert_eq!(lasts(&Fields::from(&list[..])), expected.map(Duration::from_secs), "{fields:?}");
         }
     }
 
     fn judged(fields: &[(&str, &str)], body: &[u8]) -> Result<Object, Unfit> {
         let list: Vec<(&[u8], &[u8])> =
             fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-        judge(Fields(&list), body, b"gzip, deflate")
+        judge(&Fields::from(&list[..]), body, b"gzip, deflate")
     }
 
     #[test]
@@ -226,6 +224,14 @@ mod tests {
             |date, etag| judged(&[(":status", "200"), ("date", date), ("etag", etag)], b"x").map(|object| object.ident);
         assert_eq!(of("today", "a"), of("tomorrow", "a"));
         assert_ne!(of("today", "a"), of("today", "b"));
+    }
+
+    #[test]
+    fn empty_items_and_identity_are_no_content_encodings() {
+        for encoding in ["", ",", "identity", "gzip,", " , GZIP"] {
+            assert!(judged(&[(":status", "200"), ("content-encoding", encoding)], b"x").is_ok(), "{encoding}");
+        }
+        assert_eq!(judged(&[(":status", "200"), ("content-encoding", "br,")], b"x"), Err(Unfit::Coding));
     }
 
     #[test]

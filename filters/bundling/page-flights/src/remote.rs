@@ -9,12 +9,13 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use http_semantics::Fields;
 use http_semantics::object_request::names_newer_pictures;
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, hex, key};
-use crate::fields::{Fields, takes};
+use crate::fields::{codings, media_type, takes};
 use crate::frames::{self, Frame};
 use crate::limits;
 use crate::link::{self, Link};
@@ -150,19 +151,19 @@ impl RemoteEnd {
         headers: &[(&[u8], &[u8])],
         now_ms: u64,
     ) -> Verdict {
-        let fields = Fields(headers);
+        let fields = Fields::from(headers);
         if fields.text(":authority").is_some_and(|name| name.eq_ignore_ascii_case(SLOT_AUTHORITY)) {
             return Verdict::Answer(Reply::empty(404));
         }
         let address = client;
         let client = log::client_key(address);
-        if let Some(url) = request::page(fields) {
+        if let Some(url) = request::page(&fields) {
             if let Some(field) = self.open(board, client, &url, now_ms) {
                 return Verdict::Open(format!("{field};{}", hex(&self.pseudonym(address))));
             }
-        } else if let Some(url) = request::written(fields) {
+        } else if let Some(url) = request::written(&fields) {
             log::written(board, client, &url, now_ms);
-        } else if let Some(asked) = request::asked(fields) {
+        } else if let Some(asked) = request::asked(&fields) {
             let turn = log::turn(board, client);
             match self.matching(board, client, &asked, now_ms) {
                 Match::Reply(reply) => {
@@ -193,8 +194,8 @@ impl End for RemoteEnd {
     fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
         let Some(CallKind::Slot(id)) = self.calls.remove(&call) else { return };
         match answer {
-            Answer::Came(headers, body) => match Fields(headers).status() {
-                200 => self.parcel(board, &id, Fields(headers), body, now_ms),
+            Answer::Came(headers, body) => match Fields::from(*headers).status() {
+                200 => self.parcel(board, &id, &Fields::from(*headers), body, now_ms),
                 204 | 410 => self.end(&id),
                 404 => {
                     self.silent_since_ms = Some(now_ms);
@@ -308,7 +309,7 @@ impl RemoteEnd {
         self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.slot_timeout_ms() });
     }
 
-    fn parcel(&mut self, board: &dyn Board, id: &FlightId, fields: Fields<'_>, body: &[u8], now_ms: u64) {
+    fn parcel(&mut self, board: &dyn Board, id: &FlightId, fields: &Fields<'_>, body: &[u8], now_ms: u64) {
         let unpacked = match fields.get("content-encoding") {
             None => body.to_vec(),
             Some(_) => unpack(body),
@@ -399,7 +400,7 @@ impl RemoteEnd {
 
     fn is_too_old(&self, reply: &Reply, age_ms: u64) -> bool {
         let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let lasts = object::lasts(Fields(&list)).and_then(|lasts| u64::try_from(lasts.as_millis()).ok());
+        let lasts = object::lasts(&Fields::from(&list[..])).and_then(|lasts| u64::try_from(lasts.as_millis()).ok());
         lasts.is_some_and(|lasts_ms| age_ms >= lasts_ms.max(self.link.moment_ms()))
     }
 
@@ -478,12 +479,12 @@ fn reply(kept: &shelf::Kept, moment: &[u8]) -> Option<Reply> {
 /// Whether the object answers this very request.
 fn fits(asked: &Asked, reply: &Reply) -> bool {
     let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let fields = Fields(&list);
-    let coding = fields.get("content-encoding").is_none_or(|coding| takes(&asked.accepted, coding));
+    let fields = Fields::from(&list[..]);
+    let coding = codings(&fields).iter().all(|coding| takes(&asked.accepted, coding));
     let cookie = !asked.with_cookie || fields.lists("cache-control", "public");
     let origin = !asked.with_origin || fields.get("access-control-allow-origin") == Some(b"*");
     // One who knows no newer pictures may share the address of one who does.
-    let newer = matches!(fields.media_type().as_slice(), b"image/webp" | b"image/avif");
+    let newer = matches!(media_type(&fields).as_slice(), b"image/webp" | b"image/avif");
     let picture = !newer || asked.types == b"*/*" || names_newer_pictures(&asked.types);
     coding && cookie && origin && picture
 }
@@ -513,5 +514,34 @@ impl Random {
         self.drawn += 1;
         let name = crate::digest::ident(&self.seed, &self.drawn.to_le_bytes());
         name.first_chunk().copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_fits_a_request_that_accepts_its_content_encoding() {
+        let asked = |accepted: &str| Asked {
+            url: "http://a.test/".to_owned(),
+            accepted: accepted.as_bytes().to_vec(),
+            types: b"*/*".to_vec(),
+            with_cookie: false,
+            referrer: None,
+            with_origin: false,
+        };
+        for (encoding, accepted, expected) in [
+            ("gzip", "gzip, deflate", true),
+            ("gzip", "br", false),
+            ("gzip,", "gzip", true),
+            ("", "br", true),
+            ("identity", "br", true),
+            ("br, gzip", "gzip", false),
+        ] {
+            let fields = vec![(b"content-encoding".to_vec(), encoding.as_bytes().to_vec())];
+            let reply = Reply { status: 200, fields, body: Vec::new() };
+            assert_eq!(fits(&asked(accepted), &reply), expected, "{encoding} for {accepted}");
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! Which requests open a flight, and which may be answered from one.
 
+use http_semantics::Fields;
 use http_semantics::navigation::{Shown, bypasses_caches, is_speculative, page_load, saves_data};
 
 use crate::FLIGHT_FIELD;
-use crate::fields::{Fields, head};
+use crate::fields::head;
 use crate::limits;
 
 /// The URL that a request over plain http is for, as a page's parser spells it. None for what has no such spelling.
-fn url(fields: Fields<'_>) -> Option<String> {
+fn url(fields: &Fields<'_>) -> Option<String> {
     let (authority, path) = (fields.text(":authority")?, fields.text(":path")?);
     let host = authority.strip_suffix(":80").unwrap_or(authority).to_ascii_lowercase();
     let plain = !host.is_empty() && !host.contains(['/', '@', '?', '#']) && path.starts_with('/');
@@ -15,20 +16,19 @@ fn url(fields: Fields<'_>) -> Option<String> {
     (plain && url.len() <= limits::URL_BYTES).then_some(url)
 }
 
-fn is_get(fields: Fields<'_>) -> bool {
+fn is_get(fields: &Fields<'_>) -> bool {
     fields.get(":method") == Some(b"GET") && !fields.has("upgrade")
 }
 
 /// The page that a request opens a flight for.
-pub(crate) fn page(fields: Fields<'_>) -> Option<String> {
+pub(crate) fn page(fields: &Fields<'_>) -> Option<String> {
     if !is_get(fields) {
         return None;
     }
-    let request = http_semantics::Fields::from(fields.0);
-    let for_a_reader = page_load(&request) == Some(Shown::Window) && !is_speculative(&request) && !saves_data(&request);
+    let for_a_reader = page_load(fields) == Some(Shown::Window) && !is_speculative(fields) && !saves_data(fields);
     // Who has the page has its objects, too.
     let has_it = fields.has("if-none-match") || fields.has("if-modified-since");
-    let helped = for_a_reader && !has_it && !fields.has("range") && !bypasses_caches(&request);
+    let helped = for_a_reader && !has_it && !fields.has("range") && !bypasses_caches(fields);
     if helped { url(fields) } else { None }
 }
 
@@ -100,8 +100,8 @@ fn is_of_part(media_type: &[u8]) -> bool {
 }
 
 /// None for a request that must cross the link.
-pub(crate) fn asked(fields: Fields<'_>) -> Option<Asked> {
-    let is_understood = fields.0.iter().all(|(name, _)| UNDERSTOOD.iter().any(|known| known.as_bytes() == *name));
+pub(crate) fn asked(fields: &Fields<'_>) -> Option<Asked> {
+    let is_understood = fields.iter().all(|(name, _)| UNDERSTOOD.iter().any(|known| known.as_bytes() == name));
     let is_part = fields.get("sec-fetch-dest").is_none_or(|destination| PARTS.contains(&destination));
     let any_type = fields.get("accept").is_none()
         || (fields.lists("accept", "*/*") && fields.items("accept").all(|item| is_of_part(head(item))));
@@ -126,7 +126,7 @@ impl Asked {
 }
 
 /// The URL of a request that may change what is there (RFC 9110, 9.2.1).
-pub(crate) fn written(fields: Fields<'_>) -> Option<String> {
+pub(crate) fn written(fields: &Fields<'_>) -> Option<String> {
     let is_safe = matches!(fields.get(":method"), Some(b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE"));
     if is_safe { None } else { url(fields) }
 }
@@ -150,7 +150,7 @@ mod tests {
         ("accept-encoding", "gzip"),
     ];
 
-    fn with<T>(base: &[(&str, &str)], name: &str, value: &str, of: impl Fn(Fields<'_>) -> T) -> T {
+    fn with<T>(base: &[(&str, &str)], name: &str, value: &str, of: impl Fn(&Fields<'_>) -> T) -> T {
         let mut list: Vec<(&[u8], &[u8])> = base
             .iter()
             .filter(|(known, _)| *known != name || !name.starts_with([':', 'a']))
@@ -159,7 +159,7 @@ mod tests {
         if !value.is_empty() {
             list.push((name.as_bytes(), value.as_bytes()));
         }
-        of(Fields(&list))
+        of(&Fields::from(&list[..]))
     }
 
     #[test]
@@ -193,6 +193,7 @@ mod tests {
             Some("http://a.test/")
         );
         assert!(with(IMAGE, "origin", "http://www.site.test", asked).unwrap().with_origin);
+        assert!(with(IMAGE, "accept", "image/*,, */*,", asked).is_some(), "empty items of a list are none");
         for (name, value) in [
             (":method", "HEAD"),
             ("accept", "application/json"),

@@ -92,7 +92,7 @@ pub enum Decision {
 pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
     let mut edits: Vec<Edit> =
         NEVER_DOWN.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove).collect();
-    let status = status_of(fields);
+    let status = fields.status();
     if visit.exchange == Exchange::Tunnel {
         return Decision::Pass { edits };
     }
@@ -218,7 +218,7 @@ fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields
         edits.push(Edit::Add("vary", b"Referer".to_vec()));
     }
     let origins_own = fields.get("x-content-type-options").is_some_and(|value| value.eq_ignore_ascii_case(b"nosniff"));
-    if origins_own || nosniff_harms_nothing(moved.destination, status_of(fields), fields) {
+    if origins_own || nosniff_harms_nothing(moved.destination, fields.status(), fields) {
         edits.push(Edit::Set("x-content-type-options", b"nosniff".to_vec()));
     }
     if let (Some(base), Some(value)) = (base, fields.get("location")) {
@@ -260,9 +260,4 @@ fn is_mislabelled(moved: &Moved, status: u16, fields: &Fields<'_>) -> bool {
         && !(mime::is_javascript(kind.as_bytes()) || mime::is_media(&kind) || kind == "text/css");
     let wrong_sheet = moved.destination == Destination::Style && kind != "text/css";
     moved.scheme == Scheme::Http && status == 200 && (unclear || wrong_sheet)
-}
-
-fn status_of(fields: &Fields<'_>) -> u16 {
-    let status = fields.get(":status").and_then(|status| std::str::from_utf8(status).ok());
-    status.and_then(|status| status.parse().ok()).unwrap_or(0)
 }

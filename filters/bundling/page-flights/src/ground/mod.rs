@@ -16,12 +16,13 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
+use http_semantics::Fields;
 use url_rewriting::Plan;
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, key, unhex_array};
-use crate::fields::Fields;
+use crate::fields::media_type;
 use crate::finder::{self, Finder, Found};
 use crate::limits;
 use crate::link::{self, Link};
@@ -111,19 +112,19 @@ impl GroundEnd {
 
     /// Decides on a request.
     pub fn request(&mut self, board: &dyn Board, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
-        let fields = Fields(headers);
+        let fields = Fields::from(headers);
         if fields.text(":authority") == Some(SLOT_AUTHORITY) {
-            return self.slot(board, stream, fields, now_ms);
+            return self.slot(board, stream, &fields, now_ms);
         }
         let Some(opening) = fields.text(FLIGHT_FIELD) else {
             return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
         };
-        let page = request::page(fields).zip(read_opening(opening));
+        let page = request::page(&fields).zip(read_opening(opening));
         if let Some((url, Opening { id, store, client })) = page
             && self.flights.len() < limits::FLIGHTS
             && !self.flights.contains_key(&id)
         {
-            let visitor = Visitor::new(url, Who { remote: key_of(store), client }, fields);
+            let visitor = Visitor::new(url, Who { remote: key_of(store), client }, &fields);
             let lessons = lessons::of(board, flight::page_key(&visitor.url), now_ms);
             self.flights.insert(id, Flight::new(visitor, lessons, store, self.link.budget(), now_ms));
             self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
@@ -135,10 +136,10 @@ impl GroundEnd {
     pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
-        let fields = Fields(headers);
-        let is_page = fields.status() == 200 && fields.media_type() == b"text/html";
+        let fields = Fields::from(headers);
+        let is_page = fields.status() == 200 && media_type(&fields) == b"text/html";
         let reader =
-            self.plan.as_ref().filter(|_| is_page).and_then(|plan| Finder::new(plan, &flight.visitor.url, fields));
+            self.plan.as_ref().filter(|_| is_page).and_then(|plan| Finder::new(plan, &flight.visitor.url, &fields));
         if let Some(reader) = reader {
             flight.visitor.no_referer = fields.has("referrer-policy");
             page.finder = Some(Box::new(reader));
@@ -216,17 +217,17 @@ impl End for GroundEnd {
         flight.fetching = flight.fetching.saturating_sub(1);
         let judged = match answer {
             Answer::Came(headers, body) => {
-                let fields = Fields(headers);
-                object::judge(fields, body, &flight.visitor.accepted).map(|object| (object, fields, *body))
+                let fields = Fields::from(*headers);
+                object::judge(&fields, body, &flight.visitor.accepted).map(|object| (object, fields, *body))
             }
             Answer::Failed => Err(Unfit::Failed),
         };
         match judged {
             Ok((object, fields, body)) => {
                 let sheet = (body.len() <= limits::SHEET_BYTES)
-                    .then(|| Finder::new(self.plan.as_ref()?, &fetch.url, fields))
+                    .then(|| Finder::new(self.plan.as_ref()?, &fetch.url, &fields))
                     .flatten()
-                    .filter(|_| fields.media_type() == b"text/css");
+                    .filter(|_| media_type(&fields) == b"text/css");
                 if flight.arrived(&fetch, object, now_ms) {
                     if let Some(mut sheet) = sheet {
                         let found = sheet.read_whole(body);
@@ -295,7 +296,7 @@ impl End for GroundEnd {
 }
 
 impl GroundEnd {
-    fn slot(&mut self, board: &dyn Board, stream: u32, fields: Fields<'_>, now_ms: u64) -> Verdict {
+    fn slot(&mut self, board: &dyn Board, stream: u32, fields: &Fields<'_>, now_ms: u64) -> Verdict {
         let id = match fields.text(":path").and_then(report::read) {
             Some(Path::Slot(id)) => id,
             Some(Path::Report(id, report)) => {

@@ -1,12 +1,12 @@
 //! The requests that the far end makes for a page's objects, on behalf of its visitor.
 
+use http_semantics::Fields;
 use http_semantics::object_request::{Browser, Object};
 use url_mapping::Use;
 
 use super::flight::Fetch;
 use super::lessons::Who;
 use crate::digest::{authority, root};
-use crate::fields::Fields;
 
 /// The visitor who asked for the page.
 #[derive(Debug, Clone)]
@@ -22,12 +22,12 @@ pub(super) struct Visitor {
 
 impl Visitor {
     /// By the page's request.
-    pub(super) fn new(url: String, who: Who, fields: Fields<'_>) -> Self {
+    pub(super) fn new(url: String, who: Who, fields: &Fields<'_>) -> Self {
         Self {
             url,
             who,
             accepted: fields.get("accept-encoding").unwrap_or_default().to_vec(),
-            browser: Browser::of(&fields.0.into()),
+            browser: Browser::of(fields),
             no_referer: false,
         }
     }
