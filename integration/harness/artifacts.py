@@ -1,4 +1,5 @@
-"""Where the things under test are, and what this machine lacks: each absence is one sentence, the reason of a skip."""
+"""Finds the programs under test, and names what this machine lacks: each absence is one sentence, the reason of a
+skip."""
 
 from __future__ import annotations
 
@@ -10,16 +11,16 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Missing(Exception):  # noqa: N818 - it reads as what happened
-    """Something this machine does not have; the text is the reason a test gives for not running."""
+    """Something is absent on this machine. The text is the reason for which a test is skipped."""
 
 
 def dist() -> Path:
-    """The folder `make build` fills."""
+    """Returns the folder that `make build` fills."""
     return Path(os.environ.get("LONGHAUL_DIST", REPOSITORY / "target" / "dist"))
 
 
 def built(name: str) -> Path:
-    """The path of something `make build` makes."""
+    """Returns the path of a product of `make build`."""
     path = dist() / name
     if not path.exists():
         raise Missing(f"{name} is not in {dist()}: run `make build` first")
@@ -27,7 +28,7 @@ def built(name: str) -> Path:
 
 
 def corpora() -> Path:
-    """The folder of saved pages; it is not part of the repository, as the pages belong to their publishers."""
+    """Returns the folder of saved pages. It is not part of the repository: the pages belong to their publishers."""
     named = os.environ.get("LONGHAUL_CORPORA")
     path = Path(named) if named else REPOSITORY.parent / "shared" / "corpora"
     if not (path / "html").is_dir():
@@ -36,20 +37,20 @@ def corpora() -> Path:
 
 
 def scratch(name: str) -> Path:
-    """A folder below target/ for what a run leaves for people to look at."""
+    """Makes a folder below target/ for the products of a run that people look at."""
     path = REPOSITORY / "target" / name
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def need_root() -> None:
-    """Namespaces, TUN devices and redirect rules are root's."""
+    """Raises `Missing` without root, which namespaces, TUN devices and redirect rules need."""
     if os.geteuid() != 0:
         raise Missing("needs root: network namespaces, TUN devices and redirect rules")
 
 
 def need_commands(*commands: str) -> None:
-    """Commands of Debian packages that the languages' own tools do not bring."""
+    """Raises `Missing` if a command is absent. Names the Debian package that has it."""
     packages = {
         "ip": "iproute2", "nft": "nftables", "curl": "curl", "dig": "dnsutils", "chromium": "chromium",
         "certutil": "libnss3-tools", "nsenter": "util-linux", "unshare": "util-linux", "sysctl": "procps",

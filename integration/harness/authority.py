@@ -1,4 +1,5 @@
-"""A throw-away certificate authority: made for one run, trusted by one browser profile, gone with the run's folder."""
+"""A throw-away certificate authority: made for one run, trusted by one browser profile, deleted with the run's
+folder."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class KeyFiles:
     key: Path
 
     def as_dict(self) -> dict[str, str]:
-        """The form manifests take."""
+        """Returns the paths in the form of a manifest."""
         return {"cert": str(self.cert), "key": str(self.key)}
 
 
@@ -36,7 +37,7 @@ class Authority:
         self._ca.private_key_pem.write_to_path(self.files.key)
 
     def issue(self, *names: str) -> KeyFiles:
-        """One certificate for all the names."""
+        """Issues one certificate for all the names."""
         issued = self._ca.issue_cert(*names)
         stem = self._folder / names[0]
         files = KeyFiles(stem.with_name(stem.name + ".pem"), stem.with_name(stem.name + ".key"))
@@ -59,7 +60,7 @@ class Authority:
 
 
 def issue_as_written(folder: Path, authority: KeyFiles, name: str) -> KeyFiles:
-    """A certificate for a DNS name as it is written here, in the case it is written in, by an authority's files."""
+    """Issues a certificate for one DNS name, whose letters keep their case, with the key files of an authority."""
     issuer = x509.load_pem_x509_certificate(authority.cert.read_bytes())
     signer = serialization.load_pem_private_key(authority.key.read_bytes(), None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)

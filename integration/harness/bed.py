@@ -1,4 +1,5 @@
-"""Topology, origins, Longhaul and the redirect together: what clients behind the gateway meet, with it and without."""
+"""Topology, origins, Longhaul and the redirect together: a network for clients behind the gateway, with or without
+Longhaul."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from .pep import PROXY_NAME, Pep, command, gateway_config, write_config
 from .topology import PROXY, RESOLVER, Topology
 
 OWN = (PROXY_NAME, PROXY)
-"""Every authority that is the proxy."""
+"""Every authority of the proxy."""
 
 
 class Bed:
-    """Longhaul runs on the gateway from entry to exit; clients are sent to it except within `without_longhaul`."""
+    """A network whose gateway runs Longhaul from entry to exit. It redirects clients, except in `without_longhaul`."""
 
     def __init__(
         self,
@@ -35,8 +36,8 @@ class Bed:
         secure_name: str = PROXY_NAME,
         **config: Any,
     ) -> None:
-        """`steered` are the allowlist's names; `config` replaces sections of the configuration; `secure_name` is the
-        proxy's https name, or its address, which saves clients a lookup."""
+        """`steered` are the names of the allowlist. `config` replaces sections of the configuration. `secure_name` is
+        the proxy's https name, or its address, which saves clients a look-up."""
         self.folder = folder
         self.site = site
         self.authority = authority
@@ -77,7 +78,7 @@ class Bed:
 
     @contextmanager
     def without_longhaul(self) -> Iterator[None]:
-        """Clients reach the origins directly for a while, through a gateway that only routes."""
+        """Lets clients reach the origins directly, through a gateway that only routes."""
         self._unload()
         try:
             yield
@@ -86,11 +87,11 @@ class Bed:
 
     @property
     def curl(self) -> Curl:
-        """A client's curl, which trusts the bed's authority."""
+        """A client's curl, which trusts the authority of the bed."""
         return Curl(self.folder, self.topology.clients, "--cacert", str(self.authority.files.cert))
 
     def original(self, url: str, *options: str) -> Answer:
-        """What the origin itself answers, asked beside it."""
+        """Fetches the origin's own response, without the proxy."""
         split = urlsplit(url)
         port = split.port or (443 if split.scheme == "https" else 80)
         address = self.site.hosts[split.hostname or ""]["address"]
@@ -98,12 +99,12 @@ class Bed:
         return curl.get(url, "--resolve", f"{split.hostname}:{port}:{address}", *options)
 
     def dig(self, name: str, kind: str, *options: str) -> DnsAnswer:
-        """A client asks its resolver, which is somewhere on the Internet: the redirect brings the question to us."""
+        """Sends a query of a client to its resolver, which is on the Internet. The redirect brings it to Longhaul."""
         return dig(name, kind, RESOLVER, *options, namespace=self.topology.clients)
 
 
 def derived_initial_window(config: Path) -> int:
-    """Segments that `longhaul check` tells the operator to set on the client route."""
+    """Returns the initial window, in segments, that `longhaul check` proposes for the client route."""
     check = command("check", config)
     found = re.search(r"^initial_window\s+(\d+)", check.stdout, re.MULTILINE)
     if found is None:

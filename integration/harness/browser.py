@@ -1,4 +1,4 @@
-"""A real Chromium in a namespace, cold for every load: what it loaded, what failed, how long it took, how it looked."""
+"""A real Chromium in a namespace, cold for every load. Reports requests, failures, times and a screenshot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLAGS = (
     "--hide-scrollbars",
     "--no-first-run",
     "--no-default-browser-check",
-    # Nothing but the page may use the link: no updates, no metrics, no suggestions.
+    # Only the page may use the link: no updates, no metrics, no suggestions.
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-default-apps",
@@ -38,7 +38,7 @@ FLAGS = (
     "--disable-sync",
     "--metrics-recording-only",
     "--no-pings",
-    # ... and what no flag turns off does not exist.
+    # The names of services that no flag turns off do not exist.
     "--host-resolver-rules="
     + ",".join(
         f"MAP {name} ~NOTFOUND"
@@ -51,33 +51,33 @@ FLAGS = (
             "update.googleapis.com",
         )
     ),
-    # The saved pages are http pages; a try over https first would add a round trip that is not theirs.
+    # The saved pages are http pages. An attempt over https first would add a round trip.
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,Translate,MediaRouter",
 )
 
 TALLEST_PX = 6000
-"""Most of a page that a screenshot shows: some saved pages, without their sheets, are very long."""
+"""Largest height of a screenshot: some saved pages are very long without their style sheets."""
 
 
 INLINED = """[...document.images].filter(one => one.currentSrc.startsWith('data:') && one.naturalWidth > 0).length
     + document.querySelectorAll('style, script:not([src])').length"""
-"""Script: how many pictures of the page came with it and can be seen, and how many sheets and scripts."""
+"""Script: counts visible images that came with the page, and its own style sheets and scripts."""
 
 
 @dataclass
 class Request:
-    """One request as the browser's network events tell it."""
+    """One request, from the browser's network events."""
 
     url: str
     kind: str
-    """The browser's word: Document, Image, Script, Stylesheet, Font, ..."""
+    """The browser's type: Document, Image, Script, Stylesheet, Font, ..."""
     initiator: str = ""
-    """Who asked: parser, script, preload, other, ..."""
+    """The cause of the request: parser, script, preload, other, ..."""
     status: int = 0
     failure: str = ""
     protocol: str = ""
     remote: str = ""
-    """Address and port of the other end."""
+    """Address and port of the server."""
     mime: str = ""
     bytes_on_wire: int = 0
     finished: bool = False
@@ -85,12 +85,12 @@ class Request:
     ended_s: float = 0.0
     headers: dict[str, str] = field(default_factory=dict)
     timing: dict[str, float] = field(default_factory=dict)
-    """The protocol's ResourceTiming: `requestTime` in seconds of the same clock, the rest milliseconds after it, -1 for
-    what did not happen."""
+    """ResourceTiming of the protocol: `requestTime` in seconds of the same clock, the others in milliseconds after it,
+    -1 for steps that did not happen."""
 
     @property
     def loaded(self) -> bool:
-        """The whole body came and the status says it is what was asked for."""
+        """True if the whole body arrived with a status of success or redirection."""
         return self.finished and 200 <= self.status < 400
 
 
@@ -100,27 +100,27 @@ class Load:
 
     url: str
     load_ms: float
-    """Navigation start to the end of the load event."""
+    """From the start of the navigation to the end of the load event."""
     first_byte_ms: float
     requests: list[Request]
     console: list[str]
-    """Errors and warnings, of the page and of the browser about the page."""
+    """Errors and warnings of the page, and of the browser about the page."""
     screenshot: bytes
-    """PNG of the whole page."""
+    """PNG of the page, at most TALLEST_PX high."""
     inlined: int = 0
-    """Pictures that stood in the page itself, as `data:` URLs, and its sheets and scripts that did."""
+    """Images in the page itself, as `data:` URLs, and its own style sheets and scripts."""
 
     def loaded(self) -> list[Request]:
-        """The requests that gave their object."""
+        """Returns the requests that succeeded."""
         return [request for request in self.requests if request.loaded]
 
     def failed(self) -> list[Request]:
-        """The requests that did not."""
+        """Returns the requests that failed."""
         return [request for request in self.requests if not request.loaded]
 
 
 def visitor(number: int) -> tuple[str, ...]:
-    """Flags of a browser that a proxy which knows visitors by address and `User-Agent` takes for somebody else's."""
+    """Flags that make a browser another visitor for a proxy that knows visitors by address and `User-Agent`."""
     return (
         "--user-agent=Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 "
         f"Safari/537.36 visitor/{number}",
@@ -128,27 +128,27 @@ def visitor(number: int) -> tuple[str, ...]:
 
 
 class Tab:
-    """One tab: its DevTools session with the events of page, network and console switched on."""
+    """One tab: its DevTools session, with events of page, network and console."""
 
     def __init__(self, devtools: DevTools, session: str) -> None:
         self._devtools = devtools
         self.session = session
 
     def call(self, method: str, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
-        """A DevTools call in this tab."""
+        """Sends a DevTools call to this tab and returns its result."""
         return self._devtools.call(method, self.session, timeout_s, **params)
 
     def events(self) -> list[dict[str, Any]]:
-        """What happened in this tab so far."""
+        """Returns the events of this tab so far."""
         return self._devtools.events(self.session)
 
     def evaluate(self, script: str) -> Any:
-        """The value of a script in the page."""
+        """Runs a script in the page and returns its value."""
         result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         return result["result"].get("value")
 
     def navigate(self, url: str, *, timeout_s: float, settle_s: float) -> None:
-        """Goes to a page and waits for its load event, then until the network was quiet for `settle_s`."""
+        """Loads a page. Waits for its load event, then until the network was quiet for `settle_s`."""
         answer = self.call("Page.navigate", timeout_s, url=url)
         if "errorText" not in answer:
             self._await_load(url, timeout_s, settle_s)
@@ -165,7 +165,7 @@ class Tab:
         self.settle(settle_s)
 
     def settle(self, settle_s: float) -> None:
-        """Waits until nothing came from the network for `settle_s`."""
+        """Waits until the network was quiet for `settle_s`."""
         quiet_since, seen = time.monotonic(), -1
         while time.monotonic() - quiet_since < settle_s:
             time.sleep(0.02)
@@ -175,7 +175,7 @@ class Tab:
 
 
 class Browser:
-    """One browser process with a profile of its own."""
+    """One browser process with its own profile."""
 
     def __init__(self, devtools: DevTools, home: Path) -> None:
         self._devtools = devtools
@@ -183,7 +183,7 @@ class Browser:
 
     @contextmanager
     def tab(self, *, viewport: tuple[int, int] = (1280, 900), isolated: bool = False) -> Iterator[Tab]:
-        """A new tab. An isolated one shares no cache, cookie, worker, connection or looked-up name with any other."""
+        """Opens a tab. An isolated one shares no cache, cookie, worker, connection or resolved name with any other."""
         context: dict[str, Any] = {}
         if isolated:
             answer = self._devtools.call("Target.createBrowserContext", disposeOnDetach=True)
@@ -208,11 +208,11 @@ class Browser:
     def load(
         self, url: str, *, timeout_s: float = 120.0, settle_s: float = 0.5, viewport: tuple[int, int] = (1280, 900)
     ) -> Load:
-        """Loads a page in a new tab and waits for the load event, then until the network was quiet for `settle_s`."""
+        """Loads a page in a new tab. Waits for its load event, then until the network was quiet for `settle_s`."""
         with self.tab(viewport=viewport) as tab:
             tab.navigate(url, timeout_s=timeout_s, settle_s=settle_s)
             timing = self._timing(tab)
-            # Before the picture is taken: that stretches the window, and a responsive page then loads other images.
+            # Before the screenshot: it stretches the window, and a responsive page then loads other images.
             events = tab.events()
             shot = self._screenshot(tab)
             inlined = int(tab.evaluate(INLINED) or 0)
@@ -227,12 +227,12 @@ class Browser:
         )
 
     def forget_objects(self) -> None:
-        """Empties the cache. What the browser knows of servers, such as who speaks HTTP/3, it keeps."""
+        """Empties the cache. The browser keeps its knowledge of servers, such as their support of HTTP/3."""
         with self.tab() as tab:
             tab.call("Network.clearBrowserCache")
 
     def _screenshot(self, tab: Tab) -> bytes:
-        """The page from top to bottom, or as much of it as TALLEST_PX."""
+        """Takes a screenshot of the page from the top, at most TALLEST_PX high."""
         size = tab.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], TALLEST_PX), "scale": 1}
         shot = tab.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
@@ -247,7 +247,8 @@ class Browser:
 def browser(
     folder: Path, namespace: Namespace | None = None, authority: Authority | None = None, *, flags: tuple[str, ...] = ()
 ) -> Iterator[Browser]:
-    """A fresh browser: empty profile, empty caches, no connections; everything it wrote is deleted afterwards."""
+    """Starts a fresh browser: empty profile, empty caches, no connections. Deletes everything that it wrote
+    afterwards."""
     need_commands("chromium")
     home = Path(tempfile.mkdtemp(prefix="browser-", dir=folder))
     try:
@@ -261,10 +262,10 @@ def browser(
 
 @contextmanager
 def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) -> Iterator[DevTools]:
-    """Starts the process with DevTools on its descriptors 3 (it reads) and 4 (it writes)."""
+    """Starts the process, with DevTools on its descriptors 3 (it reads) and 4 (it writes)."""
     browser_reads, we_write = (_above_4(fd) for fd in os.pipe())
     we_read, browser_writes = (_above_4(fd) for fd in os.pipe())
-    # A browser that is to speak QUIC is told with whom; otherwise what it speaks would change from load to load.
+    # A browser that shall use QUIC has a flag for the servers. Without it, the protocol would differ between loads.
     if not any(flag.startswith("--origin-to-force-quic-on") for flag in flags):
         flags = ("--disable-quic", *flags)
     command = [
@@ -282,7 +283,7 @@ def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) ->
             pass_fds=(browser_reads, browser_writes),
             stop_timeout_s=3.0,
         )
-        # Ours must be the only open ends, or the end of the browser would never be seen.
+        # Our ends must be the only open ones. Otherwise nothing would show the end of the browser.
         os.close(browser_reads)
         os.close(browser_writes)
         browser_reads = browser_writes = -1
@@ -301,14 +302,14 @@ def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) ->
 
 
 def _above_4(fd: int) -> int:
-    """The same pipe end on a descriptor that the shell's 3 and 4 cannot collide with."""
+    """Moves a pipe end to a descriptor that cannot collide with the shell's 3 and 4."""
     moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(fd)
     return moved
 
 
 def requests_of(events: list[dict[str, Any]]) -> Iterator[Request]:
-    """Puts the network events of one tab together, one Request for each hop of a redirect."""
+    """Combines the network events of one tab into requests, one for each hop of a redirect."""
     open_requests: dict[str, Request] = {}
     for event in events:
         params = event.get("params", {})
@@ -351,7 +352,7 @@ def _answered(request: Request, response: dict[str, Any]) -> None:
 
 
 def console_of(events: list[dict[str, Any]]) -> Iterator[str]:
-    """Errors and warnings of one tab's events."""
+    """Returns the errors and warnings among the events of a tab."""
     for event in events:
         params = event.get("params", {})
         match event["method"]:

@@ -1,4 +1,4 @@
-"""Command-line clients inside a namespace: curl and dig, with their answers taken apart."""
+"""Command-line clients in a namespace: curl and dig, with parsed responses."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ _counter = itertools.count()
 
 @dataclass
 class Answer:
-    """An HTTP answer. Header names are lower case; `headers` keeps every line, `header` joins repeats with a comma."""
+    """An HTTP response. Header names are lower case. `headers` keeps every line, `header` joins repeats with a
+    comma."""
 
     status: int
     headers: list[tuple[str, str]]
     body: bytes
     version: str = ""
     problem: str = ""
-    """curl's complaint when the exchange did not end well, such as a body cut short."""
+    """curl's message if the exchange failed, for example after a truncated body."""
     remote: str = ""
     seconds: float = 0.0
 
     def header(self, name: str) -> str | None:
-        """The value of a header, None when absent."""
+        """Returns the value of a header field, or None if it is absent."""
         values = [value for key, value in self.headers if key == name.lower()]
         return ", ".join(values) if values else None
 
 
 class Curl:
-    """curl in a namespace (or here when None), with options that go with every request."""
+    """curl in a namespace (None: in this one), with options for every request."""
 
     def __init__(self, folder: Path, namespace: Namespace | None = None, *options: str) -> None:
         self._folder = folder
@@ -44,7 +45,7 @@ class Curl:
         self._options = options
 
     def get(self, url: str, *options: str, timeout_s: float = 30.0) -> Answer:
-        """Fetches a URL as it is: no redirects followed, nothing decoded."""
+        """Fetches a URL as it is. Follows no redirects and decodes nothing."""
         number = next(_counter)
         head, body = self._folder / f"curl-{number}.head", self._folder / f"curl-{number}.body"
         command: list[str | Path] = [
@@ -69,8 +70,8 @@ class Curl:
     def stream(
         self, url: str, *options: str, timeout_s: float = 30.0, came: Callable[[bytes], None] = lambda _: None
     ) -> list[tuple[float, bytes]]:
-        """Fetches a URL and tells when each part of the body arrived, in seconds after the first. `came` is called with
-        each as soon as it has."""
+        """Fetches a URL. Returns the parts of the body, each with its time in seconds after the first. Calls `came`
+        with each part on its arrival."""
         command = ["curl", "--silent", "--no-buffer", "--max-time", str(timeout_s), *self._options, *options, url]
         parts: list[tuple[float, bytes]] = []
         with subprocess.Popen(
@@ -84,7 +85,7 @@ class Curl:
 
 
 def _parse_head(text: str) -> tuple[int, list[tuple[str, str]]]:
-    """Status and headers of the last head in a dump (1xx heads may come before it)."""
+    """Parses status and headers of the last head in a dump, which may follow 1xx heads."""
     heads = [head for head in re.split(r"\r\n\r\n", text) if head.startswith("HTTP/")]
     if not heads:
         return 0, []
@@ -95,31 +96,31 @@ def _parse_head(text: str) -> tuple[int, list[tuple[str, str]]]:
 
 @dataclass
 class DnsAnswer:
-    """A DNS answer: records as (owner, TTL, type, data)."""
+    """A DNS response: records as (owner, TTL, type, data)."""
 
     status: str
     flags: list[str] = field(default_factory=list)
     answer: list[tuple[str, int, str, str]] = field(default_factory=list)
     authority: list[tuple[str, int, str, str]] = field(default_factory=list)
     seconds: float = 0.0
-    """From the question to the answer."""
+    """The time from query to response."""
 
     def addresses(self) -> list[str]:
-        """Addresses in the order of the answer."""
+        """Returns the addresses in the order of the response."""
         return [data for _, _, kind, data in self.answer if kind in ("A", "AAAA")]
 
 
 def dig(
     name: str, kind: str, server: str, *options: str, port: int = 53, namespace: Namespace | None = None
 ) -> DnsAnswer:
-    """Asks one question once."""
+    """Sends one query, without retries."""
     command = ["dig", f"@{server}", "-p", str(port), "+tries=1", "+time=15", *options, name, kind]
     done = subprocess.run(
         namespace.inside(command) if namespace else command, capture_output=True, text=True, timeout=40, check=False
     )
     status = re.search(r"status: (\w+)", done.stdout)
     if status is None:
-        return DnsAnswer(f"no answer: {done.stdout.strip()} {done.stderr.strip()}")
+        return DnsAnswer(f"no response: {done.stdout.strip()} {done.stderr.strip()}")
     flags = re.search(r";; flags: ([\w ]*);", done.stdout)
     took = re.search(r";; Query time: (\d+) msec", done.stdout)
     result = DnsAnswer(status[1], flags[1].split() if flags else [], seconds=int(took[1]) / 1000 if took else 0.0)

@@ -1,7 +1,7 @@
-"""A clock on the wall that belongs to one Envoy, so that it can jump while nobody else's does.
+"""A wall clock for one Envoy, which can jump without an effect on other programs.
 
-A library of ours, compiled here, is preloaded into it (clock.c). Go's programs ask the kernel without any library and
-cannot be told another time this way.
+This module compiles a library (clock.c) and preloads it into Envoy. Go programs ask the kernel without a library, so
+they cannot have another time in this way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SOURCE = Path(__file__).with_name("clock.c")
 
 
 class Clock:
-    """The time of the Envoy that `program` starts; the machine's own until `jump`."""
+    """The clock of the Envoy that `program` starts. It is the machine's until `jump`."""
 
     def __init__(self, folder: Path) -> None:
         need_commands("cc")
@@ -26,7 +26,7 @@ class Clock:
         self._offset = folder / "clock"
         self._offset.write_bytes(struct.pack("=q", 0))
         self.program = folder / "envoy-with-a-clock"
-        """Takes the place of Envoy: LONGHAUL_ENVOY."""
+        """Replaces Envoy (LONGHAUL_ENVOY)."""
         here, envoy = (shlex.quote(str(path)) for path in (self._offset, built("envoy")))
         self.program.write_text(
             f'#!/bin/sh\nLD_PRELOAD={shlex.quote(str(library))} LONGHAUL_TEST_CLOCK={here} exec {envoy} "$@"\n'
@@ -34,7 +34,7 @@ class Clock:
         self.program.chmod(0o755)
 
     def jump(self, ahead_s: int) -> None:
-        """The clock is so far ahead of the machine's from now on; behind it where negative."""
-        # In place: the program has the file mapped.
+        """Sets the clock `ahead_s` seconds ahead of the machine's, or behind it if negative."""
+        # In place, because the program has mapped the file.
         with self._offset.open("r+b") as file:
             file.write(struct.pack("=q", ahead_s))

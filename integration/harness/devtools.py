@@ -1,7 +1,7 @@
-"""The DevTools protocol over a pipe: the few calls and events the bed needs from a browser, no driver between.
+"""The DevTools protocol over a pipe: the few calls and events that the bed needs, without a driver package.
 
-A driver package would bring its own browser flags and request interception, and both change what goes over the network,
-which is the very thing measured here.
+A driver would bring its own browser flags and intercept requests. Both change the traffic on the network, which the bed
+measures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .waiting import Timeout
 
 
 class DevToolsError(RuntimeError):
-    """The browser refused a call, or went away."""
+    """The browser refused a call or ended."""
 
 
 class DevTools:
@@ -45,7 +45,7 @@ class DevTools:
             data = data[os.write(self._write_fd, data) :]
         with self._changed:
             if not self._changed.wait_for(lambda: identity in self._answers or self._closed, timeout_s):
-                raise Timeout(f"the browser did not answer {method} within {timeout_s:g} s")
+                raise Timeout(f"the browser did not respond to {method} within {timeout_s:g} s")
             if identity not in self._answers:
                 raise DevToolsError(f"the browser ended during {method}")
             answer = self._answers.pop(identity)
@@ -54,17 +54,18 @@ class DevTools:
         return answer["result"]
 
     def events(self, session: str | None = None) -> list[dict[str, Any]]:
-        """All events so far, of one session where given, in the order they came."""
+        """Returns all events so far in order, or those of one session."""
         with self._changed:
             return [event for event in self._events if session is None or event.get("sessionId") == session]
 
     def forget(self, session: str) -> None:
-        """Drops the events of a session that ended: a browser that loads hundreds of pages has very many."""
+        """Drops the events of a session that ended. A browser that loads hundreds of pages has very many."""
         with self._changed:
             self._events = [event for event in self._events if event.get("sessionId") != session]
 
     def wait_until(self, done: Callable[[list[dict[str, Any]]], bool], timeout_s: float) -> bool:
-        """Waits until `done`, asked at each message with all events so far, is true; False when time is up."""
+        """Waits until `done` is true for all events so far; checks it at each message. Returns False after the
+        timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: done(self._events) or self._closed, timeout_s) and not self._closed
 

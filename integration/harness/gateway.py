@@ -1,4 +1,4 @@
-"""The redirect an operator loads on a gateway, loaded in a namespace."""
+"""The redirect that an operator loads on a gateway, loaded in a namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RULES = REPOSITORY / "integration" / "gateway" / "redirect.nft"
 
 @contextmanager
 def redirected(gateway: Namespace, folder: Path, **definitions: str) -> Iterator[None]:
-    """The rules in force; `definitions` replace the file's own, as an operator edits them: `http="8080"`."""
+    """Loads the rules. `definitions` replace those of the file, as an operator edits them: `http="8080"`."""
     text = RULES.read_text()
     for name, value in definitions.items():
         text, found = re.subn(rf"^(define {name} = )\S+", rf"\g<1>{value}", text, flags=re.MULTILINE)

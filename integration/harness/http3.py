@@ -1,4 +1,4 @@
-"""A client that speaks HTTP/3 alone, so that what is broken shows instead of falling back to TCP."""
+"""A client that speaks only HTTP/3, so that errors show instead of a fallback to TCP."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .namespaces import Namespace
 
 @dataclass
 class H3Answer:
-    """What came over HTTP/3, or why nothing did."""
+    """A response over HTTP/3, or the problem."""
 
     url: str
     status: int = 0
     proto: str = ""
     headers: dict[str, str] = field(default_factory=dict)
-    """Names in lower case, repeats joined with a comma."""
+    """Names are lower case. Repeats are joined with a comma."""
     bytes: int = 0
     seconds: float = 0.0
     problem: str = ""
@@ -28,7 +28,7 @@ class H3Answer:
 
 
 def h3get(trusted: Path, *arguments: str | Path, namespace: Namespace | None = None) -> list[H3Answer]:
-    """Fetches URLs, all at once; `arguments` are those of integration/origins/h3get."""
+    """Fetches URLs, all at once. `arguments` are those of integration/origins/h3get."""
     command: list[str | Path] = [built("h3get"), "-cacert", trusted, *arguments]
     done = subprocess.run(
         namespace.inside(command) if namespace else command, capture_output=True, text=True, timeout=90, check=True

@@ -15,7 +15,7 @@ from .processes import Child
 
 
 class Link:
-    """A link whose end A is the clients' and end B the wired side's; its devices go when it stops."""
+    """A link with the clients at end A and the wired side at end B. Its devices disappear when it stops."""
 
     def __init__(
         self,
@@ -27,7 +27,8 @@ class Link:
         seed: int = 1,
         changes: Mapping[str, str] | None = None,
     ) -> None:
-        """`clients` and `wired` are namespace, device name and address/prefix; `changes` override profile values."""
+        """`clients` and `wired` are namespace, device name and address/prefix. `changes` override values of the
+        profile."""
         self._control = folder / "link.sock"
         self._output = folder / "link.log"
         self._command: list[str | Path] = [
@@ -53,15 +54,15 @@ class Link:
             self._child.stop()
 
     def statistics(self) -> dict[str, Any]:
-        """Everything counted since the start or the last `reset`."""
+        """Returns all counters since the start or the last `reset`."""
         return self._ask("stats")
 
     def reset(self) -> dict[str, Any]:
-        """Everything counted so far; then counting begins afresh."""
+        """Returns all counters, and sets them to zero."""
         return self._ask("reset")
 
     def outage(self, what: str) -> None:
-        """The link is away from now on: `5s`, `500ms drop down`."""
+        """Interrupts the link from now on: `5s`, `500ms drop down`."""
         self._ask(f"outage {what}")
 
     def _ask(self, command: str) -> dict[str, Any]:

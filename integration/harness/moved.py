@@ -1,6 +1,7 @@
-"""The moved form of URLs, read back: what an address on the proxy stands for.
+"""Reads moved URLs back: finds the origin's URL for an address on the proxy.
 
-Written here a second time, from the design and not from the filter's code: a test must not believe what it tests.
+This is a second implementation, from the design and not from the filter's code. A test must not trust the code that it
+tests.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 
 
 def true_url(url: str, own: Collection[str]) -> str:
-    """The origin's URL for one on the proxy (whose authorities are `own`); any other URL as it is."""
+    """Returns the origin's URL for a URL on the proxy, whose authorities are `own`. Returns any other URL unchanged."""
     split = urlsplit(url)
     if split.netloc not in own:
         return url
@@ -21,20 +22,20 @@ def true_url(url: str, own: Collection[str]) -> str:
     host, port, path = match.groups()
     scheme = "https" if port == "443" else "http"
     authority = host if port in (None, "443") else f"{host}:{port}"
-    # An empty query is one all the same.
+    # An empty query is a query, too.
     query = f"?{split.query}" if "?" in url.split("#")[0] else ""
     return f"{scheme}://{authority}{path or '/'}{query}"
 
 
 def is_moved(url: str, own: Collection[str]) -> bool:
-    """Whether the URL is an object on the proxy."""
+    """Returns true if the URL names an object on the proxy."""
     return true_url(url, own) != url
 
 
 def put_back(body: bytes, own: Collection[str]) -> bytes:
-    """A body with every moved http or https URL as the origin wrote it.
+    """Restores every moved http or https URL of a body to the origin's form.
 
-    Scheme-relative ones come out absolute, and an `&` that the origin wrote bare may come out as `&amp;`.
+    Scheme-relative URLs become absolute, and a bare `&` of the origin may become `&amp;`.
     """
     for authority in own:
         target = re.compile(rb"https?://" + re.escape(authority.encode()) + rb"/([a-zA-Z0-9.-]+)(:443)?(?=[/?#])")
@@ -43,5 +44,5 @@ def put_back(body: bytes, own: Collection[str]) -> bytes:
 
 
 def same_markup(left: bytes, right: bytes) -> bool:
-    """Whether two pages are the same but for how they write an ampersand in a URL."""
+    """Returns true if two pages differ at most in the form of ampersands in URLs."""
     return left.replace(b"&amp;", b"&") == right.replace(b"&amp;", b"&")

@@ -1,8 +1,8 @@
-"""Network namespaces of our own, with names that say whose they are, and commands run inside them.
+"""Network namespaces whose names tell their owner, and commands inside them.
 
-A namespace is called lh-PID-NUMBER-ROLE, after the process that made it: whatever a killed run left behind can be told
-from what a run beside us is using, and is swept away. Nothing outside these namespaces is changed; /etc/resolv.conf is
-covered by a bind mount in a mount namespace of the one command that needs another.
+A namespace is called lh-PID-NUMBER-ROLE, after the process that made it. So `sweep` can remove those of a killed run,
+and leaves those of another run alone. Nothing outside these namespaces changes. A command that needs another
+/etc/resolv.conf gets a bind mount in its own mount namespace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _run(command: Sequence[str], *, timeout_s: float = 60.0, check: bool = True)
 
 
 class Namespace:
-    """One network namespace, with its loopback up and IPv6 off (the bed's addresses are IPv4)."""
+    """One network namespace with loopback up and IPv6 off. The addresses of the bed are IPv4."""
 
     def __init__(self, role: str, *, resolv_conf: Path | None = None) -> None:
         self.name = f"{PREFIX}{os.getpid()}-{next(_counter)}-{role}"
@@ -39,7 +39,7 @@ class Namespace:
             self.ip("link", "set", "lo", "up")
             self.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
             self.sysctl("net.ipv6.conf.default.disable_ipv6", 1)
-            # Every load is to meet the network as the first one did: no windows remembered from the load before.
+            # Every load must meet the network as the first one did, without windows that the kernel remembers.
             self.sysctl("net.ipv4.tcp_no_metrics_save", 1)
         except BaseException:
             self.remove()
@@ -50,11 +50,11 @@ class Namespace:
         self.remove()
 
     def remove(self) -> None:
-        """Ends what still runs inside and deletes the namespace with its devices, routes and rules."""
+        """Ends the processes inside, and deletes the namespace with its devices, routes and rules."""
         remove(self.name)
 
     def inside(self, command: Sequence[str | Path]) -> list[str]:
-        """The command line that runs `command` in this namespace, with its resolv.conf where it has one."""
+        """Returns the command line that runs `command` in this namespace, with its resolv.conf if it has one."""
         enter = ["nsenter", f"--net=/run/netns/{self.name}", "--"]
         if self.resolv_conf is not None:
             cover = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
@@ -68,20 +68,20 @@ class Namespace:
         return _run(self.inside(command), timeout_s=timeout_s, check=check)
 
     def ip(self, *arguments: str) -> str:
-        """The command `ip` inside."""
+        """Runs the command `ip` inside and returns its output."""
         return _run(["ip", "-n", self.name, *arguments]).stdout
 
     def sysctl(self, key: str, value: int | str) -> None:
-        """Sets a kernel setting of this namespace."""
+        """Sets a kernel parameter of this namespace."""
         _run(["nsenter", f"--net=/run/netns/{self.name}", "--", "sysctl", "-qw", f"{key}={value}"])
 
     def processes(self) -> list[int]:
-        """Ids of the processes inside."""
+        """Returns the ids of the processes inside."""
         return [int(pid) for pid in _run(["ip", "netns", "pids", self.name], check=False).stdout.split()]
 
 
 def veth(left: Namespace, left_device: str, right: Namespace, right_device: str) -> None:
-    """Joins two namespaces with an Ethernet cable; both ends are up."""
+    """Joins two namespaces with an Ethernet cable, whose ends are up."""
     _run(["ip", "-n", left.name, "link", "add", left_device, "type", "veth",
           "peer", "name", right_device, "netns", right.name])  # fmt: skip
     left.ip("link", "set", left_device, "up")
@@ -89,7 +89,7 @@ def veth(left: Namespace, left_device: str, right: Namespace, right_device: str)
 
 
 def remove(name: str) -> None:
-    """Deletes one of our namespaces and ends the processes in it, which nothing but a test run puts there."""
+    """Deletes one of our namespaces, and ends the processes in it. Only test runs put processes there."""
     assert name.startswith(PREFIX), name
     for pid in _run(["ip", "netns", "pids", name], check=False).stdout.split():
         try:
@@ -100,12 +100,12 @@ def remove(name: str) -> None:
 
 
 def ours() -> list[str]:
-    """Names of all namespaces that this process made and that still exist."""
+    """Returns the names of all existing namespaces that this process made."""
     return [name for name in _all() if _owner(name) == os.getpid()]
 
 
 def sweep() -> list[str]:
-    """Removes what runs that were killed left behind; returns the names."""
+    """Removes the namespaces of killed runs. Returns their names."""
     stale = [name for name in _all() if not Path(f"/proc/{_owner(name)}").exists()]
     for name in stale:
         remove(name)

@@ -1,4 +1,4 @@
-"""Starts the origins program with a site and reads what reached it."""
+"""Starts the origins program with a site, and reads its log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .waiting import wait_for
 
 @dataclass
 class Site:
-    """What the origins serve; the fields are those of their manifest."""
+    """The content of the origins. The fields are those of their manifest."""
 
     dns: list[str] = field(default_factory=list)
     http_port: int = 80
@@ -33,7 +33,7 @@ class Site:
 
 
 class Origins:
-    """The running origins. `namespace` is where; the machine's own network when absent."""
+    """The running origins, in `namespace` or in the machine's own network."""
 
     def __init__(self, manifest: Path, folder: Path, namespace: Namespace | None = None) -> None:
         self.log = folder / "origins.jsonl"
@@ -57,7 +57,7 @@ class Origins:
             self._child.stop()
 
     def events(self, event: str, **wanted: str) -> list[dict[str, Any]]:
-        """Events of one kind since the last `forget`, oldest first; `wanted` filters by field."""
+        """Returns events of one kind since the last `forget`, oldest first. `wanted` filters by field."""
         found = [json.loads(line) for line in whole_lines(self.log)[self._seen :]]
         return [
             one
@@ -66,13 +66,13 @@ class Origins:
         ]
 
     def requests(self, **wanted: str) -> list[dict[str, Any]]:
-        """Requests that arrived, such as `requests(host="img.demo.test")`."""
+        """Returns the requests so far, for example `requests(host="img.demo.test")`."""
         return self.events("request", **wanted)
 
     def wait_for_request(self, timeout_s: float = 30.0, **wanted: str) -> dict[str, Any]:
-        """Waits until such a request has arrived."""
+        """Waits for such a request and returns it."""
         return wait_for(f"a request {wanted} at the origins", lambda: self.requests(**wanted), timeout_s)[0]
 
     def forget(self) -> None:
-        """Events so far are not looked at again."""
+        """Ignores all events so far."""
         self._seen = len(whole_lines(self.log))

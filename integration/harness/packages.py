@@ -1,4 +1,4 @@
-"""The packages and the image under test, built once a run by the programs that `make package` and `make image` call."""
+"""The packages and the image under test. The programs of `make package` and `make image` build them once per run."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ PREVIOUS = "0.0.1"
 
 @dataclass(frozen=True)
 class Packages:
-    """What `make package` leaves for this machine's architecture."""
+    """The products of `make package` for this machine's architecture."""
 
     version: str
     arch: str
 
     def file(self, format: str) -> Path:
-        """The package in one format."""
+        """Returns the path of the package in one format."""
         return OUT / f"longhaul_{self.version}_{self.arch}.{format}"
 
     @property
     def tree(self) -> Path:
-        """The files of the package, not packed."""
+        """The files of the package in a folder."""
         return OUT / "work" / self.arch / "tree"
 
     def previous(self, folder: Path) -> Path:
-        """The same package with an older version."""
+        """Makes the same package with an older version."""
         unpacked, made = folder / "previous", folder / "previous.deb"
         subprocess.run(["dpkg-deb", "-R", self.file("deb"), unpacked], check=True)
         control = unpacked / "DEBIAN" / "control"
@@ -51,7 +51,7 @@ class Packages:
 
 @cache
 def packages() -> Packages:
-    """Builds them."""
+    """Builds the packages."""
     need_commands("go", "strip", "dpkg-deb")
     for name in ("longhaul", "coredns", "envoy", "url_rewrite.wasm"):
         built(name)
@@ -67,11 +67,11 @@ class Image:
 
     name: str
     megabytes: int
-    """All layers, unpacked."""
+    """Size of all layers after decompression."""
 
     @contextmanager
     def unpacked(self) -> Iterator[Path]:
-        """Its root as a folder that may be written to."""
+        """Mounts its root as a writable folder."""
         container = _buildah("from", "--pull-never", self.name)
         try:
             yield Path(_buildah("mount", container))
@@ -81,7 +81,7 @@ class Image:
 
 @cache
 def images() -> dict[str, Image]:
-    """Builds the image; by target."""
+    """Builds the image. Returns its targets by name."""
     need_root()
     need_commands("buildah")
     base()
@@ -101,7 +101,7 @@ def _buildah(*arguments: str) -> str:
 
 @cache
 def base() -> Path:
-    """A fresh Debian root, packed."""
+    """Makes the archive of a fresh Debian root."""
     need_root()
     need_commands("mmdebstrap")
     return Path(_python(PROGRAMS / "image.py", "--base").strip())

@@ -1,7 +1,7 @@
-"""Saved pages of the corpora as sites: every host that a page's markup takes objects from, and what each object is.
+"""Saved pages of the corpora as sites: every host that a page's markup loads objects from, and the kind of each object.
 
-Only what stands in the markup gets a host. What scripts put together at run time asks for names that do not exist, with
-and without a proxy alike.
+Only hosts in the markup exist. Scripts may request other names at run time, which do not exist, with or without a
+proxy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS_OF_PLACES = {
     ("table", "background"): "jpeg", ("td", "background"): "jpeg", ("script", "src"): "script",
     ("iframe", "src"): "html", ("frame", "src"): "html", ("embed", "src"): "", ("source", "src"): "",
 }  # fmt: skip
-"""What an object in a place is when its URL has no telling extension; "" leaves the guess to the origins."""
+"""Kind of an object by its place, if the extension of its URL does not tell. With "" the origins guess."""
 
 RELS = {"stylesheet": "css", "icon": "icon", "apple-touch-icon": "png", "apple-touch-icon-precomposed": "png"}
 
@@ -39,7 +39,7 @@ BEACON = re.compile(r"pixel|beacon|blank|spacer|count|1x1|track", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class PageObject:
-    """One object the page's markup asks for."""
+    """One object that the markup of a page requests."""
 
     url: str
     kind: str
@@ -47,7 +47,7 @@ class PageObject:
 
 @dataclass
 class Page:
-    """A saved page with a URL to serve it at."""
+    """A saved page, and the URL to serve it at."""
 
     path: Path
     url: str
@@ -59,16 +59,16 @@ class Page:
         return urlsplit(self.url).hostname or ""
 
     def hosts(self) -> list[str]:
-        """Every host, the page's own first."""
+        """Returns every host, beginning with the page's own."""
         others = {urlsplit(one.url).hostname or "" for one in self.objects} - {self.host}
         return [self.host, *sorted(others)]
 
     def add_to(self, site: Site, addresses: Iterator[str]) -> None:
-        """Gives every host of the page a place in the site."""
+        """Adds every host of the page to the site."""
         for host in self.hosts():
             if host not in site.hosts:
                 site.hosts[host] = {"address": next(addresses), "generate": True, "objects": {}}
-        # No charset: the saved pages came without headers, and most name theirs in the markup.
+        # No charset: the saved pages have no header fields, and most name a charset in the markup.
         own = {"file": str(self.path), "header": {"Content-Type": "text/html", "Cache-Control": "no-cache"}}
         site.hosts[self.host]["objects"][_target(self.url)] = own
         for one in self.objects:
@@ -78,7 +78,7 @@ class Page:
 
 
 def saved_page(name: str, host: str | None = None, *, scheme: str = "http") -> Page:
-    """A page of the corpora by its path below html/; `host` where the page itself does not tell."""
+    """Reads a page of the corpora, by its path below html/. `host` is for pages that do not tell theirs."""
     root = corpora() / "html"
     path = root / name
     if not path.exists():
@@ -93,7 +93,7 @@ def saved_page(name: str, host: str | None = None, *, scheme: str = "http") -> P
 
 
 def page_site(*pages: Page, https: bool = False, ca: dict[str, str] | None = None) -> Site:
-    """One site with all the pages' hosts, on the addresses of the topology's Internet."""
+    """Makes one site of all hosts of the pages, on addresses of the topology's Internet."""
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443 if ca else 0, ca=ca)
     assert ca or not https
     addresses = iter(site_addresses())
@@ -103,14 +103,14 @@ def page_site(*pages: Page, https: bool = False, ca: dict[str, str] | None = Non
 
 
 def objects_of(markup: str, url: str) -> list[PageObject]:
-    """The objects that a page's markup asks for, without repeats, in the order of the page."""
+    """Returns the objects that the markup of a page requests, without repeats, in the order of the page."""
     finder = _Finder(url)
     finder.feed(markup)
     return list(dict.fromkeys(finder.found))
 
 
 class _Finder(HTMLParser):
-    """Collects object URLs. A helper of tests: it may miss exotic places, the origins answer for those all the same."""
+    """Collects URLs of objects. It may miss rare places; the origins respond to requests for those anyway."""
 
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -170,18 +170,18 @@ NAME = re.compile(r"[a-z0-9._-]+")
 
 
 def _can_serve(url: str) -> bool:
-    """Whether the bed has that port and could give the host an address."""
+    """Returns true if the bed has that port and can give the host an address."""
     split = urlsplit(url)
     try:
         host = split.hostname or ""
-        # Only names: `upstream.map` takes no address, and a bed has no route to one.
+        # Only names: `upstream.map` accepts no address, and a bed has no route to one.
         return split.port in (None, 80, 443) and bool(NAME.fullmatch(host)) and not _is_address(host)
     except ValueError:
         return False
 
 
 def _is_address(host: str) -> bool:
-    """Whether browsers read a host as an IPv4 address: its last label is a number (URL, "ends in a number")."""
+    """Returns true if browsers read a host as an IPv4 address: its last label is a number (URL, "ends in a number")."""
     last = host.removesuffix(".").rpartition(".")[2]
     return re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last) is not None
 

@@ -1,4 +1,4 @@
-"""Longhaul itself, started as an operator starts it: a file, `longhaul run`, one `ready` line."""
+"""Longhaul itself, started as an operator does: a file, `longhaul run`, a line `ready`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ PROXY_NAME = "pep.example.net"
 """The proxy's own https name in the bed."""
 
 STEERED = "steered.txt"
-"""The allowlist beside every configuration written here."""
+"""The allowlist, which stands beside every configuration that this module writes."""
 
 
 def gateway_config(
     folder: Path, certificate: Mapping[str, str] | None, *, secure_name: str = PROXY_NAME, **changes: Any
 ) -> dict[str, Any]:
-    """A configuration for the bed's gateway, with its cache below `folder`; `changes` replace whole sections."""
+    """Returns a configuration for the bed's gateway, with its cache below `folder`. `changes` replace whole
+    sections."""
     config: dict[str, Any] = {
         "role": "edge",
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
@@ -46,7 +47,7 @@ def gateway_config(
 
 
 def write_config(folder: Path, config: Mapping[str, Any], steered: Sequence[str] = ()) -> Path:
-    """Writes longhaul.yaml, one section a line (JSON values are YAML), and the allowlist it names."""
+    """Writes longhaul.yaml, with one section per line (JSON values are YAML), and its allowlist."""
     (folder / STEERED).write_text("".join(f"{name}\n" for name in steered))
     path = folder / "longhaul.yaml"
     path.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items()))
@@ -62,7 +63,7 @@ def command(*arguments: str | Path, timeout_s: float = 60.0, **environment: str)
 
 
 class Pep:
-    """A running `longhaul run`; leaving the context stops it and with it Envoy and CoreDNS."""
+    """A running `longhaul run`. The end of the context stops it, and with it Envoy and CoreDNS."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class Pep:
         log_requests: bool = True,
         ready_timeout_s: float = 120.0,
     ) -> None:
-        """`trusted` is the bundle of authorities that origins' certificates are checked against."""
+        """`trusted` is the bundle of authorities that check the certificates of origins."""
         self.config = config
         self.state = folder / "state"
         self._namespace = namespace
@@ -104,30 +105,30 @@ class Pep:
 
     @property
     def child(self) -> Child:
-        """The process."""
+        """The process of `longhaul run`."""
         assert self._child, "not started"
         return self._child
 
     def output(self) -> str:
-        """What it printed so far."""
+        """Returns its output so far."""
         return self.child.output()
 
     def requests(self) -> list[dict[str, Any]]:
-        """Envoy's access log so far."""
+        """Returns Envoy's access log so far."""
         if not self._access_log.exists():
             return []
         return [json.loads(line) for line in whole_lines(self._access_log)]
 
     def admin(self, path: str, address: str = "127.0.0.1:9901") -> str:
-        """Asks Envoy's admin interface."""
+        """Sends a GET to Envoy's admin interface."""
         return self._curl(f"http://{address}{path}")
 
     def metrics(self, address: str = "127.0.0.1:9901") -> dict[str, float]:
-        """Envoy's counters and gauges under their Prometheus names, labels included."""
+        """Returns Envoy's counters and gauges by their Prometheus names, with labels."""
         return parse_metrics(self.admin("/stats/prometheus", address))
 
     def quit_envoy(self, address: str = "127.0.0.1:9901") -> None:
-        """Ends its Envoy, which `longhaul run` starts again."""
+        """Ends Envoy, which `longhaul run` then starts again."""
         self._curl(f"http://{address}/quitquitquit", "--request", "POST")
 
     def _curl(self, url: str, *options: str) -> str:
@@ -139,7 +140,7 @@ class Pep:
 
 
 def parse_metrics(text: str) -> dict[str, float]:
-    """Prometheus text as a table of `name{labels}` to value."""
+    """Parses Prometheus text into a table from `name{labels}` to value."""
     return {
         match[1]: float(match[2]) for match in re.finditer(r"^([^#\s][^\s{]*(?:\{[^}]*\})?) (\S+)$", text, re.MULTILINE)
     }

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 LOWEST = 10_000
-"""Below are ports that programs are known by, and those of the demo."""
+"""Smaller numbers belong to well-known programs and to the demo."""
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_ports(count: int, address: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody listens on, over TCP or UDP; distinct. They are not among those that the kernel gives to
-    whoever asks for any: until somebody listens on them, nobody else gets one by chance."""
+    """Finds distinct ports that nobody listens on, over TCP or UDP. The kernel does not assign these to programs that
+    ask for any port, so no program gets one by chance."""
     highest = int(EPHEMERAL.read_text().split()[0])
     with ExitStack() as held:
         ports = []
@@ -33,7 +33,7 @@ def free_ports(count: int, address: str = "127.0.0.1") -> list[int]:
 
 
 def is_open(port: int, address: str = "127.0.0.1") -> bool:
-    """Whether somebody accepts TCP connections."""
+    """Returns true if a program accepts TCP connections."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((address, port)) == 0

@@ -1,4 +1,4 @@
-"""Child processes that end with us: each in a session of its own, its output in a file, stopped by its own id."""
+"""Child processes that end with this one: each has its own session, writes to a file, and is stopped by its id."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _libc = ctypes.CDLL(None)
 
 
 def end_with_parent() -> None:
-    """Runs in the child before exec: the kernel ends it when the test run dies, however that dies (Linux only)."""
+    """Runs in the child before exec. The kernel then ends the child when the test run dies in any way (Linux only)."""
     if hasattr(_libc, "prctl"):
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def whole_lines(log: Path) -> list[str]:
-    """The lines of a file that somebody is writing, without one that is not written to its end."""
+    """Returns the lines of a file in progress, without an unfinished last line."""
     *lines, _ = log.read_text(errors="replace").split("\n")
     return lines
 
 
 def is_running(pid: int) -> bool:
-    """Whether any thread of a process runs. One that nobody has waited for yet has ended all the same, but holds its
-    ports as long as its first thread alone is a zombie."""
+    """Returns true if any thread of a process runs. A zombie without other threads has ended. If only its first thread
+    is a zombie, the process still runs and holds its ports."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1]
         return state != "Z" or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
@@ -40,8 +40,8 @@ def is_running(pid: int) -> bool:
 
 
 class Child:
-    """One running program. Use as a context manager; leaving it sends SIGTERM, then SIGKILL after `stop_timeout_s`.
-    `env` is added to the environment of the tests, or replaces it with `clear_env`."""
+    """One running program and a context manager: the end of the context sends SIGTERM, then SIGKILL after
+    `stop_timeout_s`. `env` is added to the environment of the tests, or replaces it with `clear_env`."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class Child:
             )
 
     def output(self) -> str:
-        """What the program has written so far."""
+        """Returns the program's output so far."""
         return self.log.read_text(errors="replace")
 
     def wait_for_output(self, text: str, timeout_s: float = 60.0) -> str:
-        """Waits for a line that contains `text` and returns it; fails at once when the program ends before."""
+        """Waits for a line that contains `text` and returns it. Fails at once if the program ends without it."""
 
         def line() -> str | None:
             ended = self.process.poll() is not None
@@ -90,12 +90,12 @@ class Child:
             raise Timeout(f"{problem}\n{self.output()[-4000:]}") from None
 
     def interrupt(self, timeout_s: float = 30.0) -> int:
-        """Ctrl-C as a terminal sends it, to the whole group; returns the exit code."""
+        """Sends Ctrl-C to the whole group, as a terminal does. Returns the exit code."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(timeout_s)
 
     def stop(self) -> None:
-        """Ends the program and whatever is left of its session."""
+        """Ends the program and all other processes of its session."""
         if self.process.poll() is None:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):

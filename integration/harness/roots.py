@@ -1,4 +1,4 @@
-"""A Debian root in a folder, with a network namespace: a machine to install a package on, or an image unpacked."""
+"""A Debian root in a folder, with a network namespace: a machine for a package, or the files of an image."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 from .namespaces import Namespace
 
 USER = 999
-"""Who an image runs as."""
+"""User id of the image."""
 
 
 class Root:
-    """Commands run in a mount namespace of their own, so nothing stays mounted; files they write stay in the folder."""
+    """A root. Commands run in their own mount namespace, so nothing stays mounted. Their files stay in the folder."""
 
     def __init__(self, folder: Path, namespace: Namespace) -> None:
         self.folder = folder
         self.namespace = namespace
 
     def path(self, place: str) -> Path:
-        """A file of the root, seen from outside."""
+        """Returns the path of a file of the root, as seen from outside."""
         return self.folder / place.lstrip("/")
 
     def inside(self, command: Sequence[str | Path], *, user: str = "") -> list[str]:
-        """The command line that runs `command` in there."""
+        """Returns the command line that runs `command` in the root."""
         mounts = 'mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc && mount --rbind /dev dev'
         return self._enter(mounts, ["chroot", *([f"--userspec={user}"] if user else [])], command)
 
     def restricted(self, command: Sequence[str | Path], config: Path) -> list[str]:
-        """As a restricted pod runs it: no capability to be had, no new privileges, a root that cannot be written to.
-        `config` is the folder that is mounted at /etc/longhaul."""
+        """Returns the command line for a restricted pod: no capabilities, no new privileges, a read-only root. `config`
+        is the folder to mount at /etc/longhaul."""
         owned = f"uid={USER},gid={USER}"
         mounts = (
             'mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc && mount --rbind /dev dev'
@@ -48,20 +48,21 @@ class Root:
     def run(
         self, *command: str | Path, check: bool = True, timeout_s: float = 120.0
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command in there to its end, as root."""
+        """Runs a command in the root to its end, as user root."""
         done = subprocess.run(self.inside(command), capture_output=True, text=True, timeout=timeout_s, check=False)
         if check and done.returncode != 0:
             raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
     def _enter(self, mounts: str, chroot: Sequence[str], command: Sequence[str | Path]) -> list[str]:
-        # $1 to $@ are the command, its chroot first. PATH is a machine's, not that of whoever runs the tests.
+        # $1 to $@ are the command, which begins with chroot. PATH is a machine's, not that of the user who runs the
+        # tests.
         script = f'{mounts} && exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"'
         line = ["unshare", "--mount", "sh", "-c", script, str(self.folder), *chroot, ".", *map(str, command)]
         return self.namespace.inside(line)
 
     def files(self) -> set[str]:
-        """Every path in the root but what processes leave in /proc, /dev and /tmp."""
+        """Returns every path in the root, except those that processes leave in /proc, /dev and /tmp."""
         skipped = ["(", "-path", "./proc", "-o", "-path", "./dev", "-o", "-path", "./tmp", ")", "-prune"]
         find = ["find", ".", "-xdev", *skipped, "-o", "-print"]
         done = subprocess.run(find, cwd=self.folder, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Do two screenshots show the same page?"""
+"""Compares two screenshots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image, ImageChops
 
 @dataclass(frozen=True)
 class Comparison:
-    """How far two pictures differ."""
+    """The difference of two screenshots."""
 
     differing: float
     """Share of pixels that differ visibly, 0 to 1."""
@@ -20,11 +20,11 @@ class Comparison:
 
 
 VISIBLE = 24
-"""Least difference of a colour channel, of 255, that counts: below it is what antialiasing does."""
+"""Least difference of a colour channel (0 to 255) that counts. Antialiasing causes smaller ones."""
 
 
 def compare(left: bytes, right: bytes, *, top_px: int | None = None) -> Comparison:
-    """Compares two PNGs, or their uppermost pixels; pictures of different size differ wholly."""
+    """Compares two PNGs, or their uppermost pixels. Images of different size differ completely."""
     first, second = (Image.open(io.BytesIO(png)).convert("RGB") for png in (left, right))
     if top_px is not None:
         first, second = (one.crop((0, 0, one.width, min(top_px, one.height))) for one in (first, second))

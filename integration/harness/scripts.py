@@ -1,4 +1,4 @@
-"""Scripts of tools/ as modules, so that tests can call their functions."""
+"""Loads scripts of tools/ as modules, so that tests can call their functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .artifacts import REPOSITORY
 
 
 def load_tool(name: str) -> ModuleType:
-    """The script tools/NAME: it has no `.py`, and leaves no cache beside itself."""
+    """Loads the script tools/NAME. It has no `.py`, and leaves no cache beside itself."""
     loader = importlib.machinery.SourceFileLoader(name, str(REPOSITORY / "tools" / name))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec

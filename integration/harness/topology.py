@@ -5,8 +5,8 @@
                                   198.51.100.12, the proxy address        203.0.113.0/24, every site
                                                                           10.66.0.1, 169.254.169.254: out of bounds
 
-All addresses that stand for public ones are documentation ranges (RFC 5737), which neither browsers nor the proxy's
-guard take for private. The forbidden ones really exist behind the gateway: a guard that fails would be seen to connect.
+Documentation ranges (RFC 5737) stand for public addresses: neither browsers nor the proxy's guard treat them as
+private. The forbidden addresses really exist behind the gateway, so a failure of the guard shows as a connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINK_LOCAL_ADDRESS = "169.254.169.254"
 
 
 def site_addresses() -> Iterable[str]:
-    """Addresses for sites, one after the other, without the resolver's."""
+    """Returns addresses for sites, one after the other, without the resolver's."""
     return (str(address) for address in SITES.hosts() if str(address) != RESOLVER)
 
 
@@ -48,7 +48,8 @@ class Topology:
         self._changes = link_changes
         self._stack = ExitStack()
         resolv_conf = folder / "resolv.conf"
-        # One try would make a lost packet look like a broken name; five seconds are resolvers' usual patience.
+        # With a single attempt, a lost packet would look like a failed name. Five seconds are the usual timeout of
+        # resolvers.
         resolv_conf.write_text(f"nameserver {RESOLVER}\noptions timeout:5 attempts:2\n")
         self.clients = Namespace("clients", resolv_conf=resolv_conf)
         self.gateway = Namespace("gateway")
@@ -85,12 +86,12 @@ class Topology:
         self.internet.ip("address", "add", f"{INTERNET}/30", "dev", "wan0")
         self.internet.ip("route", "add", "default", "via", "198.51.100.1")
         for reached in (str(SITES), f"{PRIVATE_ADDRESS}/32", f"{LINK_LOCAL_ADDRESS}/32"):
-            # "local" lets one machine be every address of a range without configuring each.
+            # "local" lets one machine have every address of a range without the configuration of each.
             self.internet.ip("route", "add", "local", reached, "dev", "lo")
             self.gateway.ip("route", "add", reached, "via", INTERNET)
 
     def widen_initial_window(self, segments: int | None) -> None:
-        """Sets the initial window towards the clients, as the operator of a long fat link does; None takes it back."""
+        """Sets the initial window towards the clients, as the operator of a long fat link does. None resets it."""
         window = ["initcwnd", str(segments), "initrwnd", str(segments)] if segments else []
         self.gateway.ip(
             "route", "replace", CLIENT_NETWORK, "dev", CLIENT_DEVICE, "proto", "kernel", "scope", "link",

@@ -1,4 +1,4 @@
-"""Waiting for a condition instead of sleeping: a test is as fast as what it waits for, and says what did not come."""
+"""Waits for conditions instead of sleeping: a test takes no longer than needed, and a timeout names the condition."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Result = TypeVar("Result")
 
 
 class Timeout(AssertionError):  # noqa: N818 - it reads as what happened
-    """What was waited for did not come in time."""
+    """A condition did not become true in time."""
 
 
 def wait_for(
     what: str, condition: Callable[[], Result | None], timeout_s: float = 30.0, interval_s: float = 0.02
 ) -> Result:
-    """Returns the first true value of `condition`; raises Timeout, which names `what`, after `timeout_s`."""
+    """Returns the first true value of `condition`. Raises `Timeout`, which names `what`, after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while True:
         value = condition()
@@ -28,8 +28,8 @@ def wait_for(
 
 
 def quickest(measure: Callable[[], float], enough_s: float, attempts: int = 5) -> float:
-    """The first time measured that is under `enough_s`, or else the best of all. A round trip that is really needed is
-    there each time; what a busy machine adds is not."""
+    """Measures until a time is under `enough_s`, and returns the least. A round trip that is really needed is in every
+    measurement; the delay of a busy machine is not."""
     best = measure()
     for _ in range(attempts - 1):
         if best < enough_s:
