@@ -9,7 +9,7 @@
 //! | [`fields`] | Which values does this header list hold? |
 //! | [`client`] | Which address has the client of a connection? |
 //! | [`cache_control`] | How long is this response fresh? |
-//! | [`shareable`] | May any client have this response? |
+//! | [`mod@shareable`] | May any client have this response? |
 //! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
 //! | [`object_request`] | What does a browser send for an object of a page? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |

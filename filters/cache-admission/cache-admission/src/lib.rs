@@ -37,7 +37,8 @@ pub mod marks {
 
     /// On a request: its way, `hit` or `fill`. A request without it bypasses the cache.
     pub const WAY: &str = "x-longhaul-cache";
-    /// On a request that fills the cache: a stored response needs validation. [`anew`] gives the value.
+    /// On a request that fills the cache: a stored response needs validation. The value is `=` and
+    /// the client's own `Cache-Control`, or `1`.
     pub const ANEW: &str = "x-longhaul-anew";
 
     /// Returns the value of [`ANEW`]: `=` and the client's own `Cache-Control`, which thus bypasses the cache. Without
