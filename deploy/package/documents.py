@@ -25,7 +25,7 @@ def notices(components: Sequence[Component]) -> str:
             texts[text].append(component)
     out = [
         "Longhaul is under the Apache License 2.0. Its programs contain the following works, unchanged.",
-        "The source of each is published under its name and version: crates at crates.io, modules at their path.",
+        "The source of each is published under name and version: a crate in the Rust registry, a module at its path.",
         "", "These name their licence and bring no text of it:", "",
     ]  # fmt: skip
     out += [f"  {one.name} {one.version}: {one.licence or 'no licence named'}" for one in named]

@@ -22,6 +22,7 @@ DOCUMENTS = {
     "CONFIGURATION.md": "envoy-config/README.md",
     "METRICS.md": "envoy-config/METRICS.md",
     "FAULTS.md": "envoy-config/FAULTS.md",
+    "SECURITY.md": "SECURITY.md",
 }
 COMPLETIONS = {
     "longhaul.bash": "usr/share/bash-completion/completions/longhaul",
