@@ -1,9 +1,12 @@
 //! Maps a request on the proxy's own authority back to the origin's URL.
 
+use std::fmt;
+
+use http_semantics::labels::labelled;
+
 use crate::base::Scheme;
 use crate::host;
 use crate::mapper::{Mapper, split_port};
-use std::fmt;
 
 /// The meaning of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,55 +32,21 @@ pub struct Origin<'a> {
     pub path: &'a [u8],
 }
 
-/// Why a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refusal {
-    /// The proxy's own front page.
-    FrontPage,
-    /// The path does not begin with `/HOST/` or `/HOST:PORT/`.
-    NoHost,
-    /// The host does not have the form that moved URLs use.
-    Host,
-    /// The port is not a decimal number from 1 to 65535.
-    PortForm,
-    /// The port is not under `upstream.ports`.
-    PortNotListed,
-    /// The host is the proxy itself.
-    Loop,
-}
-
-impl Refusal {
-    /// Every refusal, in the order of declaration.
-    pub const ALL: [Self; 6] =
-        [Self::FrontPage, Self::NoHost, Self::Host, Self::PortForm, Self::PortNotListed, Self::Loop];
-
-    /// Returns the metric label in `snake_case`. Dashboards depend on it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FrontPage => "front_page",
-            Self::NoHost => "no_host",
-            Self::Host => "host",
-            Self::PortForm => "port_form",
-            Self::PortNotListed => "port_not_listed",
-            Self::Loop => "loop",
-        }
-    }
-
-    /// Returns one line for the client.
-    pub const fn explanation(self) -> &'static str {
-        match self {
-            Self::FrontPage => "this is a proxy for objects of other pages; there is nothing here",
-            Self::NoHost => "the path names no host: /HOST/path or /HOST:PORT/path is expected",
-            Self::Host => "the host does not have the form of moved URLs: a lower-case name with a dot, or an address",
-            Self::PortForm => "the port in the path is not a number from 1 to 65535",
-            Self::PortNotListed => "the port in the path is not one of those this proxy serves",
-            Self::Loop => "the host in the path is this proxy itself",
-        }
-    }
-
-    /// Returns the position in [`Refusal::ALL`].
-    pub const fn index(self) -> usize {
-        self as usize
+labelled! {
+    /// Why a request is refused. The explanation is one line for the client.
+    Refusal {
+        /// The proxy's own front page.
+        FrontPage = "front_page", "this is a proxy for objects of other pages; there is nothing here";
+        /// The path does not begin with `/HOST/` or `/HOST:PORT/`.
+        NoHost = "no_host", "the path names no host: /HOST/path or /HOST:PORT/path is expected";
+        /// The host does not have the form that moved URLs use.
+        Host = "host", "the host does not have the form of moved URLs: a lower-case name with a dot, or an address";
+        /// The port is not a decimal number from 1 to 65535.
+        PortForm = "port_form", "the port in the path is not a number from 1 to 65535";
+        /// The port is not under `upstream.ports`.
+        PortNotListed = "port_not_listed", "the port in the path is not one of those this proxy serves";
+        /// The host is the proxy itself.
+        Loop = "loop", "the host in the path is this proxy itself";
     }
 }
 
