@@ -25,10 +25,10 @@ from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import report
-from fidelity.corpus import saved_pages
+from harness import figures as report
 from harness.artifacts import REPOSITORY, Missing
 from harness.browser import Browser, browser
+from harness.corpus import saved_pages
 
 RESULTS = REPOSITORY / "target/bench/bundling.json"
 TARGETS = (

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.envoy import TARGET, bootstrap
-from bench.machine import cores, cpu_seconds, pinned
 from bench.real_pages import RealPage
 from harness.artifacts import Missing, built
 from harness.authority import Authority
+from harness.machine import cores, cpu_seconds, pinned
 from harness.pep import gateway_config, write_config
 from harness.ports import free_ports
 from harness.processes import Child

@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.contenders import Contender, Ground, plain_envoy, rendered_edge
 from bench.edge_objects import HOST, KEPT, NEVER_KEPT, OBJECT_BYTES, OBJECTS_A_PAGE, only_host, squid, start_objects
-from bench.machine import cores, description, resident_kib
 from bench.prefetch import hit_ratio
-from bench.report import at_least, at_most, ratio, table, verdicts, write
 from bench.wrk import Wrk
-from e2e.desk import desk_in
-from e2e.reloads import Box, twenty_changes
 from harness.artifacts import Missing, built, need_commands, scratch
+from harness.desk import desk_in
+from harness.figures import at_least, at_most, ratio, table, verdicts, write
+from harness.machine import cores, description, resident_kib
 from harness.ports import free_ports
+from harness.reloads import Box, twenty_changes
 
 TARGETS = [
     at_least("upstream_reuse", 0.95),

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.contenders import ORIGIN_ADDRESS, Contender, Ground, command_of, nginx, wait_until_listening
-from bench.machine import cores, pinned
 from bench.real_pages import RealPage
+from harness.machine import cores, pinned
 from harness.ports import free_ports
 from harness.processes import Child
 

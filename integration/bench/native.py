@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.envoy import CONFIGURATION
-from bench.machine import cores, pinned
 from bench.real_pages import RealPage
 from harness.artifacts import REPOSITORY
+from harness.machine import cores, pinned
 
 
 @dataclass(frozen=True)

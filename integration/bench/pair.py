@@ -16,16 +16,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.machine import description
-from bench.report import at_least, at_most, table, verdicts, write
-from experiments.bed import Bed, standing
-from experiments.contenders import contender
-from experiments.links import link
-from experiments.measure import Run, measure
-from experiments.pages import Page, make_page
-from experiments.plan import timeout_s
-from experiments.tables import page_table
 from harness.artifacts import Missing, need_commands, scratch
+from harness.figures import at_least, at_most, table, verdicts, write
+from harness.lab.bed import Bed, standing
+from harness.lab.contenders import contender
+from harness.lab.ideal import timeout_s
+from harness.lab.links import link
+from harness.lab.measure import Run, measure
+from harness.lab.pages import Page, make_page
+from harness.lab.tables import page_table
+from harness.machine import description
 from harness.pair import REMOTE_ADMIN
 from harness.processes import end_with_parent
 

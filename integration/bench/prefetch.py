@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from e2e.desk import IMG, WWW, desk_in
+from harness.desk import IMG, WWW, desk_in
 from harness.pep import Pep
 
 RTT_S = 0.6

@@ -48,7 +48,7 @@ BENCHES = {
     ),
     "hostile": Bench(
         "(root) what hostile clients and origins cost an edge and a pair",
-        "integration/bench", "hostile.py", (sys.executable, "hostile.py"),
+        "integration/hostile", "figures.py", (sys.executable, "figures.py"),
     ),
     "bundling": Bench(
         "which objects of saved pages bundling sends, beside what Chromium requests",

@@ -23,12 +23,12 @@ from bench.contenders import ALL, ORIGIN_ADDRESS, Contender, Ground, filter_in_e
 from bench.envoy import TARGET
 from bench.first_byte import Delays, first_byte
 from bench.held_pages import PausingOrigin
-from bench.machine import cores, description
 from bench.native import Native
 from bench.real_pages import RealPage, real_pages
-from bench.report import at_least, at_most, geometric_mean, ratio, table, verdicts, write
 from bench.wrk import Wrk
 from harness.artifacts import Missing, built, need_commands, scratch
+from harness.figures import at_least, at_most, geometric_mean, ratio, table, verdicts, write
+from harness.machine import cores, description
 
 TARGETS = [
     at_least("throughput_vs_sub_filter", 1.0),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.machine import pinned
+from harness.machine import pinned
 
 CONNECTIONS = 8
 

@@ -11,7 +11,7 @@ from harness.authority import Authority
 from harness.bed import Bed
 from harness.origins import Site
 from harness.pages import Page, page_site, saved_page
-from harness.topology import GATEWAY, INTERNET, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY, RESOLVER, SITES
+from harness.topology import FORBIDDEN, INTERNET, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, RESOLVER, SITES
 
 SAVED_PAGE = ("goose3/tests/data/content/test_elmondo1.html", "www.elmundo.es")
 """A real page of 34 objects on 15 hosts, all http, in ISO-8859-15."""
@@ -25,14 +25,6 @@ TODAY = "today.example.org"
 """A site with AAAA and HTTPS records, which lead past whoever steers by A records."""
 UNLISTED = "unlisted.example.net"
 """A site whose name nobody steers."""
-FORBIDDEN = {
-    "private.example.org": PRIVATE_ADDRESS,
-    "metadata.example.org": LINK_LOCAL_ADDRESS,
-    "loopback.example.org": "127.0.0.1",
-    "self.example.org": PROXY,
-    "self-lan.example.org": GATEWAY,
-}
-"""Names that lead where nobody may be taken."""
 MIXED = "mixed.example.org"
 """A name whose first address is public and refuses connections, with a forbidden one behind it."""
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import TestBed
-from e2e.desk import Desk, desk_in
 from harness import namespaces
 from harness.artifacts import built, corpora, need_commands, need_root
+from harness.desk import Desk, desk_in
 from harness.pages import Page
 
 

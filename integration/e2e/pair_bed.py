@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from e2e.bed import FORBIDDEN, made_to_order
-from experiments import links
-from experiments.contenders.base import intercept, rules
-from experiments.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
+from e2e.bed import made_to_order
 from harness.artifacts import need_commands
 from harness.authority import Authority
 from harness.browser import browser
 from harness.clients import Curl, DnsAnswer, dig
+from harness.lab import links
+from harness.lab.contenders.base import intercept, rules
+from harness.lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.origins import Origins, Site
 from harness.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
-from harness.topology import RESOLVER, SITES
+from harness.topology import FORBIDDEN, RESOLVER, SITES
 from harness.waiting import wait_for
 
 RTT_S = 0.6

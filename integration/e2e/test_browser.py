@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from e2e.bed import PROXY, TestBed
+from e2e.bed import TestBed
 from harness.artifacts import corpora, need_commands, scratch
 from harness.bed import OWN, PROXY_NAME, Bed
 from harness.browser import Load, browser
 from harness.moved import is_moved, true_url
 from harness.pages import Page
 from harness.screens import compare, save
+from harness.topology import PROXY
 
 MOST_DIFFERING = 0.001
 """Share of pixels in which two screenshots of one page may differ: a caret, an animation's frame."""

@@ -14,12 +14,12 @@ from urllib.parse import quote
 import pytest
 
 from e2e.bed import made_to_order
-from experiments.contenders.base import intercept, rules
-from experiments.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.artifacts import need_commands
 from harness.authority import Authority
 from harness.browser import Load, browser
 from harness.clients import Curl
+from harness.lab.contenders.base import intercept, rules
+from harness.lab.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.origins import Origins, Site
 from harness.pair import GROUND_ADMIN, REDIRECTS, REMOTE_ADMIN, Ends, Pair, pair
 from harness.topology import RESOLVER, SITES

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from e2e.desk import Desk
 from harness.artifacts import need_commands, need_root
 from harness.clients import Curl
+from harness.desk import Desk
 from harness.pep import Pep, command
 from harness.ports import free_ports
 from harness.processes import Child

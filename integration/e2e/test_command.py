@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from e2e.desk import ANSWER, WWW, Desk, is_taken
 from harness.artifacts import built
 from harness.clients import dig
+from harness.desk import ANSWER, WWW, Desk, is_taken
 from harness.pep import Pep, command
 from harness.waiting import wait_for
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.bed import PROXY, TODAY, UNLISTED
+from e2e.bed import TODAY, UNLISTED
 from harness.bed import Bed
+from harness.topology import PROXY
 
 
 def test_a_listed_name_has_the_proxy_first_and_the_origin_after_it(bed: Bed) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import made_to_order
-from e2e.desk import WWW, Desk
 from harness.artifacts import REPOSITORY, built
 from harness.authority import Authority
 from harness.bed import OWN, Bed
 from harness.clients import Curl
+from harness.desk import WWW, Desk
 from harness.moved import put_back
 from harness.origins import Site
 from harness.pep import Pep

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from e2e.desk import Desk, is_taken
 from harness.artifacts import REPOSITORY, need_commands
 from harness.authority import Authority
 from harness.bed import Bed
 from harness.browser import browser
+from harness.desk import Desk, is_taken
 from harness.http3 import H3Answer, h3get
 from harness.moved import true_url
 from harness.pages import page_site

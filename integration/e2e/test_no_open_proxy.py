@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from e2e.bed import FORBIDDEN, MIXED, OBJECTS, PROXY
+from e2e.bed import MIXED, OBJECTS
 from harness.bed import PROXY_NAME, Bed
 from harness.clients import Answer
-from harness.topology import LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS
+from harness.topology import FORBIDDEN, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY
 
 AUTHORITIES = [
     *FORBIDDEN,

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from e2e.bed import FORBIDDEN, made_to_order
+from e2e.bed import made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
-from experiments.line import FAR, NEAR_HOME
 from harness.artifacts import REPOSITORY, built
 from harness.clients import Answer, Curl
+from harness.lab.line import FAR, NEAR_HOME
 from harness.namespaces import Namespace
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.pep import Pep
+from harness.topology import FORBIDDEN
 from harness.waiting import quickest, wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"

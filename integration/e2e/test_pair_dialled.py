@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, PairBed, standing_pair
-from experiments.contenders.base import rules
-from experiments.line import FAR, NEAR, NEAR_HOME
 from harness.clients import Curl
+from harness.lab.contenders.base import rules
+from harness.lab.line import FAR, NEAR, NEAR_HOME
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.waiting import wait_for
 

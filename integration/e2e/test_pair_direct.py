@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from e2e.bed import FORBIDDEN
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
-from experiments.contenders.base import rules
 from harness.clients import Answer, Curl
+from harness.lab.contenders.base import rules
 from harness.pair import PIPE_PORT
+from harness.topology import FORBIDDEN
 from harness.waiting import wait_for
 
 GONE, BACK = "going to origins directly", "its pipe is used again"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
-from experiments.line import FAR
 from harness.artifacts import built
 from harness.http3 import H3Answer, h3get
+from harness.lab.line import FAR
 from harness.pair import GROUND_NAME, PIPE_PORT, REMOTE_ADMIN
 
 

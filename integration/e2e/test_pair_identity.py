@@ -12,9 +12,9 @@ import pytest
 
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from experiments.line import FAR
 from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.clients import Answer, Curl
+from harness.lab.line import FAR
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_NAME
 from harness.waiting import wait_for
 

@@ -12,7 +12,7 @@ import pytest
 
 from e2e import upgrades
 from e2e.pair_bed import LAB, SOCKETS, TODAY, PairBed, standing_pair
-from experiments.contenders.base import rules
+from harness.lab.contenders.base import rules
 from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
 from harness.processes import Child
 from harness.waiting import wait_for

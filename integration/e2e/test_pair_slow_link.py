@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from e2e.pair_bed import TODAY, PairBed, standing_pair
-from experiments.line import NEAR_HOME
+from harness.lab.line import NEAR_HOME
 
 STEERED = [f"h{number}.example.org" for number in range(12)]
 

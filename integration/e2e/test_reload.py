@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from e2e.desk import Desk
-from e2e.reloads import Box, twenty_changes
+from harness.desk import Desk
+from harness.reloads import Box, twenty_changes
 from harness.waiting import wait_for
 
 

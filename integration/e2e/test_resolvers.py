@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from e2e.desk import Desk
 from harness.clients import Curl
+from harness.desk import Desk
 from harness.pep import Pep
 from harness.waiting import wait_for
 

@@ -7,11 +7,12 @@ import re
 
 import pytest
 
-from e2e.bed import LAB, OBJECTS, PROXY, fresh, made_to_order
+from e2e.bed import LAB, OBJECTS, fresh, made_to_order
 from harness.bed import OWN, PROXY_NAME, Bed
 from harness.clients import Answer
 from harness.moved import is_moved, put_back, same_markup, true_url
 from harness.pages import Page, objects_of
+from harness.topology import PROXY
 
 DEMO = "http://www.demo.test/"
 

@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from e2e.bed import DEMO_HOSTS, PROXY, UNLISTED
+from e2e.bed import DEMO_HOSTS, UNLISTED
 from harness.artifacts import need_commands
 from harness.bed import OWN, Bed
 from harness.browser import Load, browser
 from harness.clients import dig
 from harness.moved import is_moved, true_url
 from harness.namespaces import Namespace
-from harness.topology import CLIENT, GATEWAY
+from harness.topology import CLIENT, GATEWAY, PROXY
 
 LISTED_PAGE = "http://www.demo.test/"
 UNLISTED_PAGE = f"http://{UNLISTED}/page.html"

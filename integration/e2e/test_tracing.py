@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from e2e.desk import WWW, Desk
+from harness.desk import WWW, Desk
 from harness.pep import Pep
 from harness.waiting import wait_for
 

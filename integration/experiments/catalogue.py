@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import watches
+from harness.lab import watches
+
 from .plan import Group
 
 EDGES = ("longhaul-url", "longhaul-dns", "longhaul-edge")

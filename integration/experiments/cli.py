@@ -12,12 +12,12 @@ from typing import Any
 
 from harness import namespaces
 from harness.artifacts import Missing, built, need_commands, need_root, scratch
+from harness.lab import watches
+from harness.lab.ideal import Weight
+from harness.lab.measure import Run, run_from
 
-from . import watches
 from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
 from .goals import goals
-from .ideal import Weight
-from .measure import Run, run_from
 from .results import Results
 from .runner import Outcome, Runner, clock, expected_total_ms, watches_of
 

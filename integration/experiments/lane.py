@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts import Missing
+from harness.lab.bed import standing
+from harness.lab.contenders import contender
+from harness.lab.ideal import timeout_s
+from harness.lab.measure import Run, measure
+from harness.lab.pages import Page, make_page
+from harness.lab.saved import SavedPage
+from harness.lab.tables import page_table
 from harness.processes import end_with_parent
 
-from .bed import standing
-from .contenders import contender
-from .measure import Run, measure
-from .pages import Page, make_page
-from .plan import Group, timeout_s
-from .saved import SavedPage
+from .plan import Group
 from .specials import SPECIALS
-from .tables import page_table
 
 
 @dataclass(frozen=True)

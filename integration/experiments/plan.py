@@ -6,10 +6,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .ideal import Weight, bound
-from .links import Link, link
-from .measure import Run
-from .tables import page_table
+from harness.lab.ideal import ideal_ms
+from harness.lab.links import Link, link
+from harness.lab.measure import Run
 
 BROWSER_MS = 1800
 """A browser's start, its end, and what lies between: not part of any figure."""
@@ -80,14 +79,3 @@ class Group:
     def expected_total_ms(self) -> float:
         """How long the group is likely to take."""
         return BED_MS + self.special_ms + sum(self.expected_ms(turn) for turn in self.turns(0))
-
-
-def ideal_ms(page: str, on: Link) -> float:
-    """The ideal for a page's published weight."""
-    weight = page_table(page).total_bytes
-    return bound(Weight(weight, weight), on).ideal_ms
-
-
-def timeout_s(page: str, on: Link) -> float:
-    """How long a load may take before it counts as failed."""
-    return 60 + 6 * ideal_ms(page, on) / 1000

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .ideal import Bound, Weight, bound
-from .links import link
-from .measure import Run
+from harness.lab.ideal import Bound, Weight, bound
+from harness.lab.links import link
+from harness.lab.measure import Run
 
 
 @dataclass(frozen=True)

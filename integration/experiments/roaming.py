@@ -18,6 +18,9 @@ from pathlib import Path
 from harness.authority import Authority
 from harness.browser import Browser, Request, browser, requests_of
 from harness.gateway import redirected
+from harness.lab import links
+from harness.lab.pages import Page, make_page
+from harness.lab.tables import page_table
 from harness.link import Link
 from harness.moved import true_url
 from harness.namespaces import Namespace, veth
@@ -25,10 +28,6 @@ from harness.origins import Origins, Site
 from harness.pep import Pep, gateway_config, write_config
 from harness.topology import CLIENT, CLIENT_DEVICE, PROXY, RESOLVER, SITES, site_addresses
 from harness.waiting import wait_for
-
-from . import links
-from .pages import Page, make_page
-from .tables import page_table
 
 LINK = "rural-lte"
 PAGE = "cnn"

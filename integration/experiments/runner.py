@@ -14,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from .contenders import CONTENDERS
-from .ideal import Weight
+from harness.lab.contenders import CONTENDERS
+from harness.lab.ideal import Weight
+from harness.lab.links import CAPACITY
+from harness.lab.measure import Run
+
 from .lane import Message, run_group
-from .links import CAPACITY
-from .measure import Run
 from .plan import Group
 
 BAR_WIDTH = 24

@@ -18,12 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fidelity import exceptions
 from fidelity.bed import BREAKAGES
-from fidelity.corpus import saved_pages
 from fidelity.report import figures, line, write
 from fidelity.runner import Result, Runner, need
 from fidelity.sitefile import read_all
 from harness import namespaces
 from harness.artifacts import Missing, scratch
+from harness.corpus import saved_pages
 
 
 def main() -> int:

@@ -6,12 +6,12 @@ import pytest
 
 from fidelity import exceptions
 from fidelity.bed import BREAKAGES
-from fidelity.corpus import saved_pages
 from fidelity.report import line, write
 from fidelity.runner import Result, Runner, need, subjects
 from fidelity.sitefile import read_all
 from harness import namespaces
 from harness.artifacts import Missing, corpora, scratch
+from harness.corpus import saved_pages
 
 SAVED = 12
 """Saved pages that are compared here; `make fidelity` takes all."""

@@ -52,5 +52,25 @@ def test_arrows_one_way_and_uses_in_tests_and_comments_are_no_circle(tmp_path: P
     assert structure.circles(structure.modules(source)) == []
 
 
+@pytest.mark.parametrize(
+    ("file", "line", "refused"),
+    [
+        ("integration/bench/edge.py", "from e2e.desk import desk_in", True),
+        ("integration/harness/bed.py", "import bench.figures", True),
+        ("filters/codec/bench/run.py", "def f():\n    from bench.figures import table", True),
+        ("integration/e2e/test_x.py", "from e2e.bed import Bed", False),
+        ("integration/e2e/test_x.py", "from harness.bed import Bed\nfrom .bench import x", False),
+        ("filters/codec/bench/run.py", "from harness.figures import table\nimport benches", False),
+    ],
+)
+def test_areas_import_the_harness_and_never_each_other(tmp_path: Path, file: str, line: str, refused: bool) -> None:
+    for area in ("bench", "e2e", "harness"):
+        (tmp_path / "integration" / area).mkdir(parents=True)
+        (tmp_path / "integration" / area / "__init__.py").write_text("")
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(line + "\n")
+    assert [fault.partition(":")[0] for fault in structure.cross_imports(tmp_path)] == [file] * refused
+
+
 def test_this_repository_has_no_circle_and_its_drawing_is_up_to_date() -> None:
     assert list(structure.faults()) == []

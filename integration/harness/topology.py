@@ -30,6 +30,14 @@ SITES = ipaddress.ip_network("203.0.113.0/24")
 RESOLVER = "203.0.113.53"
 PRIVATE_ADDRESS = "10.66.0.1"
 LINK_LOCAL_ADDRESS = "169.254.169.254"
+FORBIDDEN = {
+    "private.example.org": PRIVATE_ADDRESS,
+    "metadata.example.org": LINK_LOCAL_ADDRESS,
+    "loopback.example.org": "127.0.0.1",
+    "self.example.org": PROXY,
+    "self-lan.example.org": GATEWAY,
+}
+"""Names of sites whose addresses no client may reach through a proxy."""
 
 
 def site_addresses() -> Iterable[str]:

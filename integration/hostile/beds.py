@@ -11,19 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from e2e.bed import FORBIDDEN
-from experiments import links
-from experiments.contenders.base import intercept, rules
-from experiments.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.artifacts import REPOSITORY
 from harness.authority import Authority
 from harness.bed import PROXY_NAME, Bed
+from harness.lab import links
+from harness.lab.contenders.base import intercept, rules
+from harness.lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.namespaces import Namespace
 from harness.origins import Origins, Site
 from harness.pair import GROUND_ADMIN, GROUND_NAME, REDIRECTS, REMOTE_ADMIN, REMOTE_NAME, Ends, Pair, pair
 from harness.pep import Pep
 from harness.processes import Child, whole_lines
-from harness.topology import INTERNET, PRIVATE_ADDRESS, PROXY, RESOLVER
+from harness.topology import FORBIDDEN, INTERNET, PRIVATE_ADDRESS, PROXY, RESOLVER
 
 from .wire import Http2, Reply, connected, over_tls, request_bytes, send_bytes
 

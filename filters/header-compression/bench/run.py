@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "integration"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wasm/tests"))
 
-from bench.report import at_most, table, verdicts, write
+from harness.figures import at_most, table, verdicts, write
 from pair_bed import (
     TABLE_BYTES_PACKED,
     TABLE_BYTES_PEER,

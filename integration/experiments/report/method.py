@@ -6,10 +6,11 @@ import html
 from collections.abc import Iterable
 from typing import Any
 
-from ..contenders import CONTENDERS
-from ..links import link
+from harness.lab.contenders import CONTENDERS
+from harness.lab.links import link
+from harness.lab.tables import page_table
+
 from ..results import Results
-from ..tables import page_table
 
 METHOD = """
 A real Chromium for every load, with an empty profile, in a network namespace; a link emulator that sends each packet

@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from harness.lab.links import link
+from harness.lab.measure import Run
+
 from ..goals import Goal
-from ..links import link
-from ..measure import Run
 from ..results import Results
 from . import plots
 from .figure import figure

@@ -11,8 +11,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..contenders import CONTENDERS
-from ..measure import Run
+from harness.lab.contenders import CONTENDERS
+from harness.lab.measure import Run
+
 from ..results import Cell, Results, Spread
 
 mpl.use("svg")

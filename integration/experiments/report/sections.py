@@ -6,11 +6,12 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from harness.lab.contenders import CONTENDERS
+from harness.lab.links import link
+from harness.lab.tables import page_table
+
 from ..catalogue import EXPERIMENTS
-from ..contenders import CONTENDERS
-from ..links import link
 from ..results import Cell, Results
-from ..tables import page_table
 from . import plots
 from .figure import figure
 from .published import CELLS, IMAGES, TEN_PAGES, TEN_PAGES_PAIR_PERCENT

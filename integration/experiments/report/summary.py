@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..links import link
+from harness.lab.links import link
+
 from ..results import Cell, Results
 
 EVEN = 0.02

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.browser import browser
+from harness.lab.bed import standing
+from harness.lab.contenders import contender
+from harness.lab.pages import make_page
+from harness.lab.tables import page_table
 from harness.waiting import Timeout
 
-from ..bed import standing
-from ..contenders import contender
-from ..pages import make_page
 from ..plan import Group
-from ..tables import page_table
 
 SETTLE_S = 0.05
 PAGE_TIMEOUT_S = 30.0

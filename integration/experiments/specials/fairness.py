@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.clients import Curl
+from harness.lab.bed import standing, use_congestion_control
+from harness.lab.contenders import contender
+from harness.lab.pages import make_page
+from harness.lab.tables import page_table
 from harness.waiting import wait_for
 
-from ..bed import standing, use_congestion_control
-from ..contenders import contender
-from ..pages import make_page
 from ..plan import Group
-from ..tables import page_table
 
 BDP_SEGMENTS = 4
 """33.2 kbit/s for 1000 ms are 4.2 kB, three full segments; one more so that the link never waits."""

@@ -10,15 +10,15 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from harness.lab.bed import Bed, standing
+from harness.lab.contenders import contender
+from harness.lab.ideal import Weight, bound, timeout_s
+from harness.lab.measure import Run, measure
+from harness.lab.pages import Page, make_page
+from harness.lab.tables import page_table
 from harness.pair import GROUND_ADMIN
 
-from ..bed import Bed, standing
-from ..contenders import contender
-from ..ideal import Weight, bound
-from ..measure import Run, measure
-from ..pages import Page, make_page
-from ..plan import Group, timeout_s
-from ..tables import page_table
+from ..plan import Group
 
 SHORT = {"cnn": "cnn", "lab-modern": "modern"}
 BUNDLING, WITHOUT = "longhaul-pair-bundling", "longhaul-pair"

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from harness.browser import Browser, Load, browser
+from harness.lab.bed import Bed, standing
+from harness.lab.contenders import contender
+from harness.lab.contenders.base import rules
+from harness.lab.ideal import timeout_s
+from harness.lab.line import NEAR_DEVICE
+from harness.lab.pages import Page, make_page
+from harness.lab.tables import page_table
 from harness.namespaces import Namespace
 from harness.waiting import wait_for
 
-from ..bed import Bed, standing
-from ..contenders import contender
-from ..contenders.base import rules
-from ..line import NEAR_DEVICE
-from ..pages import Page, make_page
-from ..plan import Group, timeout_s
-from ..tables import page_table
+from ..plan import Group
 
 PAIR = "longhaul-pair-unlisted"
 WAYS = ("direct", "pass", "refuse")

@@ -7,8 +7,8 @@ import zlib
 
 import pytest
 
-from experiments.pages import make_page
-from experiments.tables import page_table, page_tables
+from harness.lab.pages import make_page
+from harness.lab.tables import page_table, page_tables
 
 PUBLISHED = {
     # name: objects beside the page, hosts, bytes

@@ -10,10 +10,10 @@ import pytest
 
 from experiments.catalogue import QUICK_GROUPS
 from experiments.cli import main
-from experiments.contenders import contender
-from experiments.measure import Run, run_from
 from experiments.roaming import SCENARIOS, Roaming
 from harness.artifacts import built, need_commands, need_root
+from harness.lab.contenders import contender
+from harness.lab.measure import Run, run_from
 
 
 @pytest.fixture(scope="module")

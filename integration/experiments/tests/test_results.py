@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from experiments.catalogue import EXPERIMENTS, QUICK_GROUPS
-from experiments.contenders import CONTENDERS
 from experiments.goals import goals
-from experiments.ideal import Weight, bound
 from experiments.lane import Message
-from experiments.links import CAPACITY, link
-from experiments.measure import Run, run_from
 from experiments.plan import Group
 from experiments.report import write_report
 from experiments.results import Results, spread
 from experiments.runner import Runner, expected_total_ms
-from experiments.tables import page_tables
+from harness.lab.contenders import CONTENDERS
+from harness.lab.ideal import Weight, bound
+from harness.lab.links import CAPACITY, link
+from harness.lab.measure import Run, run_from
+from harness.lab.tables import page_tables
 
 WEIGHTS = {"cnn": Weight(197_000, 150_000)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from e2e.bed import FORBIDDEN
+from harness.topology import FORBIDDEN
 
 from ..beds import Target, fresh
 from ..cases import Case

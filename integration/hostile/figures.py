@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import cache_tests
-from bench.machine import description
-from bench.report import at_least, at_most, verdicts, write
 from harness.artifacts import REPOSITORY, Missing, need_commands, need_root, scratch
+from harness.figures import at_least, at_most, verdicts, write
+from harness.machine import description
+from hostile import cache_tests
 from hostile.beds import TARGETS, Target
 from hostile.cases import Outcome, run, table
 from hostile.families import FAMILIES
@@ -45,6 +45,7 @@ TARGETS_OF_FIGURES = [
     at_most("page_fetched_again", 0),
 ]
 
+BENCHES = REPOSITORY / "integration/bench"
 QUICK = bool(os.environ.get("QUICK"))
 CLIENTS, BODY_BYTES = (4, 40_000_000) if QUICK else (10, 200_000_000)
 
@@ -135,7 +136,7 @@ def held_elsewhere() -> dict[str, float | None]:
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         match = re.search(rf"\b{figure}\b\D{{0,3}}(\d+(?:\.\d+)?)", done.stdout + done.stderr)
         found[figure] = float(match[1]) if match and done.returncode == 0 else None
-    missing = subprocess.run([sys.executable, "bundling.py"], cwd=Path(__file__).parent, check=False).returncode
+    missing = subprocess.run([sys.executable, "bundling.py"], cwd=BENCHES, check=False).returncode
     bundling = scratch("bench") / "bundling.json"
     if not missing and bundling.exists():
         found |= json.loads(bundling.read_text())["figures"]

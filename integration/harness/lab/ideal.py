@@ -16,6 +16,7 @@ from harness.origins import Site
 
 from .links import Link
 from .pages import Page
+from .tables import page_table
 
 LOOKUP, HANDSHAKE, REQUEST = 1, 1, 1
 IDEAL_ROUND_TRIPS = LOOKUP + HANDSHAKE + REQUEST
@@ -80,3 +81,14 @@ def weigh(page: Page, site: Site, internet: Namespace, folder: Path) -> Weight:
         text = kind == "html" or kind in SQUEEZABLE
         squeezed += min(len(body), len(zlib.compress(body, 9))) if text and not page.table.compressed else len(body)
     return Weight(sent, squeezed)
+
+
+def ideal_ms(page: str, on: Link) -> float:
+    """The ideal for a page's published weight."""
+    weight = page_table(page).total_bytes
+    return bound(Weight(weight, weight), on).ideal_ms
+
+
+def timeout_s(page: str, on: Link) -> float:
+    """How long a load may take before it counts as failed."""
+    return 60 + 6 * ideal_ms(page, on) / 1000

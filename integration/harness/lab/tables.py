@@ -1,4 +1,4 @@
-"""Reads the page tables: pages/*.toml say what a page is made of and where each number comes from.
+"""Reads the page tables: page_tables/*.toml say what a page is made of and where each number comes from.
 
 A file holds one page, or a family of pages that share a structure and differ in a few numbers (`[[page]]`), or saved
 pages of the corpora (`[[saved]]`).
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).with_name("pages")
+FOLDER = Path(__file__).with_name("page_tables")
 
 USUAL_BYTES = 12_000
 """Of a saved page's object, for estimates of time."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.artifacts import built
-from soak.soak import soak
+
+from .soak import soak
 
 SECONDS = 60.0
 PAGES = 1000
@@ -15,10 +16,10 @@ MOST_MIB = {"envoy": 16.0, "coredns": 16.0, "longhaul": 2.0}
 """What a minute may add once all is warm. A leak of one page's rewriter a page would be hundreds."""
 
 
-def test_a_minute_of_load_loses_no_request_and_memory_stays(folder: Path) -> None:
+def test_a_minute_of_load_loses_no_request_and_memory_stays(tmp_path: Path) -> None:
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
         built(name)
-    result = soak(SECONDS, folder, pages=PAGES)
+    result = soak(SECONDS, tmp_path, pages=PAGES)
     assert result.failures == []
     assert not result.restarts
     assert result.answers > 1000
