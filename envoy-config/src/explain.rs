@@ -238,7 +238,7 @@ fn rewritten(
     let mut out = Vec::new();
     rewriter.write(page, &mut out);
     rewriter.finish(&mut out);
-    let tally = rewriter.tally();
+    let tally = rewriter.counts();
     let stopped = rewriter.bail_out().map(|why| why.to_string());
     Explanation {
         page: PageFate::Rewritten,

@@ -12,6 +12,7 @@
 //! | [`mod@shareable`] | May any client have this response? |
 //! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
 //! | [`object_request`] | What does a browser send for an object of a page? |
+//! | [`media_type`] | Which kind of object does `Content-Type` name? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 
 pub mod addresses;
@@ -19,6 +20,7 @@ pub mod cache_control;
 pub mod client;
 pub mod fields;
 pub mod labels;
+pub mod media_type;
 pub mod navigation;
 pub mod object_request;
 pub mod shareable;

@@ -215,7 +215,7 @@ fn collector(told: Rc<RefCell<Vec<Told>>>) -> impl FnMut(&UrlEvent<'_>) {
 /// What a browser fetches the object as, and whether it does so when it reads the tag. Nothing moves here, so that what
 /// forbids a move is no matter.
 fn usage(event: &UrlEvent<'_>) -> Option<(Use, bool)> {
-    match (event.fetch, event.outcome) {
+    match (event.load, event.outcome) {
         (Some(fetch), _) => Some((fetch.usage, fetch.at_once)),
         (None, Outcome::Left(Reason::Module)) => Some((Use::Script, true)),
         (None, Outcome::Left(Reason::Integrity)) if event.place.element == "script" => Some((Use::Script, true)),

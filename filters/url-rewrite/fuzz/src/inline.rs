@@ -99,7 +99,7 @@ impl Worker {
             rewriter.write(piece, &mut bytes);
         }
         rewriter.finish(&mut bytes);
-        let inlined_bytes = rewriter.tally().substituted_bytes;
+        let inlined_bytes = rewriter.counts().substituted_bytes;
         (Passed { bytes, inlined_bytes, bailed_out: rewriter.bail_out().is_some() }, found)
     }
 

@@ -77,7 +77,7 @@ fn rewrite(plan: &Rc<Plan>, kind: Kind, base: Base, input: &[u8], piece: usize) 
         rewriter.write(piece, &mut bytes);
     }
     rewriter.finish(&mut bytes);
-    Rewritten { bytes, bailed_out: rewriter.bail_out().is_some(), moved: rewriter.tally().moved }
+    Rewritten { bytes, bailed_out: rewriter.bail_out().is_some(), moved: rewriter.counts().moved }
 }
 
 /// The laws of a body: nothing to move changes nothing; any split gives the same; twice is once; growth is bounded.

@@ -57,7 +57,7 @@ fn rewrite(plan: &Rc<Plan>, base: Base, page: &[u8]) -> u64 {
         black_box(&out);
     }
     rewriter.finish(&mut out);
-    rewriter.tally().moved
+    rewriter.counts().moved
 }
 
 /// Processor time of this thread (Linux).

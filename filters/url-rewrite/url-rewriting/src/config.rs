@@ -3,7 +3,7 @@
 //! One type for the writer and the reader, so that they cannot disagree. Unknown keys are refused: a misspelt limit that
 //! is silently ignored is worse than none.
 
-use crate::limits::Limits;
+use page_scanner::Limits;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url_mapping::Level;

@@ -1,12 +1,12 @@
 //! Whether a response is rewritten, and if not, why not.
 
 use http_semantics::labels::labelled;
+use http_semantics::media_type;
+use page_scanner::{Kind, Packing};
 
+use crate::headers::Fields;
 use crate::headers::request::Visit;
-use crate::headers::{Fields, mime};
 use crate::plan::Plan;
-use crate::rewriter::Kind;
-use crate::unpack::Packing;
 
 labelled! {
     /// Why a response passes untouched.
@@ -52,7 +52,7 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
         Some(start) if start.eq_ignore_ascii_case(b"text/css") => "text/css",
         _ => return Err(Ineligible::Type),
     };
-    let kind = match mime::essence(content_type) {
+    let kind = match media_type::essence(content_type) {
         essence if essence != kind => return Err(Ineligible::Type),
         _ if kind == "text/css" && visit.moved.is_none() => return Err(Ineligible::SheetInPlace),
         _ if kind == "text/css" => Kind::Css,
@@ -106,6 +106,6 @@ pub(crate) fn packing(fields: &Fields<'_>) -> Option<Packing> {
 
 /// Whether the declared encoding is none in which markup can be found. An unknown label declares nothing.
 fn is_beyond_ascii(content_type: &[u8]) -> bool {
-    let declared = mime::charset(content_type).and_then(encoding_rs::Encoding::for_label);
+    let declared = media_type::charset(content_type).and_then(encoding_rs::Encoding::for_label);
     declared.is_some_and(|encoding| !encoding.is_ascii_compatible())
 }

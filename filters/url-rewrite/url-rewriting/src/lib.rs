@@ -1,43 +1,40 @@
-//! Where URLs occur in pages, style sheets and headers, and replacing them: pure, streaming.
+//! May a URL move, and what do the headers of its page say about that? Pure, streaming.
+//!
+//! [`page_scanner`] finds URLs in bodies, and [`url_mapping`] says what a URL becomes. This crate stands between them: it
+//! knows the page's policies, preloads and cookies, and decides.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`config`], [`plan`] | the configuration as written, and compiled |
+//! | [`headers`] | decisions about requests, and parts of responses |
+//! | [`response`], [`eligible`] | the headers of a response, and whether its body is rewritten |
+//! | [`Rewriter`] | one body on its way through |
+//! | `decider` | the scanner's visitor: each URL decided and counted |
+//! | [`Preloads`] | preloads and their consumers move together |
+//! | [`Observer`] | the seam for those who look at decided URLs |
+//! | [`Substitute`], [`sheet`] | the seam for those who put objects into pages |
+//! | [`Savings`] | an estimate of what moves save on the link |
 
-mod bail_out;
-mod char_refs;
-mod charset;
 pub mod config;
-mod css;
+mod decider;
 pub mod eligible;
 mod event;
-mod find;
 pub mod headers;
-mod html;
-mod ledger;
-pub mod limits;
-mod links;
-pub mod markup;
-pub mod media;
-mod patch;
-pub mod places;
 pub mod plan;
 mod preloads;
 pub mod response;
 mod rewriter;
 mod savings;
 pub mod sheet;
-mod srcset;
 mod substitute;
-mod unpack;
 
-pub use bail_out::BailOut;
-pub use charset::Charset;
 pub use config::Config;
-pub use event::{Fetch, Observer, UrlEvent};
+pub use decider::UrlCounts;
+pub use event::{Observer, UrlEvent};
 pub use headers::csp::Policies;
-pub use ledger::Tally;
-pub use limits::Limits;
-pub use places::Place;
+pub use page_scanner::{BailOut, Broken, Chunk, Kind, Limits, Packing, Place};
 pub use plan::{Plan, PlanError};
 pub use preloads::Preloads;
-pub use rewriter::{Body, Chunk, Kind, Rewriter};
+pub use rewriter::{Body, Rewriter};
 pub use savings::Savings;
-pub use substitute::{DecidedUrl, Decider, Substitute, Substitution, Surroundings, TagContext};
-pub use unpack::{Broken, Packing};
+pub use substitute::{DecidedUrl, Decider, Substitute, Substitution};

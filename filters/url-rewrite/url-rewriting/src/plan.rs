@@ -1,7 +1,7 @@
 //! The configuration checked and compiled: immutable, shared by every stream of a worker.
 
 use crate::config::Config;
-use crate::limits::Limits;
+use page_scanner::Limits;
 use serde::de::DeserializeOwned;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;

@@ -5,7 +5,14 @@
 //! of both in the page decides for the other: a preload stays where it is, and so does every later use of its URL. A
 //! preload behind a use that moved moves with it.
 
-use crate::limits::{MOVED_REMEMBERED, PRELOADS};
+use memchr::memchr;
+use url_mapping::Use;
+
+/// Preloads of one page that are remembered. Further ones move wherever their URL may.
+const PRELOADS: usize = 64;
+
+/// Moved URLs of one page that are remembered, at 8 bytes each, so that a preload behind its consumer moves with it.
+const MOVED_REMEMBERED: usize = 4096;
 
 /// The URLs of one page by which preloads and their consumers find each other, as hashes of their moved forms.
 #[derive(Debug, Default)]
@@ -47,12 +54,18 @@ impl Preloads {
     }
 }
 
+/// Returns true if a script may be the consumer of such a preload. Fonts, media and tracks only move at level full, where
+/// all their consumers do.
+pub(crate) fn may_lack_consumer(usage: Use) -> bool {
+    matches!(usage, Use::Image | Use::Script | Use::Stylesheet)
+}
+
 /// A hash of a URL without its fragment, which is not sent. It is made of a few instructions, because every URL that
 /// moves pays for it; its key is fixed, so that any run gives the same result. Whoever makes two URLs of a page collide
 /// only keeps his own page from moving one.
 fn object(url: &str) -> u64 {
     const ODD: u64 = 0x517c_c1b7_2722_0a95;
-    let end = crate::find::find(b'#', url.as_bytes()).unwrap_or(url.len());
+    let end = memchr(b'#', url.as_bytes()).unwrap_or(url.len());
     let (words, rest) = url.as_bytes().get(..end).unwrap_or_default().as_chunks::<8>();
     let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(ODD);
     let hash = words.iter().fold(end as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));

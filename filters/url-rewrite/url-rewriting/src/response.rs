@@ -3,11 +3,12 @@
 use crate::eligible;
 use crate::headers::csp::{self, Policies};
 use crate::headers::request::{Destination, Exchange, Moved, Visit, to_true_url};
-use crate::headers::{Edit, Fields, Reply, embedding, etag, link, location, mime};
+use crate::headers::{Edit, Fields, Reply, embedding, etag, link, location};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
-use crate::rewriter::{Body, Kind};
-use crate::unpack::Packing;
+use crate::rewriter::Body;
+use http_semantics::media_type;
+use page_scanner::{Kind, Packing};
 use url_mapping::{Base, Cookies, Scheme};
 
 /// Never comes down from any host: it would send the browser around the proxy, or have bodies encoded with
@@ -147,7 +148,7 @@ fn body(kind: Kind, mut base: Base, policies: Policies, preloads: Preloads, fiel
     if policies.upgrade_insecure_requests() {
         base.upgrade_insecure_requests();
     }
-    let label = fields.get("content-type").and_then(mime::charset);
+    let label = fields.get("content-type").and_then(media_type::charset);
     let encoding = label.and_then(encoding_rs::Encoding::for_label);
     Body { kind, packing: eligible::packing(fields).unwrap_or(Packing::Plain), base, encoding, policies, preloads }
 }
@@ -242,12 +243,12 @@ fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields
 /// Whether `nosniff` blocks nothing that loads without it: scripts and sheets of a wrong declared type (Fetch, "should
 /// response to request be blocked due to nosniff?"), and images that browsers recognise by their bytes.
 fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<'_>) -> bool {
-    let kind = mime::essence(fields.get("content-type").unwrap_or_default());
+    let kind = media_type::essence(fields.get("content-type").unwrap_or_default());
     match destination {
         _ if !(200..300).contains(&status) => true,
-        Destination::Script => mime::is_javascript(kind.as_bytes()),
+        Destination::Script => media_type::is_javascript(kind.as_bytes()),
         Destination::Style => kind == "text/css",
-        Destination::Media => mime::is_media(&kind),
+        Destination::Media => media_type::is_media(&kind),
         Destination::Other | Destination::Unknown => true,
     }
 }
@@ -255,9 +256,9 @@ fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<
 /// Whether this may be a script or sheet with a wrong declared type that came from our http address, where browsers do
 /// not say what they want it for: `nosniff` would block it and its absence would be a hole, so it is not moved.
 fn is_mislabelled(moved: &Moved, status: u16, fields: &Fields<'_>) -> bool {
-    let kind = mime::essence(fields.get("content-type").unwrap_or_default());
+    let kind = media_type::essence(fields.get("content-type").unwrap_or_default());
     let unclear = moved.destination == Destination::Unknown
-        && !(mime::is_javascript(kind.as_bytes()) || mime::is_media(&kind) || kind == "text/css");
+        && !(media_type::is_javascript(kind.as_bytes()) || media_type::is_media(&kind) || kind == "text/css");
     let wrong_sheet = moved.destination == Destination::Style && kind != "text/css";
     moved.scheme == Scheme::Http && status == 200 && (unclear || wrong_sheet)
 }

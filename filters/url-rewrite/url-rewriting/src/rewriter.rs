@@ -1,30 +1,17 @@
-//! One body of whichever kind: what the filter and `explain` see of rewriting.
+//! One body on its way through: the scanner finds URLs, and the decider answers.
 
 use std::rc::Rc;
 
 use encoding_rs::Encoding;
+use page_scanner::{BailOut, Broken, Chunk, Kind, Packing, Scanner};
 use url_mapping::Base;
 
-use crate::bail_out::BailOut;
-use crate::charset::Charset;
-use crate::css::rewriter::CssRewriter;
+use crate::decider::{UrlCounts, UrlDecider};
 use crate::event::Observer;
 use crate::headers::csp::Policies;
-use crate::html::rewriter::HtmlRewriter;
-use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::substitute::Substitute;
-use crate::unpack::{Broken, Packing, Unpacker};
-
-/// What a body is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `text/html`
-    Html,
-    /// `text/css`
-    Css,
-}
 
 /// What the headers say about a body, as far as rewriting needs to know.
 #[derive(Debug)]
@@ -41,15 +28,6 @@ pub struct Body {
     pub policies: Policies,
     /// The preloads of its headers; default where there is none.
     pub preloads: Preloads,
-}
-
-/// What became of a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chunk {
-    /// Nothing: what was appended are its bytes, no more and no fewer.
-    AsItCame,
-    /// Something was replaced, held back, or let go that had been held back.
-    Changed,
 }
 
 /// Rewrites one body as it streams by.
@@ -73,139 +51,64 @@ pub enum Chunk {
 /// rewriter.write(b"ple.com/a.png'>", &mut out);
 /// rewriter.finish(&mut out);
 /// assert_eq!(out, b"<p><img alt=x src='https://pep.example.net/img.example.com/a.png'>");
-/// assert_eq!(rewriter.tally().moved, 1);
+/// assert_eq!(rewriter.counts().moved, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Rewriter {
-    inner: Inner,
-    unpacker: Option<Box<Unpacker>>,
-    broken: Option<Broken>,
-    bytes_read: u64,
-}
-
-#[derive(Debug)]
-enum Inner {
-    Html(Box<HtmlRewriter>),
-    Css(Box<CssRewriter>),
+    scanner: Scanner,
+    decider: UrlDecider,
+    is_page: bool,
 }
 
 impl Rewriter {
     /// A rewriter for one body. `observer` is told of every URL; the counts are kept without one.
     pub fn new(plan: Rc<Plan>, body: Body, observer: Option<Box<dyn Observer>>) -> Self {
-        let ledger = Ledger::new(plan, body.base, body.policies, body.preloads, observer);
-        let charset = Charset::from_header(body.encoding);
-        let inner = match body.kind {
-            Kind::Html => Inner::Html(Box::new(HtmlRewriter::new(ledger, charset))),
-            Kind::Css => Inner::Css(Box::new(CssRewriter::new(ledger, charset))),
-        };
-        let unpacker = (body.packing == Packing::Gzip).then(|| Box::new(Unpacker::new()));
-        Self { inner, unpacker, broken: None, bytes_read: 0 }
+        let Body { kind, packing, base, encoding, policies, preloads } = body;
+        let scanner = Scanner::new(kind, packing, encoding, *plan.limits());
+        let decider = UrlDecider::new(plan, base, policies, preloads, observer);
+        Self { scanner, decider, is_page: kind == Kind::Html }
     }
 
     /// Has objects put into the body, if it is a page. To be called before the first bytes.
     pub fn substitute(&mut self, substitute: Box<dyn Substitute>) {
-        if let Inner::Html(html) = &mut self.inner {
-            html.substitute(substitute);
+        if self.is_page {
+            self.decider.substitute = Some(substitute);
         }
     }
 
     /// Takes the next bytes of the body and appends to `out` all that is certain by now.
     pub fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Chunk {
-        let Self { inner, unpacker, broken, bytes_read } = self;
-        let (was_empty, made) = (inner.is_empty(), inner.made());
-        let mut read = |plain: &[u8]| {
-            *bytes_read += plain.len() as u64;
-            inner.write(plain, out);
-        };
-        match unpacker {
-            None => read(chunk),
-            Some(unpacker) if broken.is_none() => {
-                *broken = unpacker.write(chunk, read).err();
-                if broken.is_some() {
-                    inner.finish(out);
-                }
-            }
-            Some(_) => {}
-        }
-        let as_it_came = unpacker.is_none() && was_empty && inner.is_empty() && inner.made() == made;
-        if as_it_came { Chunk::AsItCame } else { Chunk::Changed }
+        self.scanner.write(chunk, &mut self.decider, out)
     }
 
     /// The body is complete: appends the rest. Later calls add nothing.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let Self { inner, unpacker, broken, bytes_read } = self;
-        if let Some(unpacker) = unpacker
-            && broken.is_none()
-        {
-            let read = |plain: &[u8]| {
-                *bytes_read += plain.len() as u64;
-                inner.write(plain, out);
-            };
-            *broken = unpacker.finish(read).err();
-        }
-        inner.finish(out);
+        self.scanner.finish(&mut self.decider, out);
     }
 
-    /// Bytes of the body so far, unpacked.
+    /// Bytes of the body so far, decompressed.
     pub fn bytes_read(&self) -> u64 {
-        self.bytes_read
+        self.scanner.bytes_read()
     }
 
-    /// Whether the body comes packed and leaves plain.
+    /// Returns true if the body comes compressed and leaves plain.
     pub fn unpacks(&self) -> bool {
-        self.unpacker.is_some()
+        self.scanner.unpacks()
     }
 
-    /// Why a packed body ended before its end, if it did. All that came of it is in the output, but whoever gets that must
-    /// see that it is not the whole.
+    /// Why a compressed body ended before its end, if it did; see [`Scanner::broken`].
     pub fn broken(&self) -> Option<Broken> {
-        self.broken
+        self.scanner.broken()
     }
 
     /// Why rewriting stopped, if it did.
     pub fn bail_out(&self) -> Option<BailOut> {
-        match &self.inner {
-            Inner::Html(html) => html.bail_out(),
-            Inner::Css(css) => css.bail_out(),
-        }
+        self.scanner.bail_out()
     }
 
     /// What was moved and left so far.
-    pub fn tally(&self) -> Tally {
-        match &self.inner {
-            Inner::Html(html) => html.tally(),
-            Inner::Css(css) => css.tally(),
-        }
-    }
-}
-
-impl Inner {
-    fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Self::Html(html) => html.write(chunk, out),
-            Self::Css(css) => css.write(chunk, out),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Html(html) => html.is_empty(),
-            Self::Css(css) => css.is_empty(),
-        }
-    }
-
-    fn made(&self) -> u64 {
-        match self {
-            Self::Html(html) => html.made(),
-            Self::Css(css) => css.made(),
-        }
-    }
-
-    fn finish(&mut self, out: &mut Vec<u8>) {
-        match self {
-            Self::Html(html) => html.finish(out),
-            Self::Css(css) => css.finish(out),
-        }
+    pub fn counts(&self) -> UrlCounts {
+        self.decider.counts.clone()
     }
 }

@@ -3,25 +3,20 @@
 use std::ops::Range;
 
 use encoding_rs::UTF_8;
+use page_scanner::css::{self, SheetUrl, Stream};
+use page_scanner::places::STYLE_ELEMENT;
+use page_scanner::{Charset, UrlReference};
 use url_mapping::Base;
 
-use crate::charset::Charset;
-use crate::css;
-use crate::css::stream::{SheetUrl, Stream};
-use crate::event::Mention;
-use crate::places::STYLE_ELEMENT;
 use crate::substitute::{DecidedUrl, Decider};
-
-pub use crate::css::scanner::Fetch as SheetFetch;
-pub use crate::css::write::escape;
 
 /// A URL in a sheet.
 #[derive(Debug)]
 pub struct SheetReference {
-    /// The bytes of the sheet that say it: between the quotes, or between `url(` and `)`. [`escape`] makes a URL fit there.
+    /// The bytes of the sheet that say it: between the quotes, or between `url(` and `)`. [`css::escape`] makes a URL fit there.
     pub range: Range<usize>,
     /// How a browser fetches it.
-    pub fetch: SheetFetch,
+    pub fetch: css::Fetch,
     /// What it says and what becomes of it. None: it is longer than the page's limit, and was not read.
     pub decided: Option<DecidedUrl>,
 }
@@ -32,10 +27,10 @@ pub fn references(sheet: &str, decider: &Decider<'_>, base: &Base) -> Vec<SheetR
     let mut found = Vec::new();
     let mut keep = |SheetUrl { range, value, fetch }| {
         let read = value.ok().map(|value| {
-            let verdict = css::verdict(fetch);
-            let mention = Mention { place: STYLE_ELEMENT, offset: 0, url: &value.url, verdict };
-            let outcome = decider.outcome(&mention, base);
-            DecidedUrl { url: value.url, outcome, fetch: verdict.ok().map(Into::into) }
+            let request = css::load_request(fetch);
+            let reference = UrlReference { place: STYLE_ELEMENT, offset: 0, url: &value.url, request, tag: None };
+            let outcome = decider.outcome(&reference, base);
+            DecidedUrl { url: value.url, outcome, load: request.ok() }
         });
         found.push(SheetReference { range, fetch, decided: read });
     };

@@ -1,12 +1,11 @@
 //! The seam to whoever puts objects into pages in the place of their URLs. This crate decides URLs; it knows neither which
 //! objects are at hand nor when one may stand in a page.
 
+use page_scanner::{LoadRequest, TagContext, UrlReference};
 use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
-use crate::charset::Charset;
-use crate::event::{Ask, Fetch, Mention, UrlEvent};
+use crate::event::UrlEvent;
 use crate::headers::csp::Policies;
-use crate::markup::tag::Tag;
 use crate::plan::Plan;
 
 /// Puts objects into one page.
@@ -54,32 +53,8 @@ pub struct DecidedUrl {
     pub url: String,
     /// What becomes of it.
     pub outcome: Outcome,
-    /// What its place makes of the object; none where a browser fetches none, or in a way of its own.
-    pub fetch: Option<Fetch>,
-}
-
-/// A tag, and where it stands.
-#[derive(Debug)]
-pub struct TagContext<'t> {
-    /// The start tag.
-    pub tag: &'t Tag<'t>,
-    /// What the page is written in, as far as it has said so.
-    pub charset: Charset,
-    /// What is around the tag.
-    pub surroundings: Surroundings,
-}
-
-/// What is around a tag.
-#[derive(Debug, Clone, Copy)]
-pub struct Surroundings {
-    /// Nothing but the head of the page has come so far. Elsewhere, `link` and `style` may end up in different places: in a
-    /// table, in a `select`.
-    pub in_head: bool,
-    /// Only HTML has come so far: no SVG, no `MathML`, no frames, in which a script may be none.
-    pub only_html: bool,
-    /// The tag is a script's, and behind it come nothing but white space and the end tag. Pages are looked at for this only
-    /// where a [`Substitute`] is at work.
-    pub is_empty: bool,
+    /// How a browser loads the object; none where it loads none, or in a way of its own.
+    pub load: Option<LoadRequest>,
 }
 
 /// Decides URLs as the page does that it is of, and counts nothing.
@@ -112,16 +87,16 @@ impl<'p> Decider<'p> {
     }
 
     /// What becomes of a URL that is relative to `base`.
-    pub(crate) fn outcome(&self, mention: &Mention<'_>, base: &Base) -> Outcome {
+    pub(crate) fn outcome(&self, reference: &UrlReference<'_>, base: &Base) -> Outcome {
         let mapper = self.plan.mapper();
-        match mention.verdict {
-            Ok(Ask { usage, cors, .. }) => mapper.forward_if(base, mention.url, usage, |object| {
+        match reference.request {
+            Ok(LoadRequest { usage, cors, .. }) => mapper.forward_if(base, reference.url, usage, |object| {
                 if cors && (mapper.level() < Level::Full || self.is_own_origin(object)) {
                     return Err(Reason::Cors);
                 }
                 self.policies.permit(usage, object)
             }),
-            Err(reason) => match mapper.forward_if(base, mention.url, Use::Image, |_| Err(reason)) {
+            Err(reason) => match mapper.forward_if(base, reference.url, Use::Image, |_| Err(reason)) {
                 // Left or not, a reference in a sheet that was moved must go on meaning what it meant.
                 Outcome::Pinned(url, _) => Outcome::Pinned(url, reason),
                 Outcome::Left(none @ (Reason::Empty | Reason::Fragment | Reason::Scheme)) => Outcome::Left(none),

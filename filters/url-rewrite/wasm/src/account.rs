@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use filter_host::property;
-use url_rewriting::{BailOut, Tally};
+use url_rewriting::{BailOut, UrlCounts};
 
 /// Filter state `wasm.longhaul_*` of the access log's format (`envoy-config/templates/part/access_log.yaml.j2`).
 const MOVED: &str = "longhaul_moved";
@@ -18,7 +18,7 @@ const LINK_BYTES_SAVED: &str = "longhaul_link_bytes_saved";
 
 /// Leaves the account of one page of `page_bytes`, unpacked, with its stream. A log that lacks a word is no reason to
 /// trouble the page.
-pub(crate) fn leave(tally: &Tally, bail_out: Option<BailOut>, page_bytes: u64) {
+pub(crate) fn leave(tally: &UrlCounts, bail_out: Option<BailOut>, page_bytes: u64) {
     let savings = tally.savings();
     let numbers = [
         (MOVED, tally.moved),
@@ -40,7 +40,7 @@ pub(crate) fn leave(tally: &Tally, bail_out: Option<BailOut>, page_bytes: u64) {
 }
 
 /// `csp=2 document=31`: a reason is one word, and there are as many as [`url_mapping::Reason`] has.
-fn left(tally: &Tally) -> String {
+fn left(tally: &UrlCounts) -> String {
     let mut text = String::new();
     for (reason, count) in tally.left() {
         let space = if text.is_empty() { "" } else { " " };

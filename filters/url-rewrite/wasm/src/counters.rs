@@ -5,7 +5,7 @@ use page_objects::inline::{NotInlined, Refusals};
 use page_objects::prefetch::{Ended, Failure, Skip};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
-use url_rewriting::{BailOut, Tally};
+use url_rewriting::{BailOut, UrlCounts};
 
 /// Every counter of the filter.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Counters {
         counter.add(1);
     }
 
-    pub(crate) fn rewritten(&self, tally: &Tally, bail_out: Option<BailOut>) {
+    pub(crate) fn rewritten(&self, tally: &UrlCounts, bail_out: Option<BailOut>) {
         self.urls_moved.add(tally.moved);
         for (reason, count) in tally.left() {
             self.urls_left.at(reason.index()).add(count);

@@ -207,13 +207,13 @@ impl Page {
         if !shared.plan.keeps_account() {
             return;
         }
-        account::leave(&self.rewriter.tally(), self.rewriter.bail_out(), self.bytes_in);
+        account::leave(&self.rewriter.counts(), self.rewriter.bail_out(), self.bytes_in);
     }
 
     fn count(&self, shared: &Shared) {
         shared.counters.bytes_in.add(self.bytes_in);
         shared.counters.bytes_out.add(self.bytes_out);
-        shared.counters.rewritten(&self.rewriter.tally(), self.rewriter.bail_out());
+        shared.counters.rewritten(&self.rewriter.counts(), self.rewriter.bail_out());
         if let Some(refusals) = &self.refusals {
             shared.counters.not_inlined(refusals);
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::NotInlined;
 use super::picture::Type;
 use super::text::Text;
-use url_rewriting::headers::mime;
+use http_semantics::media_type;
 
 /// An object as it can be put into pages.
 #[derive(Debug, Clone)]
@@ -18,10 +18,10 @@ pub(super) enum Content {
 impl Content {
     /// An error if nothing of the kind is put into pages.
     pub(super) fn of(content_type: &[u8], body: &[u8], takes_scripts: bool) -> Result<Self, NotInlined> {
-        let essence = mime::essence(content_type);
+        let essence = media_type::essence(content_type);
         if essence == "text/css" {
             Text::of_sheet(content_type, body).map(Self::Sheet)
-        } else if !mime::is_javascript(essence.as_bytes()) {
+        } else if !media_type::is_javascript(essence.as_bytes()) {
             Type::of(content_type, body).map(|kind| Self::Picture(kind, body.into())).ok_or(NotInlined::NotHeld)
         } else if takes_scripts {
             Text::of_script(content_type, body).map(Self::Script)

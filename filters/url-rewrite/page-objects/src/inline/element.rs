@@ -8,8 +8,8 @@
 //! Anything else that a tag says (`id`, `title`, `async`, `nonce`, `data-*`, ...) has a meaning that the other element has
 //! not, or that scripts may look for.
 
-use url_rewriting::Surroundings;
-use url_rewriting::markup::{Attribute, Quote, Tag};
+use page_scanner::Surroundings;
+use page_scanner::markup::{Attribute, Quote, Tag};
 
 use super::NotInlined;
 

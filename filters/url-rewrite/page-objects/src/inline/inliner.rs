@@ -5,11 +5,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use http_semantics::cache_control::kept_by_browsers_ms;
+use page_scanner::{LoadRequest, TagContext};
 use shared_board::Board;
 use url_mapping::{Level, Outcome, Use};
 use url_rewriting::headers::request::Visit;
 use url_rewriting::headers::{Edit, Fields};
-use url_rewriting::{Decider, Fetch, Plan, Substitute, Substitution, TagContext, UrlEvent};
+use url_rewriting::{Decider, Plan, Substitute, Substitution, UrlEvent};
 
 use super::content::Content;
 use super::element::Element;
@@ -146,19 +147,19 @@ impl Inliner {
         let place = event.place;
         let in_choice = place.element == "img" && std::mem::take(&mut self.behind_sources);
         self.behind_sources |= place.element == "source" && place.attribute == "srcset";
-        let (Outcome::Moved(moved), Some(fetch)) = (event.outcome, event.fetch) else { return None };
+        let (Outcome::Moved(moved), Some(load)) = (event.outcome, event.load) else { return None };
         let found = self.named(moved);
-        let kind = match (place.element, place.attribute, fetch.usage, tag) {
+        let kind = match (place.element, place.attribute, load.usage, tag) {
             ("img", "src", ..) => Kind::Picture,
             // Preloads of sheets are links, too.
             ("link", "href", Use::Stylesheet, Some(tag)) if tag.tag.lists("rel", "stylesheet") => Kind::Sheet(tag),
             ("script", "src", Use::Script, Some(tag)) => Kind::Script(tag),
             _ => return None,
         };
-        Some(self.fits(moved, fetch, in_choice).and_then(|()| match kind {
-            Kind::Picture => self.picture(fetch, decider, found),
-            Kind::Sheet(tag) => self.sheet(fetch, tag, decider, found),
-            Kind::Script(tag) => self.script(fetch, tag, decider, found),
+        Some(self.fits(moved, load, in_choice).and_then(|()| match kind {
+            Kind::Picture => self.picture(load, decider, found),
+            Kind::Sheet(tag) => self.sheet(load, tag, decider, found),
+            Kind::Script(tag) => self.script(load, tag, decider, found),
         }))
     }
 
@@ -171,12 +172,12 @@ impl Inliner {
         Ok((object, url.to_string()))
     }
 
-    fn fits(&self, moved: &str, fetch: Fetch, in_choice: bool) -> Result<(), NotInlined> {
+    fn fits(&self, moved: &str, load: LoadRequest, in_choice: bool) -> Result<(), NotInlined> {
         self.page?;
-        if fetch.cors {
+        if load.cors {
             return Err(NotInlined::Cors);
         }
-        if !fetch.at_once || in_choice {
+        if !load.at_once || in_choice {
             return Err(NotInlined::Uncertain);
         }
         if moved.contains('#') {
@@ -185,8 +186,8 @@ impl Inliner {
         Ok(())
     }
 
-    fn picture(&mut self, fetch: Fetch, decider: &Decider<'_>, found: Found) -> Result<Substitution, NotInlined> {
-        if !decider.permits_data(fetch.usage) {
+    fn picture(&mut self, load: LoadRequest, decider: &Decider<'_>, found: Found) -> Result<Substitution, NotInlined> {
+        if !decider.permits_data(load.usage) {
             return Err(NotInlined::Csp);
         }
         let Content::Picture(kind, body) = found?.0.content? else { return Err(NotInlined::NotHeld) };
@@ -196,12 +197,12 @@ impl Inliner {
 
     fn sheet(
         &mut self,
-        fetch: Fetch,
+        load: LoadRequest,
         tag: &TagContext<'_>,
         decider: &Decider<'_>,
         found: Found,
     ) -> Result<Substitution, NotInlined> {
-        let element = element_for(fetch, tag, decider)?;
+        let element = element_for(load, tag, decider)?;
         let (object, url) = found?;
         let Content::Sheet(text) = object.content? else { return Err(NotInlined::NotHeld) };
         legible(&text, tag)?;
@@ -218,7 +219,7 @@ impl Inliner {
 
     fn script(
         &mut self,
-        fetch: Fetch,
+        load: LoadRequest,
         tag: &TagContext<'_>,
         decider: &Decider<'_>,
         found: Found,
@@ -226,7 +227,7 @@ impl Inliner {
         if self.plan.mapper().level() < Level::Full {
             return Err(NotInlined::Level);
         }
-        let element = element_for(fetch, tag, decider)?;
+        let element = element_for(load, tag, decider)?;
         let Content::Script(text) = found?.0.content? else { return Err(NotInlined::NotHeld) };
         legible(&text, tag)?;
         self.take_room(element.bytes(text.as_str().len()))?;
@@ -242,9 +243,9 @@ impl Inliner {
 /// An object at hand and its true URL, or why there is none.
 type Found = Result<(Object, String), NotInlined>;
 
-fn element_for(fetch: Fetch, tag: &TagContext<'_>, decider: &Decider<'_>) -> Result<Element, NotInlined> {
+fn element_for(load: LoadRequest, tag: &TagContext<'_>, decider: &Decider<'_>) -> Result<Element, NotInlined> {
     let element = Element::of(tag.tag, tag.surroundings)?;
-    if decider.permits_inline(fetch.usage) { Ok(element) } else { Err(NotInlined::Csp) }
+    if decider.permits_inline(load.usage) { Ok(element) } else { Err(NotInlined::Csp) }
 }
 
 fn legible(text: &Text, tag: &TagContext<'_>) -> Result<(), NotInlined> {

@@ -1,8 +1,9 @@
 //! A style sheet in the page: its URLs, which were relative to the sheet, written so that they mean the same there, and
 //! moved like any other of the page.
 
+use page_scanner::css::{Fetch, escape};
 use url_mapping::{Outcome, Reason};
-use url_rewriting::sheet::{SheetFetch, SheetReference, escape, references};
+use url_rewriting::sheet::{SheetReference, references};
 use url_rewriting::{DecidedUrl, Decider};
 
 use super::NotInlined;
@@ -22,7 +23,7 @@ pub(super) fn transplanted(sheet: &Text, url: &str, decider: &Decider<'_>) -> Re
     let source = sheet.as_str();
     let found = references(source, decider, &base);
     // One that is not seen could not be told from one that means the same.
-    let imports = found.iter().filter(|reference| reference.fetch == SheetFetch::Import).count();
+    let imports = found.iter().filter(|reference| reference.fetch == Fetch::Import).count();
     if source.to_ascii_lowercase().matches("@import").count() > imports {
         return Err(NotInlined::Unread);
     }
@@ -35,7 +36,7 @@ pub(super) fn transplanted(sheet: &Text, url: &str, decider: &Decider<'_>) -> Re
         if is_data {
             continue;
         }
-        if fetch == SheetFetch::Font && !base.is_at_home() {
+        if fetch == Fetch::Font && !base.is_at_home() {
             return Err(NotInlined::Fonts);
         }
         let url = decided.ok_or(NotInlined::Unread)?;

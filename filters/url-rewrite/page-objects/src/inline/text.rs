@@ -5,8 +5,8 @@ use std::rc::Rc;
 use encoding_rs::{Encoding, UTF_8};
 
 use super::NotInlined;
-use url_rewriting::Charset;
-use url_rewriting::headers::mime;
+use http_semantics::media_type;
+use page_scanner::Charset;
 
 /// What ends the text of an element too early, or changes how far it reaches; in lower case.
 const ENDS_SHEET: &[&str] = &["</style"];
@@ -65,7 +65,7 @@ impl Text {
     /// UTF-8, and nothing else by any account. A byte order mark would be part of the element's text.
     fn read(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
         let text = std::str::from_utf8(body).map_err(|_| NotInlined::Charset)?;
-        let said = mime::charset(content_type);
+        let said = media_type::charset(content_type);
         let fits = said.is_none_or(|label| {
             let encoding = Encoding::for_label(label);
             encoding == Some(UTF_8) || (text.is_ascii() && encoding.is_some_and(Encoding::is_ascii_compatible))

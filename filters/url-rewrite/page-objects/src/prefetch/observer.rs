@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use page_scanner::LoadRequest;
 use url_mapping::{Outcome, Scheme, Use};
-use url_rewriting::{Fetch, Observer, Plan, UrlEvent};
+use url_rewriting::{Observer, Plan, UrlEvent};
 
 use super::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
 use super::{RequestTemplate, Skip};
@@ -69,14 +70,14 @@ impl PrefetchObserver {
         (observer, found)
     }
 
-    fn judge(&mut self, url: &str, fetch: Fetch, in_choice: bool) -> Result<Candidate, Skip> {
-        if matches!(fetch.usage, Use::Media | Use::Track) {
+    fn judge(&mut self, url: &str, load: LoadRequest, in_choice: bool) -> Result<Candidate, Skip> {
+        if matches!(load.usage, Use::Media | Use::Track) {
             return Err(Skip::Media);
         }
-        if fetch.cors {
+        if load.cors {
             return Err(Skip::Cors);
         }
-        if !fetch.at_once || in_choice || matches!(fetch.usage, Use::CssImage | Use::CssImport) {
+        if !load.at_once || in_choice || matches!(load.usage, Use::CssImage | Use::CssImport) {
             return Err(Skip::Uncertain);
         }
         let origin = TrueUrl::of_moved(self.plan.mapper(), url).ok_or(Skip::Spelling)?;
@@ -93,7 +94,7 @@ impl PrefetchObserver {
             scheme: origin.scheme,
             authority: origin.authority.to_owned(),
             path: origin.path.to_owned(),
-            usage: fetch.usage,
+            usage: load.usage,
             template: Rc::clone(&self.template),
         })
     }
@@ -104,8 +105,8 @@ impl Observer for PrefetchObserver {
         let element = event.place.element;
         let in_choice = element == "img" && std::mem::take(&mut self.behind_sources);
         self.behind_sources |= element == "source" && event.place.attribute == "srcset";
-        let (Outcome::Moved(url), Some(fetch)) = (event.outcome, event.fetch) else { return };
-        let judged = self.judge(url, fetch, in_choice);
+        let (Outcome::Moved(url), Some(load)) = (event.outcome, event.load) else { return };
+        let judged = self.judge(url, load, in_choice);
         // Nobody else is at work while a page is read.
         let Ok(mut found) = self.found.try_borrow_mut() else { return };
         match judged {

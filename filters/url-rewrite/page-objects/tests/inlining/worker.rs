@@ -115,7 +115,7 @@ impl Worker {
             rewriter.write(piece, &mut out);
         }
         rewriter.finish(&mut out);
-        let tally = rewriter.tally();
+        let tally = rewriter.counts();
         for candidate in found.take().candidates {
             let _ = self.fetcher.ask(candidate, self.now_ms);
         }

@@ -1,9 +1,9 @@
 //! The `Link` header of a page (RFC 8288): targets are replaced in place, the rest of the value stays as it is.
 
 use super::csp::Policies;
-use crate::links::{self, Purpose};
 use crate::plan::Plan;
-use crate::preloads::Preloads;
+use crate::preloads::{Preloads, may_lack_consumer};
+use page_scanner::links::{self, Purpose};
 use std::ops::Range;
 use url_mapping::{Base, Object, Outcome, Reason};
 
@@ -50,9 +50,7 @@ pub(crate) fn rewrite(
             Err(reason) => Outcome::Left(reason),
         };
         let mut moves = |moved: &str| match link.purpose() {
-            Ok(purpose) if purpose.is_preload && links::may_lack_consumer(purpose.usage) => {
-                preloads.may_move_preload(moved)
-            }
+            Ok(purpose) if purpose.is_preload && may_lack_consumer(purpose.usage) => preloads.may_move_preload(moved),
             _ => preloads.may_move(moved),
         };
         if let Some(moved) = outcome.replacement().filter(|moved| moves(moved)) {

@@ -1,6 +1,7 @@
 //! Addresses in response headers of the proxy's own origin, where a relative one would mean the proxy.
 
 use crate::plan::Plan;
+use page_scanner::refresh;
 use url_mapping::{Base, Outcome, Use};
 
 /// `Location` of an object that was moved: stays in the prefix space where it may, else goes to the true URL. What the
@@ -16,26 +17,8 @@ pub(crate) fn redirect(plan: &Plan, base: &Base, location: &[u8]) -> Option<Vec<
 /// The address in a `Refresh` header made absolute: a refresh is a navigation, and those belong to the true origin.
 /// <https://html.spec.whatwg.org/multipage/semantics.html#shared-declarative-refresh-steps>
 pub(crate) fn refresh(base: &Base, refresh: &[u8]) -> Option<Vec<u8>> {
-    let (time, url) = refreshed_to(std::str::from_utf8(refresh).ok()?)?;
+    let (time, url) = refresh::target(std::str::from_utf8(refresh).ok()?)?;
     Some(format!("{time};url={}", base.join(url)?).into_bytes())
-}
-
-/// Time and address of a refresh, if it has an address.
-pub(crate) fn refreshed_to(refresh: &str) -> Option<(&str, &str)> {
-    let at = refresh.find(|character: char| !(character.is_ascii_digit() || character == '.' || character == ' '))?;
-    let (time, rest) = refresh.split_at_checked(at)?;
-    let rest = rest.trim_start_matches([';', ',', ' ']);
-    let url = match rest.split_at_checked(3) {
-        Some((name, after)) if name.eq_ignore_ascii_case("url") => {
-            after.trim_start().strip_prefix('=').map_or(rest, str::trim_start)
-        }
-        _ => rest,
-    };
-    let url = match url.chars().next() {
-        Some(quote @ ('"' | '\'')) => url.get(1..)?.split(quote).next()?,
-        _ => url,
-    };
-    Some((time.trim(), url))
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@
 //! | `referer` | the address a page has without us |
 //! | `link` | preloads and their kin, as the `link` element has them |
 //! | `location` | redirects inside the prefix space |
-//! | [`mime`] | the media types that decide |
 
 pub mod csp;
 pub(crate) mod embedding;
@@ -20,7 +19,6 @@ mod fields;
 mod interstitial;
 pub(crate) mod link;
 pub(crate) mod location;
-pub mod mime;
 mod referer;
 pub mod request;
 

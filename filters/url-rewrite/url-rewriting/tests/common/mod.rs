@@ -125,7 +125,7 @@ pub fn rewrite_pieces<'p>(plan: &Rc<Plan>, body: Body, pieces: impl Iterator<Ite
     rewriter.finish(&mut bytes);
     let bail_out = rewriter.bail_out();
     let moved = seen.borrow().iter().filter(|url: &&Seen| url.moved().is_some()).count();
-    assert_eq!(rewriter.tally().moved, moved as u64, "the tally and the observer agree");
+    assert_eq!(rewriter.counts().moved, moved as u64, "the tally and the observer agree");
     Rewritten { bytes, seen: seen.take(), bail_out }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{Config, Targets};
-use crate::limits::Limits;
+use page_scanner::Limits;
 use std::rc::Rc;
 use url_mapping::{Level, Outcome};
 

@@ -4,15 +4,15 @@ use super::page::Page;
 use super::reader::Reader;
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
-use crate::ledger::{Ledger, Tally};
-use crate::substitute::Substitute;
+use crate::limits::Limits;
+use crate::visitor::Visitor;
 
 /// How much is read at a time, in bytes: beyond what must be held, no more of a page is kept than this.
 const SLICE_BYTES: usize = 16 * 1024;
 
-/// Rewrites one HTML body.
+/// One HTML body.
 #[derive(Debug)]
-pub(crate) struct HtmlRewriter {
+pub(crate) struct HtmlStream {
     page: Page,
     /// None once reading stopped.
     reader: Option<Reader>,
@@ -21,20 +21,16 @@ pub(crate) struct HtmlRewriter {
     head: Option<Vec<u8>>,
 }
 
-impl HtmlRewriter {
-    pub(crate) fn new(ledger: Ledger, charset: Charset) -> Self {
-        let page = Page::new(ledger, charset);
+impl HtmlStream {
+    pub(crate) fn new(limits: Limits, charset: Charset) -> Self {
+        let page = Page::new(limits, charset);
         let reader = Reader::new(0, 0, &page);
         Self { page, reader: Some(reader), stopped: None, head: Some(Vec::new()) }
     }
 
-    pub(crate) fn substitute(&mut self, substitute: Box<dyn Substitute>) {
-        self.page.ledger.substitute = Some(substitute);
-    }
-
-    pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, chunk: &[u8], visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
         let Some(mut head) = self.head.take() else {
-            self.read(chunk, out);
+            self.read(chunk, visitor, out);
             return;
         };
         head.extend_from_slice(chunk);
@@ -42,17 +38,17 @@ impl HtmlRewriter {
         {
             self.head = Some(head);
         } else {
-            self.start(&head, out);
+            self.start(&head, visitor, out);
         }
     }
 
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
         if let Some(head) = self.head.take() {
-            self.start(&head, out);
+            self.start(&head, visitor, out);
         }
         let end = self.page.patch.end();
         if let Some(mut reader) = self.reader.take()
-            && let Err(cause) = reader.read(&mut self.page, end, true)
+            && let Err(cause) = reader.read(&mut self.page, visitor, end, true)
         {
             self.stopped = Some(cause);
         }
@@ -73,20 +69,16 @@ impl HtmlRewriter {
         self.stopped
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        self.page.ledger.tally.clone()
-    }
-
-    fn start(&mut self, head: &[u8], out: &mut Vec<u8>) {
-        self.page.charset.byte_order_mark(head);
-        if !self.page.charset.is_ascii_compatible() {
+    fn start(&mut self, head: &[u8], visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
+        self.page.known.charset.byte_order_mark(head);
+        if !self.page.known.charset.is_ascii_compatible() {
             self.stopped = Some(BailOut::Encoding);
             self.reader = None;
         }
-        self.read(head, out);
+        self.read(head, visitor, out);
     }
 
-    fn read(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+    fn read(&mut self, chunk: &[u8], visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
         let Self { page, reader, stopped, .. } = self;
         for slice in chunk.chunks(SLICE_BYTES) {
             let Some(running) = reader else {
@@ -95,7 +87,7 @@ impl HtmlRewriter {
             };
             page.patch.push(slice);
             let end = page.patch.end();
-            match running.read(page, end, false) {
+            match running.read(page, visitor, end, false) {
                 Ok(()) => page.patch.release(running.certain(), out),
                 Err(cause) => {
                     // What is decided stays decided, the rest goes as it came.

@@ -1,4 +1,4 @@
-//! The media types that decide something.
+//! The media types that decide something (RFC 9110, 8.3).
 
 /// The essence of a Content-Type: `type/subtype` without parameters, in lower case.
 pub fn essence(content_type: &[u8]) -> String {
@@ -37,12 +37,12 @@ const JAVASCRIPT: [&str; 16] = [
     "text/x-javascript",
 ];
 
-/// Whether an essence, in any case, is one of JavaScript's.
+/// Returns true if an essence, in any case, is one of JavaScript's.
 pub fn is_javascript(essence: &[u8]) -> bool {
     JAVASCRIPT.iter().any(|known| essence.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Images, sound, video and fonts: what nobody takes for a script or a sheet.
+/// Returns true for images, sound, video and fonts: no browser treats these as a script or a style sheet.
 pub fn is_media(essence: &str) -> bool {
     ["image/", "audio/", "video/", "font/", "application/font-", "application/x-font-"]
         .iter()

@@ -1,16 +1,10 @@
-//! Every bound a page can run into, by name. Beyond one, the rest of that page (or that one URL) passes untouched.
+//! Every bound a body can run into, by name. Beyond one, the rest of that body (or that one URL) passes untouched.
 //!
 //! Foreign bytes decide how much work and memory they cost; these numbers decide how much they get.
 
 use serde::{Deserialize, Serialize};
 
-/// Preloads of one page that are remembered. Further ones move wherever their URL may.
-pub(crate) const PRELOADS: usize = 64;
-
-/// Moved URLs of one page that are remembered, at 8 bytes each, so that a preload behind its consumer moves with it.
-pub(crate) const MOVED_REMEMBERED: usize = 4096;
-
-/// The bounds of one page, as the operator may set them. All of them are per response body.
+/// The bounds of one body, as the operator may set them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

@@ -1,17 +1,17 @@
 //! The rules of `places` that look at more of a tag than the URL's own attribute.
 
+use http_semantics::media_type;
 use url_mapping::{Reason, Use};
 
-use crate::event::Ask;
-use crate::headers::mime;
 use crate::links;
 use crate::markup::attributes::Attribute;
 use crate::markup::tag::Tag;
 use crate::media::{self, Screen};
 use crate::places::{Place, Rule};
+use crate::visitor::LoadRequest;
 
 /// What the tag says about the object at this place; the URL itself has not been looked at.
-pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
+pub(crate) fn load_request(place: &Place, tag: &Tag<'_>) -> Result<LoadRequest, Reason> {
     let mut is_preload = false;
     let usage = match place.rule {
         Rule::Move(usage) => usage,
@@ -29,7 +29,7 @@ pub(crate) fn verdict(place: &Place, tag: &Tag<'_>) -> Result<Ask, Reason> {
     // Fonts always are. A text track is with the attribute of the media element around it; without one it must be of the
     // page's own origin (HTML, "start the track processing model"), and one of that origin must not move either way.
     let cors = cors || matches!(usage, Use::Font | Use::Track);
-    Ok(Ask { usage, cors, at_once: at_once(place, tag, usage), is_preload })
+    Ok(LoadRequest { usage, cors, at_once: at_once(place, tag, usage), is_preload })
 }
 
 /// Returns true for the usual way to load a sheet late: a preload whose `onload` turns it into the sheet's own link.
@@ -37,7 +37,7 @@ fn becomes_sheet(tag: &Tag<'_>) -> bool {
     tag.text("onload").windows(b"stylesheet".len()).any(|word| word.eq_ignore_ascii_case(b"stylesheet"))
 }
 
-/// Whether a browser fetches the object whenever it reads the tag; see [`crate::Fetch::at_once`].
+/// Whether a browser fetches the object whenever it reads the tag; see [`LoadRequest::at_once`].
 fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
     let one_of_several =
         place.attribute.ends_with("srcset") || tag.get("srcset").is_some() || tag.get("imagesrcset").is_some();
@@ -77,8 +77,10 @@ fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
     let classic = match (text("type"), text("language")) {
         (Some(kind), _) if kind.is_empty() => true,
         (Some(kind), _) if kind.trim_ascii().eq_ignore_ascii_case(b"module") => return Err(Reason::Module),
-        (Some(kind), _) => mime::is_javascript(kind.trim_ascii()),
-        (None, Some(language)) if !language.is_empty() => mime::is_javascript(&[b"text/", language.as_ref()].concat()),
+        (Some(kind), _) => media_type::is_javascript(kind.trim_ascii()),
+        (None, Some(language)) if !language.is_empty() => {
+            media_type::is_javascript(&[b"text/", language.as_ref()].concat())
+        }
         (None, _) => true,
     };
     if classic { Ok(Use::Script) } else { Err(Reason::NotFetched) }

@@ -1,25 +1,25 @@
-//! Reads markup: the page's, or the one inside a `noscript`. The skimmer finds tags, the page decides what becomes of them.
-//! From the first SVG or `MathML` on, the skimmer only proposes, and the oracle confirms.
+//! Reads markup: the page's, or the one inside a `noscript`. The tag scanner finds tags, and the page reads them.
+//! From the first SVG or `MathML` on, the tag scanner only proposes, and the parser of foreign content confirms.
 
 use std::ops::Range;
 
 use super::elements::{self, Content, Element};
-use super::oracle::Oracle;
+use super::foreign_content::ForeignContent;
 use super::page::{Context, Page, presentation};
 use super::raw_text::Text;
-use super::skimmer::{Found, Name, Skimmer};
+use super::tag_scanner::{Found, Name, TagScanner};
 use crate::bail_out::BailOut;
 use crate::css;
-use crate::css::stream::Stream;
+use crate::css::Stream;
 use crate::markup::attributes::Attributes;
-use crate::substitute::Surroundings;
+use crate::visitor::{Surroundings, Visitor};
 
 /// One reader. Positions count from the start of the body.
 #[derive(Debug)]
 pub(super) struct Reader {
-    skimmer: Skimmer,
-    /// None as long as the page is only HTML: there, nobody can be asked who knows more than the skimmer.
-    oracle: Option<Oracle>,
+    tags: TagScanner,
+    /// None as long as the page is only HTML: there, no other parser knows more than the tag scanner.
+    foreign: Option<ForeignContent>,
     /// How many readers this one is inside of.
     depth: usize,
     /// What is before this is not needed any more.
@@ -70,8 +70,8 @@ impl Inside {
 
 impl Reader {
     pub(super) fn new(start: usize, depth: usize, page: &Page) -> Self {
-        let skimmer = Skimmer::new(start, page.longest_markup());
-        Self { skimmer, oracle: None, depth, needed: start, text: None, has_frames: false }
+        let tags = TagScanner::new(start, page.longest_markup());
+        Self { tags, foreign: None, depth, needed: start, text: None, has_frames: false }
     }
 
     /// Up to where the input may leave.
@@ -84,58 +84,73 @@ impl Reader {
     }
 
     /// Reads the page's bytes up to `end`. `last`: there will be no more of this markup.
-    pub(super) fn read(&mut self, page: &mut Page, end: usize, last: bool) -> Result<(), BailOut> {
+    pub(super) fn read(
+        &mut self,
+        page: &mut Page,
+        visitor: &mut dyn Visitor,
+        end: usize,
+        last: bool,
+    ) -> Result<(), BailOut> {
         loop {
-            match self.skimmer.next(page.patch.bytes(self.needed..end), self.needed, last) {
+            match self.tags.next(page.patch.bytes(self.needed..end), self.needed, last) {
                 Found::StartTag(range, name) => {
-                    let inside = self.inside(page, range.clone(), name, end, last);
+                    let inside = self.inside(page, visitor, range.clone(), name, end, last);
                     if inside == Inside::Unknown {
-                        self.skimmer.wait_at(range.start);
+                        self.tags.wait_at(range.start);
                         self.needed = range.start;
                         return Ok(());
                     }
-                    self.start_tag(page, range, name, inside)?;
+                    self.start_tag(page, visitor, range, name, inside)?;
                 }
                 Found::LongTag(name) => self.long_tag(name)?,
-                Found::Text(range) => self.told_text(page, range)?,
-                Found::EndOfText(at) => self.end_of_text(page, at)?,
+                Found::Text(range) => self.told_text(page, visitor, range)?,
+                Found::EndOfText(at) => self.end_of_text(page, visitor, at)?,
                 Found::More(needed) => {
                     if last {
-                        return self.end_of_text(page, end);
+                        return self.end_of_text(page, visitor, end);
                     }
                     self.needed = needed;
-                    return self.show_oracle(page, needed);
+                    return self.show_foreign_content(page, needed);
                 }
             }
         }
     }
 
     /// What is in the element of a start tag, if it is a script that its own text could stand for.
-    fn inside(&self, page: &Page, tag: Range<usize>, name_length: usize, end: usize, last: bool) -> Inside {
+    fn inside(
+        &self,
+        page: &Page,
+        visitor: &dyn Visitor,
+        tag: Range<usize>,
+        name_length: usize,
+        end: usize,
+        last: bool,
+    ) -> Inside {
         let name = page.patch.bytes(tag.start + 1..tag.start + 1 + name_length);
-        let matters = page.waits_behind_script() && self.only_html() && name.eq_ignore_ascii_case(b"script");
+        let matters = name.eq_ignore_ascii_case(b"script") && self.only_html() && visitor.replaces_scripts();
         if matters { Inside::of_script(page.patch.bytes(tag.end..end), last) } else { Inside::Something }
     }
 
     /// Whether nothing has come in which elements may be of another kind than their names say.
     fn only_html(&self) -> bool {
-        self.oracle.is_none() && !self.has_frames
+        self.foreign.is_none() && !self.has_frames
     }
 
-    fn show_oracle(&mut self, page: &Page, until: usize) -> Result<(), BailOut> {
-        let Some(oracle) = &mut self.oracle else { return Ok(()) };
-        oracle.read(page.patch.bytes(oracle.given()..until.max(oracle.given())))
+    fn show_foreign_content(&mut self, page: &Page, until: usize) -> Result<(), BailOut> {
+        let Some(foreign) = &mut self.foreign else { return Ok(()) };
+        foreign.read(page.patch.bytes(foreign.given()..until.max(foreign.given())))
     }
 
     /// Whether the `<` before a name that ends at `name_end` begins a tag.
     fn is_tag(&mut self, page: &Page, open: usize, name_end: usize) -> Result<bool, BailOut> {
-        self.show_oracle(page, name_end)?;
-        Ok(self.oracle.as_ref().is_none_or(|oracle| oracle.is_tag(open)))
+        self.show_foreign_content(page, name_end)?;
+        Ok(self.foreign.as_ref().is_none_or(|foreign| foreign.is_tag(open)))
     }
 
     fn start_tag(
         &mut self,
         page: &mut Page,
+        visitor: &mut dyn Visitor,
         range: Range<usize>,
         name_length: usize,
         inside: Inside,
@@ -143,37 +158,40 @@ impl Reader {
         let bytes = page.patch.bytes(range.clone());
         let name = bytes.get(1..1 + name_length).unwrap_or_default();
         let element = elements::of(name);
-        let foreign = is_foreign(name).then(|| Name::of(name));
+        let enters_foreign = is_foreign(name).then(|| Name::of(name));
         self.has_frames |= name.eq_ignore_ascii_case(b"frameset");
-        let in_svg = self.skimmer.in_svg();
-        // Without an oracle to ask, looking for what matters is no less than looking at it.
+        let in_svg = self.tags.in_svg();
+        // Without a parser to ask, looking for what matters costs no less than looking at it.
         if may_hold_any(element, bytes, name_length)
-            && (self.oracle.is_none() || holds_any(element, bytes, name_length, in_svg))
+            && (self.foreign.is_none() || holds_any(element, bytes, name_length, in_svg))
         {
             if !self.is_tag(page, range.start, range.start + 1 + name_length)? {
-                self.skimmer.step_over(range.start);
+                self.tags.step_over(range.start);
                 return Ok(());
             }
-            let surroundings = Surroundings {
-                in_head: self.skimmer.in_head(),
-                only_html: self.only_html(),
-                is_empty: inside == Inside::Nothing,
+            let context = Context {
+                in_svg,
+                in_template: self.tags.in_template(),
+                in_noscript: self.depth > 0,
+                surroundings: Surroundings {
+                    in_head: self.tags.in_head(),
+                    only_html: self.only_html(),
+                    is_empty: inside == Inside::Nothing,
+                },
             };
-            let in_template = self.skimmer.in_template();
-            let context = Context { in_svg, in_template, in_noscript: self.depth > 0, surroundings };
-            page.look_at(range.clone(), name_length, element, context)?;
+            page.look_at(visitor, range.clone(), name_length, element, context)?;
         }
-        if let Some(name) = foreign.filter(|_| self.oracle.is_none()) {
-            self.oracle = Some(Oracle::inside(name.as_bytes(), range.end, page.longest_markup() * 2)?);
+        if let Some(name) = enters_foreign.filter(|_| self.foreign.is_none()) {
+            self.foreign = Some(ForeignContent::inside(name.as_bytes(), range.end, page.longest_markup() * 2)?);
         }
         match element.content {
             Content::Markup => {}
             // In SVG, these are elements like any other.
             Content::Ignored(_) | Content::Noscript if in_svg => {}
-            Content::Ignored(text) => self.skimmer.enter_text(text),
+            Content::Ignored(text) => self.tags.enter_text(text),
             Content::Style => {
                 let stream = page.style_sheet(&range, name_length);
-                self.skimmer.enter_text(match &stream {
+                self.tags.enter_text(match &stream {
                     Some(_) if in_svg => Text::UntilMarkup,
                     _ => Text::Until { name: "style", told: stream.is_some() },
                 });
@@ -181,7 +199,7 @@ impl Reader {
             }
             Content::Noscript => {
                 let told = page.follows_markup_inside(self.depth);
-                self.skimmer.enter_text(Text::Until { name: "noscript", told });
+                self.tags.enter_text(Text::Until { name: "noscript", told });
                 self.text = told.then_some(ToldText::Noscript { start: range.end });
             }
         }
@@ -190,7 +208,7 @@ impl Reader {
 
     /// Behind a start tag that was too long to be looked at.
     fn long_tag(&mut self, name: Name) -> Result<(), BailOut> {
-        if self.oracle.is_some() {
+        if self.foreign.is_some() {
             // What is in it will be asked for, whatever it is.
             return Ok(());
         }
@@ -200,16 +218,18 @@ impl Reader {
         }
         match elements::of(name).content {
             Content::Markup => {}
-            Content::Ignored(text) => self.skimmer.enter_text(text),
-            Content::Style => self.skimmer.enter_text(Text::Until { name: "style", told: false }),
-            Content::Noscript => self.skimmer.enter_text(Text::Until { name: "noscript", told: false }),
+            Content::Ignored(text) => self.tags.enter_text(text),
+            Content::Style => self.tags.enter_text(Text::Until { name: "style", told: false }),
+            Content::Noscript => self.tags.enter_text(Text::Until { name: "noscript", told: false }),
         }
         Ok(())
     }
 
-    fn told_text(&mut self, page: &mut Page, range: Range<usize>) -> Result<(), BailOut> {
+    fn told_text(&mut self, page: &mut Page, visitor: &mut dyn Visitor, range: Range<usize>) -> Result<(), BailOut> {
         match &mut self.text {
-            Some(ToldText::Style { stream, start, in_svg }) => page.read_sheet(stream, *start, *in_svg, Some(range)),
+            Some(ToldText::Style { stream, start, in_svg }) => {
+                page.read_sheet(visitor, stream, *start, *in_svg, Some(range))
+            }
             Some(ToldText::Noscript { start }) if range.end - *start > page.longest_markup() => {
                 // Longer than anything that is kept: it goes as it is.
                 self.text = None;
@@ -219,16 +239,18 @@ impl Reader {
         }
     }
 
-    fn end_of_text(&mut self, page: &mut Page, at: usize) -> Result<(), BailOut> {
+    fn end_of_text(&mut self, page: &mut Page, visitor: &mut dyn Visitor, at: usize) -> Result<(), BailOut> {
         match self.text.take() {
-            Some(ToldText::Style { mut stream, start, in_svg }) => page.read_sheet(&mut stream, start, in_svg, None),
-            Some(ToldText::Noscript { start }) => Self::new(start, self.depth + 1, page).read(page, at, true),
+            Some(ToldText::Style { mut stream, start, in_svg }) => {
+                page.read_sheet(visitor, &mut stream, start, in_svg, None)
+            }
+            Some(ToldText::Noscript { start }) => Self::new(start, self.depth + 1, page).read(page, visitor, at, true),
             None => Ok(()),
         }
     }
 }
 
-/// Whether what is in an element of this name is of another language, of which the skimmer does not know enough.
+/// Whether what is in an element of this name is of another language, of which the tag scanner does not know enough.
 fn is_foreign(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"svg") || name.eq_ignore_ascii_case(b"math")
 }

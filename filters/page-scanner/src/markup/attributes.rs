@@ -24,7 +24,7 @@ pub struct Attribute<'t> {
 }
 
 impl<'t> Attribute<'t> {
-    /// Whether this is the attribute's name, in any case.
+    /// Whether this is its name, in any case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }

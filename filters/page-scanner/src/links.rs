@@ -5,15 +5,18 @@ use url_mapping::{Reason, Use};
 
 /// The purpose of a link that may move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Purpose {
+pub struct Purpose {
     /// What the object is used as.
-    pub(crate) usage: Use,
+    pub usage: Use,
     /// The link only fetches the object ahead: something else in the page, or nothing, uses it.
-    pub(crate) is_preload: bool,
+    pub is_preload: bool,
 }
 
 /// Reads `rel` (and `as`, for preloads), character references decoded. Every token of `rel` must agree with a move.
-pub(crate) fn purpose(rel: &[u8], destination: &[u8]) -> Result<Purpose, Reason> {
+///
+/// # Errors
+/// The reason why such a link cannot name another URL.
+pub fn purpose(rel: &[u8], destination: &[u8]) -> Result<Purpose, Reason> {
     let mut purpose = Err(Reason::LinkRel);
     let used = |usage| Ok(Purpose { usage, is_preload: false });
     for token in rel.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()) {
@@ -33,12 +36,6 @@ pub(crate) fn purpose(rel: &[u8], destination: &[u8]) -> Result<Purpose, Reason>
         }
     }
     purpose
-}
-
-/// Returns true if a script may be the consumer of such a preload. Fonts, media and tracks only move at level full, where
-/// all their consumers do.
-pub(crate) fn may_lack_consumer(usage: Use) -> bool {
-    matches!(usage, Use::Image | Use::Script | Use::Stylesheet)
 }
 
 /// `as` of a preload.

@@ -5,9 +5,8 @@ use encoding_rs::{Encoding, SHIFT_JIS, WINDOWS_1252};
 use proptest::prelude::*;
 use url_mapping::Reason;
 
-use super::scanner::{Fetch, Scanner, value};
-use super::stream::{SheetUrl, Stream};
-use super::write::escape;
+use super::scanner::{Scanner, value};
+use super::{Fetch, SheetUrl, Stream, escape};
 use crate::charset::Charset;
 
 /// Generous enough for every sheet here that is not about it.

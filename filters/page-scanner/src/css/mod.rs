@@ -3,51 +3,57 @@
 //! | file | does |
 //! |---|---|
 //! | `scanner` | which tokens are URLs that are fetched, and what for (cssparser's tokens plus a little context) |
-//! | `piece`, `property`, `token`, `long` | what it is made of: looking things up, what properties fetch, single tokens |
+//! | `piece`, `property`, `token`, `long` | its parts: look-ups, what properties fetch, single tokens |
 //! | `bytes` | bytes of any ASCII-compatible encoding seen as text with the same positions |
 //! | `stream` | a sheet of any size in bounded memory, cut anywhere |
 //! | `write` | a URL written so that it reads back as itself |
-//! | `rewriter` | a `text/css` body: chunks in, chunks out |
+//! | `sheet` | a `text/css` body: chunks in, chunks out |
 
 mod bytes;
 mod long;
 mod piece;
 mod property;
-pub(crate) mod rewriter;
 pub(crate) mod scanner;
-pub(crate) mod stream;
+pub(crate) mod sheet;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod token;
-pub(crate) mod write;
+mod write;
 
 use std::borrow::Cow;
 
 use url_mapping::{Reason, Use};
 
 use crate::charset::{self, Charset};
-use crate::event::{Ask, Mention};
-use crate::ledger::Ledger;
 use crate::patch::Patch;
 use crate::places::Place;
-use scanner::Fetch;
-use stream::SheetUrl;
+use crate::visitor::{LoadRequest, UrlReference, Visitor, ask};
 
-/// What a URL in CSS is used as, or why it cannot move.
-pub(crate) fn verdict(fetch: Fetch) -> Result<Ask, Reason> {
-    let ask = |usage| Ok(Ask { usage, cors: usage == Use::Font, at_once: usage == Use::CssImport, is_preload: false });
+pub use property::Fetch;
+pub use stream::{SheetUrl, Stream, Value};
+pub use write::escape;
+
+/// How a browser loads what a URL in CSS names.
+///
+/// # Errors
+/// The reason why it cannot come from another origin than now.
+pub fn load_request(fetch: Fetch) -> Result<LoadRequest, Reason> {
+    let load = |usage| {
+        Ok(LoadRequest { usage, cors: usage == Use::Font, at_once: usage == Use::CssImport, is_preload: false })
+    };
     match fetch {
-        Fetch::Image => ask(Use::CssImage),
-        Fetch::Import => ask(Use::CssImport),
-        Fetch::Font => ask(Use::Font),
+        Fetch::Image => load(Use::CssImage),
+        Fetch::Import => load(Use::CssImport),
+        Fetch::Font => load(Use::Font),
         Fetch::CorsImage => Err(Reason::Cors),
         Fetch::SameOrigin => Err(Reason::SameOriginOnly),
     }
 }
 
-/// Decides a URL of a sheet that stands at `start` in the body, and patches it.
+/// Reports a URL of a sheet that stands at `start` in the body, and patches it.
 pub(crate) fn patch(
-    ledger: &mut Ledger,
+    visitor: &mut dyn Visitor,
     patch: &mut Patch,
     charset: Charset,
     place: &'static Place,
@@ -57,14 +63,15 @@ pub(crate) fn patch(
     let range = start + found.range.start..start + found.range.end;
     let value = match found.value {
         Ok(value) => value,
-        Err(reason) => return ledger.leave(place, range.start, reason),
+        Err(reason) => return visitor.unread(place, range.start, reason),
     };
-    let mention = Mention { place, offset: range.start, url: &value.url, verdict: verdict(found.fetch) };
-    let written = ledger.decide(&mention, |url| {
+    let request = load_request(found.fetch);
+    let reference = UrlReference { place, offset: range.start, url: &value.url, request, tag: None };
+    let written = ask(visitor, &reference, |url| {
         if value.opaque.as_ref().is_some_and(|original| !charset::keeps_opaque(original, url)) {
             return Err(Reason::Encoding);
         }
-        let bytes = charset.write_raw(&write::escape(url), value.opaque.is_some()).map(Cow::into_owned);
+        let bytes = charset.write_raw(&escape(url), value.opaque.is_some()).map(Cow::into_owned);
         bytes.map_err(|_| Reason::Encoding)
     });
     if let Some(written) = written {

@@ -18,7 +18,7 @@ use crate::bail_out::BailOut;
 type Output = Box<dyn FnMut(&[u8])>;
 
 /// The parser. A failed one panics if it is called again, so it is dropped at once.
-pub(super) struct Oracle {
+pub(super) struct ForeignContent {
     engine: Option<HtmlRewriter<'static, Output>>,
     /// How much of the input it has let go of.
     let_go: Rc<Cell<usize>>,
@@ -26,7 +26,7 @@ pub(super) struct Oracle {
     given: usize,
 }
 
-impl Oracle {
+impl ForeignContent {
     /// One that is where the start tag of an `svg` or `math` element ended, at `start` of the body: the first in a page
     /// or in markup inside one, so that nothing before it can matter.
     pub(super) fn inside(element: &[u8], start: usize, memory_bytes: usize) -> Result<Self, BailOut> {
@@ -38,9 +38,9 @@ impl Oracle {
             MemorySettings::new().with_max_allowed_memory_usage(memory_bytes).with_preallocated_parsing_buffer_size(0);
         let settings = Settings::new().with_strict(false).with_memory_settings(memory);
         let output: Output = Box::new(move |bytes: &[u8]| counter.set(counter.get() + bytes.len()));
-        let mut oracle = Self { engine: Some(HtmlRewriter::new(settings, output)), let_go, given: tag_start };
-        oracle.read(&tag)?;
-        Ok(oracle)
+        let mut parser = Self { engine: Some(HtmlRewriter::new(settings, output)), let_go, given: tag_start };
+        parser.read(&tag)?;
+        Ok(parser)
     }
 
     /// How much of the body it has been given.
@@ -70,10 +70,10 @@ impl Oracle {
 }
 
 #[allow(clippy::missing_fields_in_debug, reason = "the engine says nothing about itself")]
-impl fmt::Debug for Oracle {
+impl fmt::Debug for ForeignContent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut oracle = formatter.debug_struct("Oracle");
-        oracle.field("running", &self.engine.is_some()).field("given", &self.given).field("let_go", &self.let_go);
-        oracle.finish()
+        let mut parser = formatter.debug_struct("ForeignContent");
+        parser.field("running", &self.engine.is_some()).field("given", &self.given).field("let_go", &self.let_go);
+        parser.finish()
     }
 }

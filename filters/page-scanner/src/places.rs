@@ -127,7 +127,7 @@ pub(crate) const STYLE_ATTRIBUTE: &Place =
     &Place { element: "*", attribute: "style", syntax: Url, rule: Move(Use::CssImage) };
 
 /// The text of a `style` element: a style sheet.
-pub(crate) const STYLE_ELEMENT: &Place =
+pub const STYLE_ELEMENT: &Place =
     &Place { element: "style", attribute: "#text", syntax: Url, rule: Move(Use::CssImage) };
 
 /// A style sheet of its own (`text/css`).

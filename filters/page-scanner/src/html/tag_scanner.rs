@@ -3,7 +3,7 @@
 //!
 //! As long as a page is HTML it follows the tokenizer exactly, because only names of elements decide what is text. In SVG
 //! and `MathML` that takes a tree builder, which it has not: there it only proposes, and the
-//! [`oracle`](super::oracle) is asked about each tag before anything is done about it. What it overlooks is a URL that
+//! [`foreign_content`](super::foreign_content) is asked about each tag before anything is done about it. What it overlooks is a URL that
 //! stays, never damage.
 //!
 //! It depends on nothing but the bytes: cut the page anywhere and it finds the same.
@@ -24,7 +24,7 @@ pub(super) enum Found {
     StartTag(Range<usize>, usize),
     /// A start tag of this name that is too long to be looked at ended here.
     LongTag(Name),
-    /// Text of the element that was announced by [`Skimmer::enter_text`].
+    /// Text of the element that was announced by [`TagScanner::enter_text`].
     Text(Range<usize>),
     /// That text ends here, at its end tag.
     EndOfText(usize),
@@ -55,7 +55,7 @@ impl Name {
 
 /// Reads a page, or markup inside one, in any pieces. Positions count from the start of the body.
 #[derive(Debug)]
-pub(super) struct Skimmer {
+pub(super) struct TagScanner {
     at: usize,
     state: State,
     /// Start tags longer than this are not kept.
@@ -96,7 +96,7 @@ enum State {
     Script(Escape),
 }
 
-impl Skimmer {
+impl TagScanner {
     pub(super) fn new(start: usize, longest: usize) -> Self {
         Self { at: start, state: State::Markup, longest, foreign: Vec::new(), svg: 0, template: 0, in_head: true }
     }
@@ -362,7 +362,7 @@ mod tests {
 
     /// Skims `html` in pieces and lists what is found; text of `style` is told, other raw text is not.
     fn skim(html: &str, piece: usize) -> Vec<String> {
-        let mut skimmer = Skimmer::new(0, 1000);
+        let mut tag_scanner = TagScanner::new(0, 1000);
         let mut found = Vec::new();
         let mut held = 0;
         let mut text = String::new();
@@ -371,17 +371,17 @@ mod tests {
             let end = (count * piece).min(html.len());
             let last = count == pieces;
             loop {
-                match skimmer.next(&html.as_bytes()[held..end], held, last) {
+                match tag_scanner.next(&html.as_bytes()[held..end], held, last) {
                     Found::StartTag(range, name) => {
                         assert_eq!(name_in(html[range.clone()].as_bytes(), false).len(), name);
                         let tag = &html[range];
                         found.push(tag.to_owned());
                         if tag.starts_with("<style") {
-                            skimmer.enter_text(Text::Until { name: "style", told: true });
+                            tag_scanner.enter_text(Text::Until { name: "style", told: true });
                         } else if tag.starts_with("<script") {
-                            skimmer.enter_text(Text::Until { name: "script", told: false });
+                            tag_scanner.enter_text(Text::Until { name: "script", told: false });
                         } else if tag.starts_with("<plaintext") {
-                            skimmer.enter_text(Text::Forever);
+                            tag_scanner.enter_text(Text::Forever);
                         }
                     }
                     Found::LongTag(name) => found.push(format!("long {}", name.as_bytes().escape_ascii())),

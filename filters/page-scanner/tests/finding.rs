@@ -1,17 +1,43 @@
-//! Skimmer and oracle together find exactly what the parser itself finds.
+//! Tag scanner and foreign content together find exactly what the parser itself finds.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use common::{corpora, files_below, page, rewrite};
 use lol_html::{HtmlRewriter, Settings, element};
+use page_scanner::places::PLACES;
+use page_scanner::{Fits, Kind, Limits, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
 use proptest::prelude::*;
-use url_rewriting::places::PLACES;
+use url_mapping::Reason;
+
+/// Collects where the values of listed places begin.
+#[derive(Default)]
+struct Collector(BTreeSet<usize>);
+
+impl Collector {
+    fn collect(&mut self, place: &Place, offset: usize) {
+        // Of other places, the names of element and attribute alone do not tell.
+        if PLACES.iter().any(|it| (it.element, it.attribute) == (place.element, place.attribute)) {
+            self.0.insert(offset);
+        }
+    }
+}
+
+impl Visitor for Collector {
+    fn url(&mut self, reference: &UrlReference<'_>, _: Fits<'_>) -> Option<Replacement> {
+        if !reference.url.trim_matches(|character| character <= ' ').is_empty() {
+            self.collect(reference.place, reference.offset);
+        }
+        None
+    }
+
+    fn unread(&mut self, place: &'static Place, offset: usize, _: Reason) {
+        self.collect(place, offset);
+    }
+}
 
 /// Where the parser itself says that values of these places begin.
 fn found_by_parser(html: &[u8]) -> BTreeSet<usize> {
@@ -37,15 +63,16 @@ fn found_by_parser(html: &[u8]) -> BTreeSet<usize> {
     found.take()
 }
 
-/// Where the rewriter found values of these places, outside of `noscript`, which to the parser is text.
+/// Where the scanner found values of these places, outside of `noscript`, which to the parser is text.
 fn found_by_us(html: &[u8]) -> BTreeSet<usize> {
-    // Without nesting, `noscript` is text to the rewriter as well.
-    let plan = common::plan_with("full", r#"{"nesting": 0}"#);
-    let done = rewrite(&plan, page(), html);
-    // The rest is not told by the names of element and attribute alone.
-    let is_listed = |place: &str| PLACES.iter().any(|it| place == format!("{} {}", it.element, it.attribute));
-    let in_attributes = done.seen.iter().filter(|url| is_listed(&url.place));
-    in_attributes.filter(|url| url.fate() != "empty").map(|url| url.offset).collect()
+    // Without nesting, `noscript` is text to the scanner as well.
+    let limits = Limits { nesting: 0, ..Limits::default() };
+    let mut scanner = Scanner::new(Kind::Html, Packing::Plain, None, limits);
+    let (mut collector, mut out) = (Collector::default(), Vec::new());
+    scanner.write(html, &mut collector, &mut out);
+    scanner.finish(&mut collector, &mut out);
+    assert!(out == html, "a visitor that only looks changes nothing");
+    collector.0
 }
 
 /// What the parser finds and we do not, and what we find and the parser does not.
@@ -86,10 +113,31 @@ fn markup_that_is_hard_to_read_is_read_as_the_parser_reads_it() {
     }
 }
 
+/// The folder of saved pages, or none with the reason printed.
+fn saved_pages() -> Option<PathBuf> {
+    let root = std::env::var_os("LONGHAUL_CORPORA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora"), PathBuf::from);
+    let path = root.join("html");
+    if path.is_dir() {
+        Some(path)
+    } else {
+        eprintln!("skipped: no test material at {} (LONGHAUL_CORPORA names its folder)", path.display());
+        None
+    }
+}
+
+/// Every page below a folder.
+fn pages_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let pages = files.into_iter().filter(|path| path.extension().is_some_and(|found| found == "html"));
+    pages.chain(folders.iter().flat_map(|folder| pages_below(folder))).collect()
+}
+
 #[test]
 fn real_pages_are_read_as_the_parser_reads_them() {
-    let Some(folder) = corpora("html") else { return };
-    for path in files_below(&folder, "html") {
+    let Some(folder) = saved_pages() else { return };
+    for path in pages_below(&folder) {
         same_as_parser(&std::fs::read(&path).unwrap(), &path.to_string_lossy());
     }
 }

@@ -10,31 +10,33 @@ use url_mapping::Reason;
 
 use super::bytes::StandIn;
 use super::piece::LOOK_BEHIND;
-use super::scanner::{Fetch, Found, Scanner, value};
+use super::property::Fetch;
+use super::scanner::{Found, Scanner, value};
 use crate::charset::Charset;
 
 /// A URL in a sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SheetUrl {
+pub struct SheetUrl {
     /// The bytes of the sheet that say it, counted from where the stream began.
-    pub(crate) range: Range<usize>,
+    pub range: Range<usize>,
     /// What it says, or why it was not read.
-    pub(crate) value: Result<Value, Reason>,
-    pub(crate) fetch: Fetch,
+    pub value: Result<Value, Reason>,
+    /// What it is fetched for.
+    pub fetch: Fetch,
 }
 
 /// What a URL in a sheet says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Value {
+pub struct Value {
     /// Escapes decoded.
-    pub(crate) url: String,
-    /// If its characters outside ASCII stand for bytes ([`crate::charset::Text`]): the token as written.
-    pub(crate) opaque: Option<String>,
+    pub url: String,
+    /// If its characters outside ASCII stand for bytes (its sheet's encoding is not known): the token as written.
+    pub opaque: Option<String>,
 }
 
 /// Reads a sheet.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub struct Stream {
     scanner: Scanner,
     charset: Charset,
     stand_in: StandIn,
@@ -49,7 +51,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// `token_bytes`: the longest string or `url()` that is looked at.
-    pub(crate) fn new(charset: Charset, token_bytes: usize) -> Self {
+    pub fn new(charset: Charset, token_bytes: usize) -> Self {
         Self {
             scanner: Scanner::new(token_bytes),
             charset,
@@ -62,12 +64,12 @@ impl Stream {
     }
 
     /// How many of the last bytes could still become part of a URL.
-    pub(crate) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.start + self.bytes.len() - self.at
     }
 
     /// Takes the next bytes and reports the URLs that are certain now.
-    pub(crate) fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(SheetUrl)) {
+    pub fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(SheetUrl)) {
         self.bytes.extend_from_slice(bytes);
         self.stand_in.push(bytes, &mut self.text);
         self.scan(false, found);
@@ -78,7 +80,7 @@ impl Stream {
     }
 
     /// Reports what the end of the sheet makes certain.
-    pub(crate) fn finish(&mut self, found: &mut dyn FnMut(SheetUrl)) {
+    pub fn finish(&mut self, found: &mut dyn FnMut(SheetUrl)) {
         self.scan(true, found);
     }
 

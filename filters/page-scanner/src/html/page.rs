@@ -1,20 +1,20 @@
-//! What is known about a page so far, and what becomes of each tag.
+//! What is known about a page so far; reads each tag and style sheet, and reports their URLs.
 
 use std::ops::Range;
 
 use super::elements::Element;
-use super::rules;
 use super::value::{Edit, Value};
 use crate::bail_out::BailOut;
 use crate::charset::{Charset, label_in_content};
 use crate::css;
-use crate::css::stream::{SheetUrl, Stream};
-use crate::ledger::Ledger;
+use crate::css::{SheetUrl, Stream};
+use crate::limits::Limits;
 use crate::markup::attributes::Attribute;
 use crate::markup::tag::Tag;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
-use crate::substitute::{Surroundings, TagContext};
+use crate::rules;
+use crate::visitor::{Surroundings, TagContext, Visitor};
 use url_mapping::{Reason, Use};
 
 /// Where a tag stands.
@@ -23,7 +23,7 @@ pub(super) struct Context {
     pub(super) in_svg: bool,
     pub(super) in_template: bool,
     pub(super) in_noscript: bool,
-    /// What else decides whether an element with the object's own text could stand there.
+    /// The part that visitors see.
     pub(super) surroundings: Surroundings,
 }
 
@@ -31,38 +31,39 @@ pub(super) struct Context {
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) patch: Patch,
-    pub(super) ledger: Ledger,
-    pub(super) charset: Charset,
-    base_seen: bool,
+    pub(super) known: Known,
     found: Vec<SheetUrl>,
     edits: Vec<Edit>,
 }
 
+/// What is known about a page, and holds for what follows.
+#[derive(Debug)]
+pub(super) struct Known {
+    limits: Limits,
+    pub(super) charset: Charset,
+    base_seen: bool,
+}
+
 impl Page {
-    pub(super) fn new(ledger: Ledger, charset: Charset) -> Self {
-        Self {
-            patch: Patch::new(ledger.plan.limits().output_growth_bytes),
-            ledger,
-            charset,
-            base_seen: false,
-            found: Vec::new(),
-            edits: Vec::new(),
-        }
+    pub(super) fn new(limits: Limits, charset: Charset) -> Self {
+        let patch = Patch::new(limits.output_growth_bytes);
+        Self { patch, known: Known { limits, charset, base_seen: false }, found: Vec::new(), edits: Vec::new() }
     }
 
     /// The longest piece of markup that is held back to be looked at whole, in bytes.
     pub(super) fn longest_markup(&self) -> usize {
-        self.ledger.plan.limits().page_memory_bytes / 4
+        self.known.limits.page_memory_bytes / 4
     }
 
     /// Whether markup in a text is read, if that many texts are around it.
     pub(super) fn follows_markup_inside(&self, depth: usize) -> bool {
-        depth < self.ledger.plan.limits().nesting
+        depth < self.known.limits.nesting
     }
 
-    /// Decides what a tag holds.
+    /// Reads a tag.
     pub(super) fn look_at(
         &mut self,
+        visitor: &mut dyn Visitor,
         range: Range<usize>,
         name_length: usize,
         element: &Element,
@@ -70,35 +71,28 @@ impl Page {
     ) -> Result<(), BailOut> {
         let tag = Tag::read(self.patch.bytes(range.clone()), name_length);
         if element.is_about_page {
-            about_page(
-                &tag,
-                range.start,
-                context,
-                &mut self.ledger,
-                &mut self.charset,
-                &mut self.base_seen,
-                &mut self.edits,
-            );
+            self.known.learn(&tag, range.start, context, visitor, &mut self.edits);
         }
         let out_of_sight = context.in_template || context.in_noscript;
-        let verdict = |place, tag: &Tag<'_>| rules::verdict(place, tag).map(|ask| ask.out_of_sight(out_of_sight));
+        let request = |place| rules::load_request(place, &tag).map(|request| request.out_of_sight(out_of_sight));
+        let known = &self.known;
         for attribute in tag.attributes() {
             let place = element.places.iter().find(|place| attribute.is(place.attribute));
             // Browsers drop all but the first attribute of a name.
             let first = |name| tag.get(name).is_some_and(|first: &Attribute<'_>| first.range == attribute.range);
             if let Some(place) = place.filter(|place| first(place.attribute)) {
-                let value = Value::read(self.charset, attribute, range.start);
-                let around = TagContext { tag: &tag, charset: self.charset, surroundings: context.surroundings };
-                let verdict = match verdict(place, &tag) {
+                let value = known.value(attribute, range.start);
+                let request = match request(place) {
                     // What in HTML is an old name of `img` has its URL in `href` in SVG.
                     Ok(_) if context.in_svg && place.is_of_html_image() => Err(Reason::NotFetched),
                     // Browsers fetch icons late, and then a `base` that stands behind them counts.
-                    Ok(ask) if ask.usage == Use::Icon && !self.base_seen && !names_host(&value.text()) => {
+                    Ok(load) if load.usage == Use::Icon && !known.base_seen && !names_host(&value.text()) => {
                         Err(Reason::LinkRel)
                     }
-                    verdict => verdict,
+                    request => request,
                 };
-                let element = value.urls(&mut self.ledger, place, verdict, Some(&around), &mut self.edits);
+                let around = TagContext { tag: &tag, charset: known.charset, surroundings: context.surroundings };
+                let element = value.urls(visitor, place, request, Some(&around), &mut self.edits);
                 if let Some(element) = element {
                     // Nothing else of such a tag changes.
                     self.edits.push((range.clone(), element));
@@ -107,11 +101,11 @@ impl Page {
             } else if context.in_svg
                 && let Some(place) = presentation(attribute).filter(|place| first(place.attribute))
             {
-                let value = Value::read(self.charset, attribute, range.start);
-                value.urls(&mut self.ledger, place, verdict(place, &tag), None, &mut self.edits);
+                let value = known.value(attribute, range.start);
+                value.urls(visitor, place, request(place), None, &mut self.edits);
             } else if attribute.is("style") && first("style") {
-                let value = Value::read(self.charset, attribute, range.start);
-                value.declarations(&mut self.ledger, &mut self.edits);
+                let value = known.value(attribute, range.start);
+                value.declarations(visitor, &mut self.edits);
             }
         }
         for (range, with) in self.edits.drain(..) {
@@ -120,21 +114,17 @@ impl Page {
         self.go_on()
     }
 
-    /// Whether it matters what comes behind the start tag of a script: where the script's own text could stand there.
-    pub(super) fn waits_behind_script(&self) -> bool {
-        self.ledger.substitute.is_some()
-    }
-
     /// The reader of a `style` element's text, if that is CSS. `tag`: its start tag.
     pub(super) fn style_sheet(&self, tag: &Range<usize>, name_length: usize) -> Option<Box<Stream>> {
         let tag = Tag::read(self.patch.bytes(tag.clone()), name_length);
         let is_css = tag.get("type").is_none_or(|_| tag.says("type", "") || tag.says("type", "text/css"));
-        is_css.then(|| Box::new(Stream::new(self.charset, self.ledger.plan.limits().url_bytes)))
+        is_css.then(|| Box::new(Stream::new(self.known.charset, self.known.limits.url_bytes)))
     }
 
     /// Reads more of the text of a `style` element that began at `start`, or, without a range, its end.
     pub(super) fn read_sheet(
         &mut self,
+        visitor: &mut dyn Visitor,
         stream: &mut Stream,
         start: usize,
         in_svg: bool,
@@ -149,16 +139,16 @@ impl Page {
             let range = start + url.range.start..start + url.range.end;
             if in_svg && memchr::memchr(b'&', self.patch.bytes(range.clone())).is_some() {
                 // Only in SVG are there character references in a sheet.
-                self.ledger.leave(STYLE_ELEMENT, range.start, Reason::Encoding);
+                visitor.unread(STYLE_ELEMENT, range.start, Reason::Encoding);
                 continue;
             }
-            css::patch(&mut self.ledger, &mut self.patch, self.charset, STYLE_ELEMENT, start, url);
+            css::patch(visitor, &mut self.patch, self.known.charset, STYLE_ELEMENT, start, url);
         }
         self.go_on()
     }
 
     fn go_on(&self) -> Result<(), BailOut> {
-        if !self.charset.is_ascii_compatible() {
+        if !self.known.charset.is_ascii_compatible() {
             Err(BailOut::Encoding)
         } else if self.patch.is_full() {
             Err(BailOut::Growth)
@@ -182,44 +172,45 @@ pub(super) fn presentation(attribute: &Attribute<'_>) -> Option<&'static Place> 
     places::PRESENTATION.iter().find(|place| may && attribute.is(place.attribute))
 }
 
-/// `base` and `meta`: what they say holds from where they stand.
-fn about_page(
-    tag: &Tag<'_>,
-    start: usize,
-    context: Context,
-    ledger: &mut Ledger,
-    charset: &mut Charset,
-    base_seen: &mut bool,
-    edits: &mut Vec<Edit>,
-) {
-    if context.in_template {
-        return;
+impl Known {
+    fn value<'v>(&'v self, attribute: &Attribute<'v>, tag_start: usize) -> Value<'v> {
+        Value::read(&self.limits, self.charset, attribute, tag_start)
     }
-    if tag.is("base") {
-        if let Some(href) = tag.get("href").filter(|_| !*base_seen && !context.in_svg) {
-            *base_seen = true;
-            let href = Value::read(*charset, href, start).text();
-            let base = ledger.base.with_href(&href);
-            if ledger.policies.permits_base(base.as_str()) {
-                ledger.base = base;
-            }
+
+    /// `base` and `meta`: what they say holds from where they stand.
+    fn learn(
+        &mut self,
+        tag: &Tag<'_>,
+        start: usize,
+        context: Context,
+        visitor: &mut dyn Visitor,
+        edits: &mut Vec<Edit>,
+    ) {
+        if context.in_template {
+            return;
         }
-        return;
-    }
-    if let Some(label) = tag.get("charset") {
-        charset.meta(&label.text());
-    }
-    // A `charset` beside it does not switch `http-equiv` off.
-    if let Some(content) = tag.get("content") {
-        if tag.says("http-equiv", "content-type") {
-            if let Some(label) = label_in_content(&content.text()).filter(|_| tag.get("charset").is_none()) {
-                charset.meta(label);
+        if tag.is("base") {
+            if let Some(href) = tag.get("href").filter(|_| !self.base_seen && !context.in_svg) {
+                self.base_seen = true;
+                visitor.base(&self.value(href, start).text());
             }
-        } else if tag.says("http-equiv", "content-security-policy") {
-            Value::read(*charset, content, start).policy(ledger, edits);
-        } else if tag.says("http-equiv", "refresh") {
-            let verdict = rules::verdict(META_REFRESH, tag);
-            Value::read(*charset, content, start).urls(ledger, META_REFRESH, verdict, None, edits);
+            return;
+        }
+        if let Some(label) = tag.get("charset") {
+            self.charset.meta(&label.text());
+        }
+        // A `charset` beside it does not switch `http-equiv` off.
+        if let Some(content) = tag.get("content") {
+            if tag.says("http-equiv", "content-type") {
+                if let Some(label) = label_in_content(&content.text()).filter(|_| tag.get("charset").is_none()) {
+                    self.charset.meta(label);
+                }
+            } else if tag.says("http-equiv", "content-security-policy") {
+                self.value(content, start).policy(visitor, edits);
+            } else if tag.says("http-equiv", "refresh") {
+                let request = rules::load_request(META_REFRESH, tag);
+                self.value(content, start).urls(visitor, META_REFRESH, request, None, edits);
+            }
         }
     }
 }

@@ -1,50 +1,49 @@
 //! A style sheet of its own (`text/css`): chunks in, chunks out. Keeps every byte, whatever happens.
 
 use super::patch;
-use super::stream::{SheetUrl, Stream};
+use super::{SheetUrl, Stream};
 use crate::bail_out::BailOut;
 use crate::charset::Charset;
-use crate::ledger::{Ledger, Tally};
+use crate::limits::Limits;
 use crate::patch::Patch;
 use crate::places::STYLE_SHEET;
+use crate::visitor::Visitor;
 
-/// Rewrites one CSS body.
+/// One CSS body.
 #[derive(Debug)]
-pub(crate) struct CssRewriter {
+pub(crate) struct Sheet {
     patch: Patch,
-    ledger: Ledger,
     charset: Charset,
     stream: Stream,
     stopped: Option<BailOut>,
     found: Vec<SheetUrl>,
 }
 
-impl CssRewriter {
-    pub(crate) fn new(ledger: Ledger, charset: Charset) -> Self {
+impl Sheet {
+    pub(crate) fn new(limits: &Limits, charset: Charset) -> Self {
         // Unlike a page, a sheet in which nothing is declared is UTF-8 (CSS Syntax, 3.2), or what its page is, which is
         // not known here.
-        let stream = Stream::new(charset, ledger.plan.limits().url_bytes);
-        let room = ledger.plan.limits().output_growth_bytes;
-        Self { patch: Patch::new(room), ledger, charset, stream, stopped: None, found: Vec::new() }
+        let stream = Stream::new(charset, limits.url_bytes);
+        Self { patch: Patch::new(limits.output_growth_bytes), charset, stream, stopped: None, found: Vec::new() }
     }
 
-    pub(crate) fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, chunk: &[u8], visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
         if self.stopped.is_some() {
             out.extend_from_slice(chunk);
             return;
         }
         self.patch.push(chunk);
         self.stream.push(chunk, &mut |url| self.found.push(url));
-        self.apply();
+        self.apply(visitor);
         let held = if self.stopped.is_some() { 0 } else { self.stream.held() };
         self.patch.release(self.patch.end().saturating_sub(held), out);
     }
 
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
         if self.stopped.is_none() {
             self.stream.finish(&mut |url| self.found.push(url));
         }
-        self.apply();
+        self.apply(visitor);
         self.patch.release(self.patch.end(), out);
     }
 
@@ -62,13 +61,9 @@ impl CssRewriter {
         self.stopped
     }
 
-    pub(crate) fn tally(&self) -> Tally {
-        self.ledger.tally.clone()
-    }
-
-    fn apply(&mut self) {
+    fn apply(&mut self, visitor: &mut dyn Visitor) {
         for url in self.found.drain(..) {
-            patch(&mut self.ledger, &mut self.patch, self.charset, STYLE_SHEET, 0, url);
+            patch(visitor, &mut self.patch, self.charset, STYLE_SHEET, 0, url);
         }
         if self.patch.is_full() {
             self.stopped.get_or_insert(BailOut::Growth);

@@ -23,7 +23,7 @@ impl<'t> Tag<'t> {
         Self { name: tag.get(1..1 + name).unwrap_or_default(), attributes }
     }
 
-    /// Whether this is the tag's name, in any case.
+    /// Whether this is the element's name, in any case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }

@@ -16,7 +16,7 @@ use url_mapping::Reason;
 
 use super::long::Escape;
 use super::piece::{Piece, is_space};
-pub use super::property::Fetch;
+use super::property::Fetch;
 use super::token::inside;
 pub(crate) use super::token::value;
 

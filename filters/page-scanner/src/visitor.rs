@@ -1,0 +1,127 @@
+//! The seam: the scanner reports each URL to a [`Visitor`], and writes what the visitor answers.
+
+use url_mapping::{Reason, Use};
+
+use crate::charset::Charset;
+use crate::markup::tag::Tag;
+use crate::places::Place;
+
+/// Decides about the URLs of one body. The scanner calls it in the order of the body, once for each URL.
+///
+/// Every method has a default that changes nothing, so that a visitor which only looks implements what it looks at.
+pub trait Visitor {
+    /// One URL was read. Returns what is written in its place; None leaves it as it is.
+    ///
+    /// `fits` says whether a text can stand in place of the URL, and if not, why. A visitor that returns
+    /// [`Replacement::Url`] must have called it with that text, once: the scanner writes the text of that call.
+    fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<Replacement>;
+
+    /// A place holds URLs that were not read, for this reason. `offset`: where its value begins in the body, in bytes.
+    fn unread(&mut self, place: &'static Place, offset: usize, reason: Reason) {
+        let _ = (place, offset, reason);
+    }
+
+    /// `<base href>`, character references decoded. It holds for all that follows. Later ones count for nothing (HTML,
+    /// 4.2.3) and are not reported.
+    fn base(&mut self, href: &str) {
+        let _ = href;
+    }
+
+    /// `<meta http-equiv=content-security-policy>`, which holds for all that follows. None: its bytes could not be read.
+    /// Returns the text to write in its place, if it changes.
+    fn policy(&mut self, policy: Option<&str>) -> Option<String> {
+        let _ = policy;
+        None
+    }
+
+    /// Returns true if the visitor may answer the URL of a `script` by [`Replacement::Element`]. The scanner then holds
+    /// each such tag back until it knows whether the element is empty ([`Surroundings::is_empty`]).
+    fn replaces_scripts(&self) -> bool {
+        false
+    }
+}
+
+/// Whether a text can stand in place of a URL; see [`Visitor::url`].
+pub type Fits<'f> = &'f mut dyn FnMut(&str) -> Result<(), Reason>;
+
+/// One URL of a body, and what its place says about it.
+#[derive(Debug)]
+pub struct UrlReference<'r> {
+    /// Element and attribute.
+    pub place: &'static Place,
+    /// Where its value begins, in bytes from the start of the body.
+    pub offset: usize,
+    /// The URL as the page says it, escapes and character references decoded.
+    pub url: &'r str,
+    /// How a browser loads the object, or why that does not matter.
+    pub request: Result<LoadRequest, Reason>,
+    /// The tag, where [`Replacement::Element`] is possible.
+    pub tag: Option<&'r TagContext<'r>>,
+}
+
+/// How a browser comes to load an object, as far as its place in the page says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadRequest {
+    /// What it is used as.
+    pub usage: Use,
+    /// It is fetched with CORS: the response is for the page's origin.
+    pub cors: bool,
+    /// It is fetched as soon as its place is read, whatever the window and the reader do: not one candidate of several, not
+    /// lazily, not for another medium.
+    pub at_once: bool,
+    /// It only loads ahead of time what another place uses (`rel=preload`, `rel=prefetch`).
+    pub is_preload: bool,
+}
+
+impl LoadRequest {
+    /// The same, where browsers with scripts do not look (`noscript`), or nobody does yet (`template`).
+    pub(crate) fn out_of_sight(self, is_out_of_sight: bool) -> Self {
+        Self { at_once: self.at_once && !is_out_of_sight, ..self }
+    }
+}
+
+/// A start tag and where it stands.
+#[derive(Debug)]
+pub struct TagContext<'t> {
+    /// Its name and attributes.
+    pub tag: &'t Tag<'t>,
+    /// The page's encoding, as far as the page has said it.
+    pub charset: Charset,
+    /// Where it stands.
+    pub surroundings: Surroundings,
+}
+
+/// Where a start tag stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings {
+    /// Nothing but the head of the page has come so far. Elsewhere, `link` and `style` may end up in different places: in a
+    /// table, in a `select`.
+    pub in_head: bool,
+    /// Only HTML has come so far: no SVG, no `MathML`, no frames, in which a script may be none.
+    pub only_html: bool,
+    /// Only white space and the end tag follow. Known of a `script` if [`Visitor::replaces_scripts`], else false.
+    pub is_empty: bool,
+}
+
+/// What is written for a URL.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// In place of the URL. The scanner escapes it for where it stands.
+    Url(String),
+    /// In place of the whole tag, byte for byte. Only if the reference has a [`TagContext`].
+    Element(Vec<u8>),
+}
+
+/// Asks for the text in place of a URL where no element can stand. `write` makes what is written of it.
+pub(crate) fn ask<T>(
+    visitor: &mut dyn Visitor,
+    reference: &UrlReference<'_>,
+    write: impl Fn(&str) -> Result<T, Reason>,
+) -> Option<T> {
+    let mut written = None;
+    let replacement = visitor.url(reference, &mut |url| {
+        written = Some(write(url)?);
+        Ok(())
+    });
+    written.filter(|_| matches!(replacement, Some(Replacement::Url(_))))
+}
