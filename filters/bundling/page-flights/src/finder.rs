@@ -1,11 +1,8 @@
-//! Objects of a page and of its sheets, found by the code that moves URLs. Here nothing is moved: its output is dropped.
-
-use std::cell::RefCell;
-use std::rc::Rc;
+//! Objects of a page and of its sheets, found by the scanner that also finds the URLs that move.
 
 use http_semantics::Fields;
-use url_mapping::{Base, Outcome, Reason, Scheme, Use};
-use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter, UrlEvent};
+use page_scanner::{Fits, Kind, Limits, LoadRequest, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
+use url_mapping::{Base, Reason, Scheme, Use};
 
 use crate::faces;
 use crate::fields::media_type;
@@ -38,8 +35,8 @@ pub(crate) fn rank(usage: Option<Use>) -> u8 {
 /// Reads one page or sheet as it streams by.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    rewriter: Rewriter,
-    told: Rc<RefCell<Vec<Told>>>,
+    scanner: Scanner,
+    collector: Collector,
     is_sheet: bool,
     /// The end of the plain text: of a sheet all of it, of a page what fonts that wait need.
     text: Vec<u8>,
@@ -68,7 +65,7 @@ struct Told {
 
 impl Finder {
     /// A finder for the answer `fields` to a request for `url`; none for what is neither page nor sheet, or cannot be read.
-    pub(crate) fn new(plan: &Rc<Plan>, url: &str, fields: &Fields<'_>) -> Option<Self> {
+    pub(crate) fn new(url: &str, fields: &Fields<'_>) -> Option<Self> {
         let kind = match media_type(fields).as_slice() {
             b"text/html" => Kind::Html,
             b"text/css" => Kind::Css,
@@ -82,18 +79,18 @@ impl Finder {
         let rest = url.strip_prefix("http://")?;
         let (authority, path) = rest.split_at(rest.find('/')?);
         let base = Base::new(Scheme::Http, authority, path)?;
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let (policies, preloads) = (Policies::default(), Preloads::default());
-        let body = Body { kind, packing, base, encoding: charset(fields), policies, preloads };
-        let rewriter = Rewriter::new(plan.clone(), body, Some(Box::new(collector(told.clone()))));
+        // Markup for browsers without scripts is not looked into.
+        let limits = Limits { nesting: 0, ..Limits::default() };
+        let scanner = Scanner::new(kind, packing, charset(fields), limits);
+        let collector = Collector { base: Some(base), told: Vec::new(), in_picture: false, restricts_base: false };
         let is_sheet = kind == Kind::Css;
-        Some(Self { rewriter, told, is_sheet, text: Vec::new(), text_at: 0, fonts: Vec::new(), unseen: 0 })
+        Some(Self { scanner, collector, is_sheet, text: Vec::new(), text_at: 0, fonts: Vec::new(), unseen: 0 })
     }
 
     /// Takes the next bytes; returns what they name.
     pub(crate) fn read(&mut self, chunk: &[u8]) -> Vec<Found> {
         let before = self.text.len();
-        self.rewriter.write(chunk, &mut self.text);
+        self.scanner.write(chunk, &mut self.collector, &mut self.text);
         self.unseen += self.text.len() - before;
         self.settle(false)
     }
@@ -101,7 +98,7 @@ impl Finder {
     /// There is no more.
     pub(crate) fn finish(&mut self) -> Vec<Found> {
         let before = self.text.len();
-        self.rewriter.finish(&mut self.text);
+        self.scanner.finish(&mut self.collector, &mut self.text);
         self.unseen += self.text.len() - before;
         self.settle(true)
     }
@@ -127,7 +124,7 @@ impl Finder {
     /// What is sure by now: of fonts, those of rules that have ended.
     fn settle(&mut self, is_end: bool) -> Vec<Found> {
         let mut sure = Vec::new();
-        for told in self.told.take() {
+        for told in std::mem::take(&mut self.collector.told) {
             if told.is_source {
                 self.fonts.push(told);
             } else if let Some(mut found) = told.found {
@@ -172,55 +169,84 @@ impl Finder {
     }
 }
 
-/// A plan that moves nothing, and does not look into markup for browsers without scripts.
-pub(crate) fn plan() -> Option<Rc<Plan>> {
-    Plan::from_json(br#"{"targets": {}, "own": [], "level": "off", "ports": [80], "limits": {"nesting": 0}}"#).ok()
-}
-
 fn charset(fields: &Fields<'_>) -> Option<&'static encoding_rs::Encoding> {
     let content_type = fields.text("content-type")?.to_ascii_lowercase();
     let label = content_type.split(';').find_map(|parameter| parameter.trim().strip_prefix("charset="))?;
     encoding_rs::Encoding::for_label(label.trim_matches('"').as_bytes())
 }
 
-fn collector(told: Rc<RefCell<Vec<Told>>>) -> impl FnMut(&UrlEvent<'_>) {
-    // The image of a `picture` stands behind its sources, and is one candidate among them.
-    let mut in_picture = false;
-    move |event| {
-        let is_source = event.place.element == "source" && event.place.attribute == "srcset";
-        let is_candidate = in_picture && event.place.element == "img";
-        in_picture = is_source;
-        let Some((usage, at_once)) = usage(event) else { return };
+/// The scanner's visitor: collects what a browser loads when it reads the body, and changes nothing.
+#[derive(Debug)]
+struct Collector {
+    /// What references are relative to; none where that is not known any more.
+    base: Option<Base>,
+    told: Vec<Told>,
+    /// The image of a `picture` stands behind its sources, and is one candidate among them.
+    in_picture: bool,
+    /// A policy in the page says which `base` counts.
+    restricts_base: bool,
+}
+
+impl Visitor for Collector {
+    fn url(&mut self, reference: &UrlReference<'_>, _: Fits<'_>) -> Option<Replacement> {
+        let place = reference.place;
+        let is_candidate = self.in_picture && place.element == "img";
+        self.follow(place);
+        let (usage, at_once) = usage(place, reference.request)?;
         let is_font = usage == Use::Font && !at_once;
         if is_candidate || !(at_once || is_font || usage == Use::CssImage) {
-            return;
+            return None;
         }
+        let found = self.found(reference.url, usage);
+        if self.told.len() < 2 * limits::ENTRIES && (found.is_some() || is_font) {
+            let in_rule = usage == Use::CssImage && place.attribute == "#text";
+            self.told.push(Told { found, offset: reference.offset, is_source: is_font, in_rule });
+        }
+        None
+    }
+
+    fn unread(&mut self, place: &'static Place, _: usize, _: Reason) {
+        self.follow(place);
+    }
+
+    fn base(&mut self, href: &str) {
+        self.base = self.base.as_ref().filter(|_| !self.restricts_base).map(|base| base.with_href(href));
+    }
+
+    fn policy(&mut self, policy: Option<&str>) -> Option<String> {
+        self.restricts_base |= policy.is_some_and(|policy| policy.to_ascii_lowercase().contains("base-uri"));
+        None
+    }
+}
+
+impl Collector {
+    fn follow(&mut self, place: &Place) {
+        self.in_picture = place.element == "source" && place.attribute == "srcset";
+    }
+
+    /// The object of this name, if it has one and can be bundled.
+    fn found(&self, reference: &str, usage: Use) -> Option<Found> {
+        let trimmed = reference.trim_matches(|letter: char| letter <= ' ');
         // What names nothing, or a place in the document itself, would be the document once more.
-        let reference = event.url.trim_matches(|letter: char| letter <= ' ');
-        let names_something = !reference.is_empty() && !reference.starts_with('#');
-        let url = event.base.join(event.url).filter(|_| names_something);
-        let url = url.as_deref().and_then(|url| url.split('#').next()).unwrap_or_default();
-        let is_plain = url.starts_with("http://") && url.len() <= limits::URL_BYTES;
-        let found = is_plain.then(|| Found { url: url.to_owned(), usage: Some(usage), wanted: None });
-        if let Ok(mut told) = told.try_borrow_mut()
-            && told.len() < 2 * limits::ENTRIES
-            && (found.is_some() || is_font)
-        {
-            let in_rule = usage == Use::CssImage && event.place.attribute == "#text";
-            told.push(Told { found, offset: event.offset, is_source: is_font, in_rule });
+        if trimmed.is_empty() || trimmed.starts_with('#') {
+            return None;
         }
+        let url = self.base.as_ref()?.join(reference)?;
+        let url = url.split('#').next().unwrap_or_default();
+        let is_plain = url.starts_with("http://") && url.len() <= limits::URL_BYTES;
+        is_plain.then(|| Found { url: url.to_owned(), usage: Some(usage), wanted: None })
     }
 }
 
 /// What a browser fetches the object as, and whether it does so when it reads the tag. Nothing moves here, so that what
-/// forbids a move is no matter.
-fn usage(event: &UrlEvent<'_>) -> Option<(Use, bool)> {
-    match (event.load, event.outcome) {
-        (Some(fetch), _) => Some((fetch.usage, fetch.at_once)),
-        (None, Outcome::Left(Reason::Module)) => Some((Use::Script, true)),
-        (None, Outcome::Left(Reason::Integrity)) if event.place.element == "script" => Some((Use::Script, true)),
-        (None, Outcome::Left(Reason::Integrity)) if event.place.element == "link" => Some((Use::Stylesheet, true)),
-        _ => None,
+/// forbids a move does not matter.
+fn usage(place: &Place, request: Result<LoadRequest, Reason>) -> Option<(Use, bool)> {
+    match request {
+        Ok(load) => Some((load.usage, load.at_once)),
+        Err(Reason::Module) => Some((Use::Script, true)),
+        Err(Reason::Integrity) if place.element == "script" => Some((Use::Script, true)),
+        Err(Reason::Integrity) if place.element == "link" => Some((Use::Stylesheet, true)),
+        Err(_) => None,
     }
 }
 
@@ -230,7 +256,7 @@ mod tests {
 
     fn found(url: &str, content_type: &str, body: &str) -> Vec<(String, &'static str)> {
         let list: [(&[u8], &[u8]); 1] = [(b"content-type", content_type.as_bytes())];
-        let mut finder = Finder::new(&plan().unwrap(), url, &Fields::from(&list[..])).unwrap();
+        let mut finder = Finder::new(url, &Fields::from(&list[..])).unwrap();
         let mut found = Vec::new();
         for byte in body.as_bytes() {
             found.extend(finder.read(&[*byte]));
@@ -275,6 +301,17 @@ mod tests {
     }
 
     #[test]
+    fn where_a_policy_decides_which_base_counts_nothing_behind_the_base_is_taken() {
+        let page = "<img src=a.png><base href=/d/><img src=b.png>";
+        let urls = |page: &str| found("http://www.test/", "text/html", page).into_iter().map(|(url, _)| url).collect();
+        let both: Vec<String> = urls(page);
+        assert_eq!(both, ["http://www.test/a.png", "http://www.test/d/b.png"]);
+        let first: Vec<String> =
+            urls(&format!("<meta http-equiv=content-security-policy content=\"Base-URI 'none'\">{page}"));
+        assert_eq!(first, ["http://www.test/a.png"]);
+    }
+
+    #[test]
     fn a_sheet_names_its_imports_fonts_and_pictures() {
         let sheet = "@import 'b.css';@font-face{src:url(f.woff)}p{background:url(../p.png)}";
         let expected = [
@@ -308,7 +345,7 @@ mod tests {
     fn what_cannot_be_read_is_not() {
         for (name, value) in [("content-type", "image/png"), ("content-encoding", "br")] {
             let list: [(&[u8], &[u8]); 2] = [(name.as_bytes(), value.as_bytes()), (b"content-type", b"text/html")];
-            assert!(Finder::new(&plan().unwrap(), "http://a.test/", &Fields::from(&list[..])).is_none());
+            assert!(Finder::new("http://a.test/", &Fields::from(&list[..])).is_none());
         }
     }
 }

@@ -13,17 +13,15 @@ mod lessons;
 mod visitor;
 
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
 use std::time::Duration;
 
 use http_semantics::Fields;
-use url_rewriting::Plan;
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, key, unhex_array};
 use crate::fields::media_type;
-use crate::finder::{self, Finder, Found};
+use crate::finder::{Finder, Found};
 use crate::limits;
 use crate::link::{self, Link};
 use crate::object::{self, Unfit};
@@ -55,7 +53,6 @@ pub struct GroundEnd {
     pub(crate) counts: Counts,
     link: Link,
     buffer_bytes: usize,
-    plan: Option<Rc<Plan>>,
     flights: HashMap<FlightId, Flight>,
     /// What a stream is for.
     streams: HashMap<u32, Stream>,
@@ -96,7 +93,6 @@ impl GroundEnd {
             counts: Counts::default(),
             link,
             buffer_bytes: config.buffer_bytes,
-            plan: finder::plan(),
             flights: HashMap::new(),
             streams: HashMap::new(),
             fetches: HashMap::new(),
@@ -138,8 +134,7 @@ impl GroundEnd {
         let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
         let fields = Fields::from(headers);
         let is_page = fields.status() == 200 && media_type(&fields) == b"text/html";
-        let reader =
-            self.plan.as_ref().filter(|_| is_page).and_then(|plan| Finder::new(plan, &flight.visitor.url, &fields));
+        let reader = is_page.then(|| Finder::new(&flight.visitor.url, &fields)).flatten();
         if let Some(reader) = reader {
             flight.visitor.no_referer = fields.has("referrer-policy");
             page.finder = Some(Box::new(reader));
@@ -225,7 +220,7 @@ impl End for GroundEnd {
         match judged {
             Ok((object, fields, body)) => {
                 let sheet = (body.len() <= limits::SHEET_BYTES)
-                    .then(|| Finder::new(self.plan.as_ref()?, &fetch.url, &fields))
+                    .then(|| Finder::new(&fetch.url, &fields))
                     .flatten()
                     .filter(|_| media_type(&fields) == b"text/css");
                 if flight.arrived(&fetch, object, now_ms) {
