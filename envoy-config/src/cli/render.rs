@@ -46,6 +46,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,
+        renewals: None,
         access_log: access_log(arguments.access_log.as_deref()),
     };
     let generation = match Generation::of(loaded, &machine) {

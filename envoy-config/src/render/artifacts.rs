@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Places and facts of the machine the rendered files will be used on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,11 +23,21 @@ pub struct Artifacts {
     pub resolver: Option<SocketAddr>,
     /// Where a remote's own processes meet; used with no other role.
     pub near: NearSockets,
+    /// The folder that a file is moved into whenever a certificate or key was renewed (`longhaul run` does so). None: the
+    /// folder of each certificate, for an Envoy that runs on rendered files alone. There a renewed file must be moved into
+    /// place: Envoy does not notice one that is overwritten.
+    pub renewals: Option<PathBuf>,
     /// Where requests are logged.
     pub access_log: AccessLog,
 }
 
 impl Artifacts {
+    /// The folder whose moved files make Envoy read `file` again.
+    pub(super) fn watched_for(&self, file: &Path) -> String {
+        let folder = self.renewals.as_deref().or_else(|| file.parent()).unwrap_or(Path::new("/"));
+        folder.display().to_string()
+    }
+
     /// Debian's bundle of certificate authorities.
     pub const DEBIAN_CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 }

@@ -6,14 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::envoy;
-use super::generation::{COREFILE, Generation};
+use super::generation::{COREFILE, Generation, RENEWALS};
 use super::ports::{self, Wanted};
 use super::probe::{XdsCounters, is_ready};
 use super::report::{self, Refusal};
 use super::say;
 use super::supervisor::{Applied, Run, prepare_folders, refuse};
 use super::tree::{Written, write_tree};
+use crate::config::units::show_duration;
 use crate::config::{LoadError, load};
+use crate::render::RenderedTree;
 
 /// How long a child has to take what it was given.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,11 +33,11 @@ impl Run {
             return false;
         }
         self.generation.inputs = now;
-        let changed = if changed.is_empty() { "a file".to_owned() } else { changed.join(", ") };
         let outcome = self.next_generation().and_then(|next| {
             self.manager.reloading();
-            self.apply(next)
+            self.apply(next, &changed)
         });
+        let changed = if changed.is_empty() { "a file".to_owned() } else { changed.join(", ") };
         match outcome {
             Ok(what) => {
                 self.refusal = None;
@@ -77,8 +79,9 @@ impl Run {
         Ok(next)
     }
 
-    /// Puts the files of `next` in place and sees to it that both children took them; puts the old ones back where not.
-    fn apply(&mut self, next: Generation) -> Result<String, String> {
+    /// Puts the files of `next` in place and waits until both children took them; puts the old ones back where not.
+    /// Returns the effect of the `changed` files, for the operator.
+    fn apply(&mut self, next: Generation, changed: &[String]) -> Result<String, String> {
         let restart = envoy::must_restart(&self.generation, &next);
         if restart {
             let bootstrap = next.tree.get(envoy::BOOTSTRAP).unwrap_or_default();
@@ -96,16 +99,20 @@ impl Run {
         if restart {
             self.envoy.replace();
         }
-        let files = written.changed.join(", ");
-        Ok(match (files.is_empty(), restart) {
-            (true, false) => "nothing of it concerns a running part".to_owned(),
-            (false, false) => format!("applied ({files})"),
-            (_, true) if waits => format!(
-                "applied ({files}): another Envoy takes over once the one before the present has ended its connections"
-            ),
-            (_, true) => format!(
-                "applied ({files}): another Envoy takes over, and the present one ends when its connections have"
-            ),
+        let exchange = restart.then_some(if waits { Exchange::Later } else { Exchange::Now });
+        Ok(effect(&written, exchange, self.list_effect(changed)))
+    }
+
+    /// The effect of changed lists, which CoreDNS reads by itself; None if none of `changed` is a list.
+    fn list_effect(&self, changed: &[String]) -> Option<String> {
+        let dns = &self.generation.settings.dns;
+        let mut lists = dns.domains.iter().chain(&dns.except_files);
+        lists.any(|list| changed.contains(&list.display().to_string())).then(|| {
+            if dns.reload.is_zero() {
+                "CoreDNS does not read changed lists (`dns.reload: off`); restart longhaul to apply them".to_owned()
+            } else {
+                format!("CoreDNS reads changed lists within {}", show_duration(dns.reload))
+            }
         })
     }
 
@@ -127,7 +134,7 @@ impl Run {
         let before = XdsCounters::read(admin).unwrap_or_default();
         let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
             .map_err(|error| error.to_string())?;
-        wait_for_envoy(admin, &before, &written)?;
+        wait_for_envoy(admin, &before, &written, are_renewed(&self.generation.tree, &next.tree))?;
         if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
             self.dns.reload();
             self.wait_for_dns(next.dns_ready)?;
@@ -158,24 +165,74 @@ impl Run {
     }
 }
 
-/// Waits until Envoy has read what was written; Err: what it refused.
-fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written) -> Result<(), String> {
+/// An exchange of Envoy for another process.
+#[derive(Clone, Copy)]
+enum Exchange {
+    /// It has begun.
+    Now,
+    /// An earlier one has to end first.
+    Later,
+}
+
+/// What a change did, in words.
+fn effect(written: &Written, exchange: Option<Exchange>, lists: Option<String>) -> String {
+    let (renewals, files): (Vec<&str>, Vec<&str>) =
+        written.changed.iter().map(String::as_str).partition(|path| is_renewal(path));
+    let mut effects = Vec::new();
+    if !files.is_empty() {
+        effects.push(format!("applied ({})", files.join(", ")));
+    }
+    if !renewals.is_empty() {
+        effects.push("Envoy uses the renewed certificates for new connections".to_owned());
+    }
+    effects.extend(lists);
+    match exchange {
+        Some(Exchange::Now) => {
+            effects.push("another Envoy takes over, and the present one ends when its connections have".to_owned());
+        }
+        Some(Exchange::Later) => effects.push(
+            "another Envoy takes over when the Envoy before the present one has ended its connections".to_owned(),
+        ),
+        None => {}
+    }
+    if effects.is_empty() {
+        return "no running part depends on the change".to_owned();
+    }
+    effects.join("; ")
+}
+
+/// Whether certificates were renewed that both trees name: Envoy reads them again without another change.
+fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
+    let path = format!("{RENEWALS}/certificates");
+    let (Some(old), Some(new)) = (old.get(&path), new.get(&path)) else { return false };
+    let paths =
+        |text: &str| text.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned())).collect::<Vec<_>>();
+    old != new && paths(old) == paths(new)
+}
+
+/// Whether a file of the tree stands for renewed certificates.
+fn is_renewal(path: &str) -> bool {
+    path.strip_prefix(RENEWALS).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Waits until Envoy has read what was written, and the certificates if they are `renewed`; Err: what it refused.
+fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, renewed: bool) -> Result<(), String> {
     let expected = written.changed.iter().filter(|path| envoy::is_watched(path)).count();
     let expected = u64::try_from(expected).unwrap_or(u64::MAX);
     let deadline = Instant::now() + PATIENCE;
-    while expected > 0 && Instant::now() < deadline {
+    while (expected > 0 || renewed) && Instant::now() < deadline {
         thread::sleep(TICK);
         let Some(now) = XdsCounters::read(admin) else { continue };
         let refused = now.refused_since(before);
         if !refused.is_empty() {
             return Err(format!("Envoy refuses it ({}); its own message is above", refused.join(", ")));
         }
-        if now.settled_since(before) >= expected {
+        if now.settled_since(before) >= expected && (!renewed || now.renewed_since(before)) {
             return Ok(());
         }
     }
-    if expected > 0 {
-        say("Envoy has not said yet whether it takes the change");
+    if expected > 0 || renewed {
+        say("Envoy has not confirmed the change within 10 s");
     }
     Ok(())
 }

@@ -100,6 +100,12 @@ impl Inputs {
         content.map(|content| hex(&content.hash)).unwrap_or_default()
     }
 
+    /// The same for each of `paths`, a line each; None without paths.
+    pub(super) fn hashes_of(&self, paths: &[PathBuf]) -> Option<String> {
+        let lines = paths.iter().map(|path| format!("{}  {}\n", self.hash_of(path), path.display()));
+        Some(lines.collect()).filter(|text: &String| !text.is_empty())
+    }
+
     /// What differs from `before`, by name.
     pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
         let hash = |content: &Option<Content>| content.as_ref().map(|content| content.hash);
@@ -123,16 +129,15 @@ impl Inputs {
 fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     let dns = &settings.dns;
     let lists = dns.domains.iter().chain(&dns.except_files).cloned();
+    let filters = filters.map(Path::to_owned);
+    [settings.file.clone()].into_iter().chain(filters).chain(lists).chain(certificate_files(settings)).collect()
+}
+
+/// Certificates, keys and authorities that Envoy reads by itself.
+pub(super) fn certificate_files(settings: &Settings) -> Vec<PathBuf> {
     let keys = settings.terminate.iter().flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
     let pair = settings.role.identity().map(|own| [own.cert.clone(), own.key.clone(), own.ca.clone()]);
-    let filters = filters.map(Path::to_owned);
-    [settings.file.clone()]
-        .into_iter()
-        .chain(filters)
-        .chain(lists)
-        .chain(keys)
-        .chain(pair.into_iter().flatten())
-        .collect()
+    keys.chain(pair.into_iter().flatten()).collect()
 }
 
 /// Watches folders, not files: editors and deployments replace files, and a watch on the old one would see nothing.

@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::events::Inputs;
+use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
 use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
 
+/// Folder of the tree with the hashes of certificates and keys. They are put in place by a rename, and Envoy reads the
+/// certificates again at each one ([`Artifacts::renewals`]).
+pub(super) const RENEWALS: &str = "renewals";
 /// Name of the Corefile in the tree.
 pub(crate) const COREFILE: &str = "Corefile";
 
@@ -27,6 +30,8 @@ pub(crate) struct Machine {
     pub(crate) resolver: SocketAddr,
     /// Where the processes of a remote meet. The same for a whole run, likewise.
     pub(crate) near: NearSockets,
+    /// See [`Artifacts::renewals`].
+    pub(crate) renewals: Option<PathBuf>,
     pub(crate) access_log: AccessLog,
 }
 
@@ -71,9 +76,13 @@ impl Generation {
             // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.
             resolver: settings.role.reaches_origins().then_some(machine.resolver),
             near: machine.near,
+            renewals: machine.renewals.clone(),
             access_log: machine.access_log.clone(),
         };
-        let tree = render::render(&settings, &derived, &artifacts)?;
+        let mut tree = render::render(&settings, &derived, &artifacts)?;
+        if let (Some(_), Some(hashes)) = (&machine.renewals, inputs.hashes_of(&certificate_files(&settings))) {
+            tree = tree.with(format!("{RENEWALS}/certificates"), hashes);
+        }
         let (resolver, near) = (machine.resolver, machine.near);
         let this = Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver, near };
         Ok(this.ready_at(machine.dns_ready))
@@ -123,6 +132,7 @@ mod tests {
             dns_ready: socket,
             resolver: socket,
             near: NearSockets::CUSTOMARY,
+            renewals: None,
             access_log: AccessLog::Off,
         };
         let loaded = load(&file).unwrap();

@@ -60,8 +60,10 @@ pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
 pub(super) struct XdsCounters(BTreeMap<String, u64>);
 
 /// The counters that matter: what was tried, taken and refused, and sockets that could not be opened.
-const FILTER: &str =
-    "(update_attempt|update_success|update_rejected|update_failure|config_fail|config_reload|listener_create_failure)$";
+const FILTER: &str = "(update_attempt|update_success|update_rejected|update_failure|config_fail|config_reload|listener_create_failure\
+     |key_rotation_failed|ssl_context_update_by_sds)$";
+/// A TLS context that uses a renewed certificate, of listeners and of clusters.
+const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 
 impl XdsCounters {
     /// Reads them; None where the admin interface does not answer.
@@ -71,7 +73,7 @@ impl XdsCounters {
         Some(Self(
             text.lines()
                 .filter_map(|line| line.rsplit_once(": "))
-                .filter(|(name, _)| !name.starts_with("cluster."))
+                .filter(|(name, _)| !name.starts_with("cluster.") || name.ends_with(CONTEXT_RENEWED))
                 .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)))
                 .collect(),
         ))
@@ -80,7 +82,8 @@ impl XdsCounters {
     /// Counters of refusal that are higher here than in `before`.
     pub(super) fn refused_since(&self, before: &Self) -> Vec<String> {
         // A file that is no YAML, or none of Envoy's, is a failure; one whose content it does not take is rejected.
-        const REFUSALS: &[&str] = &["update_rejected", "update_failure", "config_fail", "listener_create_failure"];
+        const REFUSALS: &[&str] =
+            &["update_rejected", "update_failure", "config_fail", "listener_create_failure", "key_rotation_failed"];
         self.0
             .iter()
             .filter(|(name, value)| {
@@ -88,6 +91,13 @@ impl XdsCounters {
             })
             .map(|(name, _)| name.clone())
             .collect()
+    }
+
+    /// Whether a TLS context uses another certificate than in `before`.
+    pub(super) fn renewed_since(&self, before: &Self) -> bool {
+        self.0
+            .iter()
+            .any(|(name, value)| name.ends_with(CONTEXT_RENEWED) && *value > before.0.get(name).copied().unwrap_or(0))
     }
 
     /// How often anything was taken or refused since `before`.

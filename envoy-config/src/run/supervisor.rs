@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::child::{self, stop_all};
 use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
-use super::generation::{COREFILE, GenerateError, Generation, Machine};
+use super::generation::{COREFILE, GenerateError, Generation, Machine, RENEWALS};
 use super::holders::Holders;
 use super::locate::{self, LocateError, Located, Overridden, locate};
 use super::notify::ServiceManager;
@@ -124,6 +124,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         dns_ready,
         resolver,
         near: NearSockets { hold, hold_pipe, dns, dialled },
+        renewals: Some(state.rendered.join(RENEWALS)),
         access_log: options.access_log.clone(),
     };
     let generation = Generation::of(loaded, &machine)?;

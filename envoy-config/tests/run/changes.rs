@@ -168,7 +168,7 @@ fn a_bad_line_in_a_list_is_reported_at_its_place_in_the_list() {
     host.write("domains.txt", "example.test\nhttp://wrong.example/\n");
     run.says("domains.txt:2:1");
     host.write("domains.txt", "example.test\nright.example\n");
-    run.says("nothing of it concerns a running part");
+    run.says("domains.txt changed: CoreDNS reads changed lists within ");
 }
 
 #[test]
@@ -239,6 +239,43 @@ fn a_key_of_another_certificate_is_refused_by_envoy_and_the_old_files_are_put_ba
     run.says("Envoy refuses it");
     run.says("the previous configuration keeps running");
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), before);
+    assert!(host.page_is_rewritten());
+}
+
+/// Overwrites certificate and key where they are, as `cp` does: Envoy itself notices only files that are moved.
+fn overwrite(host: &Host, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        std::fs::write(host.path(name), text).unwrap();
+    }
+}
+
+#[test]
+fn an_overwritten_certificate_is_used_and_a_key_of_another_is_refused() {
+    let Some(host) = Host::new() else { return };
+    let at = host.address;
+    let issue = || {
+        let made = rcgen::generate_simple_self_signed(["own.example.test".to_owned()]).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    };
+    let in_use = || {
+        let url = format!("http://{}/certs", host.socket(9901));
+        let text = ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap();
+        let certs: serde_json::Value = serde_json::from_str(&text).unwrap();
+        certs.pointer("/certificates/0/cert_chain/0/serial_number").unwrap().to_string()
+    };
+    let (first, second) = (issue(), issue());
+    overwrite(&host, &[("own.pem", &first.0), ("own.key", &first.1)]);
+    let terminated = host.config().replace("tls: off", &format!("tls: {at}:8443"));
+    let entry = "tls: { terminate: [ { names: [own.example.test], cert: own.pem, key: own.key } ] }\n";
+    host.write("longhaul.yaml", &(terminated + entry));
+    let run = host.start();
+    let before = in_use();
+    overwrite(&host, &[("own.key", &second.1), ("own.pem", &second.0)]);
+    run.says("Envoy uses the renewed certificates for new connections");
+    assert_ne!(in_use(), before);
+    overwrite(&host, &[("own.key", &first.1)]);
+    run.says("key_rotation_failed");
+    assert_ne!(in_use(), before, "the last good pair stays");
     assert!(host.page_is_rewritten());
 }
 

@@ -160,7 +160,7 @@ const HEAP_PER_CONNECTION_BYTES: u64 = 64 << 10;
 
 impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
-        let certificates = tls::certificates(settings);
+        let certificates = tls::certificates(settings, artifacts);
         let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
         let connections = u64::from(settings.limits.connections);
         let resolvers = upstream::resolvers(settings, artifacts);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Socket;
-use super::tls::{Certificate, folder_of};
+use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
 use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Role, Settings, WhenDown};
 use crate::render::Artifacts;
@@ -205,7 +205,7 @@ impl Pair {
                     },
                     max_connections: u64::from(settings.limits.connections) + 4 * u64::from(remote.warm),
                 };
-                Some(Self::of(settings, &remote.identity, &remote.ground, artifacts.resolver, Some(end), None))
+                Some(Self::of(settings, &remote.identity, &remote.ground, artifacts, Some(end), None))
             }
             Role::Ground(ground) => {
                 let end = GroundEnd {
@@ -216,7 +216,7 @@ impl Pair {
                     },
                     tunnels: TUNNELS,
                 };
-                Some(Self::of(settings, &ground.identity, &ground.remote, artifacts.resolver, None, Some(end)))
+                Some(Self::of(settings, &ground.identity, &ground.remote, artifacts, None, Some(end)))
             }
         }
     }
@@ -225,16 +225,16 @@ impl Pair {
         settings: &Settings,
         identity: &Identity,
         peer: &Peer,
-        resolver: Option<SocketAddr>,
+        artifacts: &Artifacts,
         remote: Option<RemoteEnd>,
         ground: Option<GroundEnd>,
     ) -> Self {
         Self {
             alpn_bytes: ALPN_BYTES,
             alpn_dial: ALPN_DIAL,
-            certificate: Certificate::of_pair(identity),
-            authority: Authority::new(identity, peer),
-            resolver: resolver.map(Socket::from),
+            certificate: Certificate::of_pair(identity, artifacts),
+            authority: Authority::new(identity, peer, artifacts),
+            resolver: artifacts.resolver.map(Socket::from),
             remote,
             ground,
             streams: if settings.role.ground_dials() { STREAMS_OF_A_TUNNEL } else { STREAMS },
@@ -243,12 +243,12 @@ impl Pair {
 }
 
 impl Authority {
-    fn new(identity: &Identity, peer: &Peer) -> Self {
+    fn new(identity: &Identity, peer: &Peer, artifacts: &Artifacts) -> Self {
         Self {
             file: "sds/authority.yaml",
             name: "authority",
             ca: identity.ca.display().to_string(),
-            dir: folder_of(&identity.ca),
+            dir: artifacts.watched_for(&identity.ca),
             pinned: Pinned::all(peer),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::Socket;
 use crate::config::names::Host;
 use crate::config::{Identity, Intercept, Settings};
+use crate::render::Artifacts;
 
 /// One entry of `tls.terminate`: one filter chain, one secret.
 ///
@@ -43,7 +43,7 @@ struct Nameless {
     addresses: Vec<IpAddr>,
 }
 
-pub(super) fn certificates(settings: &Settings) -> Vec<Certificate> {
+pub(super) fn certificates(settings: &Settings, artifacts: &Artifacts) -> Vec<Certificate> {
     let entry = |(index, entry): (usize, &crate::config::Termination)| {
         let name = entry.names.first().map_or_else(|| index.to_string(), file_safe);
         Certificate {
@@ -51,7 +51,7 @@ pub(super) fn certificates(settings: &Settings) -> Vec<Certificate> {
             name,
             chain: entry.cert.display().to_string(),
             key: entry.key.display().to_string(),
-            dir: folder_of(&entry.cert),
+            dir: artifacts.watched_for(&entry.cert),
             server_names: entry.names.iter().filter_map(server_name).collect(),
         }
     };
@@ -60,13 +60,13 @@ pub(super) fn certificates(settings: &Settings) -> Vec<Certificate> {
 
 impl Certificate {
     /// The one an end of a pair shows the other.
-    pub(super) fn of_pair(identity: &Identity) -> Self {
+    pub(super) fn of_pair(identity: &Identity, artifacts: &Artifacts) -> Self {
         Self {
             file: "sds/pair.yaml".to_owned(),
             name: "pair".to_owned(),
             chain: identity.cert.display().to_string(),
             key: identity.key.display().to_string(),
-            dir: folder_of(&identity.cert),
+            dir: artifacts.watched_for(&identity.cert),
             server_names: Vec::new(),
         }
     }
@@ -108,11 +108,6 @@ fn server_name(host: &Host) -> Option<String> {
         // RFC 6066: a server name is never an address.
         Host::Address(_) => None,
     }
-}
-
-/// The folder that a renewed file appears in.
-pub(super) fn folder_of(file: &Path) -> String {
-    file.parent().map_or_else(|| "/".to_owned(), |dir| dir.display().to_string())
 }
 
 fn file_safe(host: &Host) -> String {

@@ -105,6 +105,7 @@ impl Config {
             local_addresses: self.local_addresses.clone(),
             resolver: None,
             near: NearSockets::CUSTOMARY,
+            renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
         }
     }
