@@ -9,13 +9,13 @@ pub type Config = url_rewriting::Config<Budget>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// The largest object that is put into a page, as its origin sent it, unpacked.
+    /// The largest object that is put into a page, in bytes without content encoding.
     pub object_bytes: usize,
-    /// By how much a page may grow by what is put into it.
+    /// The largest growth of a page by objects that are put into it, in bytes.
     pub page_bytes: usize,
 }
 
-/// Returns what may be put into pages, if anything is: only what was prefetched is at hand.
+/// Returns the budget of inlining, if inlining is on. Only prefetched objects are at hand, so it needs `prefetch`.
 pub(crate) fn inlines(config: &Config) -> Option<Budget> {
     config.inline.filter(|_| config.prefetch)
 }

@@ -1,15 +1,16 @@
-//! Objects of a page that come earlier than the browser asks for them: fetched into the cache while the page passes, or
-//! put into the page itself. Pure.
+//! Brings the objects of a page to the browser earlier. It prefetches them into the cache while the page passes, or puts
+//! them into the page itself. Pure.
 //!
-//! Both hang on two seams of `url-rewriting`: [`Observer`](url_rewriting::Observer) is told of every URL of a page, and
-//! [`Substitute`](url_rewriting::Substitute) may put an object in the place of its URL. That crate knows nothing of this one.
+//! The crate implements two traits of `url-rewriting`. An [`Observer`](url_rewriting::Observer) receives every URL of a
+//! page. A [`Substitute`](url_rewriting::Substitute) may put an object in the place of its URL. `url-rewriting` does not
+//! depend on this crate.
 //!
 //! | module | job |
 //! |---|---|
 //! | [`config`] | the section of the filter's configuration |
-//! | [`prefetch`] | a page's objects fetched into the cache |
-//! | [`inline`] | small objects put into the page |
-//! | `true_url` | where an object is that was moved |
+//! | [`prefetch`] | fetches a page's objects into the cache |
+//! | [`inline`] | puts small objects into the page |
+//! | `true_url` | finds the true URL of a moved object |
 
 pub mod config;
 pub mod inline;

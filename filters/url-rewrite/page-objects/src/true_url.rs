@@ -1,10 +1,10 @@
-//! The true URL of an object that was moved, taken from the moved one, if the browser will ask for exactly that.
+//! Derives the true URL of an object from its moved URL, if the browser will request exactly that URL.
 
 use std::fmt;
 
 use url_mapping::{Mapper, Reverse, Scheme};
 
-/// Where an object is, without fragment.
+/// The URL of an object at its origin, without fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TrueUrl<'u> {
     pub(crate) scheme: Scheme,
@@ -14,7 +14,7 @@ pub(crate) struct TrueUrl<'u> {
 }
 
 impl<'u> TrueUrl<'u> {
-    /// None where browsers write the URL in another way than it stands there.
+    /// Returns the true URL of `moved`. `None` if browsers would write the URL differently.
     pub(crate) fn of_moved(mapper: &Mapper, moved: &'u str) -> Option<Self> {
         let (authority, path) = parts(moved)?;
         let Reverse::Origin(origin) = mapper.reverse(authority.as_bytes(), path.as_bytes()) else { return None };
@@ -29,7 +29,7 @@ impl fmt::Display for TrueUrl<'_> {
     }
 }
 
-/// Authority and path of a moved URL, without its fragment.
+/// Returns authority and path of a moved URL, without its fragment.
 fn parts(url: &str) -> Option<(&str, &str)> {
     let (_, rest) = url.split_once("://")?;
     let rest = rest.split('#').next()?;
@@ -37,8 +37,8 @@ fn parts(url: &str) -> Option<(&str, &str)> {
     rest.split_at_checked(slash)
 }
 
-/// Whether a browser sends the path and query as they are written: no character that it would encode, no `.` or `..`
-/// between slashes (URL, "path percent-encode set", "special-query percent-encode set").
+/// Returns true if a browser sends the path and query as they are written. They hold no character that it would encode
+/// (URL, "path percent-encode set" and "special-query percent-encode set"), and no `.` or `..` between slashes.
 fn is_spelled_as_sent(path: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?@!$&()*+,;=%[]".contains(&byte);
     let dots = |segment: &str| {

@@ -1,4 +1,4 @@
-//! What is fetched ahead: which objects of a page, in what order, how many at a time, and what is learned.
+//! The objects that are prefetched, and in what order. The facts that a worker learns from the results.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
 
@@ -33,7 +33,7 @@ fn visit(request: &[(&str, &str)]) -> Visit {
     }
 }
 
-/// What is wished for of a page with this markup, and what was passed by.
+/// Returns the candidates of a page with this markup, and the reasons of the objects that were left out.
 fn candidates(request: &[(&str, &str)], answer: &[(&str, &str)], markup: &str) -> (Vec<Candidate>, Vec<Skip>) {
     let visit = visit(request);
     let template =
@@ -64,7 +64,7 @@ fn value(order: &Order, name: &str) -> Option<String> {
     order.fields().into_iter().find(|(field, _)| *field == name).map(|(_, value)| value)
 }
 
-/// Authority and path of what is to be sent now.
+/// Returns authority and path of the requests to be sent now.
 fn next(fetcher: &mut Fetcher, now_ms: u64) -> Option<(Order, String)> {
     let order = fetcher.next(now_ms, |why| assert_eq!(why, Skip::Held))?;
     let url = format!("{}{}", value(&order, ":authority").unwrap(), value(&order, ":path").unwrap());

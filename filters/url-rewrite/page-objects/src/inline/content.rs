@@ -1,4 +1,4 @@
-//! What an object at hand is, by what its server says and by its bytes.
+//! The kind of an object, by its `Content-Type` and its bytes.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use super::picture::Type;
 use super::text::Text;
 use http_semantics::media_type;
 
-/// An object as it can be put into pages.
+/// An object in a form that can be put into pages.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     Picture(Type, Rc<[u8]>),
@@ -16,7 +16,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// An error if nothing of the kind is put into pages.
+    /// Reads an object. An error if no object of its kind is put into pages.
     pub(super) fn of(content_type: &[u8], body: &[u8], takes_scripts: bool) -> Result<Self, NotInlined> {
         let essence = media_type::essence(content_type);
         if essence == "text/css" {

@@ -1,19 +1,19 @@
-//! What a tag must be like for an element with the object's own text to stand in its place.
+//! The tags that an element with the object's own text can replace.
 //!
 //! | tag | attributes it may have | becomes |
 //! |---|---|---|
-//! | `link` of a sheet, in the head | `rel=stylesheet`, `href`, `type=text/css`, `media` | `<style media=...>TEXT</style>` |
+//! | `link` of a style sheet, in the head | `rel=stylesheet`, `href`, `type=text/css`, `media` | `<style media=...>TEXT</style>` |
 //! | `script`, with nothing but white space inside | `src`, `type` | `<script type=...>TEXT`, and the end tag that is there |
 //!
-//! Anything else that a tag says (`id`, `title`, `async`, `nonce`, `data-*`, ...) has a meaning that the other element has
-//! not, or that scripts may look for.
+//! Any other attribute (`id`, `title`, `async`, `nonce`, `data-*`, ...) means something that the new element would not
+//! mean, or that scripts may look for.
 
 use page_scanner::Surroundings;
 use page_scanner::markup::{Attribute, Quote, Tag};
 
 use super::NotInlined;
 
-/// A tag that the text of an object can stand for, and what goes around it.
+/// The markup around the text of an object that replaces its tag.
 #[derive(Debug)]
 pub(super) struct Element {
     start: Vec<u8>,
@@ -21,17 +21,17 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Of a `link`, or a `script`.
+    /// Makes the element that replaces a `link` or a `script`.
     pub(super) fn of(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Self, NotInlined> {
         if tag.is("script") { script(tag, surroundings) } else { sheet(tag, surroundings) }
     }
 
-    /// The text as it stands in the page.
+    /// Returns the markup with `text` in it.
     pub(super) fn around(&self, text: &str) -> Vec<u8> {
         [&self.start, text.as_bytes(), self.end.as_bytes()].concat()
     }
 
-    /// How many bytes that would be.
+    /// Returns the length of that markup for a text of so many bytes.
     pub(super) fn bytes(&self, text_bytes: usize) -> usize {
         self.start.len() + text_bytes + self.end.len()
     }
@@ -63,13 +63,13 @@ fn script(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Element, NotInlin
     Ok(Element { start: start(b"<script", tag.get("type")), end: "" })
 }
 
-/// Whether a tag has each of these attributes once at most, and no other.
+/// Returns true if a tag has each of these attributes at most once, and no other.
 fn has_only(tag: &Tag<'_>, names: &[&str]) -> bool {
     let known = tag.attributes().all(|attribute| names.iter().any(|name| attribute.is(name)));
     known && names.iter().all(|name| tag.attributes().filter(|attribute| attribute.is(name)).count() <= 1)
 }
 
-/// A start tag with this attribute as it was written.
+/// Returns a start tag with this attribute as written.
 fn start(name: &[u8], attribute: Option<&Attribute<'_>>) -> Vec<u8> {
     let mut tag = name.to_vec();
     if let Some(Attribute { name, value, quote, .. }) = attribute {

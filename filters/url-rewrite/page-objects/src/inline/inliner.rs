@@ -1,4 +1,4 @@
-//! One page: which of its objects are put into it.
+//! The decisions about the objects of one page.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -30,9 +30,9 @@ pub struct Inliner {
     view: View,
     need: Need,
     now_ms: u64,
-    /// By how much the page may still grow.
+    /// The bytes by which the page may still grow.
     room: usize,
-    /// Why nothing is put into this page, if nothing is.
+    /// The reason if no object is put into this page.
     page: Result<(), NotInlined>,
     /// Behind a `source` of pictures: the `img` that follows is for browsers that know none of them.
     behind_sources: bool,
@@ -42,7 +42,7 @@ pub struct Inliner {
 /// Learns of each object that could have been put into the page and was not.
 type Refused = Box<dyn FnMut(&UrlEvent<'_>, NotInlined)>;
 
-/// What an object is used as that could stand in the page.
+/// The use of an object that could stand in the page.
 enum Kind<'s> {
     Picture,
     Sheet(&'s TagContext<'s>),
@@ -67,8 +67,8 @@ impl Substitute for Inliner {
 }
 
 impl Inliner {
-    /// For a page that is requested with this template and answered so, and where it counts what it does not put in. Times
-    /// are milliseconds since the moment that the store's are. None where the store is in use.
+    /// Makes the inliner of a page with this request and response, and the counts of objects that it does not put in. Its
+    /// times count from the same moment as the store's, in milliseconds. `None` if the store is borrowed.
     pub fn new(
         plan: &Rc<Plan>,
         store: &Rc<RefCell<ObjectStore>>,
@@ -105,8 +105,8 @@ impl Inliner {
         Some((Self { plan, store, view, need, now_ms, room, page, behind_sources: false, refused }, refusals))
     }
 
-    /// For a page that is only explained: by a browser that was never here, with nothing at hand, so that what would be put
-    /// in is refused as [`NotInlined::NotHeld`]. `refused` learns of each. None where nothing is put into pages.
+    /// Makes the inliner of a page that is only explained, for a browser that was never here. Its store is empty. So an
+    /// object that fits is refused as [`NotInlined::NotHeld`]. `refused` receives each refusal. `None` where inlining is off.
     pub fn explaining(
         config: &Config,
         plan: &Rc<Plan>,
@@ -128,8 +128,9 @@ impl Inliner {
         })
     }
 
-    /// Edits of the page's response headers. What is put in changes from visit to visit, so a page that may get something
-    /// has no validators: a copy could not be confirmed, and without `Last-Modified` no browser guesses how long to keep it.
+    /// Returns the edits of the page's response headers. The objects in a page change from visit to visit, so a copy of it
+    /// could not be confirmed. Such a page loses its validators. Without `Last-Modified`, no browser guesses a freshness
+    /// lifetime.
     pub fn edits(&self) -> Vec<Edit> {
         match self.page {
             Ok(()) => vec![Edit::remove("etag"), Edit::remove("last-modified")],
@@ -137,7 +138,7 @@ impl Inliner {
         }
     }
 
-    /// The object itself, or why it is not put in; none where no object can stand.
+    /// Returns the object itself, or the reason against it. `None` where no object can stand.
     fn judge(
         &mut self,
         event: &UrlEvent<'_>,
@@ -163,10 +164,10 @@ impl Inliner {
         }))
     }
 
-    /// Every mention counts as a use, whatever becomes of it.
+    /// Finds the object of a moved URL. Each URL counts as a use, also if the object is not put in.
     fn named(&mut self, moved: &str) -> Result<(Object, String), NotInlined> {
         let url = TrueUrl::of_moved(self.plan.mapper(), moved).ok_or(NotInlined::Spelling)?;
-        // Nobody else is at the store while a page is read.
+        // Nothing else borrows the store while a page is read.
         let mut objects = self.store.try_borrow_mut().map_err(|_| NotInlined::NotHeld)?;
         let object = objects.named(&url, self.view, self.need, self.now_ms)?;
         Ok((object, url.to_string()))

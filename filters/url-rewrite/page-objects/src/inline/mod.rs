@@ -1,20 +1,20 @@
-//! Putting small objects into the page itself, so that the browser need not ask for them: a round trip of the slow link
-//! each, or a share of one.
+//! Puts small objects into the page itself. Each spares the browser a request, and with it up to a round trip of the slow
+//! link.
 //!
-//! The bytes come from what was prefetched for earlier visitors of the same page. An object is put in only where the page
-//! means the same with it; in doubt, the browser asks for it as ever.
+//! The bytes were prefetched for earlier visitors of the same page. An object is put in only where the page means the same
+//! with it. In doubt, the browser requests it as before.
 //!
 //! | module | job |
 //! |---|---|
-//! | `store` | the objects a worker has at hand, and what it learned of their use: bounded |
-//! | `inliner` | one page: which of its objects are put in, and why others are not |
-//! | `content` | what an object is: a picture, a sheet, a script |
+//! | `store` | the objects of a worker, and facts about their use: bounded |
+//! | `inliner` | the decisions about the objects of one page |
+//! | `content` | kinds of objects: picture, style sheet, script |
 //! | `picture` | pictures as `data:` URLs |
-//! | `text` | sheets and scripts as the text of an element |
-//! | `element` | which tags such an element can stand for |
-//! | `visits` | who has had a page of the site before: bounded |
-//! | `sheet` | a sheet's URLs, so that they mean the same in the page |
-//! | `reason` | why an object was not put in |
+//! | `text` | style sheets and scripts as the text of an element |
+//! | `element` | the tags that such an element can replace |
+//! | `visits` | marks of visitors that had a page of the site before: bounded |
+//! | `sheet` | the URLs of a style sheet, rewritten so that they mean the same in the page |
+//! | `reason` | the reasons against an object |
 
 mod content;
 mod element;
@@ -35,13 +35,13 @@ pub use visits::Visitor;
 mod limits {
     /// Objects whose use in pages is remembered in one worker.
     pub(super) const REMEMBERED: usize = 8_192;
-    /// Bytes of the objects that one worker has at hand.
+    /// Bytes of the objects in the store of one worker.
     pub(super) const STORE_BYTES: usize = 8 << 20;
-    /// How long it is believed that an object is used more than once.
+    /// The lifetime of the fact that pages use an object more than once, in milliseconds.
     pub(super) const BELIEVED_MS: u64 = 3_600_000;
-    /// Boxes of marks of visitors, and marks in one: of each 12 bytes, a megabyte and a half in the whole proxy.
+    /// Boxes of marks of visitors, and marks in one box. A mark has 12 bytes, so all have 1.5 MiB in the whole proxy.
     pub(super) const BOXES: u64 = 2_048;
     pub(super) const MARKS_A_BOX: usize = 64;
-    /// For how long a visitor of a site is remembered, in hours: a day.
+    /// The lifetime of a mark in hours: a day.
     pub(super) const FORGOTTEN_H: u32 = 24;
 }

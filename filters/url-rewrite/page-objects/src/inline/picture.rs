@@ -3,16 +3,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A type of picture that browsers show alike from wherever it comes.
+/// A type of picture that browsers show alike under every URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Type {
     essence: &'static str,
-    /// What such a picture begins with, behind so many bytes.
+    /// The beginnings of such a picture, each behind so many bytes.
     begins: &'static [(usize, &'static [u8])],
 }
 
-/// Browsers tell pictures by their bytes, but a `data:` URL says a type: only where both agree nothing can change. SVG is
-/// here as it is in an `img`: an image that neither runs nor loads anything.
+/// Browsers recognise pictures by their bytes, but a `data:` URL states a type. So both must agree. SVG is safe here: in an
+/// `img` it neither runs scripts nor loads other files.
 const TYPES: [Type; 6] = [
     Type { essence: "image/png", begins: &[(0, b"\x89PNG\r\n\x1a\n")] },
     Type { essence: "image/jpeg", begins: &[(0, b"\xFF\xD8\xFF")] },
@@ -23,14 +23,14 @@ const TYPES: [Type; 6] = [
 ];
 
 impl Type {
-    /// By `Content-Type`, which must be the type alone, and the first bytes.
+    /// Recognises the type by the first bytes and by `Content-Type`, which must be the type alone.
     pub(super) fn of(content_type: &[u8], body: &[u8]) -> Option<Self> {
         let said = TYPES.into_iter().find(|kind| content_type.eq_ignore_ascii_case(kind.essence.as_bytes()))?;
         let begins = |&(skip, magic): &(usize, &[u8])| body.get(skip..).is_some_and(|rest| rest.starts_with(magic));
         said.begins.iter().any(begins).then_some(said)
     }
 
-    /// The URL. Base64 needs no escaping in any attribute, quoted or not.
+    /// Returns the URL. Base64 needs no escapes in any attribute, quoted or not.
     pub(super) fn data_url(self, body: &[u8]) -> String {
         let mut url = String::with_capacity(self.data_url_bytes(body.len()));
         for part in ["data:", self.essence, ";base64,"] {
@@ -40,7 +40,7 @@ impl Type {
         url
     }
 
-    /// How long that is, in bytes.
+    /// Returns the length of that URL in bytes.
     pub(super) fn data_url_bytes(self, body_bytes: usize) -> usize {
         "data:;base64,".len() + self.essence.len() + body_bytes.div_ceil(3).saturating_mul(4)
     }

@@ -1,4 +1,4 @@
-//! Reasons for which an object does not stand in its page.
+//! The reasons why an object is not put into its page.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,11 +10,11 @@ labelled! {
     NotInlined {
         /// Page: its browser has been here (a cookie, a conditional request) and may have the object.
         Returning = "returning";
-        /// Page: it was come to from another page of its site.
+        /// Page: its visitor came from another page of its site.
         Referred = "referred";
-        /// Page: its visitor had another of its site within a day, and what belongs into the browser's cache goes there.
+        /// Page: its visitor had another page of its site within a day, and may have the object cached.
         Seen = "seen";
-        /// Page: nothing of it was at hand when its headers left, so it kept its validators.
+        /// Page: no object of it was at hand when its headers left, so it kept its validators.
         NothingHeld = "nothing_held";
         /// The browser may not want it: lazy, one of several candidates, in a template or `noscript`.
         Uncertain = "uncertain";
@@ -30,9 +30,10 @@ labelled! {
         Shared = "shared";
         /// A script below level full.
         Level = "level";
-        /// Its tag says more than that the object is to be used here.
+        /// Its tag has attributes that mean more than the use of the object.
         Attributes = "attributes";
-        /// Its tag stands where another element would mean something else: a sheet outside the head, a script near SVG.
+        /// Its tag stands where another element would mean something else: a style sheet outside the head, a script near
+        /// SVG.
         Place = "place";
         /// Its element has content of its own.
         Content = "content";
@@ -40,9 +41,9 @@ labelled! {
         Text = "text";
         /// Its text and the page are, or may be, in different encodings.
         Charset = "charset";
-        /// It is a sheet of another origin with fonts, which their server may give to that origin's sheets only.
+        /// It is a style sheet of another origin with fonts, which their server may allow to that origin only.
         Fonts = "fonts";
-        /// It is a sheet with a URL that cannot be written so that it means the same in the page.
+        /// It is a style sheet with a URL that cannot be written so that it means the same in the page.
         Unread = "unread";
         /// It is not at hand, or too large, or of a type that is not put into pages.
         NotHeld = "not_held";
@@ -50,7 +51,7 @@ labelled! {
         Format = "format";
         /// It does not stay fresh for as long as the page does.
         Stale = "stale";
-        /// The page has grown by all that the link makes worth while.
+        /// The page has grown by its whole budget.
         PageLimit = "page_limit";
     }
 }
@@ -60,7 +61,7 @@ labelled! {
 pub struct Refusals(Rc<[Cell<u64>; NotInlined::ALL.len()]>);
 
 impl Refusals {
-    /// The reasons, and how many objects each; reasons without one are not listed.
+    /// Returns the reasons that occurred, and the number of objects of each.
     pub fn iter(&self) -> impl Iterator<Item = (NotInlined, u64)> {
         NotInlined::ALL.iter().copied().zip(self.0.iter().map(Cell::get)).filter(|&(_, count)| count > 0)
     }

@@ -1,5 +1,5 @@
-//! A style sheet in the page: its URLs, which were relative to the sheet, written so that they mean the same there, and
-//! moved like any other of the page.
+//! A style sheet in the page. Its URLs were relative to the style sheet. They are rewritten so that they mean the same in
+//! the page, and moved like any other URL of the page.
 
 use page_scanner::css::{Fetch, escape};
 use url_mapping::{Outcome, Reason};
@@ -9,15 +9,15 @@ use url_rewriting::{DecidedUrl, Decider};
 use super::NotInlined;
 use super::text::Text;
 
-/// A sheet as it can stand in a page.
+/// A style sheet in a form that can stand in a page.
 #[derive(Debug)]
 pub(super) struct Transplant {
     pub(super) text: String,
-    /// Its URLs, and what became of them.
+    /// Its URLs and their outcomes.
     pub(super) urls: Vec<DecidedUrl>,
 }
 
-/// The sheet at `url`, which the page of this decider names.
+/// Rewrites the style sheet at `url` for the page of this decider.
 pub(super) fn transplanted(sheet: &Text, url: &str, decider: &Decider<'_>) -> Result<Transplant, NotInlined> {
     let base = decider.base().with_href(url);
     let source = sheet.as_str();

@@ -1,7 +1,7 @@
-//! What one worker has at hand to be put into pages: small objects that were fetched ahead, and how pages use them.
+//! The small objects that one worker prefetched to put them into pages, and facts about their use.
 //!
-//! Foreign pages decide what is asked for, so everything is bounded, the oldest makes room for the newest, and entries are
-//! found by keyed hashes, so that nobody can choose URLs that stand for others'.
+//! Foreign pages decide which objects come, so everything is bounded. The oldest entry makes room for the newest. The
+//! store finds entries by keyed hashes, so that no site can choose URLs that stand for those of another.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -24,7 +24,7 @@ pub struct ObjectStore {
     budget: Budget,
     takes_scripts: bool,
     entries: HashMap<u64, Entry>,
-    /// What the last look at each page named, as far as it is remembered.
+    /// The objects that each page named when it last passed, as far as they are remembered.
     of_page: HashMap<u64, HashSet<u64>>,
     order: VecDeque<u64>,
     /// Bytes of all objects.
@@ -33,7 +33,7 @@ pub struct ObjectStore {
     keys: RandomState,
 }
 
-/// The place of an object that is on its way.
+/// The place of an object whose body is still to be read.
 #[derive(Debug)]
 pub struct Reservation {
     key: u64,
@@ -42,14 +42,14 @@ pub struct Reservation {
     fresh_until_ms: u64,
 }
 
-/// One page as somebody looks at it.
+/// One visit to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct View {
     page: u64,
     number: u64,
 }
 
-/// What a page needs of an object.
+/// The conditions of a page for its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) fresh_until_ms: u64,
@@ -60,16 +60,16 @@ pub(super) struct Need {
 /// An object at hand.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
-    /// An error where it cannot be put into any page.
+    /// An error if it cannot be put into any page.
     pub(super) content: Result<Content, NotInlined>,
     newer_pictures: bool,
     fresh_until_ms: u64,
 }
 
-/// What is known of an object.
+/// The facts about an object.
 #[derive(Debug)]
 struct Entry {
-    /// The last look at a page that named it.
+    /// The last visit to a page that named it.
     last: View,
     uses: Uses,
     since_ms: u64,
@@ -85,7 +85,7 @@ enum Uses {
 }
 
 impl ObjectStore {
-    /// An empty one; none where nothing is put into pages.
+    /// Makes an empty store. `None` where inlining is off.
     pub fn of(config: &Config) -> Option<Self> {
         Some(Self {
             budget: inlines(config)?,
@@ -99,8 +99,8 @@ impl ObjectStore {
         })
     }
 
-    /// A place for the response to a candidate's request, if it may be put into pages: `body_bytes` long as it came, fresh
-    /// for `fresh_ms` from now, and a response that a cache shared by all clients keeps.
+    /// Reserves a place for the response to a candidate's request, if the object may be put into pages. The response has a
+    /// body of `body_bytes` and stays fresh for `fresh_ms` from now. A shared cache must be allowed to store it.
     pub fn reserve(
         &self,
         candidate: &Candidate,
@@ -111,7 +111,7 @@ impl ObjectStore {
     ) -> Option<Reservation> {
         let key = self.key(&candidate.true_url());
         let is_small = body_bytes > 0 && body_bytes <= self.budget.object_bytes;
-        // What was not named by a page since it was asked for has no place there.
+        // An entry may have made room since its page named it.
         let is_named = self.entries.contains_key(&key);
         // The freshness is the caller's: its clock is no calendar.
         let is_for_anybody = shareable(Purpose::Inline, &Fields::default(), fields, SystemTime::UNIX_EPOCH).is_ok();
@@ -123,7 +123,7 @@ impl ObjectStore {
         })
     }
 
-    /// Takes an object in its place.
+    /// Stores the body of an object in its place.
     pub fn put(&mut self, reservation: &Reservation, body: &[u8]) {
         let object = Object {
             content: Content::of(&reservation.content_type, body, self.takes_scripts),
@@ -138,24 +138,24 @@ impl ObjectStore {
         while self.bytes > STORE_BYTES && self.forget_oldest() {}
     }
 
-    /// What may be put into pages.
+    /// Returns the budget of inlining.
     pub(super) fn budget(&self) -> Budget {
         self.budget
     }
 
-    /// Somebody looks at a page.
+    /// Records a visit to a page.
     pub(super) fn look(&mut self, scheme: Scheme, authority: &str, path: &str) -> View {
         self.views += 1;
         View { page: self.key(&TrueUrl { scheme, authority, path }), number: self.views }
     }
 
-    /// Whether something of the page that nothing speaks against is at hand.
+    /// Returns true if at least one object of the page is at hand and fits.
     pub(super) fn serves(&self, view: View, need: Need) -> bool {
         let serves = |key| self.entries.get(key).is_some_and(|entry: &Entry| entry.object(need).is_ok());
         self.of_page.get(&view.page).is_some_and(|keys| keys.iter().any(serves))
     }
 
-    /// A page names an object: remembered, and what there is of it or why it is not for this page.
+    /// Records that a page names an object. Returns the object, or the reason why it does not fit this page.
     pub(super) fn named(
         &mut self,
         url: &TrueUrl<'_>,

@@ -1,4 +1,4 @@
-//! Style sheets and scripts as the text of an element: which can stand in a page and mean what they mean under a URL.
+//! Style sheets and scripts that mean the same as the text of an element in a page.
 
 use std::rc::Rc;
 
@@ -8,13 +8,13 @@ use super::NotInlined;
 use http_semantics::media_type;
 use page_scanner::Charset;
 
-/// What ends the text of an element too early, or changes how far it reaches; in lower case.
+/// Texts that end a `style` element too early, in lower case.
 const ENDS_SHEET: &[&str] = &["</style"];
-/// Behind `<!--` even `</script>` may be part of a script.
+/// Texts that end a `script` element too early. Behind `<!--`, even `</script>` may be part of a script.
 const ENDS_SCRIPT: &[&str] = &["</script", "<!--"];
 
-/// How scripts find out where they came from, or load what lies beside them; in lower case, without white space, every
-/// quotation mark a single one. In a page they have no place of their own.
+/// Texts of scripts that look for their own URL, or load files beside it. In a page a script has no URL of its own. They
+/// are in lower case, without white space, with single quotation marks.
 const LOOKS_FOR_ITSELF: &[&str] = &[
     "currentscript",
     "document.scripts",
@@ -33,12 +33,12 @@ const LOOKS_FOR_ITSELF: &[&str] = &[
     ".stack",
 ];
 
-/// A text at hand.
+/// A text that may stand in a page.
 #[derive(Debug, Clone)]
 pub(super) struct Text(Rc<str>);
 
 impl Text {
-    /// By `Content-Type` and body; an error if it cannot stand in any page.
+    /// Reads a style sheet. An error if it cannot stand in any page.
     pub(super) fn of_sheet(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
         let text = Self::read(content_type, body)?;
         let lower = text.0.to_ascii_lowercase();
@@ -47,7 +47,7 @@ impl Text {
         if declares_other { Err(NotInlined::Charset) } else { text.unless_it_holds(&lower, ENDS_SHEET) }
     }
 
-    /// The same of a classic script.
+    /// Reads a classic script. An error if it cannot stand in any page.
     pub(super) fn of_script(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
         let text = Self::read(content_type, body)?;
         let lower = text.0.to_ascii_lowercase();
@@ -62,7 +62,7 @@ impl Text {
         text.unless_it_holds(&lower, ENDS_SCRIPT)
     }
 
-    /// UTF-8, and nothing else by any account. A byte order mark would be part of the element's text.
+    /// Reads a text that is UTF-8 and declared as nothing else. A byte order mark would be part of the element's text.
     fn read(content_type: &[u8], body: &[u8]) -> Result<Self, NotInlined> {
         let text = std::str::from_utf8(body).map_err(|_| NotInlined::Charset)?;
         let said = media_type::charset(content_type);
@@ -87,7 +87,7 @@ impl Text {
         &self.0
     }
 
-    /// Whether its bytes mean in a page of this encoding what they mean by themselves.
+    /// Returns true if its bytes mean the same in a page of this encoding.
     pub(super) fn is_legible_in(&self, page: Charset) -> bool {
         self.0.is_ascii() || page.is_utf_8()
     }

@@ -1,9 +1,9 @@
-//! Who has had a page of a site before: marks that all workers see, so that nobody is given twice in the page what a
-//! browser's cache would have kept.
+//! Marks of visitors that had a page of a site before, for all workers. A browser that has the objects cached should not
+//! receive them again in the page.
 //!
-//! A mark is a keyed hash of the visitor's address, the browser's own name and the site, and the hour of the last visit; neither
-//! can be read from it. Marks are kept in a fixed number of small boxes under fixed names: a crowd of visitors makes the
-//! oldest marks of a box go, and who has lost one is taken for new.
+//! A mark holds the hour of the last visit, and a keyed hash of the visitor's address, `User-Agent` and site. Neither the
+//! visitor nor the site can be read from it. Marks stand in a fixed number of small boxes under fixed names. A crowd of
+//! visitors pushes the oldest marks out of a box, and a visitor without a mark counts as new.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,23 +15,23 @@ use url_rewriting::headers::request::Visit;
 
 use super::limits::{BOXES, FORGOTTEN_H, MARKS_A_BOX};
 
-/// Who asks.
+/// The visitor of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Visitor<'v> {
-    /// As the proxy writes it, with or without a port.
+    /// The address as the proxy writes it, with or without a port.
     pub address: &'v [u8],
     /// Makes marks mean nothing outside this process.
     pub salt: [u8; 8],
-    /// Since 1970.
+    /// Hours since 1970.
     pub now_h: u32,
 }
 
-/// Bytes of a mark: its hash, and its hour.
+/// Bytes of a mark: the hash, and the hour.
 const MARK: usize = HASH + 4;
 const HASH: usize = 8;
 
-/// Whether a visitor has had a page of this site within the last day; from now on, they have. Who cannot be remembered is
-/// taken for somebody who has.
+/// Returns true if the visitor had a page of this site within the last day, and marks the visitor. Also true if the
+/// visitor cannot be marked.
 pub(super) fn is_known(visitor: &Visitor<'_>, user_agent: &str, visit: &Visit, board: &dyn Board) -> bool {
     let address = without_port(visitor.address);
     if address.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn is_known(visitor: &Visitor<'_>, user_agent: &str, visit: &Visit, b
     known || !remembered
 }
 
-/// Whether a mark is among these and not forgotten, and they with that mark last.
+/// Returns true if the mark is among `marks` and alive, and the live marks with this one last.
 fn marked(marks: &[u8], hash: [u8; HASH], now_h: u32) -> (bool, Vec<u8>) {
     let is_alive = |hour: &[u8]| {
         let hour = hour.try_into().map_or(0, u32::from_le_bytes);

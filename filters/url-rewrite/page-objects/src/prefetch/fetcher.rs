@@ -1,4 +1,4 @@
-//! One worker's fetches: in what order, how many at a time, and what their ends teach.
+//! The fetches of one worker: their order, how many run at a time, and the facts that their results teach.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Its headers, pseudo headers first.
+    /// Returns its headers, pseudo-header fields first.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let Candidate { scheme, authority, path, usage, template } = &self.candidate;
         template.fields(*scheme, authority, path, *usage)
@@ -30,16 +30,16 @@ impl Order {
 /// How a fetch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The object is in the cache.
+    /// The object is cached.
     Stored,
     /// It is of no use.
     Failed(Failure),
 }
 
-/// What a worker fetches ahead.
+/// The prefetches of one worker.
 #[derive(Debug, Default)]
 pub struct Fetcher {
-    /// Scripts and sheets, which a browser waits for before it shows anything.
+    /// Scripts and style sheets, which a browser waits for before it shows anything.
     first: VecDeque<Waiting>,
     /// Everything else, in the order of the pages.
     then: VecDeque<Waiting>,
@@ -55,10 +55,10 @@ struct Waiting {
 }
 
 impl Fetcher {
-    /// Takes a candidate, or says why not. Times are milliseconds since some moment that stays the same.
+    /// Queues a candidate. Times are milliseconds since a fixed moment.
     ///
     /// # Errors
-    /// Why it will not be fetched.
+    /// The reason why it is not fetched.
     pub fn ask(&mut self, candidate: Candidate, now_ms: u64) -> Result<(), Skip> {
         if self.first.len() + self.then.len() >= WAITING {
             return Err(Skip::QueueFull);
@@ -79,12 +79,12 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Whether anything waits.
+    /// Returns true if no candidate waits.
     pub fn is_idle(&self) -> bool {
         self.first.is_empty() && self.then.is_empty()
     }
 
-    /// What to send now. What has waited in vain is told to `skipped`.
+    /// Returns the next request to send now. `skipped` receives the reason of each candidate that waited too long.
     pub fn next(&mut self, now_ms: u64, mut skipped: impl FnMut(Skip)) -> Option<Order> {
         if self.in_flight.len() >= IN_FLIGHT {
             return None;
@@ -112,21 +112,21 @@ impl Fetcher {
         None
     }
 
-    /// The order was sent, and its end will be told under this token.
+    /// Records that the order was sent. Its end is reported under `token`.
     pub fn sent(&mut self, order: Order, token: u32) {
         *self.of_host.entry(order.candidate.authority.clone()).or_default() += 1;
         self.in_flight.insert(token, order.candidate);
     }
 
-    /// The order could not be sent.
+    /// Records that the order could not be sent.
     pub fn not_sent(&mut self, order: &Order, now_ms: u64) -> Ended {
         let Candidate { scheme, authority, path, .. } = &order.candidate;
         self.memory.leave_alone(scheme.as_str(), authority, path, now_ms);
         Ended::Failed(Failure::NotSent)
     }
 
-    /// A fetch ended: with the headers of its answer, or without one. What is in the cache now, and for how many
-    /// milliseconds it is fresh, is told to `stored`. None for a token that is not ours.
+    /// Records the end of a fetch, with the headers of its response if one came. `stored` receives a candidate that is
+    /// cached now, and its freshness lifetime in milliseconds. `None` for an unknown token.
     pub fn ended(
         &mut self,
         token: u32,
@@ -160,7 +160,7 @@ impl Fetcher {
         Some(Ended::Failed(failure))
     }
 
-    /// Learns from the answer to a browser's own request for a moved object.
+    /// Learns from the response to a browser's own request for a moved object.
     pub fn saw(&mut self, visit: &Visit, fields: &Fields<'_>, now_ms: u64) {
         let plain = visit.moved.is_some() && visit.exchange == Exchange::Ordinary;
         if !plain || fields.get(":status") != Some(b"200") {
@@ -168,15 +168,15 @@ impl Fetcher {
         }
         let (scheme, authority, path) = (visit.scheme, visit.authority.as_str(), visit.path.as_str());
         match kept_ms(fields) {
-            // Whether this very one was kept depends on what else the browser said.
+            // The cache may have refused this one for another header of the browser.
             Some(_) => self.memory.kept(scheme.as_str(), authority, path, now_ms),
             None => self.memory.not_kept(scheme.as_str(), authority, path, now_ms),
         }
     }
 }
 
-/// For how many milliseconds the cache gives the response to a request without credentials to anybody; None where it does
-/// not. A worker's clock is no calendar, so of the response's age only what it says itself counts.
+/// Returns the milliseconds for which the cache serves the response to every client. `None` if it does not store it. A
+/// worker's clock is no calendar, so only the response's own `Age` counts.
 fn kept_ms(fields: &Fields<'_>) -> Option<u64> {
     let fresh = shareable(Purpose::Cache, &Fields::default(), fields, SystemTime::UNIX_EPOCH).ok()?;
     Some(fresh.left.saturating_mul(1_000))

@@ -1,24 +1,24 @@
-//! What a worker has learned about objects: a bounded table in which the oldest entry makes room for the newest.
+//! Facts that a worker learned about objects, in a bounded table. The oldest entry makes room for the newest.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use super::limits::{BELIEVED_MS, LEFT_ALONE_MS, REMEMBERED};
 
-/// What is known.
+/// A fact about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
-    /// This very object is in the cache.
+    /// This very object is cached.
     Held,
-    /// This very object could not be had.
+    /// This very object could not be fetched.
     LeftAlone,
-    /// What comes from this path, whatever the query, is kept by caches.
+    /// Caches store the objects of this path, with any query.
     Kept,
-    /// It is not.
+    /// They do not.
     NotKept,
 }
 
-/// Entries are found by keyed hashes, so that nobody can choose URLs that stand for others'.
+/// The table finds entries by keyed hashes, so that no site can choose URLs that stand for those of another.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     entries: HashMap<u64, (Known, u64)>,
@@ -27,32 +27,32 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// What is known of this object at `now_ms`: of itself first, then of its path.
+    /// Returns the fact about this object at `now_ms`. A fact about itself goes before one about its path.
     pub(super) fn of(&self, scheme: &str, authority: &str, path: &str, now_ms: u64) -> Option<Known> {
         let alive = |key| self.entries.get(&key).filter(|(_, until)| *until > now_ms).map(|(known, _)| *known);
         alive(self.object(scheme, authority, path)).or_else(|| alive(self.place(scheme, authority, path)))
     }
 
-    /// It is in the cache for `fresh_ms` from now on.
+    /// Records that the object is cached for `fresh_ms` from now on.
     pub(super) fn held(&mut self, scheme: &str, authority: &str, path: &str, fresh_ms: u64, now_ms: u64) {
         let object = self.object(scheme, authority, path);
         self.put(object, Known::Held, now_ms.saturating_add(fresh_ms.min(BELIEVED_MS)));
         self.kept(scheme, authority, path, now_ms);
     }
 
-    /// Caches keep what comes from there.
+    /// Records that caches store objects of the path.
     pub(super) fn kept(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
         let place = self.place(scheme, authority, path);
         self.put(place, Known::Kept, now_ms.saturating_add(BELIEVED_MS));
     }
 
-    /// The cache does not keep it.
+    /// Records that the cache does not store objects of the path.
     pub(super) fn not_kept(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
         let place = self.place(scheme, authority, path);
         self.put(place, Known::NotKept, now_ms.saturating_add(BELIEVED_MS));
     }
 
-    /// It could not be had.
+    /// Records that the object could not be fetched.
     pub(super) fn leave_alone(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
         let object = self.object(scheme, authority, path);
         self.put(object, Known::LeftAlone, now_ms.saturating_add(LEFT_ALONE_MS));

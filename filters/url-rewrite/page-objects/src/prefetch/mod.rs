@@ -1,16 +1,16 @@
-//! Fetching a page's moved objects into the cache while the page streams by, so that the browser's requests, a round trip
-//! of the slow link later, find them there.
+//! Fetches a page's moved objects into the cache while the page streams by. The browser's requests arrive a round trip of
+//! the slow link later and find them cached.
 //!
-//! Which objects, in what order and with which headers is decided here; whoever owns the sockets sends what
-//! [`Fetcher::next`] gives it and says how it ended. What is fetched is what the browser is about to ask for anyway, under
-//! the same name and with the same words, so nothing reaches an origin that it would not see a moment later.
+//! This module decides which objects to fetch, in what order and with which headers. The filter sends the requests that
+//! [`Fetcher::next`] returns, and reports each result. The browser is about to send the same requests, with the same URL
+//! and headers. So an origin sees nothing that it would not see a moment later.
 //!
 //! | module | job |
 //! |---|---|
-//! | `template` | what of the page's request its objects' requests repeat |
-//! | `observer` | which of a page's moved objects the browser is certain to want |
-//! | `fetcher` | order and bounds: one a worker |
-//! | `memory` | what was learned about objects, bounded and forgotten with age |
+//! | `template` | the headers of the page's request that the requests for its objects repeat |
+//! | `observer` | the moved objects of a page that the browser is certain to want |
+//! | `fetcher` | order and bounds of the fetches of one worker |
+//! | `memory` | facts that a worker learned about objects: bounded, and forgotten with age |
 
 use http_semantics::labels::labelled;
 
@@ -25,61 +25,62 @@ pub use template::RequestTemplate;
 
 /// Every bound of prefetching, by name.
 mod limits {
-    /// Of one page. A browser that finds more of them waits for the first ones anyway.
+    /// Objects of one page. A browser that finds more of them waits for the first ones anyway.
     pub(super) const OBJECTS_A_PAGE: usize = 96;
-    /// Of one page, of one host: what is asked for on behalf of one visitor.
+    /// Objects of one page at one host. One visitor causes no more requests there.
     pub(super) const OBJECTS_A_HOST: usize = 48;
-    /// Of one worker at one time. Each holds one answer in memory, up to Envoy's `http.async_response_buffer_limit`.
+    /// Requests of one worker in flight. Each holds one response in memory, up to Envoy's
+    /// `http.async_response_buffer_limit`.
     pub(super) const IN_FLIGHT: usize = 48;
-    /// Of one worker at one time at one host: what one browser would open there (six connections of HTTP/1.1).
+    /// Requests of one worker in flight at one host: as many as one browser would send (six connections of HTTP/1.1).
     pub(super) const IN_FLIGHT_A_HOST: usize = 6;
-    /// Waiting for their turn in one worker.
+    /// Objects that wait for their turn in one worker.
     pub(super) const WAITING: usize = 512;
-    /// What has waited so long is being asked for by the browser itself.
+    /// The browser itself has requested an object that waited longer than this, in milliseconds.
     pub(super) const LATE_MS: u64 = 3_000;
     /// Objects that are remembered in one worker.
     pub(super) const REMEMBERED: usize = 8_192;
-    /// How long what an origin does with a path is believed.
+    /// The lifetime of facts about a path, in milliseconds.
     pub(super) const BELIEVED_MS: u64 = 3_600_000;
-    /// An object that could not be had, or was too large to be looked at, is left alone for so long.
+    /// The pause after an object could not be fetched, or was too large to be held, in milliseconds.
     pub(super) const LEFT_ALONE_MS: u64 = 60_000;
 }
 
 labelled! {
-    /// Why an object was not fetched ahead, or, where it says so, nothing of a page.
+    /// Why an object was not prefetched, or, where it says so, no object of a page.
     Skip {
-        /// Nothing of a page: asked for with another method than GET.
+        /// Page: its request has another method than GET.
         Method = "method";
-        /// Nothing of a page: its reader saves data (`Save-Data`).
+        /// Page: its reader saves data (`Save-Data`).
         SaveData = "save_data";
-        /// Nothing of a page: it is itself fetched ahead of need (`Sec-Purpose`, `Purpose`, `X-Moz`).
+        /// Page: the browser prefetches it (`Sec-Purpose`, `Purpose`, `X-Moz`).
         Speculative = "speculative";
-        /// Nothing of a page: it is reloaded past all caches.
+        /// Page: its reload bypasses all caches.
         Reload = "reload";
-        /// Nothing of a page: it is an error page.
+        /// Page: it is an error page.
         Status = "status";
         /// The browser may not want it: lazy, one of several candidates, for browsers without scripts, in a template, an
-        /// icon, a picture of a sheet, a link for later.
+        /// icon, a picture of a style sheet, a link for later.
         Uncertain = "uncertain";
-        /// Fetched with CORS: the answer is for one origin.
+        /// Fetched with CORS: the response is for one origin.
         Cors = "cors";
         /// Large, and fetched in ranges: sound and video.
         Media = "media";
         /// Its URL holds characters that browsers write in another way, which may depend on the page's encoding.
         Spelling = "spelling";
-        /// It is in the cache since it was last fetched or seen.
+        /// It is cached since it was last fetched or seen.
         Held = "held";
-        /// The cache does not keep what comes from there.
+        /// The cache does not store objects of this path.
         Uncacheable = "uncacheable";
-        /// A picture with a query, of which nobody knows yet whether it is kept: it may count readers.
+        /// A picture with a query that may count readers: no cache is known to store it yet.
         Unproven = "unproven";
-        /// It could not be had, or was too large, a moment ago.
+        /// It could not be fetched, or was too large, a moment ago.
         LeftAlone = "left_alone";
-        /// Beyond what is fetched for one page.
+        /// Beyond the limits of one page.
         PageLimit = "page_limit";
-        /// Too much is waiting already.
+        /// Too many objects are waiting already.
         QueueFull = "queue_full";
-        /// It waited until the browser must have asked for it.
+        /// It waited until the browser must have requested it.
         Late = "late";
     }
 }
@@ -89,11 +90,11 @@ labelled! {
     Failure {
         /// It could not be sent.
         NotSent = "not_sent";
-        /// No answer, or a larger one than is held.
+        /// No response, or a larger one than Envoy holds.
         NoAnswer = "no_answer";
         /// Another status than 200.
         Status = "status";
-        /// The cache does not keep the answer: what comes from there is not fetched ahead again.
+        /// The cache does not store the response. Objects of this path are not prefetched again.
         Uncacheable = "uncacheable";
     }
 }

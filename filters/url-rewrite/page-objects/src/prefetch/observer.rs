@@ -1,4 +1,4 @@
-//! Looks at a page's URLs as they are decided and picks those whose objects are worth fetching ahead.
+//! Picks the URLs of a page whose objects are worth a prefetch, as they are decided.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
 use super::{RequestTemplate, Skip};
 use crate::true_url::TrueUrl;
 
-/// An object that a browser is about to ask for.
+/// An object that a browser is about to request.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub(super) scheme: Scheme,
@@ -23,7 +23,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Where it is.
+    /// Returns its true URL.
     pub(crate) fn true_url(&self) -> TrueUrl<'_> {
         TrueUrl { scheme: self.scheme, authority: &self.authority, path: &self.path }
     }
@@ -34,12 +34,12 @@ impl Candidate {
     }
 }
 
-/// What an observer has found since it was last asked.
+/// The finds of an observer since they were last taken.
 #[derive(Debug, Default)]
 pub struct Candidates {
     /// In the order of the page.
     pub candidates: Vec<Candidate>,
-    /// What it passed by, each with its reason.
+    /// The reason of each object that it left out.
     pub skipped: Vec<Skip>,
 }
 
@@ -56,7 +56,7 @@ pub struct PrefetchObserver {
 }
 
 impl PrefetchObserver {
-    /// An observer, and where it leaves what it finds.
+    /// Makes an observer, and the place where it leaves its finds.
     pub fn new(plan: Rc<Plan>, template: RequestTemplate) -> (Self, Rc<RefCell<Candidates>>) {
         let found = Rc::<RefCell<Candidates>>::default();
         let observer = Self {
@@ -107,7 +107,7 @@ impl Observer for PrefetchObserver {
         self.behind_sources |= element == "source" && event.place.attribute == "srcset";
         let (Outcome::Moved(url), Some(load)) = (event.outcome, event.load) else { return };
         let judged = self.judge(url, load, in_choice);
-        // Nobody else is at work while a page is read.
+        // Nothing else borrows the finds while a page is read.
         let Ok(mut found) = self.found.try_borrow_mut() else { return };
         match judged {
             Ok(candidate) => found.candidates.push(candidate),

@@ -1,5 +1,6 @@
-//! What of a page's request the requests for its objects repeat, so that an origin answers them as it would answer the
-//! browser: no credentials, no cookies, nothing that names the reader beyond what every object's request names.
+//! The headers that the requests for a page's objects repeat from the page's own request. With them an origin responds as
+//! it would to the browser. They hold no credentials, no cookies, and nothing about the reader that a browser would not
+//! send with every object.
 
 use http_semantics::navigation;
 use http_semantics::object_request::{Browser, Object};
@@ -9,7 +10,7 @@ use url_rewriting::headers::{Fields, host_of};
 
 use super::Skip;
 
-/// Who asks for a page.
+/// The common part of the requests for the objects of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestTemplate {
     browser: Browser,
@@ -20,13 +21,13 @@ pub struct RequestTemplate {
 }
 
 impl RequestTemplate {
-    /// By a request, if a browser asks for a page with it: other programs do not ask for its objects.
+    /// Makes a template if `fields` are a browser's request for a page. Other programs do not request its objects.
     pub fn of(visit: &Visit, fields: &Fields<'_>) -> Option<Result<Self, Skip>> {
         (visit.moved.is_none() && navigation::page_load(fields).is_some()).then(|| Self::of_page(visit, fields))
     }
 
     /// # Errors
-    /// Why nothing of this page is fetched ahead.
+    /// The reason why no object of this page is prefetched.
     fn of_page(visit: &Visit, fields: &Fields<'_>) -> Result<Self, Skip> {
         if fields.get(":method") != Some(b"GET") {
             return Err(Skip::Method);
@@ -42,7 +43,7 @@ impl RequestTemplate {
         }
         Ok(Self {
             browser: Browser::of(fields),
-            // What browsers send to another origin unless the page says otherwise (strict-origin-when-cross-origin).
+            // The default of browsers for another origin (strict-origin-when-cross-origin).
             referrer: Some(format!("{}://{}/", visit.scheme, visit.authority)),
             page_scheme: visit.scheme,
             is_returning: ["cookie", "if-none-match", "if-modified-since"]
@@ -52,15 +53,15 @@ impl RequestTemplate {
         })
     }
 
-    /// The same, with what the page's answer says.
+    /// Returns the template with the policies of the page's response.
     ///
     /// # Errors
-    /// Why nothing of this page is fetched ahead.
+    /// The reason why no object of this page is prefetched.
     pub fn with_answer(mut self, fields: &Fields<'_>) -> Result<Self, Skip> {
         if fields.get(":status") != Some(b"200") {
             return Err(Skip::Status);
         }
-        // The last policy that a browser knows wins, and lists may hold any; less than it would send is always right.
+        // In a list, the last policy that a browser knows wins. No referrer at all is always right.
         let hushed = ["no-referrer", "same-origin"];
         if hushed.iter().any(|policy| fields.lists("referrer-policy", policy)) {
             self.referrer = None;
@@ -68,28 +69,28 @@ impl RequestTemplate {
         Ok(self)
     }
 
-    /// Whether its browser has been here before and may still have objects of the page: it sends a cookie, or asks whether
-    /// its copy of the page is still good.
+    /// Returns true if the browser was here before and may still have objects of the page. Its request has a cookie or is
+    /// conditional.
     pub(crate) fn is_returning(&self) -> bool {
         self.is_returning
     }
 
-    /// Whether it was come to from another page of its site.
+    /// Returns true if the reader came from another page of the site.
     pub(crate) fn is_referred(&self) -> bool {
         self.is_referred
     }
 
-    /// What its browser calls itself; nothing where it does not.
+    /// Returns the browser's `User-Agent`, empty if it sends none.
     pub(crate) fn user_agent(&self) -> &str {
         self.browser.agent()
     }
 
-    /// Whether its browser asks for pictures in newer formats.
+    /// Returns true if the browser accepts pictures in newer formats.
     pub(crate) fn knows_newer_pictures(&self) -> bool {
         self.browser.knows_newer_pictures()
     }
 
-    /// The request for one object. `authority` and `path` are its true ones.
+    /// Returns the request for one object. `authority` and `path` are its true ones.
     pub(super) fn fields(
         &self,
         scheme: Scheme,
@@ -103,7 +104,7 @@ impl RequestTemplate {
     }
 }
 
-/// Whether a `Referer` may name a page of the site that is at `authority`.
+/// Returns true if a `Referer` may name a page of the site at `authority`.
 fn is_of_site(referer: &[u8], authority: &str) -> bool {
     let referer = String::from_utf8_lossy(referer).to_ascii_lowercase();
     let behind_scheme = referer.split_once("://").map_or("", |(_, behind)| behind);

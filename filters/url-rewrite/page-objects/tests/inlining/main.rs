@@ -1,4 +1,4 @@
-//! What is put into pages: which objects, for whom, and what else changes with it.
+//! The objects that are put into pages, the visitors that receive them, and other changes of such pages.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
 
@@ -48,7 +48,7 @@ fn origin(path: &str) -> (List<'static>, &'static [u8]) {
     }
 }
 
-/// What becomes of a page whose objects were fetched for somebody before.
+/// Passes a page whose objects were prefetched for an earlier visitor.
 fn second(page: Page<'_>) -> worker::Seen {
     let mut worker = Worker::new("safe", BUDGET, origin);
     worker.pass(Page { request: &[], ..page });

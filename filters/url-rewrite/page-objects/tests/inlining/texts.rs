@@ -9,7 +9,7 @@ const SHEET: List<'static> = &[("content-type", "text/css; charset=utf-8"), ("ca
 const SCRIPT: List<'static> = &[("content-type", "text/javascript"), ("cache-control", "max-age=60")];
 const MOVED: &str = "https://pep.example.net";
 
-/// What the origin has under the path of a sheet.
+/// Returns the style sheet that the origin has under a path.
 pub(crate) fn sheet(path: &str) -> (List<'static>, &'static [u8]) {
     let text: &[u8] = match path {
         "/dir/urls.css" => {
@@ -58,7 +58,7 @@ fn full(markup: &str) -> Seen {
     later("full", Page::of(markup))
 }
 
-/// Only the first sheet is put in.
+/// Asserts that only the first style sheet is put in.
 #[track_caller]
 fn stays(level: &str, markup: &str, why: NotInlined) {
     let markup = format!("<link rel=stylesheet href=http://a.example/first.css>{markup}");

@@ -1,4 +1,4 @@
-//! One worker as the filter runs it, without a proxy: pages pass, what they name is fetched ahead and kept at hand.
+//! One worker as the filter runs it, without a proxy. Pages pass, and their objects are prefetched and stored.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use url_rewriting::{Body, Kind, Packing, Plan, Policies, Preloads, Rewriter};
 /// A header list.
 pub(crate) type List<'a> = &'a [(&'a str, &'a str)];
 
-/// What an origin has under a path: headers and body.
+/// Returns headers and body that an origin has under a path.
 pub(crate) type Origin = fn(&str) -> (List<'static>, &'static [u8]);
 
-/// A page that somebody asks for.
+/// A request for a page and its response.
 #[derive(Clone, Copy)]
 pub(crate) struct Page<'a> {
     pub(crate) path: &'a str,
-    /// Whose address asks; somebody else's each time, if it is none.
+    /// The client's address. `None`: another one each time.
     pub(crate) client: Option<&'a str>,
     pub(crate) request: List<'a>,
     pub(crate) answer: List<'a>,
@@ -37,7 +37,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What came of it.
+/// The result.
 pub(crate) struct Seen {
     pub(crate) html: String,
     pub(crate) edits: Vec<Edit>,
@@ -72,7 +72,7 @@ impl Worker {
         Self { plan, store, fetcher: Fetcher::default(), board: Memory::default(), passed: 0, origin, now_ms: 0 }
     }
 
-    /// A page passes, and what it names is fetched.
+    /// Passes a page, and prefetches its objects.
     pub(crate) fn pass(&mut self, page: Page<'_>) -> Seen {
         // The first value of a name counts.
         let ours = [
