@@ -1,6 +1,6 @@
-//! What the access log is told about a page: a handful of words, left with the stream under names of ours.
+//! The account of a page for the access log: a few fields in the stream's filter state, under Longhaul's own names.
 //!
-//! Only a page that came to its end has an account: Envoy logs before the filter hears that a client has left.
+//! Only a page that ended has an account, because Envoy logs before the filter learns that a client has disconnected.
 
 use std::fmt::Write as _;
 
@@ -16,8 +16,8 @@ const HOSTS_SAVED: &str = "longhaul_hosts_saved";
 const ROUND_TRIPS_SAVED: &str = "longhaul_round_trips_saved";
 const LINK_BYTES_SAVED: &str = "longhaul_link_bytes_saved";
 
-/// Leaves the account of one page of `page_bytes`, unpacked, with its stream. A log that lacks a word is no reason to
-/// trouble the page.
+/// Writes the account of one page to its stream's filter state. `page_bytes` counts the decompressed bytes. An error
+/// here only omits a field of the log.
 pub(crate) fn leave(tally: &UrlCounts, bail_out: Option<BailOut>, page_bytes: u64) {
     let savings = tally.savings();
     let numbers = [
@@ -39,7 +39,8 @@ pub(crate) fn leave(tally: &UrlCounts, bail_out: Option<BailOut>, page_bytes: u6
     }
 }
 
-/// `csp=2 document=31`: a reason is one word, and there are as many as [`url_mapping::Reason`] has.
+/// Returns the counts by reason, for example `csp=2 document=31`. A reason is one word, and [`url_mapping::Reason`]
+/// bounds their number.
 fn left(tally: &UrlCounts) -> String {
     let mut text = String::new();
     for (reason, count) in tally.left() {

@@ -1,4 +1,4 @@
-//! The filter's metrics, defined once a configuration.
+//! The filter's metrics, defined once for each configuration.
 
 use filter_host::metrics::{self, Counter, Metrics};
 use page_objects::inline::{NotInlined, Refusals};
@@ -35,7 +35,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Defines all of them.
+    /// Defines every counter.
     pub(crate) fn define(metrics: &Metrics) -> Self {
         Self {
             pages: metrics.counter("pages_total"),
@@ -90,14 +90,14 @@ impl Counters {
         }
     }
 
-    /// Objects that were not put into a page.
+    /// Counts the objects that were not inlined in a page.
     pub(crate) fn not_inlined(&self, refusals: &Refusals) {
         for (reason, count) in refusals.iter() {
             self.not_inlined.at(reason.index()).add(count);
         }
     }
 
-    /// A fetch ahead ended.
+    /// Counts a prefetch that ended.
     pub(crate) fn fetched(&self, ended: Ended) {
         match ended {
             Ended::Stored => self.prefetched,
@@ -106,12 +106,12 @@ impl Counters {
         .add(1);
     }
 
-    /// An object, or a page's objects, were not fetched ahead.
+    /// Counts an object, or the objects of a page, that the filter did not prefetch.
     pub(crate) fn skipped(&self, why: Skip) {
         self.prefetch_skipped.at(why.index()).add(1);
     }
 
-    /// Trailers came while bytes were held back, and those are lost.
+    /// Counts a body whose trailers arrived while the filter held back bytes. Those bytes are lost.
     pub(crate) fn cut_by_trailers(&self) {
         self.bail_out_trailers.add(1);
     }

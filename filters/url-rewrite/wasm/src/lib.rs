@@ -1,17 +1,17 @@
-//! The url-rewrite filter: proxy-wasm callbacks handed to the pure crates, nothing else.
+//! The url-rewrite filter. It passes proxy-wasm callbacks to the pure crates and does nothing else.
 //!
-//! One callback is one call into `url_rewriting` or `page_objects`, whose answer is a value (edits, a reply, bytes) that is applied here.
-//! There is no `if` about URLs, headers or markup in this crate; `filters/README.md` says why.
+//! One callback makes one call into `url_rewriting` or `page_objects`, which returns a value (edits, a reply, bytes);
+//! this crate applies it. No `if` in this crate concerns URLs, headers or markup; `filters/README.md` gives the reason.
 //!
 //! | module | callbacks |
 //! |---|---|
 //! | `root` | configuration |
-//! | `shared` | what all streams of a configuration share |
+//! | `shared` | state that all streams of a configuration share |
 //! | `stream` | requests and responses |
-//! | `counters` | what Prometheus sees |
-//! | `objects` | a page's objects: prefetched, and put into pages |
-//! | `board` | what all workers remember of visitors |
-//! | `account` | what the access log sees of a page |
+//! | `counters` | metrics for Prometheus |
+//! | `objects` | a page's objects: prefetched, and inlined in pages |
+//! | `board` | state that all workers share about visitors |
+//! | `account` | a page's fields in the access log |
 
 mod account;
 mod board;
@@ -21,7 +21,7 @@ mod root;
 mod shared;
 mod stream;
 
-/// The module's entry point. The SDK's macro exports it without a word of documentation.
+/// The module's entry point. The SDK's macro exports it without documentation.
 #[allow(missing_docs)]
 mod entry {
     proxy_wasm::main! {{ filter_host::root::register::<crate::shared::Shared>() }}

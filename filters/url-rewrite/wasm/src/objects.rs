@@ -1,8 +1,8 @@
-//! Prefetching and inlining: sends the requests that the core's [`Fetcher`] orders, reports each result back to it, and keeps
-//! what may be put into pages.
+//! Prefetching and inlining. Sends the requests that [`Fetcher`] orders, reports each result back to it, and keeps the
+//! objects that may be inlined in pages.
 //!
-//! A request of a stream ends with the stream, and a page's end comes before its objects; so requests are sent by the root
-//! context, which a timer wakes as soon as something waits.
+//! A stream's requests end with the stream, and a page ends before its objects arrive. So the root context sends the
+//! requests. A timer wakes it as soon as a request waits.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,27 +24,27 @@ use crate::counters::Counters;
 /// The cluster that leads through the cache and the guard (`envoy-config/templates/part/fetch_listener.yaml.j2`).
 const CLUSTER: &str = "fetch";
 
-/// How long an object may take, to its last byte. The cache goes on without us.
+/// Time limit for an object, to its last byte. After it the cache continues without this filter.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// As soon as the callback that woke it is over.
+/// The delay of a timer that fires right after the current callback.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// What one worker does about the objects of pages.
+/// One worker's state for the objects of pages.
 #[derive(Debug)]
 pub(crate) struct Objects {
     fetcher: RefCell<Fetcher>,
-    /// What may be put into pages; None where nothing is.
+    /// The objects that may be inlined; `None` if nothing is inlined.
     store: Option<Rc<RefCell<ObjectStore>>>,
     started: Instant,
-    /// Of marks of visitors.
+    /// The salt for the marks of visitors.
     salt: [u8; 8],
 }
 
-/// What a page's observer has found and nobody has taken yet.
+/// Candidates that a page's observer has found and that are not yet taken.
 pub(crate) type Found = Rc<RefCell<Candidates>>;
 
-/// What goes along with a page.
+/// The helpers that accompany a page.
 #[derive(Default)]
 pub(crate) struct PageAssist {
     pub(crate) observer: Option<Box<dyn Observer>>,
@@ -53,7 +53,7 @@ pub(crate) struct PageAssist {
 }
 
 impl Objects {
-    /// None where nothing is prefetched.
+    /// Returns `None` if the configuration disables prefetching.
     pub(crate) fn new(config: &Config) -> Option<Self> {
         config.prefetch.then(|| Self {
             fetcher: RefCell::default(),
@@ -63,7 +63,7 @@ impl Objects {
         })
     }
 
-    /// What looks after the objects of a page; nothing where none of them are to be fetched.
+    /// Returns the helpers for the objects of a page. They are empty if no object may be prefetched.
     pub(crate) fn assist(
         &self,
         plan: &Rc<Plan>,
@@ -91,7 +91,7 @@ impl Objects {
         }
     }
 
-    /// Takes what a page's observer has found.
+    /// Passes the candidates of a page's observer to the fetcher.
     pub(crate) fn take(&self, found: &Found, counters: &Counters) {
         let (Ok(mut found), Ok(mut fetcher)) = (found.try_borrow_mut(), self.fetcher.try_borrow_mut()) else { return };
         found.skipped.drain(..).for_each(|why| counters.skipped(why));
@@ -104,18 +104,19 @@ impl Objects {
         if !fetcher.is_idle()
             && let Err(error) = timer::start(AT_ONCE)
         {
-            log::write(Level::Warn, &format!("url-rewrite: no timer, nothing is fetched ahead: {error}"));
+            log::write(Level::Warn, &format!("url-rewrite: no timer, so nothing is prefetched: {error}"));
         }
     }
 
-    /// Learns from the answer to a browser's request.
+    /// Passes the response to a browser's request to the fetcher, which learns from it.
     pub(crate) fn saw(&self, visit: &request::Visit, answer: &Fields<'_>) {
         if let Ok(mut fetcher) = self.fetcher.try_borrow_mut() {
             fetcher.saw(visit, answer, self.now_ms());
         }
     }
 
-    /// Sends what may be sent now. Of the root context: the answers come there.
+    /// Sends the requests that are due. Call it in the root context, because the responses arrive at the context that
+    /// sent the request.
     pub(crate) fn send(&self, counters: &Counters) {
         let Ok(mut fetcher) = self.fetcher.try_borrow_mut() else { return };
         let now_ms = self.now_ms();
@@ -127,7 +128,7 @@ impl Objects {
         }
     }
 
-    /// A request of ours ended.
+    /// Handles the end of a request that this filter sent.
     pub(crate) fn ended(
         &self,
         token: Token,
@@ -150,7 +151,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Keeps an object at hand, if it may be put into pages. Without its body it is not there, that is all.
+    /// Keeps an object that may be inlined. If its body cannot be read, the object is not kept.
     fn keep(&self, candidate: &Candidate, fields: Option<&Fields<'_>>, body_bytes: usize, fresh_ms: u64, now_ms: u64) {
         let Some(mut store) = self.store.as_ref().and_then(|store| store.try_borrow_mut().ok()) else { return };
         let reservation = fields.and_then(|fields| store.reserve(candidate, fields, body_bytes, fresh_ms, now_ms));

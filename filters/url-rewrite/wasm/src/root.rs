@@ -1,4 +1,4 @@
-//! Configuration bytes to [`Plan`]; refused with the core's message.
+//! Reads the configuration into a [`Plan`]. A refusal carries the message of the pure crate.
 
 use crate::counters::Counters;
 use crate::objects::Objects;
@@ -28,7 +28,7 @@ impl Filter for Shared {
     }
 
     fn tick(&self) {
-        // A tick too many costs nothing.
+        // A superfluous tick does no harm.
         let _ = timer::stop();
         if let Some(objects) = &self.objects {
             objects.send(&self.counters);
@@ -38,7 +38,7 @@ impl Filter for Shared {
     fn ended(&self, token: Token, header_count: usize, body_bytes: usize) {
         let Some(objects) = &self.objects else { return };
         if let Err(error) = objects.ended(token, header_count, body_bytes, &self.counters) {
-            log::write(Level::Warn, &format!("url-rewrite: the answer to a request of ours: {error}"));
+            log::write(Level::Warn, &format!("url-rewrite: the response to a prefetch: {error}"));
         }
         objects.send(&self.counters);
     }

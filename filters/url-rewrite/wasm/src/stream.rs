@@ -1,4 +1,4 @@
-//! One request and its response: each callback is one call into the core.
+//! One request and its response. Each callback makes one call into the pure crates.
 
 use crate::account;
 use crate::objects::{Found, Objects, PageAssist};
@@ -21,21 +21,22 @@ use url_rewriting::{Chunk, Rewriter};
 pub(crate) struct Stream {
     shared: Rc<Shared>,
     visit: Option<request::Visit>,
-    /// What requests for the page's objects repeat, if they are to be prefetched.
+    /// The fields that requests for the page's objects repeat, if the objects may be prefetched.
     template: Option<Result<RequestTemplate, Skip>>,
     page: Option<Page>,
 }
 
-/// What a chunk became is kept room for up to this: a packed one becomes several times as long.
+/// The output buffer keeps at most this many bytes of capacity between chunks. The output of a compressed chunk is
+/// several times as long.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// A body that is being rewritten.
+/// A body that the filter rewrites.
 #[derive(Debug)]
 struct Page {
     rewriter: Rewriter,
     found: Option<Found>,
     refusals: Option<Refusals>,
-    /// Kept from chunk to chunk, so that a page costs one allocation of a chunk's size.
+    /// Reused for every chunk, so that a page costs one allocation of a chunk's size.
     out: Vec<u8>,
     bytes_in: u64,
     bytes_out: u64,
@@ -102,7 +103,7 @@ impl HttpContext for Stream {
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        // No visit: the reply is ours or the proxy's own.
+        // Without a visit the filter or the proxy wrote the reply itself.
         let Some(visit) = self.visit.take() else { return Action::Continue };
         let shared = Rc::clone(&self.shared);
         self.response(&shared, &visit).unwrap_or_else(|error| refuse("response headers", error))
@@ -122,8 +123,8 @@ impl HttpContext for Stream {
         Action::Continue
     }
 
-    /// Trailers take the place of the body's end, and no body can be sent any more: what is held back (the beginning of
-    /// an unfinished tag, no more) is lost. Filters behind this one must not add any; decompressors do.
+    /// Trailers replace the end of the body, so no more body can be sent. The held bytes (at most the beginning of an
+    /// unfinished tag) are lost. Filters behind this one must not add trailers; decompressors do.
     fn on_http_response_trailers(&mut self, _: usize) -> Action {
         if let Some(mut page) = self.page.take() {
             let shared = &self.shared;
@@ -146,7 +147,7 @@ impl HttpContext for Stream {
 }
 
 impl Drop for Stream {
-    /// The client left mid-page: what was done still counts.
+    /// If the client disconnects within a page, the work so far still counts.
     fn drop(&mut self) {
         if let Some(page) = &self.page {
             page.count(&self.shared);
@@ -157,7 +158,7 @@ impl Drop for Stream {
 impl Page {
     fn pass(&mut self, shared: &Shared, size: usize, end_of_stream: bool) -> Result<(), HostError> {
         if self.rewriter.broken().is_some() {
-            // All that came of it was let out by the callbacks before.
+            // Earlier callbacks released all usable output.
             self.break_off(shared);
             return Ok(());
         }
@@ -184,22 +185,23 @@ impl Page {
         replaced
     }
 
-    /// Makes a body that cannot be unpacked to its end look as broken as it is.
+    /// Resets the stream of a body that could not be decompressed to its end, so that it looks as incomplete as it is.
     fn break_off(&self, shared: &Shared) {
         let Some(why) = self.rewriter.broken() else { return };
         shared.counters.broken.add(1);
-        log::write(Level::Warn, &format!("url-rewrite: a body is broken off: {why}"));
+        log::write(Level::Warn, &format!("url-rewrite: reset a response whose body cannot be decompressed: {why}"));
         if let Err(error) = body::break_off() {
-            log::write(Level::Error, &format!("url-rewrite: a broken body cannot be broken off: {error}"));
+            log::write(Level::Error, &format!("url-rewrite: cannot reset the response: {error}"));
         }
     }
 
-    /// The host would not give or take a chunk: the rest passes as it is, unless that means nothing behind what was unpacked.
+    /// Handles a chunk that the host would not read or replace. The rest passes unchanged. If the filter decompresses
+    /// the body, it resets the stream instead, because the client could not read the compressed rest.
     fn give_up(&self, error: HostError) {
         if self.rewriter.unpacks() && body::break_off().is_ok() {
-            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; it is packed, and broken off"));
+            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; it is compressed, and reset"));
         } else {
-            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; the rest is passed as it is"));
+            log::write(Level::Warn, &format!("url-rewrite: response body: {error}; the rest passes unchanged"));
         }
     }
 
@@ -238,10 +240,10 @@ fn send(shared: &Shared, answer: &Reply) -> Result<Action, HostError> {
     Ok(Action::Pause)
 }
 
-/// A header that could not be edited may be a credential, or what keeps a page out of the proxy's origin: better no
-/// answer than that.
+/// A header that cannot be edited may be a credential, or may keep a page out of the proxy's origin. A 502 is safer
+/// than such a response.
 fn refuse(phase: &str, error: HostError) -> Action {
-    log::write(Level::Error, &format!("url-rewrite: {phase}: {error}; answered 502"));
+    log::write(Level::Error, &format!("url-rewrite: {phase}: {error}; responded with 502"));
     let sent = reply::send(502, "longhaul_url_rewrite_host_error", &[], b"");
     if sent.is_ok() { Action::Pause } else { Action::Continue }
 }
