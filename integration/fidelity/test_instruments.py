@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from fidelity.compare import compare
+from fidelity.compare import Difference, Verdict, compare
 from fidelity.exceptions import Exceptions, ExceptionsError, Known, load
 from fidelity.observe import Observation
-from fidelity.runner import Runner, Subject
+from fidelity.report import write
+from fidelity.runner import Result, Runner, Subject
 from fidelity.sitefile import SiteFileError, read
 
 
@@ -141,3 +142,15 @@ def test_a_site_file_that_is_wrong_is_refused_with_its_line(tmp_path: Path, text
     path.write_text(text)
     with pytest.raises(SiteFileError, match=problem):
         read(path)
+
+
+def test_the_report_escapes_every_text_of_a_page(tmp_path: Path) -> None:
+    name = "<i>&"
+    found_there = Difference(name, name)
+    verdict = Verdict([found_there], {name: name}, Image.new("RGB", (2, 2)))
+    result = Result(Subject(name, name, ("safe",), name), "safe", load_of("a"), load_of("b"), verdict)
+    result.explained, result.unexplained = [(found_there, name)], [found_there]
+    page = write(tmp_path, [result], [Known(name, name, name, name)]).read_text()
+    assert "<i>" not in page
+    assert page.count("&lt;i&gt;&amp;") > 10
+    assert page.count('<img src="data:image/webp;base64,') == 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable
 from typing import Any
 
 from harness.lab.contenders import CONTENDERS
@@ -11,6 +9,7 @@ from harness.lab.links import link
 from harness.lab.tables import page_table
 
 from ..results import Results
+from .blocks import Block, Details, Heading, Row, Table, Text
 
 METHOD = """
 A real Chromium for every load, with an empty profile, in a network namespace; a link emulator that sends each packet
@@ -23,7 +22,7 @@ serves direct best. The ideal is the download protocol of Gomez et al., section 
 and the bytes at the link's rate; a pair may beat it, as its connections stand and names are looked up behind it."""
 
 
-def method(found: dict[str, tuple[dict[str, Any], Results]]) -> str:
+def method(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
     """The section."""
     cells = [cell for _, results in found.values() for cell in results.cells.values()]
     runs = [run for cell in cells for run in cell.runs]
@@ -33,18 +32,20 @@ def method(found: dict[str, tuple[dict[str, Any], Results]]) -> str:
     pages = [page_table(name) for name in dict.fromkeys(cell.page for cell in cells)]
     names = {cell.contender: CONTENDERS.get(cell.contender) for cell in cells}
     rows = [
-        *_rows((one.name, one.title, one.source) for one in links),
-        *_rows((one.name, one.title, one.source) for one in pages),
-        *_rows((name, one.title, one.about) for name, one in names.items() if one),
+        *(Row([one.name, one.title, one.source]) for one in links),
+        *(Row([one.name, one.title, one.source]) for one in pages),
+        *(Row([name, one.title, one.about]) for name, one in names.items() if one),
     ]
     verdict = f"Doubts: {'; '.join(doubts)}." if doubts else "Nothing speaks against believing the instrument."
-    return (
-        f"<h2>Method</h2><p>{METHOD}</p><p>The emulator's own lateness was at most {lateness_ms:.1f} ms (99th "
-        f"percentile of the worst load). {html.escape(verdict)}</p>"
-        "<details><summary>Links, pages and contenders, with sources</summary>"
-        f"<table>{''.join(rows)}</table></details>"
-    )
-
-
-def _rows(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    return ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return [
+        Heading("Method", 2),
+        Text(METHOD),
+        Text(
+            f"The emulator's own lateness was at most {lateness_ms:.1f} ms (99th percentile of the worst load). "
+            f"{verdict}"
+        ),
+        Details(
+            "Links, pages and contenders, with sources",
+            [Table(["name", "title", "source"], rows, words=(0, 1, 2))],
+        ),
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from harness.lab.links import link
@@ -11,26 +10,30 @@ from harness.lab.measure import Run
 from ..goals import Goal
 from ..results import Results
 from . import plots
-from .figure import figure
+from .blocks import Block, Details, Heading, Plot, Plots, Row, Table, Text
 from .sections import in_order
 
 WORTH_SHOWING = 4
 """Waterfalls beside each other for a missed goal."""
 
 
-def missed_goals(found: dict[str, tuple[dict[str, Any], Results]], everything: list[tuple[str, Goal]]) -> str:
-    """A block for every condition in which a goal was missed."""
+ABOUT = (
+    "The link was either sending towards the client, which is bytes, or it was not, which is waiting: for names, "
+    "handshakes, requests. Waiting is given in round trips of the link. In the waterfalls, grey is waiting for a "
+    "connection, pale for the first byte, full colour receiving; the red line is the load event."
+)
+HEADS = (
+    "", "load, s", "sending, s", "waiting, s", "waiting, round trips", "of it before the first byte", "kB down",
+    "connections", "DNS queries",
+)  # fmt: skip
+
+
+def missed_goals(found: dict[str, tuple[dict[str, Any], Results]], everything: list[tuple[str, Goal]]) -> list[Block]:
+    """Blocks for every condition in which a goal was missed."""
     missed = [(name, goal) for name, goal in everything if not goal.met]
     if not missed:
-        return "<h2>Missed goals</h2><p>None.</p>"
-    parts = [
-        "<h2>Missed goals: where the time went</h2>",
-        "<p>The link was either sending towards the client, which is bytes, or it was not, which is waiting: for "
-        "names, handshakes, requests. "
-        "Waiting is given in round trips of the link. In the waterfalls, grey is waiting for a connection, pale "
-        "for the first byte, full "
-        "colour receiving; the red line is the load event.</p>",
-    ]
+        return [Heading("Missed goals", 2), Text("None.")]
+    blocks: list[Block] = [Heading("Missed goals: where the time went", 2), Text(ABOUT)]
     for name, link_name, page, scheme in dict.fromkeys(
         (name, goal.link, goal.page, goal.scheme) for name, goal in missed
     ):
@@ -39,11 +42,11 @@ def missed_goals(found: dict[str, tuple[dict[str, Any], Results]], everything: l
             for other, goal in missed
             if (other, goal.link, goal.page, goal.scheme) == (name, link_name, page, scheme)
         ]
-        parts.append(_block(found[name][1], link_name, page, scheme, own))
-    return "".join(parts)
+        blocks += _condition(found[name][1], link_name, page, scheme, own)
+    return blocks
 
 
-def _block(results: Results, link_name: str, page: str, scheme: str, goals: list[Goal]) -> str:
+def _condition(results: Results, link_name: str, page: str, scheme: str, goals: list[Goal]) -> list[Block]:
     cells = in_order([
         cell for cell in results.cells.values()
         if (cell.link, cell.page, cell.scheme, cell.cache) == (link_name, page, scheme, "cold")
@@ -54,21 +57,19 @@ def _block(results: Results, link_name: str, page: str, scheme: str, goals: list
     chosen = [pair for pair in runs if pair[0] in shown] + best[: WORTH_SHOWING - len(shown)]
     until_ms = max((run.load_ms for _, run in chosen), default=1.0)
     words = "; ".join(f"{goal.contender}: {goal.what} {goal.value:.2f}, goal {goal.bound:g}" for goal in goals)
-    rows = "".join(_account(contender, run) for contender, run in runs)
-    falls = "".join(
-        figure(plots.waterfall(run, until_ms), html.escape(f"{plots.title_of(contender)}: {run.load_ms / 1000:.2f} s"))
+    falls = [
+        Plot(plots.waterfall(run, until_ms), f"{plots.title_of(contender)}: {run.load_ms / 1000:.2f} s")
         for contender, run in chosen
-    )
-    return (
-        f"<h3>{html.escape(link(link_name).title)}: {page} over {scheme}</h3><p>{html.escape(words)}</p>"
-        "<table><tr><th></th><th class=n>load, s</th><th class=n>sending, s</th><th class=n>waiting, s</th>"
-        "<th class=n>waiting, round trips</th><th class=n>of it before the first byte</th><th class=n>kB down</th>"
-        f"<th class=n>connections</th><th class=n>DNS queries</th></tr>{rows}</table>"
-        f'<details><summary>Waterfalls</summary><div class="row">{falls}</div></details>'
-    )
+    ]
+    return [
+        Heading(f"{link(link_name).title}: {page} over {scheme}"),
+        Text(words),
+        Table(HEADS, [_account(contender, run) for contender, run in runs]),
+        Details("Waterfalls", [Plots(falls)]),
+    ]
 
 
-def _account(contender: str, run: Run) -> str:
+def _account(contender: str, run: Run) -> Row:
     """Sending and waiting of one load."""
     rtt_ms = link(run.link).rtt_ms
     sending = min(run.busy_ms, run.load_ms)
@@ -77,4 +78,4 @@ def _account(contender: str, run: Run) -> str:
         f"{run.load_ms / 1000:.2f}", f"{sending / 1000:.2f}", f"{waiting / 1000:.2f}", f"{waiting / rtt_ms:.1f}",
         f"{run.first_byte_ms / rtt_ms:.1f}", f"{run.bytes_down / 1000:.0f}", str(run.connections), str(run.dns_queries),
     )  # fmt: skip
-    return f"<tr><td>{plots.title_of(contender)}</td>{''.join(f'<td class=n>{value}</td>' for value in values)}</tr>"
+    return Row([plots.title_of(contender), *values])

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -42,7 +43,7 @@ def title_of(contender: str) -> str:
     return CONTENDERS[contender].title if contender in CONTENDERS else contender
 
 
-def load_times(cells: Sequence[Cell], results: Results) -> str:
+def load_times(cells: Sequence[Cell], results: Results) -> Markup:
     """One bar a contender with its quartiles, lines for the ideal and the floor."""
     shown = [(cell, cell.load_ms) for cell in cells if cell.load_ms]
     figure = Figure(figsize=(6.4, 0.9 + 0.3 * len(shown)))
@@ -69,7 +70,7 @@ def _bar(axes: Axes, row: int, spread: Spread, fill: str) -> None:
 
 def beside_paper(
     labels: Sequence[str], ours: Sequence[float | None], theirs: Sequence[tuple[float, float] | None], axis: str
-) -> str:
+) -> Markup:
     """Ours as bars, the paper's range as a band behind each."""
     figure = Figure(figsize=(6.4, 0.9 + 0.34 * len(labels)))
     axes = figure.add_subplot()
@@ -90,7 +91,9 @@ def beside_paper(
     return _svg(figure)
 
 
-def curves(lines: dict[str, Sequence[tuple[float, Spread]]], bounds: Sequence[tuple[float, float]], axis: str) -> str:
+def curves(
+    lines: dict[str, Sequence[tuple[float, Spread]]], bounds: Sequence[tuple[float, float]], axis: str
+) -> Markup:
     """Load time against a number, a line for each contender and one for the ideal."""
     figure = Figure(figsize=(4.6, 3.0))
     axes = figure.add_subplot()
@@ -113,7 +116,7 @@ def curves(lines: dict[str, Sequence[tuple[float, Spread]]], bounds: Sequence[tu
     return _svg(figure)
 
 
-def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[float]]], axis: str) -> str:
+def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[float]]], axis: str) -> Markup:
     """A group of bars for each label; `series` is name -> (colour, values)."""
     figure = Figure(figsize=(6.4, 2.8))
     axes = figure.add_subplot()
@@ -131,7 +134,7 @@ def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[
     return _svg(figure)
 
 
-def waterfall(run: Run, until_ms: float) -> str:
+def waterfall(run: Run, until_ms: float) -> Markup:
     """Every request of one load: waiting for its connection, for its first byte, receiving."""
     figure = Figure(figsize=(4.5, 0.8 + 0.052 * max(len(run.steps), 12)))
     axes = figure.add_subplot()
@@ -152,8 +155,8 @@ def waterfall(run: Run, until_ms: float) -> str:
     return _svg(figure)
 
 
-def _svg(figure: Figure) -> str:
-    """The figure as an element that scales with the page."""
+def _svg(figure: Figure) -> Markup:
+    """The figure as an element that scales with the page. Matplotlib escapes its text."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
     text = out.getvalue()
@@ -161,5 +164,4 @@ def _svg(figure: Figure) -> str:
     # Ids of two plots in one page must not meet.
     salt = f"p{next(_numbers)}"
     text = re.sub(r'id="([^"]+)"', rf'id="{salt}\1"', text)
-    text = re.sub(r'(url\(|href=")#', rf"\1#{salt}", text)
-    return text
+    return Markup(re.sub(r'(url\(|href=")#', rf"\1#{salt}", text))

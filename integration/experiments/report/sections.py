@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,28 +12,22 @@ from harness.lab.tables import page_table
 from ..catalogue import EXPERIMENTS
 from ..results import Cell, Results
 from . import plots
-from .figure import figure
+from .blocks import Block, Details, Heading, Plot, Plots, Row, Table, Text
 from .published import CELLS, IMAGES, TEN_PAGES, TEN_PAGES_PAIR_PERCENT
 from .special import SPECIAL_SECTIONS
 from .tables import cell_table
 
+WHY = "Why they differ."
+
 PAPERS_FIRST = (
-    "connections",
-    "cells",
-    "gprs",
-    "ten-pages",
-    "images",
-    "one-flight",
-    "shards",
-    "mobility",
-    "today",
+    "connections", "cells", "gprs", "ten-pages", "images", "one-flight", "shards", "mobility", "today", "saved", "quic",
     "quick",
-)
+)  # fmt: skip
 
 
-def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[str]:
+def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
     """All sections there is something for."""
-    parts = []
+    parts: list[Block] = []
     for name in PAPERS_FIRST:
         if name not in found:
             continue
@@ -42,10 +35,10 @@ def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[str]:
         experiment = EXPERIMENTS.get(name)
         title = experiment.title if experiment else "The quick subset"
         about = experiment.about if experiment else "A few loads, to see that the instrument works."
-        parts.append(f"<h2>{html.escape(title)}</h2><p>{html.escape(about)}</p>")
+        parts += [Heading(title, 2), Text(about)]
         if name in SPECIAL_SECTIONS:
-            parts.append(SPECIAL_SECTIONS[name](text))
-        parts.append({"cells": _cells, "images": _images, "ten-pages": _ten_pages}.get(name, _conditions)(results))
+            parts += SPECIAL_SECTIONS[name](text)
+        parts += {"cells": _cells, "images": _images, "ten-pages": _ten_pages}.get(name, _conditions)(results)
     return parts
 
 
@@ -62,24 +55,30 @@ def change_percent(results: Results, link_name: str, page: str, contender: str, 
     return None if ratio is None else 100 * (ratio - 1)
 
 
-def _conditions(results: Results) -> str:
+def _conditions(results: Results) -> list[Block]:
     """A plot and a table for every link, page, scheme and cache."""
-    parts = []
+    parts: list[Block] = []
     for link_name, page, scheme, cache in results.conditions():
         cells = in_order([
             cell for cell in results.cells.values()
             if (cell.link, cell.page, cell.scheme, cell.cache) == (link_name, page, scheme, cache)
         ])  # fmt: skip
         warm = "" if cache == "cold" else ", warm cache"
-        parts.append(f"<h3>{html.escape(link(link_name).title)}: {page} over {scheme}{warm}</h3>")
-        parts.append(figure(plots.load_times(cells, results), html.escape(page_table(page).title)))
-        parts.append(cell_table(cells, results))
-    return "".join(parts)
+        parts += [
+            Heading(f"{link(link_name).title}: {page} over {scheme}{warm}"),
+            Plot(plots.load_times(cells, results), page_table(page).title),
+            cell_table(cells, results),
+        ]
+    return parts
 
 
-def _cells(results: Results) -> str:
+def _all_loads(results: Results) -> Details:
+    return Details("All loads", _conditions(results))
+
+
+def _cells(results: Results) -> list[Block]:
     """Figures 6 and 7 of WWW 2004."""
-    parts = []
+    parts: list[Block] = []
     for link_name in dict.fromkeys(cell.link for cell in results.cells.values()):
         labels, ours, theirs = [], [], []
         pages = list(dict.fromkeys(cell.page for cell in results.cells.values() if cell.link == link_name))
@@ -94,20 +93,20 @@ def _cells(results: Results) -> str:
         if not labels:
             continue
         paper = CELLS[link_name, "longhaul-url"]
-        parts.append(f"<h3>{html.escape(link(link_name).title)}</h3>")
-        parts.append(
-            figure(
+        parts += [
+            Heading(link(link_name).title),
+            Plot(
                 plots.beside_paper(labels, ours, theirs, "load time against direct, %"),
                 f"Ours as bars, the paper's range over its pages behind them ({paper.source}: {paper.theirs[0]} "
                 f"to {paper.theirs[1]} %).",
-            )
-        )
-        parts.append(f"<p><b>Why they differ.</b> {paper.why}</p>")
-        parts.append(_throughput(results, link_name, pages))
-    return "".join(parts) + "<details><summary>All loads</summary>" + _conditions(results) + "</details>"
+            ),
+            Text(paper.why, lead=WHY),
+            *_throughput(results, link_name, pages),
+        ]
+    return [*parts, _all_loads(results)]
 
 
-def _throughput(results: Results, link_name: str, pages: list[str]) -> str:
+def _throughput(results: Results, link_name: str, pages: list[str]) -> list[Block]:
     """Figure 7: the page's bytes over its load time, beside what one bulk transfer gets."""
     series: dict[str, tuple[str, list[float]]] = {}
     for contender, fill in (
@@ -123,20 +122,19 @@ def _throughput(results: Results, link_name: str, pages: list[str]) -> str:
             ]
             series[plots.title_of(contender)] = (fill, values)
     if not series:
-        return ""
+        return []
     bulk = link(link_name).payload_bytes_per_ms * 8
-    return figure(
-        plots.groups_of_bars(pages, series, "kbit/s"),
-        f"Throughput, as in figure 7: bytes of the page over its load time. One bulk transfer (their FTP line) "
-        f"gets {bulk:.0f} kbit/s here. "
-        "Above it is compression. Theirs rose by 36 to 51 % on the average cell and by 93 to 126 % on the "
-        "congested one.",
+    caption = (
+        f"Throughput, as in figure 7: bytes of the page over its load time. One bulk transfer (their FTP line) gets "
+        f"{bulk:.0f} kbit/s here. Above it is compression. Theirs rose by 36 to 51 % on the average cell and by 93 to "
+        "126 % on the congested one."
     )
+    return [Plot(plots.groups_of_bars(pages, series, "kbit/s"), caption)]
 
 
-def _images(results: Results) -> str:
+def _images(results: Results) -> list[Block]:
     """Figures 4 and 5 of HTTPEP."""
-    parts = ['<div class="row">']
+    shown = []
     links = list(dict.fromkeys(cell.link for cell in results.cells.values()))
     for link_name in links:
         lines: dict[str, list[Any]] = {}
@@ -149,19 +147,14 @@ def _images(results: Results) -> str:
                 bounds.append((int(page.split("-")[1]), least.ideal_ms))
         for points in lines.values():
             points.sort(key=lambda point: point[0])
-        parts.append(figure(plots.curves(lines, bounds, "images on the page"), html.escape(link(link_name).title)))
-    parts.append("</div><table><tr><th>link</th><th class=n>theirs, without recompression</th><th class=n>edge</th>"
-                 "<th class=n>Envoy pair</th><th class=n>Longhaul pair</th><th>why they differ</th></tr>")  # fmt: skip
+        shown.append(Plot(plots.curves(lines, bounds, "images on the page"), link(link_name).title))
+    heads = ["link", "theirs, without recompression", "edge", "Envoy pair", "Longhaul pair", "why they differ"]
+    rows = []
     for link_name in links:
         paper = IMAGES[link_name]
-        ours = "".join(
-            f"<td class=n>{_mean_change(results, link_name, one)}</td>"
-            for one in ("longhaul-edge", "envoy-pair", "longhaul-pair")
-        )
-        parts.append(
-            f"<tr><td>{link_name}</td><td class=n>{paper.theirs[0]:+.0f} %</td>{ours}<td>{paper.why}</td></tr>"
-        )
-    return "".join(parts) + "</table><details><summary>All loads</summary>" + _conditions(results) + "</details>"
+        ours = (_mean_change(results, link_name, one) for one in ("longhaul-edge", "envoy-pair", "longhaul-pair"))
+        rows.append(Row([link_name, f"{paper.theirs[0]:+.0f} %", *ours, paper.why]))
+    return [Plots(shown), Table(heads, rows, words=(0, 5)), _all_loads(results)]
 
 
 def _mean_change(results: Results, link_name: str, contender: str) -> str:
@@ -171,7 +164,7 @@ def _mean_change(results: Results, link_name: str, contender: str) -> str:
     return f"{sum(changes) / len(changes):+.0f} %" if changes else "–"
 
 
-def _ten_pages(results: Results) -> str:
+def _ten_pages(results: Results) -> list[Block]:
     """Figures 9 and 10 of Gomez et al."""
     pages = list(dict.fromkeys(cell.page for cell in results.cells.values()))
     series: dict[str, tuple[str, list[float]]] = {}
@@ -192,10 +185,13 @@ def _ten_pages(results: Results) -> str:
         series["ideal"] = (plots.IDEAL, [least.ideal_ms / 1000 for least in bounds if least])
     one, two = _mean_change(results, "umts", "longhaul-edge"), _mean_change(results, "umts", "longhaul-pair")
     labels = [page.removeprefix("ten-") for page in pages]
-    return (
-        figure(plots.groups_of_bars(labels, series, "load time, s"), "As figures 9 and 10: every page beside its "
-        "ideal.")
-        + f"<p>Against direct, mean over the pages: one box {one} (theirs {TEN_PAGES.theirs[0]:+.0f} %), pair {two} "
-        f"(theirs {TEN_PAGES_PAIR_PERCENT:+.0f} %; {TEN_PAGES.source}). <b>Why they differ.</b> {TEN_PAGES.why}</p>"
-        + "<details><summary>All loads</summary>" + _conditions(results) + "</details>"
-    )  # fmt: skip
+    bars = plots.groups_of_bars(labels, series, "load time, s")
+    return [
+        Plot(bars, "As figures 9 and 10: every page beside its ideal."),
+        Text(
+            f"Against direct, mean over the pages: one box {one} (theirs {TEN_PAGES.theirs[0]:+.0f} %), pair {two} "
+            f"(theirs {TEN_PAGES_PAIR_PERCENT:+.0f} %; {TEN_PAGES.source})."
+        ),
+        Text(TEN_PAGES.why, lead=WHY),
+        _all_loads(results),
+    ]

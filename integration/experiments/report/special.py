@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import statistics
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from . import plots
-from .figure import figure
+from .blocks import Bad, Block, Heading, Plot, Row, Table, Text
 from .published import CONNECTIONS, CONNECTIONS_WHY, FAIRNESS_WHY, IMAGES, MOBILITY_WHY
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, words: Collection[int] = (0,)) -> str:
-    """A table of cells that are HTML already; `words` are the columns that hold no numbers."""
-    kinds = ["" if column in words else " class=n" for column in range(len(heads))]
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        filled = zip(kinds, cells, strict=True)
-        return f"<tr>{''.join(f'<{tag}{kind}>{cell}</{tag}>' for kind, cell in filled)}</tr>"
-
-    return f"<table>{line('th', heads)}{''.join(line('td', row) for row in rows)}</table>"
-
-
-def _connections(text: dict[str, Any]) -> str:
+def _connections(text: dict[str, Any]) -> list[Block]:
     """Figure 5 of WWW 2004."""
     figures = text["figures"]
     names = text.get("details", {}).get("contenders", [])
@@ -37,18 +25,15 @@ def _connections(text: dict[str, Any]) -> str:
         "names asked for": (plots.GREY, counted("names_asked_for")),
     }
     heads = ["", "TCP connections", "DNS queries", "theirs: TCP", "theirs: DNS", "pages incomplete"]
-    rows = (
-        [plots.title_of(name), f"{connections:.0f}", f"{queries:.0f}", _theirs(name, 0), _theirs(name, 1),
-         f"{incomplete:.0f}"]
+    rows = [
+        Row([plots.title_of(name), f"{connections:.0f}", f"{queries:.0f}", _theirs(name, 0), _theirs(name, 1),
+             f"{incomplete:.0f}"])
         for name, connections, queries, incomplete in zip(
             names, counted("connections"), counted("dns_queries"), counted("incomplete"), strict=True
         )
-    )  # fmt: skip
-    return (
-        figure(plots.groups_of_bars([plots.title_of(name) for name in names], series, "for 100 pages"), "As figure 5.")
-        + _table(heads, rows)
-        + f"<p><b>Why they differ.</b> {CONNECTIONS_WHY}</p>"
-    )
+    ]  # fmt: skip
+    bars = plots.groups_of_bars([plots.title_of(name) for name in names], series, "for 100 pages")
+    return [Plot(bars, "As figure 5."), Table(heads, rows), Text(CONNECTIONS_WHY, lead="Why they differ.")]
 
 
 def _theirs(name: str, column: int) -> str:
@@ -56,60 +41,56 @@ def _theirs(name: str, column: int) -> str:
     return f"about {paper[column]}" if paper else "–"
 
 
-def _mobility(text: dict[str, Any]) -> str:
+def _mobility(text: dict[str, Any]) -> list[Block]:
     """Section 5 of WWW 2004."""
     heads = ["case", "the client moves", "url rewriting", "pages", "not whole", "load times, s"]
-    rows = (
-        [row["case"], html.escape(row["title"]), html.escape(row["how"]), row["journeys"], _broken(row),
-         _seconds(row["load_ms"])]
+    rows = [
+        Row([row["case"], row["title"], row["how"], str(row["journeys"]), _broken(row), _seconds(row["load_ms"])])
         for row in text.get("details", {}).get("rows", [])
-    )  # fmt: skip
-    return f"{_table(heads, rows, words=(0, 1, 2))}<p>{MOBILITY_WHY}</p>"
+    ]
+    return [Table(heads, rows, words=(0, 1, 2)), Text(MOBILITY_WHY)]
 
 
-def _broken(row: dict[str, Any]) -> str:
-    absent = html.escape(", ".join(row["absent"][:3]))
-    return f"<span class=bad>{row['broken']}</span> {absent}" if row["broken"] else "0"
+def _broken(row: dict[str, Any]) -> str | Bad:
+    return Bad(str(row["broken"]), ", ".join(row["absent"][:3])) if row["broken"] else "0"
 
 
 def _seconds(times_ms: list[float]) -> str:
     return ", ".join(f"{time / 1000:.1f}" for time in times_ms)
 
 
-def _fairness(text: dict[str, Any]) -> str:
+def _fairness(text: dict[str, Any]) -> list[Block]:
     """Sections III to V of MWCN 2002."""
     heads = [
         "the gateway sends with", "queueing, median s", "most, s", "second's first byte after, s", "first takes, s",
         "second takes, s",
     ]  # fmt: skip
-    rows = (
-        [html.escape(row["sender"]), f"{row['queueing_p50_ms'] / 1000:.1f}", f"{row['queueing_max_ms'] / 1000:.1f}",
-         *(f"{row[key]:.1f}" for key in ("second_first_byte_s", "first_s", "second_s"))]
+    rows = [
+        Row([row["sender"], f"{row['queueing_p50_ms'] / 1000:.1f}", f"{row['queueing_max_ms'] / 1000:.1f}",
+             *(f"{row[key]:.1f}" for key in ("second_first_byte_s", "first_s", "second_s"))])
         for row in text.get("details", {}).get("rows", [])
-    )  # fmt: skip
-    title = "<h3>Two transfers, the second begun while the first runs</h3>"
-    return f"{title}{_table(heads, rows)}<p>{FAIRNESS_WHY}</p>"
+    ]  # fmt: skip
+    title = Heading("Two transfers, the second begun while the first runs")
+    return [title, Table(heads, rows), Text(FAIRNESS_WHY)]
 
 
-def _one_flight(text: dict[str, Any]) -> str:
+def _one_flight(text: dict[str, Any]) -> list[Block]:
     """The pages of HTTPEP's figures 3 to 5, and how the pair does beside them."""
     rows = [row for row in text.get("details", {}).get("rows", []) if row["cache"] == "cold"]
-    parts = []
+    parts: list[Block] = []
     for link_name in dict.fromkeys(row["link"] for row in rows):
         own = {(row["contender"], row["page"]): row["load_ms"] for row in rows if row["link"] == link_name}
         names = list(dict.fromkeys(name for name, _ in own))
         heads = ["page", *(f"{plots.title_of(name)}, s" for name in names)]
-        lines = (
-            [page, *(_median_s(own.get((name, page), [])) for name in names)]
+        lines = [
+            Row([page, *(_median_s(own.get((name, page), [])) for name in names)])
             for page in dict.fromkeys(page for _, page in own)
-        )
-        parts.append(f"<h3>{html.escape(link_name)}</h3>{_table(heads, lines)}")
+        ]
+        parts += [Heading(link_name), Table(heads, lines)]
         if paper := IMAGES.get(link_name):
-            parts.append(
-                f"<p>{paper.source}: {paper.theirs[0]:+.0f} % on the mean of its pages, without recompression. Ours: "
-                f"{html.escape(_changes(own, names))}.</p>"
-            )
-    return "".join(parts)
+            said = f"{paper.theirs[0]:+.0f} % on the mean of its pages, without recompression"
+            parts.append(Text(f"{paper.source}: {said}. Ours: {_changes(own, names)}."))
+    return parts
 
 
 def _median_s(times_ms: list[float]) -> str:
@@ -131,23 +112,23 @@ def _changes(own: dict[tuple[str, str], list[float]], names: list[str]) -> str:
     return ", ".join(said)
 
 
-def _quic(text: dict[str, Any]) -> str:
+def _quic(text: dict[str, Any]) -> list[Block]:
     """What `split.udp443` changes for a browser that knows that an origin speaks HTTP/3."""
     ways = {"direct": "no pair", "pass": "udp443: pass", "refuse": "udp443: refuse"}
     heads = ["page", "", "load time, s", "objects over HTTP/3", ""]
-    rows = (
-        [html.escape(row["page"]), ways[row["way"]], f"{row['load_ms'] / 1000:.2f}", f"{100 * row['over_http3']:.0f} %",
-         html.escape(", ".join(row["problems"]))]
+    rows = [
+        Row([row["page"], ways[row["way"]], f"{row['load_ms'] / 1000:.2f}", f"{100 * row['over_http3']:.0f} %",
+             ", ".join(row["problems"])])
         for row in text.get("details", {}).get("rows", [])
-    )  # fmt: skip
-    return (
-        _table(heads, rows, words=(0, 1, 4))
-        + "<p>What goes over QUIC goes past the pair, end to end with the origin: no handshake is split, and nothing "
-        "is opened ahead of need.</p>"
+    ]  # fmt: skip
+    about = (
+        "What goes over QUIC goes past the pair, end to end with the origin: no handshake is split, and nothing is "
+        "opened ahead of need."
     )
+    return [Table(heads, rows, words=(0, 1, 4)), Text(about)]
 
 
-SPECIAL_SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
+SPECIAL_SECTIONS: dict[str, Callable[[dict[str, Any]], list[Block]]] = {
     "connections": _connections,
     "mobility": _mobility,
     "gprs": _fairness,

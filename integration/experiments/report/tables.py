@@ -5,37 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..results import Cell, Results
+from .blocks import Bad, Row, Table
 from .plots import title_of
 
+HEADS = (
+    "", "median, s", "quartiles", "to direct", "to ideal", "first byte, s", "kB down", "kB up", "connections",
+    "DNS queries", "incomplete",
+)  # fmt: skip
 
-def cell_table(cells: Sequence[Cell], results: Results) -> str:
+
+def cell_table(cells: Sequence[Cell], results: Results) -> Table:
     """One row a contender: times, ratios, what crossed the link, what failed."""
-    head = (
-        "<tr><th></th><th class=n>median, s</th><th class=n>quartiles</th><th class=n>to direct</th><th "
-        "class=n>to ideal</th>"
-        "<th class=n>first byte, s</th><th class=n>kB down</th><th class=n>kB up</th><th class=n>connections</th>"
-        "<th class=n>DNS queries</th><th class=n>incomplete</th></tr>"
-    )
-    return f"<table>{head}{''.join(_row(cell, results) for cell in cells)}</table>"
+    return Table(HEADS, [_row(cell, results) for cell in cells])
 
 
-def _row(cell: Cell, results: Results) -> str:
-    ours = ' class="ours"' if cell.contender.startswith("longhaul") else ""
-    failed = (
-        f"<span class=bad>{len(cell.failed)} of {len(cell.runs)}</span>" if cell.failed else f"0 of {len(cell.runs)}"
-    )
+def _row(cell: Cell, results: Results) -> Row:
+    looks = "ours" if cell.contender.startswith("longhaul") else ""
+    part = f"{len(cell.failed)} of {len(cell.runs)}"
+    failed = Bad(part) if cell.failed else part
     middle = cell.load_ms
     if middle is None:
-        none = "<td colspan=9>no complete load</td>"
-        return f"<tr{ours}><td>{title_of(cell.contender)}</td>{none}<td class=n>{failed}</td></tr>"
+        none = ["no complete load", *[""] * (len(HEADS) - 3)]
+        return Row([title_of(cell.contender), *none, failed], looks)
     to_direct, to_ideal = results.to_direct(cell), results.to_ideal(cell)
     values = (
         f"{middle.median / 1000:.2f}", f"{middle.low / 1000:.2f}–{middle.high / 1000:.2f}",
         "" if to_direct is None else f"{to_direct:.2f}", "" if to_ideal is None else f"{to_ideal:.2f}",
         f"{cell.median_of('first_byte_ms') / 1000:.2f}", f"{cell.median_of('bytes_down') / 1000:.0f}",
         f"{cell.median_of('bytes_up') / 1000:.0f}", f"{cell.median_of('connections'):g}",
-        f"{cell.median_of('dns_queries'):g}", failed,
+        f"{cell.median_of('dns_queries'):g}",
     )  # fmt: skip
-    return (
-        f"<tr{ours}><td>{title_of(cell.contender)}</td>{''.join(f'<td class=n>{value}</td>' for value in values)}</tr>"
-    )
+    return Row([title_of(cell.contender), *values, failed], looks)
