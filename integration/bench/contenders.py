@@ -1,4 +1,4 @@
-"""Who is measured: programs that stand in front of one origin and replace the hosts of URLs, each its own way.
+"""The contenders on one core: programs in front of one origin that replace the hosts of URLs, each its own way.
 
 All of them are child processes on free loopback ports, with one worker on one core, keep-alive on both sides, nothing
 compressed and nothing logged. The peers' packages are Debian's nginx and apache2-bin.
@@ -10,8 +10,8 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bench.envoy import TARGET, bootstrap
 from bench.real_pages import RealPage
 from harness.artifacts import Missing, built
 from harness.authority import Authority
+from harness.contenders import Contender, Ground
 from harness.machine import cores, cpu_seconds, pinned
 from harness.pep import gateway_config, write_config
 from harness.ports import free_ports
@@ -32,8 +33,8 @@ APACHE_MODULES = Path("/usr/lib/apache2/modules")
 
 
 @dataclass(frozen=True)
-class Contender:
-    """One that runs."""
+class Running:
+    """A contender while it runs."""
 
     name: str
     port: int
@@ -44,27 +45,44 @@ class Contender:
         return cpu_seconds(self.child.process.pid)
 
 
-@dataclass(frozen=True)
-class Ground:
-    """What every contender is given."""
+@dataclass
+class CoreGround(Ground):
+    """One origin, its pages, and the filter under test."""
 
-    folder: Path
     origin: tuple[str, int]
     pages: list[RealPage]
     wasm: Path
-    stack: ExitStack
 
-    def start(self, name: str, command: list[str | Path], port: int, address: str = "127.0.0.1") -> Contender:
-        """Starts a program on the contender's core and waits until it listens; it ends with the stack."""
-        child = self.stack.enter_context(Child(pinned(command, cores()[0]), self.folder / f"{name}.log"))
-        wait_until_listening(child, address, port)
-        return Contender(name, port, child)
 
-    def subfolder(self, name: str) -> Path:
-        """A folder of a contender's own."""
-        path = self.folder / name
-        path.mkdir()
-        return path
+Command = list[str | Path]
+
+
+def nothing_missing() -> str | None:
+    """Of contenders that the build makes."""
+    return None
+
+
+@dataclass(frozen=True)
+class OneCore(Contender[CoreGround]):
+    """A program on the contender's core, which listens on a loopback port."""
+
+    name: str
+    command: Callable[[CoreGround, Path, int], Command]
+    """Writes its configuration into a folder, and gives the command that listens on a port."""
+    lacks: Callable[[], str | None] = nothing_missing
+
+    def missing(self) -> str | None:
+        """The Debian package that is not installed."""
+        return self.lacks()
+
+    @contextmanager
+    def started(self, ground: CoreGround) -> Iterator[Running]:
+        """It runs and listens."""
+        port = free_ports(1)[0]
+        command = self.command(ground, ground.folder_of(self.name), port)
+        with Child(pinned(command, cores()[0]), ground.folder / f"{self.name}.log") as child:
+            wait_until_listening(child, "127.0.0.1", port)
+            yield Running(self.name, port, child)
 
 
 def wait_until_listening(child: Child, address: str, port: int) -> None:
@@ -79,20 +97,24 @@ def wait_until_listening(child: Child, address: str, port: int) -> None:
     wait_for(f"{child.command[3]} to listen on port {port}", accepts, 60.0)
 
 
-def command_of(program: str, package: str) -> str:
-    """A peer's program, or why it is absent."""
-    found = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        raise Missing(f"{program} is not installed (Debian package {package})")
-    return found
+def found(program: str) -> str | None:
+    """A peer's program; services stand outside of a user's path."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
+
+
+def lacks(program: str, package: str) -> Callable[[], str | None]:
+    """Says that a program is not installed."""
+    return lambda: None if found(program) else f"{program} is not installed (Debian package {package})"
 
 
 # ---------------------------------------------------------------------------------------------------------- nginx
 
 
-def nginx(folder: Path, http: str) -> list[str | Path]:
-    """nginx in the foreground with one worker; `http` is what its http block holds."""
-    program = command_of("nginx", "nginx")
+def nginx(folder: Path, http: str) -> Command:
+    """nginx in the foreground with one worker; `http` is the inside of its http block."""
+    program = found("nginx")
+    if program is None:
+        raise Missing("nginx is not installed (Debian package nginx)")
     temporary = "".join(
         f"  {kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -138,11 +160,10 @@ def start_origin(folder: Path, pages: list[RealPage], objects: dict[str, bytes],
     return ORIGIN_ADDRESS, port
 
 
-def sub_filter(ground: Ground) -> Contender:
-    """nginx: a literal replace, which does not know what a URL is."""
-    port = free_ports(1)[0]
-    command = nginx(
-        ground.subfolder("sub_filter"),
+def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
+    """nginx: a literal replace, which does not know URLs."""
+    return nginx(
+        folder,
         f"""
   upstream origin {{ server {ground.origin[0]}:{ground.origin[1]}; keepalive 64; keepalive_requests 1000000000; }}
   server {{
@@ -161,18 +182,20 @@ def sub_filter(ground: Ground) -> Contender:
   }}
 """,
     )
-    return ground.start("sub_filter", command, port)
 
 
 # --------------------------------------------------------------------------------------------------------- Apache
 
 
-def mod_proxy_html(ground: Ground) -> Contender:
-    """Apache: a parser (libxml2) that writes its own markup. Only links that load something are looked at."""
-    program = command_of("apache2", "apache2-bin")
+def lacks_apache() -> str | None:
+    """Apache, and the module that is no part of every build of it."""
     if not (APACHE_MODULES / "mod_proxy_html.so").exists():
-        raise Missing(f"mod_proxy_html.so is not in {APACHE_MODULES} (Debian package apache2-bin)")
-    port, folder = free_ports(1)[0], ground.subfolder("mod_proxy_html")
+        return f"mod_proxy_html.so is not in {APACHE_MODULES} (Debian package apache2-bin)"
+    return lacks("apache2", "apache2-bin")()
+
+
+def mod_proxy_html(ground: CoreGround, folder: Path, port: int) -> Command:
+    """Apache: a parser (libxml2) that writes its own markup. It looks only at links that load something."""
     modules = "".join(
         f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n"
         for name in ("mpm_event", "authz_core", "filter", "proxy", "proxy_http", "xml2enc", "proxy_html")
@@ -208,18 +231,17 @@ ProxyHTMLLinks object data
 ProxyHTMLLinks input src
 ProxyHTMLLinks body background
 """)
-    return ground.start("mod_proxy_html", [program, "-D", "FOREGROUND", "-f", configuration], port)
+    return [found("apache2") or "apache2", "-D", "FOREGROUND", "-f", configuration]
 
 
 # ---------------------------------------------------------------------------------------------------------- Envoy
 
 
-def simple_envoy(name: str, ground: Ground, wasm: Path | None) -> Contender:
+def simple_envoy(ground: CoreGround, folder: Path, port: int, wasm: Path | None) -> Command:
     """Envoy with one listener and one cluster."""
-    port, folder = free_ports(1)[0], ground.subfolder(name)
     configuration = folder / "envoy.json"
     configuration.write_text(bootstrap(port, ground.origin, wasm))
-    return ground.start(name, [*envoy_command(), "-c", configuration], port)
+    return [*envoy_command(), "-c", configuration]
 
 
 def envoy_command() -> list[str | Path]:
@@ -229,31 +251,20 @@ def envoy_command() -> list[str | Path]:
     return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
 
 
-def plain_envoy(ground: Ground) -> Contender:
-    """Envoy without the filter: it replaces nothing."""
-    return simple_envoy("plain_envoy", ground, None)
+def rendered_edge(ground: CoreGround, folder: Path, port: int, admin: int | None = None) -> Command:
+    """The rendered form of a usual configuration: two hops, codings, cache and guard around the filter.
 
-
-def filter_in_envoy(ground: Ground) -> Contender:
-    """Envoy with the filter and nothing else."""
-    return simple_envoy("filter", ground, ground.wasm)
-
-
-def rendered_edge(ground: Ground, admin: int | None = None) -> Contender:
-    """What `longhaul render` makes of a usual configuration: two hops, codings, cache and guard around the filter.
-
-    `admin` is the port of Envoy's admin interface, for who wants to ask it.
+    `admin` is the port of Envoy's admin interface.
     """
-    http, tls, dns, free, metrics = free_ports(5)
+    tls, dns, free, metrics = free_ports(4)
     admin = admin or free
-    folder = ground.subfolder("edge")
     (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and keeps nothing
     certificate = Authority(folder).issue(TARGET).as_dict()
     config = write_config(folder, gateway_config(
         folder, certificate,
         proxy={"addresses": ["127.0.0.1"], "secure_names": [TARGET]},
         listen={
-            "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
+            "http": f"127.0.0.1:{port}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
             "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
         },
         upstream={
@@ -269,14 +280,24 @@ def rendered_edge(ground: Ground, admin: int | None = None) -> Contender:
     )  # fmt: skip
     if rendered.returncode:
         raise RuntimeError(f"longhaul render refused the bench's configuration:\n{rendered.stderr}{rendered.stdout}")
-    return ground.start("edge", [*envoy_command(), "-c", out / "bootstrap.yaml"], http)
+    return [*envoy_command(), "-c", out / "bootstrap.yaml"]
 
 
-ALL: dict[str, Callable[[Ground], Contender]] = {
-    "sub_filter": sub_filter,
-    "mod_proxy_html": mod_proxy_html,
-    "plain_envoy": plain_envoy,
-    "filter": filter_in_envoy,
-    "edge": rendered_edge,
-}
+def edge(admin: int | None = None) -> OneCore:
+    """The rendered edge as a contender."""
+    return OneCore("edge", lambda ground, folder, port: rendered_edge(ground, folder, port, admin))
+
+
+PLAIN_ENVOY = OneCore("plain_envoy", lambda ground, folder, port: simple_envoy(ground, folder, port, None))
+"""Envoy without the filter: it replaces nothing."""
+FILTER = OneCore("filter", lambda ground, folder, port: simple_envoy(ground, folder, port, ground.wasm))
+"""Envoy with the filter and nothing else."""
+
+ALL = (
+    OneCore("sub_filter", sub_filter, lacks("nginx", "nginx")),
+    OneCore("mod_proxy_html", mod_proxy_html, lacks_apache),
+    PLAIN_ENVOY,
+    FILTER,
+    edge(),
+)
 """In the order of the table. A peer may be absent; ours may not."""

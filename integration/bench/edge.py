@@ -20,8 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.contenders import Contender, Ground, plain_envoy, rendered_edge
-from bench.edge_objects import HOST, KEPT, NEVER_KEPT, OBJECT_BYTES, OBJECTS_A_PAGE, only_host, squid, start_objects
+from bench.contenders import PLAIN_ENVOY, CoreGround, Running, edge
+from bench.edge_objects import HOST, KEPT, NEVER_KEPT, OBJECT_BYTES, OBJECTS_A_PAGE, SQUID, only_host, start_objects
 from bench.prefetch import hit_ratio
 from bench.wrk import Wrk
 from harness.artifacts import Missing, built, need_commands, scratch
@@ -73,18 +73,17 @@ def main() -> int:
 class Bench:
     """The contenders and what they are asked."""
 
-    def __init__(self, ground: Ground, wrk: Wrk) -> None:
+    def __init__(self, ground: CoreGround, wrk: Wrk, stack: ExitStack) -> None:
         self.wrk = wrk
         self.absent: dict[str, str] = {}
         self.admin = free_ports(1)[0]
-        self.contenders: dict[str, Contender] = {
-            "plain_envoy": plain_envoy(ground), "edge": rendered_edge(ground, self.admin),
-        }  # fmt: skip
-        try:
-            self.contenders["squid"] = squid(ground)
-        except Missing as reason:
-            self.absent["squid"] = str(reason)
-            print(f"absent: squid: {reason}", flush=True)
+        self.contenders: dict[str, Running] = {}
+        for contender in (PLAIN_ENVOY, edge(self.admin), SQUID):
+            if reason := contender.missing():
+                self.absent[contender.name] = reason
+                print(f"absent: {contender.name}: {reason}", flush=True)
+            else:
+                self.contenders[contender.name] = stack.enter_context(contender.started(ground))
 
     def reuse(self) -> dict[str, float | None]:
         """The share of requests to origins that found a connection: a hundred pages by clients of their own."""
@@ -161,12 +160,12 @@ class Bench:
 
     def idle(self) -> dict[str, float | None]:
         """Memory of a client's connection that made a request and waits for the next."""
-        edge = self.contenders["edge"]
-        session = edge.child.process.pid
-        with connections(edge.port, 100):  # what the first ones cost is not theirs
+        ours = self.contenders["edge"]
+        session = ours.child.process.pid
+        with connections(ours.port, 100):  # what the first ones cost is not theirs
             pass
         before = resident_kib(session)
-        with connections(edge.port, IDLE):
+        with connections(ours.port, IDLE):
             each = (resident_kib(session) - before) / IDLE
         print(f"\n{IDLE} idle connections: {each:.1f} KiB each, so {each / 1.048576:.1f} GB for a million", flush=True)
         return {"idle_connection_kib": each, "million_idle_connections_gib": each * 1e6 / 1024**2}
@@ -178,8 +177,8 @@ def edge_bench(wasm: Path) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
-        ground = Ground(folder, start_objects(folder, stack), only_host(folder), wasm, stack)
-        yield Bench(ground, Wrk(folder, cores()[1]))
+        ground = CoreGround(folder, start_objects(folder, stack), only_host(folder), wasm)
+        yield Bench(ground, Wrk(folder, cores()[1]), stack)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import random
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.contenders import ORIGIN_ADDRESS, Contender, Ground, command_of, nginx, wait_until_listening
+from bench.contenders import ORIGIN_ADDRESS, Command, CoreGround, OneCore, found, lacks, nginx, wait_until_listening
 from bench.real_pages import RealPage
 from harness.machine import cores, pinned
 from harness.ports import free_ports
@@ -55,10 +55,8 @@ def only_host(folder: Path) -> list[RealPage]:
     return [RealPage("objects", HOST, folder / "root" / "fresh" / "page.html")]
 
 
-def squid(ground: Ground) -> Contender:
+def squid(ground: CoreGround, folder: Path, port: int) -> Command:
     """Debian's Squid in front of the origin: one process, objects in memory, nothing logged."""
-    program = command_of("squid", "squid")
-    port, folder = free_ports(1)[0], ground.subfolder("squid")
     folder.chmod(0o777)  # Squid will not be root; it takes Debian's user for it
     configuration = folder / "squid.conf"
     configuration.write_text(f"""http_port 127.0.0.1:{port} accel vhost defaultsite={HOST}
@@ -76,4 +74,7 @@ pinger_enable off
 shutdown_lifetime 0 seconds
 visible_hostname squid.test
 """)
-    return ground.start("squid", [program, "-N", "-n", f"bench{port}", "-f", configuration], port)
+    return [found("squid") or "squid", "-N", "-n", f"bench{port}", "-f", configuration]
+
+
+SQUID = OneCore("squid", squid, lacks("squid", "squid"))

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.contenders import Contender
+from bench.contenders import Running
 from bench.held_pages import PausingOrigin, Script, fetch
 from harness.machine import forget_peak, peak_resident_kib, resident_kib
 
@@ -24,7 +24,7 @@ class Growth:
     held_kib: float
 
 
-async def growth(origin: PausingOrigin, contender: Contender, page: bytes, host: str, at_once: int) -> Growth:
+async def growth(origin: PausingOrigin, contender: Running, page: bytes, host: str, at_once: int) -> Growth:
     """One page first, so that connections and tables are there; then many at once."""
     session = contender.child.process.pid
     await pass_pages(origin, contender.port, page, host, 1, lambda: None)

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import memory
-from bench.contenders import ALL, ORIGIN_ADDRESS, Contender, Ground, filter_in_envoy, plain_envoy, start_origin
+from bench.contenders import ALL, FILTER, ORIGIN_ADDRESS, PLAIN_ENVOY, CoreGround, OneCore, Running, start_origin
 from bench.envoy import TARGET
 from bench.first_byte import Delays, first_byte
 from bench.held_pages import PausingOrigin
@@ -71,9 +71,9 @@ def main() -> int:
         folder.chmod(0o755)  # Apache's worker is not root
         objects = {OBJECT: random.Random(1).randbytes(OBJECT_BYTES)}
         origin = start_origin(folder, pages, objects, stack)
-        ground = Ground(folder, origin, pages, wasm, stack)
+        ground = CoreGround(folder, origin, pages, wasm)
         bench = Bench(ground, native, Wrk(folder, cores()[1]))
-        bench.start()
+        bench.start(stack)
         bench.check()
         figures = {**bench.pages(), **bench.objects()}
         stack.pop_all().close()
@@ -90,23 +90,23 @@ def main() -> int:
 class Bench:
     """Contenders that take turns at the same pages."""
 
-    def __init__(self, ground: Ground, native: Native, wrk: Wrk) -> None:
+    def __init__(self, ground: CoreGround, native: Native, wrk: Wrk) -> None:
         self.ground = ground
         self.native = native
         self.wrk = wrk
-        self.contenders: dict[str, Contender] = {}
+        self.contenders: dict[str, Running] = {}
         self.absent: dict[str, str] = {}
         self.details: dict[str, dict[str, dict[str, float]]] = {}
         self.body_bytes: dict[tuple[str, str], int] = {}
 
-    def start(self) -> None:
+    def start(self, stack: ExitStack) -> None:
         """Starts all there are; says which are not."""
-        for name, start in ALL.items():
-            try:
-                self.contenders[name] = start(self.ground)
-            except Missing as reason:
-                self.absent[name] = str(reason)
-                print(f"absent: {name}: {reason}", flush=True)
+        for contender in ALL:
+            if reason := contender.missing():
+                self.absent[contender.name] = reason
+                print(f"absent: {contender.name}: {reason}", flush=True)
+            else:
+                self.contenders[contender.name] = stack.enter_context(contender.started(self.ground))
 
     def check(self) -> None:
         """Whether everyone does what is measured: the work, and all of it."""
@@ -274,8 +274,9 @@ def trickle(folder: Path, page: RealPage, wasm: Path) -> dict[str, Delays]:
     with ExitStack() as stack:
 
         def start(port: int) -> dict[str, int]:
-            ground = Ground(folder, (ORIGIN_ADDRESS, port), [page], wasm, stack)
-            return {one.name: one.port for one in (plain_envoy(ground), filter_in_envoy(ground))}
+            ground = CoreGround(folder, (ORIGIN_ADDRESS, port), [page], wasm)
+            running = [stack.enter_context(one.started(ground)) for one in (PLAIN_ENVOY, FILTER)]
+            return {one.name: one.port for one in running}
 
         delays = first_byte(start, page, FIRST_BYTE_ROUNDS, ORIGIN_ADDRESS)
     rows = [["pieces 300 ms apart, ms each", "first", "later", "most"]]
@@ -290,7 +291,7 @@ def hold(page: RealPage, wasm: Path) -> dict[str, float | None]:
     worst = 0.0
     for size_kib in PAGE_SIZES_KIB:
         content = memory.of_about(page.file.read_bytes(), size_kib * 1024)
-        plain, ours = (memory_of(start, content, page, wasm) for start in (plain_envoy, filter_in_envoy))
+        plain, ours = (memory_of(one, content, page, wasm) for one in (PLAIN_ENVOY, FILTER))
         rows.append(
             [f"{len(content) // 1024} KiB", *(f"{one:.0f}" for one in (plain.peak_kib, ours.peak_kib, ours.held_kib))]
         )
@@ -299,14 +300,14 @@ def hold(page: RealPage, wasm: Path) -> dict[str, float | None]:
     return {"memory_per_page_kib": worst}
 
 
-def memory_of(start, content: bytes, page: RealPage, wasm: Path) -> memory.Growth:
+def memory_of(contender: OneCore, content: bytes, page: RealPage, wasm: Path) -> memory.Growth:
     """Starts a fresh Envoy and fills it with pages."""
 
     async def run() -> memory.Growth:
         async with PausingOrigin(ORIGIN_ADDRESS) as origin:
-            ground = Ground(Path(folder), (ORIGIN_ADDRESS, origin.port), [page], wasm, stack)
-            contender = await asyncio.to_thread(start, ground)
-            return await memory.growth(origin, contender, content, page.host, PAGES_AT_ONCE)
+            ground = CoreGround(Path(folder), (ORIGIN_ADDRESS, origin.port), [page], wasm)
+            running = await asyncio.to_thread(stack.enter_context, contender.started(ground))
+            return await memory.growth(origin, running, content, page.host, PAGES_AT_ONCE)
 
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as folder, ExitStack() as stack:
         return asyncio.run(run())

@@ -13,8 +13,8 @@ from harness.clients import Curl
 from harness.origins import Origins, Site
 from harness.topology import RESOLVER, site_addresses
 
-from .contenders import Contender
-from .contenders.base import Ground
+from .contenders import LinkContender
+from .contenders.base import LinkGround
 from .ideal import Weight, weigh
 from .line import Line
 from .links import Link
@@ -32,9 +32,9 @@ WAKES = 3
 class Bed:
     """What stands, and what the pages in it weigh."""
 
-    ground: Ground
+    ground: LinkGround
     weights: dict[str, Weight]
-    contenders: dict[str, Contender]
+    contenders: dict[str, LinkContender]
     absent: dict[str, str]
     """Contenders that cannot take part, and why."""
 
@@ -44,7 +44,7 @@ def standing(
     folder: Path,
     link: Link,
     pages: Sequence[Page | SavedPage],
-    contenders: list[Contender],
+    contenders: list[LinkContender],
     *,
     seed: int,
     weighed: bool = True,
@@ -69,7 +69,7 @@ def standing(
         weights = {
             page.name: weigh(page, site, line.internet, folder) for page in pages if weighed and isinstance(page, Page)
         }
-        ground = Ground(folder, line, link, authority, sorted(site.hosts))
+        ground = LinkGround(folder, line, link, authority, sorted(site.hosts))
         for one in present.values():
             stack.enter_context(one.started(ground))
         assert line.link
@@ -88,7 +88,7 @@ def use_congestion_control(line: Line, *names: str) -> str:
     return name
 
 
-def _wake(ground: Ground, one: Contender, page: Page | SavedPage) -> None:
+def _wake(ground: LinkGround, one: LinkContender, page: Page | SavedPage) -> None:
     """One small request through the contender: what it opens once, at its start, is open before any load."""
     curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
     with one.engaged(ground):

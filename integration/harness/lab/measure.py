@@ -12,8 +12,8 @@ from harness.devtools import DevToolsError
 from harness.moved import true_url
 from harness.waiting import Timeout
 
-from .contenders import Contender
-from .contenders.base import Ground
+from .contenders import LinkContender
+from .contenders.base import LinkGround
 from .line import FURTHER_PROXY_ADDRESSES
 from .pages import Page
 from .quiet import wait_until_quiet
@@ -92,7 +92,7 @@ def run_from(value: dict[str, Any]) -> Run:
 
 
 def measure(
-    ground: Ground, page: Page | SavedPage, contender: Contender, template: Run, *, warm: bool, timeout_s: float
+    ground: LinkGround, page: Page | SavedPage, contender: LinkContender, template: Run, *, warm: bool, timeout_s: float
 ) -> list[Run]:
     """Loads the page with a fresh browser and, if `warm`, once more with the same."""
     with ExitStack() as stack:
@@ -107,7 +107,7 @@ def measure(
 
 
 def _load(
-    ground: Ground,
+    ground: LinkGround,
     fresh: Browser,
     page: Page | SavedPage,
     template: Run,

@@ -17,7 +17,7 @@ from harness.origins import Site
 from harness.pages import saved_page
 
 from .contenders import contender
-from .contenders.base import Ground
+from .contenders.base import LinkGround
 from .ideal import Weight
 from .tables import PageTable
 
@@ -53,7 +53,7 @@ class SavedPage:
         """Gives its hosts a place in the site."""
         self._page.add_to(site, addresses)
 
-    def learn(self, ground: Ground, schemes: tuple[str, ...], timeout_s: float) -> Weight:
+    def learn(self, ground: LinkGround, schemes: tuple[str, ...], timeout_s: float) -> Weight:
         """Loads it directly, twice for each scheme; returns what the last load weighed, with headers."""
         direct = contender("direct")
         weight = 0

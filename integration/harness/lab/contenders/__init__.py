@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .base import Contender
+from .base import LinkContender
 from .direct import Direct
 from .longhaul import edge_contenders
 from .pair import pair_contenders
 from .plain_envoy import plain_envoy_contenders
 from .squid import squid_contenders
 
-CONTENDERS: dict[str, Contender] = {
+CONTENDERS: dict[str, LinkContender] = {
     one.name: one
     for one in (
         Direct(),
@@ -21,11 +21,11 @@ CONTENDERS: dict[str, Contender] = {
 }
 
 
-def contender(name: str) -> Contender:
+def contender(name: str) -> LinkContender:
     """One contender; KeyError names those there are."""
     if name not in CONTENDERS:
         raise KeyError(f"no contender is called {name}; there are {', '.join(CONTENDERS)}")
     return CONTENDERS[name]
 
 
-__all__ = ["CONTENDERS", "Contender", "contender"]
+__all__ = ["CONTENDERS", "LinkContender", "contender"]

@@ -1,16 +1,16 @@
-"""What a contender is: processes that run for as long as a bed stands, and what sends clients there for one load."""
+"""A contender on a link: its processes, and the rules that send clients there for one load."""
 
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from harness.authority import Authority
+from harness.contenders import Contender, Ground
 from harness.namespaces import Namespace
 
 from ..line import FURTHER_PROXY_ADDRESSES, Line
@@ -20,10 +20,9 @@ TABLE = "contender"
 
 
 @dataclass
-class Ground:
-    """What contenders stand on: one bed's namespaces, link and names, and what is handed out of it."""
+class LinkGround(Ground):
+    """One bed's namespaces, link and names, and the addresses and ports of it that nobody has yet."""
 
-    folder: Path
     line: Line
     link: Link
     authority: Authority
@@ -40,44 +39,28 @@ class Ground:
         """A port that no other contender has."""
         return next(self._ports)
 
-    def folder_of(self, name: str) -> Path:
-        """A contender's own folder."""
-        path = self.folder / name
-        path.mkdir(exist_ok=True)
-        return path
 
+class LinkContender(Contender[LinkGround]):
+    """One way from the browser over the link to the origins. Its processes run for as long as the bed stands."""
 
-class Contender(ABC):
-    """One way from the browser to the origins."""
-
-    name: str
-    """In JSON, on command lines."""
     title: str
     """In tables and plots."""
     about: str
-    """A sentence for the report: what it is, how it is set up."""
+    """A sentence for the report: its kind and its settings."""
     schemes: tuple[str, ...] = ("http", "https")
-    """What it does something about."""
+    """The schemes that it handles."""
     inlines: bool = False
-    """It puts objects into pages, which browsers then do not ask for."""
+    """It puts objects into pages, which browsers then do not request."""
     watches: int = 0
     """Inotify instances that its processes open."""
 
     @abstractmethod
-    def started(self, ground: Ground) -> Any:
-        """A context manager: its processes run."""
+    def engaged(self, ground: LinkGround) -> AbstractContextManager[Any]:
+        """A context manager: clients are sent to it, for one load."""
 
-    @abstractmethod
-    def engaged(self, ground: Ground) -> Any:
-        """A context manager: clients are sent to it."""
-
-    def flags(self, ground: Ground) -> tuple[str, ...]:  # noqa: ARG002 - what others need
+    def flags(self, ground: LinkGround) -> tuple[str, ...]:  # noqa: ARG002 - what others need
         """Further flags of the browser."""
         return ()
-
-    def missing(self) -> str | None:
-        """Why it cannot take part on this machine."""
-        return None
 
 
 @contextmanager

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from .base import Contender, Ground
+from .base import LinkContender, LinkGround
 
 
-class Direct(Contender):
+class Direct(LinkContender):
     """What everything is compared with."""
 
     name = "direct"
     title = "direct"
     about = "No proxy: packets are routed to the origins, names are asked of the resolver behind the link."
 
-    def started(self, ground: Ground) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to start
+    def started(self, ground: LinkGround) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to start
         """Nothing runs."""
         return nullcontext()
 
-    def engaged(self, ground: Ground) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to set
+    def engaged(self, ground: LinkGround) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to set
         """Nothing is set."""
         return nullcontext()

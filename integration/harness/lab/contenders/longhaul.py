@@ -15,11 +15,11 @@ from harness.pep import Pep, command, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 
 from .. import watches
-from .base import Contender, Ground, intercept, rules, sysctls
+from .base import LinkContender, LinkGround, intercept, rules, sysctls
 
 
 @dataclass
-class Edge(Contender):
+class Edge(LinkContender):
     """One variant. Each has addresses of its own, so that all of them run side by side and none is ever cold."""
 
     name: str
@@ -38,7 +38,7 @@ class Edge(Contender):
     watches: int = watches.EDGE
 
     @contextmanager
-    def started(self, ground: Ground) -> Iterator[None]:
+    def started(self, ground: LinkGround) -> Iterator[None]:
         """Envoy and CoreDNS run."""
         with Pep(
             self.write_config(ground), self._folder(ground), ground.line.gateway, trusted=ground.authority.files.cert
@@ -46,7 +46,7 @@ class Edge(Contender):
             yield
 
     @contextmanager
-    def engaged(self, ground: Ground) -> Iterator[None]:
+    def engaged(self, ground: LinkGround) -> Iterator[None]:
         """The gateway does what `longhaul host` prints: rules, the client route, kernel settings."""
         gateway, path = ground.line.gateway, self._folder(ground) / "longhaul.yaml"
         address, *shards = self._addresses(ground)
@@ -64,17 +64,17 @@ class Edge(Contender):
             stack.callback(ground.line.set_client_route)
             yield
 
-    def _folder(self, ground: Ground) -> Path:
+    def _folder(self, ground: LinkGround) -> Path:
         return ground.folder_of(self.name)
 
-    def _addresses(self, ground: Ground) -> list[str]:
+    def _addresses(self, ground: LinkGround) -> list[str]:
         # Remembered in a file of its folder, as a contender serves many beds and keeps nothing itself.
         note = self._folder(ground) / "addresses"
         if not note.exists():
             note.write_text(" ".join(ground.take_addresses(self.addresses)))
         return note.read_text().split()
 
-    def write_config(self, ground: Ground) -> Path:
+    def write_config(self, ground: LinkGround) -> Path:
         folder, addresses = self._folder(ground), self._addresses(ground)
         # One certificate for all: a browser names no address in its first packet, by which one could be chosen.
         terminate = [{"names": addresses, **ground.authority.issue(*addresses).as_dict()}]
@@ -112,7 +112,7 @@ def receive_buffers(config: Path, host: Namespace, device: str) -> dict[str, str
     return dict(re.findall(r"^sysctl -w net\.ipv4\.(tcp_rmem)='(.+)'", script, re.MULTILINE))
 
 
-def edge_contenders() -> tuple[Contender, ...]:
+def edge_contenders() -> tuple[LinkContender, ...]:
     """All variants."""
     return (
         Edge(

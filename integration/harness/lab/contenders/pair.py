@@ -12,14 +12,14 @@ from harness.pair import REDIRECTS, Ends, running, write_pair
 from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
 from ..quiet import wait_until_quiet
-from .base import Contender, Ground, intercept, rules, sysctls
+from .base import LinkContender, LinkGround, intercept, rules, sysctls
 from .longhaul import receive_buffers, route_options
 
 NOBODY = "nobody.example.org"
 """What stands on a list that means none: an empty one is refused."""
 
 
-class LonghaulPair(Contender):
+class LonghaulPair(LinkContender):
     """Role `remote` on the near box, role `ground` on the gateway, both with their defaults but for bundling: a pair
     keeps what it sent unasked for whoever comes next, and repeated loads would not be first visits."""
 
@@ -38,7 +38,7 @@ class LonghaulPair(Contender):
     """All names are on the list, and answered at once."""
 
     @contextmanager
-    def started(self, ground: Ground) -> Iterator[None]:
+    def started(self, ground: LinkGround) -> Iterator[None]:
         """Both boxes run."""
         ends = Ends(ground.line.near, NEAR_HOME, ground.line.gateway, FAR)
         trusted = ground.authority.files.cert
@@ -61,7 +61,7 @@ class LonghaulPair(Contender):
             yield
 
     @contextmanager
-    def engaged(self, ground: Ground) -> Iterator[None]:
+    def engaged(self, ground: LinkGround) -> Iterator[None]:
         """The near box takes web and DNS traffic; both ends of the link have the windows that were derived."""
         options = route_options(self._folder(ground) / "remote" / "longhaul.yaml")
         with (
@@ -75,7 +75,7 @@ class LonghaulPair(Contender):
             finally:
                 ground.line.set_near_route()
 
-    def _folder(self, ground: Ground) -> Path:
+    def _folder(self, ground: LinkGround) -> Path:
         return ground.folder_of("pair")
 
 
@@ -102,6 +102,6 @@ class LonghaulPairUnlisted(LonghaulPair):
     steers = False
 
 
-def pair_contenders() -> tuple[Contender, ...]:
+def pair_contenders() -> tuple[LinkContender, ...]:
     """The pair."""
     return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling())

@@ -14,7 +14,7 @@ from harness.topology import CLIENT_DEVICE
 from harness.waiting import Timeout, wait_for
 
 from ..line import FAR, NEAR_DEVICE
-from .base import Contender, Ground, intercept, rules, sysctls
+from .base import LinkContender, LinkGround, intercept, rules, sysctls
 from .longhaul import Edge, route_options
 
 HTTP, TLS, PIPE = 15080, 15443, 15090
@@ -25,7 +25,7 @@ ORIGINAL = "x-original-destination"
 """Tells the far box where the client wanted to go. Not for the open Internet: the pair's own pipe carries it."""
 
 
-class SplitTcp(Contender):
+class SplitTcp(LinkContender):
     """Every TCP connection ends on the gateway and another goes on to the origin, bytes unseen."""
 
     def __init__(self, window: bool) -> None:
@@ -38,7 +38,7 @@ class SplitTcp(Contender):
         )  # fmt: skip
 
     @contextmanager
-    def started(self, ground: Ground) -> Iterator[None]:
+    def started(self, ground: LinkGround) -> Iterator[None]:
         """Envoy runs on the gateway, one for both variants."""
         configuration = _bootstrap(
             ground.take_port(),
@@ -51,7 +51,7 @@ class SplitTcp(Contender):
             yield
 
     @contextmanager
-    def engaged(self, ground: Ground) -> Iterator[None]:
+    def engaged(self, ground: LinkGround) -> Iterator[None]:
         """Both ports are redirected."""
         with ExitStack() as stack:
             stack.enter_context(rules(ground.line.gateway, _redirects(CLIENT_DEVICE)))
@@ -60,7 +60,7 @@ class SplitTcp(Contender):
             yield
 
 
-class Http2Pair(Contender):
+class Http2Pair(LinkContender):
     """A box at each end of the link; http as requests on one HTTP/2 connection, https as CONNECT streams on it."""
 
     name = "envoy-pair"
@@ -72,7 +72,7 @@ class Http2Pair(Contender):
     )
 
     @contextmanager
-    def started(self, ground: Ground) -> Iterator[None]:
+    def started(self, ground: LinkGround) -> Iterator[None]:
         """Both boxes run."""
         far = _bootstrap(ground.take_port(), [_pipe_end()], [_origin(by_header=True)])
         near = _bootstrap(ground.take_port(), [_requests_listener(), _connect_listener()], [_pipe()])
@@ -83,14 +83,14 @@ class Http2Pair(Contender):
             yield
 
     @contextmanager
-    def engaged(self, ground: Ground) -> Iterator[None]:
+    def engaged(self, ground: LinkGround) -> Iterator[None]:
         """The near box takes both ports."""
         with rules(ground.line.near, _redirects(NEAR_DEVICE)), sized_windows(ground):
             yield
 
 
 @contextmanager
-def sized_windows(ground: Ground) -> Iterator[None]:
+def sized_windows(ground: LinkGround) -> Iterator[None]:
     """The routes and settings that Longhaul's edge would have on this link."""
     edge = Edge("window", "", "")
     path = ground.folder_of("window") / "longhaul.yaml"
@@ -110,12 +110,12 @@ def sized_windows(ground: Ground) -> Iterator[None]:
             ground.line.set_near_route()
 
 
-def _runs(ground: Ground, name: str) -> bool:
+def _runs(ground: LinkGround, name: str) -> bool:
     return (ground.folder / name / "envoy.json").exists()
 
 
 @contextmanager
-def _envoy(ground: Ground, name: str, namespace: Namespace, configuration: dict[str, Any]) -> Iterator[None]:
+def _envoy(ground: LinkGround, name: str, namespace: Namespace, configuration: dict[str, Any]) -> Iterator[None]:
     folder = ground.folder_of(name)
     path = folder / "envoy.json"
     path.write_text(json.dumps(configuration, indent=1))
@@ -247,6 +247,6 @@ def _origin(by_header: bool = False) -> dict[str, Any]:
     return cluster
 
 
-def plain_envoy_contenders() -> tuple[Contender, ...]:
+def plain_envoy_contenders() -> tuple[LinkContender, ...]:
     """All of them."""
     return SplitTcp(window=False), SplitTcp(window=True), Http2Pair()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from harness.processes import Child
 from harness.topology import CLIENT_DEVICE, PROXY, RESOLVER
 
-from .base import Contender, Ground, intercept, rules
+from .base import LinkContender, LinkGround, intercept, rules
 
 CONFIGURATION = """\
 http_port {told}
@@ -35,7 +35,7 @@ via on
 """Squid's defaults but for memory that holds every page, and for what its service needs."""
 
 
-class Squid(Contender):
+class Squid(LinkContender):
     """Squid of Debian, run in the foreground, never as a service."""
 
     def __init__(self, told: bool) -> None:
@@ -55,7 +55,7 @@ class Squid(Contender):
         return None if shutil.which("squid") else "the command squid is not installed (Debian package squid)"
 
     @contextmanager
-    def started(self, ground: Ground) -> Iterator[None]:
+    def started(self, ground: LinkGround) -> Iterator[None]:
         """Squid runs on the gateway."""
         folder = ground.folder_of(self.name)
         config = folder / "squid.conf"
@@ -70,7 +70,7 @@ class Squid(Contender):
             yield
 
     @contextmanager
-    def engaged(self, ground: Ground) -> Iterator[None]:
+    def engaged(self, ground: LinkGround) -> Iterator[None]:
         """Port 80 is redirected, unless the browser is told."""
         if self.told:
             yield
@@ -78,11 +78,11 @@ class Squid(Contender):
         with rules(ground.line.gateway, intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{self._ports[1]}")):
             yield
 
-    def flags(self, ground: Ground) -> tuple[str, ...]:  # noqa: ARG002 - the address is always the same
+    def flags(self, ground: LinkGround) -> tuple[str, ...]:  # noqa: ARG002 - the address is always the same
         """The browser's setting."""
         return (f"--proxy-server=http://{PROXY}:{self._ports[0]}",) if self.told else ()
 
 
-def squid_contenders() -> tuple[Contender, ...]:
+def squid_contenders() -> tuple[LinkContender, ...]:
     """Both."""
     return Squid(told=False), Squid(told=True)
