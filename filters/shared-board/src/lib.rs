@@ -6,14 +6,17 @@
 //! The laws of a board:
 //! - **Names are bounded.** The proxy keeps a name for as long as its process lives, even when the value is empty. So a
 //!   policy crate takes its names from a set whose size it fixes beforehand, and each value has a named limit.
+//!   [`Buckets`] is a table that does so.
 //! - **A version counts.** It starts at 1 and changes with every [`Board::set`]. Version 0 means that there is no value.
 //! - **A lost race is run again.** [`update`] reads and changes the value again, [`TRIES`] times at most. Then it changes
 //!   nothing and returns false.
 //! - **The first draw wins.** [`settled`] gives the same bytes to every worker, in whatever order they ask.
 //! - **A board may refuse.** Its values save time, and no caller needs them.
 
+mod buckets;
 mod memory;
 
+pub use buckets::Buckets;
 pub use memory::Memory;
 
 /// Values by name, the same for all workers of a proxy.

@@ -1,14 +1,9 @@
 //! States of URLs that all workers share: a bounded table, in values that the proxy keeps.
 //!
-//! Buckets have fixed names, because a name costs memory for as long as the process lives. A URL is found by a hash
-//! under a random key, which the first worker draws. So nobody can choose URLs that share a bucket. The table is empty
-//! after a restart and learns again. Until then, a response on disk is used only after validation by its origin
-//! ([`Known::Storable`]).
+//! The table is empty after a restart and learns again. Until then, a response on disk is used only after validation by
+//! its origin ([`Known::Storable`]).
 
-use std::hash::Hasher;
-
-use shared_board::{Board, settled, update};
-use siphasher::sip::SipHasher13;
+use shared_board::{Board, Buckets, settled};
 
 use crate::limits::{BUCKET_ENTRIES, BUCKETS, COMING_S};
 
@@ -44,8 +39,8 @@ const STORABLE: u8 = 1;
 const HELD: u8 = 2;
 const COMING: u8 = 3;
 const PUBLIC: u8 = 0x80;
-/// Bytes of an entry: tag, seconds, state.
-const ENTRY_BYTES: usize = 13;
+/// An entry is a moment in Unix seconds, and the state.
+const TABLE: Buckets<5> = Buckets { prefix: "b", buckets: BUCKETS, entries: BUCKET_ENTRIES };
 const KEY: &str = "key";
 
 /// The table, shared by all workers.
@@ -64,11 +59,8 @@ impl<B: Board> Table<B> {
 
     /// Returns the state of a URL at `now_s`, in Unix seconds.
     pub fn look(&self, url: &Url, now_s: u32) -> Option<Known> {
-        let (name, tag) = self.place(url);
-        let (bucket, _) = self.board.get(&name);
-        let entry = bucket.chunks_exact(ENTRY_BYTES).find(|entry| entry.starts_with(&tag))?;
-        let until = u32::from_le_bytes(entry.get(8..12)?.try_into().ok()?);
-        let state = *entry.get(12)?;
+        let [a, b, c, d, state] = TABLE.get(&self.board, self.key, &url.parts())?;
+        let until = u32::from_le_bytes([a, b, c, d]);
         let public = state & PUBLIC != 0;
         match state & !PUBLIC {
             HELD if until > now_s => Some(Known::Held { public }),
@@ -100,38 +92,19 @@ impl<B: Board> Table<B> {
     }
 
     fn put(&self, url: &Url, until_s: u32, state: u8, public: bool) {
-        self.change(url, Some((until_s, state | if public { PUBLIC } else { 0 })));
+        let [a, b, c, d] = until_s.to_le_bytes();
+        self.change(url, Some([a, b, c, d, state | if public { PUBLIC } else { 0 }]));
     }
 
-    /// Replaces or removes the entry. The newest entry stands first.
-    fn change(&self, url: &Url, entry: Option<(u32, u8)>) {
-        let (name, tag) = self.place(url);
-        update(&self.board, &name, |bucket| {
-            let mut changed = Vec::with_capacity(BUCKET_ENTRIES * ENTRY_BYTES);
-            if let Some((until_s, state)) = entry {
-                changed.extend_from_slice(&tag);
-                changed.extend_from_slice(&until_s.to_le_bytes());
-                changed.push(state);
-            }
-            for old in bucket.chunks_exact(ENTRY_BYTES).filter(|old| !old.starts_with(&tag)) {
-                if changed.len() < BUCKET_ENTRIES * ENTRY_BYTES {
-                    changed.extend_from_slice(old);
-                }
-            }
-            (changed != bucket).then_some(changed)
-        });
+    fn change(&self, url: &Url, entry: Option<[u8; 5]>) {
+        // The entry that changed longest ago makes room.
+        TABLE.change(&self.board, self.key, &url.parts(), |_| Some(0), |_| entry);
     }
+}
 
-    /// Returns the name of the bucket of a URL, and its tag in it.
-    fn place(&self, url: &Url) -> (String, [u8; 8]) {
-        let mut hasher = SipHasher13::new_with_key(&self.key);
-        for part in [&url.scheme, &url.authority, &url.path] {
-            hasher.write(part);
-            // No part contains a line break.
-            hasher.write(b"\n");
-        }
-        let hash = hasher.finish();
-        (format!("b{}", hash % BUCKETS), hash.to_le_bytes())
+impl Url {
+    fn parts(&self) -> [&[u8]; 3] {
+        [&self.scheme, &self.authority, &self.path]
     }
 }
 
@@ -172,7 +145,7 @@ mod tests {
         }
         let sizes = board.sizes();
         assert!(sizes.len() as u64 <= BUCKETS + 1);
-        assert!(sizes.iter().all(|(_, bytes)| *bytes <= BUCKET_ENTRIES * ENTRY_BYTES));
+        assert!(sizes.iter().all(|(_, bytes)| *bytes <= BUCKET_ENTRIES * 13));
         assert!(table.look(&url("/99999"), 0).is_some(), "the newest is there");
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use shared_board::{Board, settled};
+use shared_board::{Board, Buckets, settled};
 
 use http_semantics::labels::labelled;
 
 use crate::client::Client;
 use crate::config::Config;
-use crate::limits::{CLIENT_BUCKETS, NAME_BUCKETS, PERIOD};
-use crate::times::Times;
+use crate::limits::{BUCKET_ENTRIES, CLIENT_BUCKETS, NAME_BUCKETS, PERIOD};
 
-const NAMES: Times = Times { letter: 'n', buckets: NAME_BUCKETS };
-const CLIENTS: Times = Times { letter: 'c', buckets: CLIENT_BUCKETS };
+/// An entry is the moment until which it counts, in microseconds.
+const NAMES: Buckets<8> = Buckets { prefix: "n", buckets: NAME_BUCKETS, entries: BUCKET_ENTRIES };
+const CLIENTS: Buckets<8> = Buckets { prefix: "c", buckets: CLIENT_BUCKETS, entries: BUCKET_ENTRIES };
 
 /// A name that Envoy looks up, byte for byte: Envoy keeps `a.test` and `A.test` apart, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,25 +87,25 @@ impl<B: Board> Budgets<B> {
         let Some(client) = client else { return Outcome::Unnamed };
         let now = micros(now);
         let parts = [name.scheme, name.authority];
-        if NAMES.until(&self.board, self.key, &parts, now).is_some() {
+        // In a full bucket, the entry that ends first makes room.
+        let live = |until| Some(u64::from_le_bytes(until)).filter(|until| *until > now);
+        if NAMES.get(&self.board, self.key, &parts).and_then(live).is_some() {
             return Outcome::Known;
         }
         let period = micros(PERIOD);
         // A budget is stored as the moment at which it will be full again. An empty one is full after a period.
-        let taken = CLIENTS.change(&self.board, self.key, &[&client.bytes()], now, |full| {
-            let then = full.saturating_add(self.token);
-            let late = then.saturating_sub(now.saturating_add(period));
-            if late == 0 { Ok(then) } else { Err(late) }
+        let mut late = 0;
+        CLIENTS.change(&self.board, self.key, &[&client.bytes()], live, |full| {
+            let then = full.map_or(now, u64::from_le_bytes).saturating_add(self.token);
+            late = then.saturating_sub(now.saturating_add(period));
+            if late == 0 { Some(then.to_le_bytes()) } else { full }
         });
-        if let Err(late) = taken {
+        if late > 0 {
             return Outcome::Refused { retry_after_s: late.div_ceil(1_000_000) };
         }
-        let paid = NAMES.change(&self.board, self.key, &parts, now, |_| {
-            Ok::<_, std::convert::Infallible>(now.saturating_add(period))
-        });
-        match paid {
-            Ok(()) => Outcome::New,
-        }
+        let until = now.saturating_add(period).to_le_bytes();
+        NAMES.change(&self.board, self.key, &parts, live, |_| Some(until));
+        Outcome::New
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     use shared_board::Memory;
 
     use super::*;
-    use crate::limits::{BUCKET_ENTRIES, DEFAULT};
+    use crate::limits::DEFAULT;
 
     fn budgets(per_client: u32) -> Budgets<Memory> {
         Budgets::new(&Config { per_client }, Memory::default(), [7; 16])

@@ -8,7 +8,6 @@
 //! |---|---|
 //! | [`budget`] | the outcome of a request: known, new or refused |
 //! | [`client`] | owners of budgets |
-//! | [`times`] | state that all workers share, bounded |
 //! | [`config`] | the size of a budget |
 //!
 //! The crate is pure: it knows neither Envoy nor time. A [`shared_board::Board`] stands for the values that all workers
@@ -17,7 +16,6 @@
 pub mod budget;
 pub mod client;
 pub mod config;
-pub mod times;
 
 pub use budget::{Budgets, Name, Outcome, Reason};
 pub use client::Client;

@@ -77,7 +77,7 @@ impl Worker {
             panic!("not forwarded")
         };
         let template = RequestTemplate::of(&visit, &request).expect("a browser's").expect("for a page");
-        let visitor = Visitor { address: b"192.0.2.1:1", salt: [0; 8], now_h: 0 };
+        let visitor = Visitor { address: b"192.0.2.1:1", secret: [0; 16], now_h: 0 };
         let visitors = (&visitor, &Forgetful as &dyn Board);
         let inliner = Inliner::new(&self.plan, &self.store, &template, &visit, &answer, 0, visitors);
         let (observer, found) = PrefetchObserver::new(Rc::clone(&self.plan), template);

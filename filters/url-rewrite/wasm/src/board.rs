@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use filter_host::shared::ProxyBoard;
 use filter_host::{property, random};
 
-/// Returns the salt for the marks of visitors in this process. The first worker that calls this draws it.
-pub(crate) fn salt() -> [u8; 8] {
+/// Returns the secret under which this process marks visitors. The first worker that calls this draws it.
+pub(crate) fn secret() -> [u8; 16] {
     shared_board::settled(&ProxyBoard, "salt", random::bytes())
 }
 

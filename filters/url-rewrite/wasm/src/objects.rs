@@ -37,8 +37,8 @@ pub(crate) struct Objects {
     /// The objects that may be inlined; `None` if nothing is inlined.
     store: Option<Rc<RefCell<ObjectStore>>>,
     started: Instant,
-    /// The salt for the marks of visitors.
-    salt: [u8; 8],
+    /// The secret for the marks of visitors.
+    secret: [u8; 16],
 }
 
 /// Candidates that a page's observer has found and that are not yet taken.
@@ -59,7 +59,7 @@ impl Objects {
             fetcher: RefCell::default(),
             store: ObjectStore::of(config).map(|store| Rc::new(RefCell::new(store))),
             started: Instant::now(),
-            salt: board::salt(),
+            secret: board::secret(),
         })
     }
 
@@ -77,7 +77,7 @@ impl Objects {
                 let now_ms = self.now_ms();
                 let inline = |store| {
                     let address = board::client_address();
-                    let visitor = Visitor { address: &address, salt: self.salt, now_h: board::now_h() };
+                    let visitor = Visitor { address: &address, secret: self.secret, now_h: board::now_h() };
                     Inliner::new(plan, store, &template, visit, answer, now_ms, (&visitor, &ProxyBoard))
                 };
                 let inliner = self.store.as_ref().and_then(inline);

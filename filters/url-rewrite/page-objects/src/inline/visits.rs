@@ -2,13 +2,11 @@
 //! receive them again in the page.
 //!
 //! A mark holds the hour of the last visit, and a keyed hash of the visitor's address, `User-Agent` and site. Neither the
-//! visitor nor the site can be read from it. Marks stand in a fixed number of small boxes under fixed names. A crowd of
-//! visitors pushes the oldest marks out of a box, and a visitor without a mark counts as new.
-
-use std::hash::{DefaultHasher, Hash, Hasher};
+//! visitor nor the site can be read from it. A crowd of visitors pushes the oldest marks out of a box, and a visitor without
+//! a mark counts as new.
 
 use http_semantics::client::without_port;
-use shared_board::{Board, update};
+use shared_board::{Board, Buckets};
 use url_mapping::site_of;
 use url_rewriting::headers::host_of;
 use url_rewriting::headers::request::Visit;
@@ -21,14 +19,13 @@ pub struct Visitor<'v> {
     /// The address as the proxy writes it, with or without a port.
     pub address: &'v [u8],
     /// Makes marks mean nothing outside this process.
-    pub salt: [u8; 8],
+    pub secret: [u8; 16],
     /// Hours since 1970.
     pub now_h: u32,
 }
 
-/// Bytes of a mark: the hash, and the hour.
-const MARK: usize = HASH + 4;
-const HASH: usize = 8;
+/// A mark is the hour of the last visit.
+const MARKS: Buckets<4> = Buckets { prefix: "visits", buckets: BOXES, entries: MARKS_A_BOX };
 
 /// Returns true if the visitor had a page of this site within the last day, and marks the visitor. Also true if the
 /// visitor cannot be marked.
@@ -37,35 +34,15 @@ pub(super) fn is_known(visitor: &Visitor<'_>, user_agent: &str, visit: &Visit, b
     if address.is_empty() {
         return true;
     }
-    let mut hasher = DefaultHasher::new();
-    (visitor.salt, address, user_agent, site_of(host_of(&visit.authority.to_ascii_lowercase()))).hash(&mut hasher);
-    let hash = hasher.finish();
-    let name = format!("visits{}", hash % BOXES);
+    let authority = visit.authority.to_ascii_lowercase();
+    let key = [address, user_agent.as_bytes(), site_of(host_of(&authority)).as_bytes()];
+    let alive = |hour| Some(0).filter(|_| visitor.now_h.saturating_sub(u32::from_le_bytes(hour)) < FORGOTTEN_H);
     let mut known = false;
-    let remembered = update(board, &name, |marks| {
-        let (was_known, marks) = marked(marks, hash.to_le_bytes(), visitor.now_h);
-        known = was_known;
-        Some(marks)
+    let remembered = MARKS.change(board, visitor.secret, &key, alive, |mark| {
+        known = mark.is_some();
+        Some(visitor.now_h.to_le_bytes())
     });
     known || !remembered
-}
-
-/// Returns true if the mark is among `marks` and alive, and the live marks with this one last.
-fn marked(marks: &[u8], hash: [u8; HASH], now_h: u32) -> (bool, Vec<u8>) {
-    let is_alive = |hour: &[u8]| {
-        let hour = hour.try_into().map_or(0, u32::from_le_bytes);
-        now_h.saturating_sub(hour) < FORGOTTEN_H
-    };
-    let alive: Vec<&[u8]> = marks
-        .chunks_exact(MARK)
-        .filter(|mark| mark.split_at_checked(HASH).is_some_and(|(_, hour)| is_alive(hour)))
-        .collect();
-    let (same, others): (Vec<&[u8]>, Vec<&[u8]>) = alive.into_iter().partition(|mark| mark.starts_with(&hash));
-    let spare = (others.len() + 1).saturating_sub(MARKS_A_BOX);
-    let mut kept: Vec<u8> = others.into_iter().skip(spare).flatten().copied().collect();
-    kept.extend_from_slice(&hash);
-    kept.extend_from_slice(&now_h.to_le_bytes());
-    (!same.is_empty(), kept)
 }
 
 #[cfg(test)]
@@ -98,7 +75,7 @@ mod tests {
             bears_cookie: false,
             names_our_etag: false,
         };
-        is_known(&Visitor { address: address.as_bytes(), salt: *b"saltsalt", now_h }, agent, &visit, board)
+        is_known(&Visitor { address: address.as_bytes(), secret: [7; 16], now_h }, agent, &visit, board)
     }
 
     #[test]
@@ -134,15 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn a_box_holds_so_many_marks_and_the_oldest_goes() {
-        let mark = |number: usize| u64::try_from(number).unwrap().to_le_bytes();
-        let mut marks = b"not a mark".to_vec();
-        for number in 0..MARKS_A_BOX + 3 {
-            let (known, next) = marked(&marks, mark(number), 7);
-            assert!(!known);
-            marks = next;
+    fn a_crowd_takes_so_much_memory_and_no_more() {
+        let board = Memory::default();
+        for number in 0..20_000 {
+            seen(&board, "192.0.2.1:1", &number.to_string(), "foo.example", 7);
         }
-        assert_eq!(marks.len(), MARKS_A_BOX * MARK);
-        assert!(!marked(&marks, mark(2), 7).0 && marked(&marks, mark(3), 7).0);
+        let sizes = board.sizes();
+        assert!(sizes.len() as u64 <= BOXES && sizes.iter().all(|(_, bytes)| *bytes <= MARKS_A_BOX * 12));
+        assert!(seen(&board, "192.0.2.1:1", "19999", "foo.example", 7), "the newest is there");
     }
 }

@@ -90,7 +90,7 @@ impl Worker {
         let address = page.client.map_or_else(|| format!("client {}", self.passed), str::to_owned);
         self.passed += 1;
         let now_h = u32::try_from(self.now_ms / 3_600_000).unwrap();
-        let visitor = Visitor { address: address.as_bytes(), salt: [0; 8], now_h };
+        let visitor = Visitor { address: address.as_bytes(), secret: [0; 16], now_h };
         let visitors = (&visitor, &self.board as &dyn Board);
         let (inliner, refusals) =
             Inliner::new(&self.plan, &self.store, &template, &visit, &fields(&answer), self.now_ms, visitors).unwrap();
