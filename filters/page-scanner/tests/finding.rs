@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use lol_html::{HtmlRewriter, Settings, element};
 use page_scanner::places::PLACES;
-use page_scanner::{Fits, Kind, Limits, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
+use page_scanner::{BailOut, Fits, Kind, Limits, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
 use proptest::prelude::*;
 use url_mapping::Reason;
 
@@ -107,6 +107,12 @@ fn markup_that_is_hard_to_read_is_read_as_the_parser_reads_it() {
         "<template><img src=a></template><img src=b><noscript><img src=c></noscript><img src=d>",
         "</script><img src=a></ p><img src=b></><img src=c><?php <img src=d>?><img src=e>",
         "<style><!-- </style><img src=a><style>/* </style> */<img src=b></style><img src=c>",
+        "<svg><![CDATA[</svg>]]><image href=a /></svg><img src=b><script>'<img src=c>'</script><img src=d>",
+        "<svg><desc></svg><script>'<img src=a>'</script></desc></svg><img src=b><svg></svg><img src=c>",
+        "<math><mi></math><style><img src=a></style></mi></math><img src=b><style><img src=c></style><img src=d>",
+        "<svg><title>a</title><g></svg><![CDATA[<img src=a>]]><img src=b><svg><a title='</svg>'><image href=c /></svg>",
+        "<svg><foreignObject><p><svg></svg><script>'<img src=a>'</script></foreignObject></svg><title><img src=b></title>",
+        "<svg><svg></svg><style><image href=a /></style></svg><style><img src=b></style><img src=c>",
         "<img src=a",
     ] {
         same_as_parser(html.as_bytes(), html);
@@ -139,6 +145,29 @@ fn real_pages_are_read_as_the_parser_reads_them() {
     let Some(folder) = saved_pages() else { return };
     for path in pages_below(&folder) {
         same_as_parser(&std::fs::read(&path).unwrap(), &path.to_string_lossy());
+    }
+}
+
+#[test]
+fn a_tag_that_foreign_content_is_too_small_for_ends_reading_and_changes_nothing_behind_it() {
+    struct Mover;
+    impl Visitor for Mover {
+        fn url(&mut self, _: &UrlReference<'_>, fits: Fits<'_>) -> Option<Replacement> {
+            fits("moved").ok().map(|()| Replacement::Url("moved".to_owned()))
+        }
+    }
+    let limits = Limits { page_memory_bytes: 4096, ..Limits::default() };
+    for (path, changes) in [("a".repeat(500), "moved"), ("a".repeat(5000), "c.png")] {
+        let html = format!("<img src=a.png><svg><image href=b.png /><path d='{path}'/></svg><img src=c.png>");
+        let mut scanner = Scanner::new(Kind::Html, Packing::Plain, None, limits);
+        let mut out = Vec::new();
+        for piece in html.as_bytes().chunks(100) {
+            scanner.write(piece, &mut Mover, &mut out);
+        }
+        scanner.finish(&mut Mover, &mut out);
+        let wanted = format!("<img src=moved><svg><image href=moved /><path d='{path}'/></svg><img src={changes}>");
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
+        assert_eq!(scanner.bail_out(), (changes != "moved").then_some(BailOut::Memory));
     }
 }
 

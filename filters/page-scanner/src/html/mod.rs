@@ -6,7 +6,7 @@
 //! | `reader` | drives the next two and hands what they find to the page |
 //! | `tag_scanner` | finds the tags worth a look, fast |
 //! | `names`, `tag_end`, `raw_text`, `input` | its parts: names, the end of a tag, the end of a text |
-//! | `foreign_content` | knows the tags in SVG and MathML: `lol_html`, as a finder only |
+//! | `foreign_content` | confirms the tags in SVG and MathML: `lol_html`, as a finder only |
 //! | `elements` | what an element's name says |
 //! | `page` | what is known about the page; reads each tag and style sheet |
 //! | `value` | the value of one attribute: its URLs reported, changes brought back to the bytes of the page |

@@ -1,5 +1,5 @@
 //! Reads markup: the page's, or the one inside a `noscript`. The tag scanner finds tags, and the page reads them.
-//! From the first SVG or `MathML` on, the tag scanner only proposes, and the parser of foreign content confirms.
+//! In SVG and `MathML`, the tag scanner only proposes, and the parser of foreign content confirms.
 
 use std::ops::Range;
 
@@ -102,6 +102,7 @@ impl Reader {
                     }
                     self.start_tag(page, visitor, range, name, inside)?;
                 }
+                Found::EndOfForeign(at) => self.end_of_foreign(page, at)?,
                 Found::LongTag(name) => self.long_tag(name)?,
                 Found::Text(range) => self.told_text(page, visitor, range)?,
                 Found::EndOfText(at) => self.end_of_text(page, visitor, at)?,
@@ -110,7 +111,7 @@ impl Reader {
                         return self.end_of_text(page, visitor, end);
                     }
                     self.needed = needed;
-                    return self.show_foreign_content(page, needed);
+                    return self.show_foreign_content(page, needed, needed);
                 }
             }
         }
@@ -136,15 +137,30 @@ impl Reader {
         self.foreign.is_none() && !self.has_frames
     }
 
-    fn show_foreign_content(&mut self, page: &Page, until: usize) -> Result<(), BailOut> {
-        let Some(foreign) = &mut self.foreign else { return Ok(()) };
-        foreign.read(page.patch.bytes(foreign.given()..until.max(foreign.given())))
+    /// Whether what follows may be foreign content, so that only its parser knows what is a tag.
+    fn is_foreign(&self) -> bool {
+        self.foreign.as_ref().is_some_and(ForeignContent::is_awake)
     }
 
-    /// Whether the `<` before a name that ends at `name_end` begins a tag.
-    fn is_tag(&mut self, page: &Page, open: usize, name_end: usize) -> Result<bool, BailOut> {
-        self.show_foreign_content(page, name_end)?;
-        Ok(self.foreign.as_ref().is_none_or(|foreign| foreign.is_tag(open)))
+    /// Shows the bytes before `until` to the parser. `from`: start tags before this will not be asked for.
+    fn show_foreign_content(&mut self, page: &Page, from: usize, until: usize) -> Result<(), BailOut> {
+        let Some(foreign) = self.foreign.as_mut().filter(|foreign| foreign.is_awake()) else { return Ok(()) };
+        foreign.read(page.patch.bytes(foreign.given()..until.max(foreign.given())), from)
+    }
+
+    /// Whether what looks like a start tag is one.
+    fn is_tag(&mut self, page: &Page, tag: &Range<usize>) -> Result<bool, BailOut> {
+        if !self.is_foreign() {
+            return Ok(true);
+        }
+        self.show_foreign_content(page, tag.start, tag.end)?;
+        Ok(self.foreign.as_ref().is_some_and(|foreign| foreign.is_tag(tag.start)))
+    }
+
+    /// Behind the end tag of the outermost `svg` or `math` element, as far as the tag scanner knows.
+    fn end_of_foreign(&mut self, page: &Page, at: usize) -> Result<(), BailOut> {
+        self.show_foreign_content(page, at, at)?;
+        self.foreign.as_mut().map_or(Ok(()), |foreign| foreign.rest(at))
     }
 
     fn start_tag(
@@ -158,14 +174,14 @@ impl Reader {
         let bytes = page.patch.bytes(range.clone());
         let name = bytes.get(1..1 + name_length).unwrap_or_default();
         let element = elements::of(name);
-        let enters_foreign = is_foreign(name).then(|| Name::of(name));
+        let enters_foreign = begins_foreign(name).then(|| Name::of(name));
         self.has_frames |= name.eq_ignore_ascii_case(b"frameset");
         let in_svg = self.tags.in_svg();
         // Without a parser to ask, looking for what matters costs no less than looking at it.
         if may_hold_any(element, bytes, name_length)
-            && (self.foreign.is_none() || holds_any(element, bytes, name_length, in_svg))
+            && (!self.is_foreign() || holds_any(element, bytes, name_length, in_svg))
         {
-            if !self.is_tag(page, range.start, range.start + 1 + name_length)? {
+            if !self.is_tag(page, &range)? {
                 self.tags.step_over(range.start);
                 return Ok(());
             }
@@ -181,8 +197,9 @@ impl Reader {
             };
             page.look_at(visitor, range.clone(), name_length, element, context)?;
         }
-        if let Some(name) = enters_foreign.filter(|_| self.foreign.is_none()) {
-            self.foreign = Some(ForeignContent::inside(name.as_bytes(), range.end, page.longest_markup() * 2)?);
+        if let Some(name) = enters_foreign.filter(|_| !self.is_foreign()) {
+            let memory_bytes = page.longest_markup() * 2;
+            self.foreign.get_or_insert_with(|| ForeignContent::new(memory_bytes)).wake(name.as_bytes(), range.end)?;
         }
         match element.content {
             Content::Markup => {}
@@ -208,12 +225,12 @@ impl Reader {
 
     /// Behind a start tag that was too long to be looked at.
     fn long_tag(&mut self, name: Name) -> Result<(), BailOut> {
-        if self.foreign.is_some() {
+        if self.is_foreign() {
             // What is in it will be asked for, whatever it is.
             return Ok(());
         }
         let name = name.as_bytes();
-        if is_foreign(name) {
+        if begins_foreign(name) {
             return Err(BailOut::Memory);
         }
         match elements::of(name).content {
@@ -251,7 +268,7 @@ impl Reader {
 }
 
 /// Whether what is in an element of this name is of another language, of which the tag scanner does not know enough.
-fn is_foreign(name: &[u8]) -> bool {
+fn begins_foreign(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"svg") || name.eq_ignore_ascii_case(b"math")
 }
 

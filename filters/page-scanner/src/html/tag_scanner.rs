@@ -2,9 +2,9 @@
 //! and most tags end before anybody has heard of them.
 //!
 //! As long as a page is HTML it follows the tokenizer exactly, because only names of elements decide what is text. In SVG
-//! and `MathML` that takes a tree builder, which it has not: there it only proposes, and the
-//! [`foreign_content`](super::foreign_content) is asked about each tag before anything is done about it. What it overlooks is a URL that
-//! stays, never damage.
+//! and `MathML` that takes a tree builder, which it has not. There it only proposes, and
+//! [`foreign_content`](super::foreign_content) confirms each tag before anything is done about it. An overlooked tag is a
+//! URL that stays, never damage.
 //!
 //! It depends on nothing but the bytes: cut the page anywhere and it finds the same.
 
@@ -24,6 +24,8 @@ pub(super) enum Found {
     StartTag(Range<usize>, usize),
     /// A start tag of this name that is too long to be looked at ended here.
     LongTag(Name),
+    /// The end tag of the outermost `svg` or `math` element ended here.
+    EndOfForeign(usize),
     /// Text of the element that was announced by [`TagScanner::enter_text`].
     Text(Range<usize>),
     /// That text ends here, at its end tag.
@@ -253,8 +255,12 @@ impl TagScanner {
         if range.len() > self.longest {
             return (!closing).then(|| Found::LongTag(Name::of(name)));
         }
+        let foreign = self.foreign.len();
         self.count_open(input.range(range.clone()), name, closing);
-        (!closing).then_some(Found::StartTag(range, name.len()))
+        if !closing {
+            return Some(Found::StartTag(range, name.len()));
+        }
+        (self.foreign.len() < foreign && self.foreign.is_empty()).then_some(Found::EndOfForeign(range.end))
     }
 
     /// Keeps track of `svg`, `math` and `template`.
@@ -385,6 +391,7 @@ mod tests {
                         }
                     }
                     Found::LongTag(name) => found.push(format!("long {}", name.as_bytes().escape_ascii())),
+                    Found::EndOfForeign(_) => {}
                     Found::Text(range) => text.push_str(&html[range]),
                     Found::EndOfText(at) => {
                         assert!(html[at..].starts_with("</"));
