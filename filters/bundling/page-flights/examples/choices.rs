@@ -27,7 +27,7 @@ struct Object {
 /// A link that leaves room for every object of a page.
 const CONFIG: &[u8] = br#"{"role": "ground", "cluster": "fetch", "rtt_ms": 600, "down": 250000000, "up": 62500000}"#;
 const PAGE: u32 = 1;
-/// A piece of the page at a time, as it would come.
+/// The length of the pieces in which the page arrives.
 const PIECE_BYTES: usize = 16 << 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

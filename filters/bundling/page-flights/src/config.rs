@@ -1,26 +1,26 @@
-//! The filter's configuration: one type for whoever writes it and for the filter that reads it.
+//! The filter's configuration. `longhaul` writes it with this type, and the filter reads it with the same type.
 
 use serde::{Deserialize, Serialize};
 
-/// The configuration as written.
+/// The configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Which end of the link this is.
+    /// The end of the link that this filter is.
     pub role: Role,
-    /// The proxy's cluster for our own requests: at the near end the one that leads to the far end, there the one that
-    /// leads to origins, through the cache and the guard.
+    /// The cluster for the filter's own requests. At the remote it leads to the ground. At the ground it leads to
+    /// origins, through the cache and the guard.
     pub cluster: String,
-    /// The link's round trip without queueing, in milliseconds.
+    /// Round-trip time of the link without queueing, in milliseconds.
     pub rtt_ms: u64,
-    /// Its rate towards clients, in bytes a second.
+    /// Rate of the downlink in bytes a second.
     pub down: u64,
-    /// Its rate from clients, in bytes a second.
+    /// Rate of the uplink in bytes a second.
     pub up: u64,
-    /// Memory that the near end's workers together keep objects in, in bytes.
+    /// Memory for objects that all workers of the remote share, in bytes.
     #[serde(default = "default_store_bytes")]
     pub store_bytes: u64,
-    /// Bytes of one answer that the far end's proxy lets wait: it ends a stream of which more does.
+    /// Bytes of a response that the ground's proxy buffers for one stream. The proxy resets a stream that exceeds it.
     #[serde(default = "default_buffer_bytes")]
     pub buffer_bytes: usize,
 }
@@ -29,25 +29,25 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Next to the clients: keeps objects and answers with them.
+    /// The end beside the clients. It keeps objects and serves them.
     Remote,
-    /// On the wired side: finds, fetches and sends them.
+    /// The end on the wired side. It finds, fetches and sends objects.
     Ground,
 }
 
-/// [`Config::store_bytes`] unless another value is written.
+/// The default of [`Config::store_bytes`].
 pub const STORE_BYTES: u64 = 64 << 20;
 
 fn default_store_bytes() -> u64 {
     STORE_BYTES
 }
 
-/// The smallest window of a stream there is.
+/// Returns the initial window of an HTTP/2 stream (RFC 9113, 6.9.2), the smallest that Envoy accepts.
 fn default_buffer_bytes() -> usize {
     65_535
 }
 
-/// A configuration that is refused; says where and what was expected.
+/// A refused configuration: the place, and what was expected.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "bundling: configuration refused at {0}; expected for example \
@@ -59,7 +59,7 @@ impl Config {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// Says where in the text, or which key, and what was expected.
+    /// Returns the place in the text, or the key, and what was expected.
     pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
         let config: Self = serde_json::from_slice(json)
             .map_err(|error| ConfigError(format!("line {}, column {}: {error}", error.line(), error.column())))?;

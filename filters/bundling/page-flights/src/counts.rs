@@ -1,59 +1,60 @@
-//! What the ends count for operators.
+//! Metrics of both ends.
 
 use http_semantics::labels::labelled;
 
 labelled! {
-    /// Something that happened. Its label is the metric's name without prefix; what follows `_reason_` becomes a label.
+    /// An event or an amount that is counted. The label is the metric's name without prefix; the part after `_reason_`
+    /// becomes a label.
     Count {
-        // ----- near end
+        // ----- remote
         /// Pages for which a flight was opened.
         Flights = "flights_total";
-        /// Requests of browsers answered with an object that was there already.
+        /// Browsers' requests served with an object that was there already.
         Ready = "answered_total_reason_ready";
-        /// Requests of browsers answered after they were held.
+        /// Browsers' requests served after they were held.
         Awaited = "answered_total_reason_awaited";
-        /// Requests let go across the link after they were held: it took too long.
+        /// Held requests that crossed the link after all: the wait was too long.
         LetGoLate = "let_go_total_reason_late";
-        /// Requests let go after they were held: the object will not come, or is not for this request.
+        /// Held requests that crossed the link after all: the object will not come, or does not fit the request.
         LetGoWithdrawn = "let_go_total_reason_withdrawn";
-        /// Objects that were said to be here and were not any more.
+        /// Objects that were reported to be at the remote and were not there any more.
         Lost = "lost_total";
-        /// Objects that were here when a browser asked for them, and older than they may be given to anybody.
+        /// Objects at the remote that were too old to be served when a browser requested them.
         Stale = "stale_total";
-        /// Parcels that made no sense.
+        /// Parcels that break the format.
         Malformed = "malformed_total";
-        // ----- far end
+        // ----- ground
         /// Pages that were read for a flight.
         Pages = "pages_total";
         /// Objects sent.
         Objects = "objects_total";
-        /// Bytes of them, before they are packed.
+        /// Bytes of objects sent, before they are compressed.
         ObjectBytes = "object_bytes_total";
-        /// Objects named instead of sent, as the near end has them.
+        /// Objects named instead of sent, because the remote has them.
         References = "references_total";
-        /// Objects not sent: their origin did not respond in time, or said that it could not now.
+        /// Objects not sent: their origin did not respond in time, or responded that it cannot now.
         UnfitFailed = "unfit_total_reason_failed";
-        /// Objects not sent: their origin responded with another status than 200.
+        /// Objects not sent: a status other than 200, or a policy for another kind of cache.
         UnfitStatus = "unfit_total_reason_status";
         /// Objects not sent: they are pages.
         UnfitType = "unfit_total_reason_type";
-        /// Objects not sent: meant for one client.
+        /// Objects not sent: their origin meant them for one client.
         UnfitPrivate = "unfit_total_reason_private";
-        /// Objects not sent: they differ by request.
+        /// Objects not sent: they depend on request fields.
         UnfitVary = "unfit_total_reason_vary";
-        /// Objects not sent: packed in a way the browser does not take.
+        /// Objects not sent: in a content encoding that the browser does not accept.
         UnfitCoding = "unfit_total_reason_coding";
-        /// Objects not sent: too large, or beyond what the link is to carry for one page.
+        /// Objects not sent: too large, or more than the link is to carry for one page.
         UnfitSize = "unfit_total_reason_size";
-        /// Objects not even fetched, as earlier visitors' browsers did not ask for them.
+        /// Objects not fetched: the browsers of earlier visitors did not request them.
         Skipped = "skipped_total_reason_unused";
-        /// Objects that a page does not name and its visitors' browsers ask for every time: sent from now on.
+        /// Objects that a page does not name but its visitors' browsers request: sent from now on.
         LearntAdded = "learnt_total_reason_added";
-        /// Objects of that kind that are not asked for any more.
+        /// Objects of that kind that are not requested any more, and so no longer sent.
         LearntDropped = "learnt_total_reason_dropped";
-        /// Bytes of objects that browsers then asked for.
+        /// Bytes of sent objects that browsers requested.
         UsedBytes = "used_bytes_total";
-        /// Bytes of objects that they did not.
+        /// Bytes of sent objects that browsers did not request.
         UnusedBytes = "unused_bytes_total";
     }
 }
@@ -75,12 +76,12 @@ impl Counts {
         }
     }
 
-    /// One of them.
+    /// Returns one count.
     pub fn get(&self, count: Count) -> u64 {
         self.0.get(count.index()).copied().unwrap_or(0)
     }
 
-    /// All that are not zero; they are zero afterwards.
+    /// Returns all counts that are not zero, and resets them.
     pub fn take(&mut self) -> impl Iterator<Item = (Count, u64)> + use<> {
         let taken = std::mem::take(self).0;
         Count::ALL.iter().copied().zip(taken).filter(|(_, amount)| *amount > 0)

@@ -1,29 +1,30 @@
-//! Names of URLs and of objects that nobody can make collide.
+//! Names of URLs and of objects, resistant to collisions.
 
 use sha2::{Digest, Sha256};
 
-/// A flight's name: unguessable, so that only who opened it can ask for its parcels.
+/// The name of a flight. It is unguessable, so only the remote that opened the flight can request its parcels.
 pub(crate) type FlightId = [u8; 16];
-/// A URL in the manifest of one flight.
+/// The name of a URL in the manifest of one flight.
 pub(crate) type Mark = [u8; 16];
-/// An object: status, lasting headers and body.
+/// The name of an object: a hash of its lasting headers and its body.
 pub(crate) type Ident = [u8; 24];
 
 fn first<const N: usize>(hash: &[u8]) -> [u8; N] {
     hash.first_chunk::<N>().copied().unwrap_or([0; N])
 }
 
-/// The mark of `url` in the flight `id`, which keeps it from being guessed beforehand.
+/// Returns the mark of `url` in the flight `id`. The flight's name is a salt: nobody can compute a mark beforehand.
 pub(crate) fn mark(id: &FlightId, url: &str) -> Mark {
     first(&Sha256::new().chain_update(id).chain_update(url).finalize())
 }
 
-/// The mark of an object in the flight `id`: `site` is the mark of the root that its request's `Referer` has.
+/// Returns the mark of an object in the flight `id`. `site` is the mark of the root URL of the page or style sheet that
+/// names the object.
 pub(crate) fn object_mark(id: &FlightId, site: &Mark, url: &str) -> Mark {
     first(&Sha256::new().chain_update(id).chain_update(site).chain_update(url).finalize())
 }
 
-/// The root of the site that `url` is on, which is all that other sites are told of a page
+/// Returns the root URL of the site that `url` is on. As `Referer`, other sites receive no more than this root
 /// (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
 pub(crate) fn root(url: &str) -> &str {
     let host_at = "http://".len();
@@ -31,36 +32,36 @@ pub(crate) fn root(url: &str) -> &str {
     path_at.and_then(|at| url.get(..=host_at + at)).unwrap_or(url)
 }
 
-/// The host and port of a URL over http.
+/// Returns the host and port of an http URL.
 pub(crate) fn authority(url: &str) -> &str {
     let rest = url.strip_prefix("http://").unwrap_or_default();
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// The name of an object.
+/// Returns the name of an object. The hash covers the length of `head`, so that no byte can move between head and body.
 pub(crate) fn ident(head: &[u8], body: &[u8]) -> Ident {
     let length = u64::try_from(head.len()).unwrap_or(u64::MAX).to_le_bytes();
     first(&Sha256::new().chain_update(length).chain_update(head).chain_update(body).finalize())
 }
 
-/// A key of eight bytes for `text`, where a collision costs only speed.
+/// Returns a key of eight bytes for `text`, for uses where a collision costs only speed.
 pub(crate) fn key(text: &[u8]) -> u64 {
     u64::from_le_bytes(first(&Sha256::digest(text)))
 }
 
-/// Lower-case hexadecimal digits.
+/// Returns `bytes` as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes of `text`, if it is pairs of hexadecimal digits.
+/// Returns the bytes that pairs of hexadecimal digits name; `None` for any other text.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|_| pair.len() == 2)?, 16).ok()).collect()
 }
 
-/// As [`unhex`], for a name of known length.
+/// Reads hexadecimal digits as [`unhex`] does, if they name exactly `N` bytes.
 pub(crate) fn unhex_array<const N: usize>(text: &str) -> Option<[u8; N]> {
     unhex(text)?.try_into().ok()
 }

@@ -1,10 +1,11 @@
-//! The one font of an `@font-face` that a browser takes.
+//! Chooses the one font of an `@font-face` rule that a browser loads.
 //!
-//! A rule names a font in several formats. A browser takes the first of the last `src` that it can read
-//! (<https://www.w3.org/TR/css-fonts-4/#font-face-src-parsing>), and only if the page has characters of its `unicode-range`.
+//! A rule names a font in several formats. A browser loads the first source that it can read, from the last `src`
+//! (<https://www.w3.org/TR/css-fonts-4/#font-face-src-parsing>). It loads the font only if the page has characters of
+//! its `unicode-range`.
 
-/// Which of the URLs that stand in a rule's `text` at the positions `urls` a browser takes; none if it takes another source, or
-/// none of them. `text` ends before the rule's closing brace.
+/// Returns which of `urls` a browser loads: positions of URLs in the rule's `text`. `None` means that it loads another
+/// source, or none. `text` ends before the rule's closing brace.
 pub(crate) fn taken(text: &[u8], urls: &[usize]) -> Option<usize> {
     let declarations = split(text, b';', 0);
     let is_for_latin = declarations
@@ -26,7 +27,7 @@ pub(crate) fn taken(text: &[u8], urls: &[usize]) -> Option<usize> {
     None
 }
 
-/// Parts of `text`, which begins at `at`, between `mark`s that stand outside quotes and parentheses.
+/// Splits `text` at each `mark` outside quotes and parentheses. Positions count from `at`, where `text` begins.
 fn split(text: &[u8], mark: u8, at: usize) -> Vec<(usize, &[u8])> {
     let (mut parts, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);
     for (position, &byte) in text.iter().enumerate() {
@@ -46,16 +47,17 @@ fn split(text: &[u8], mark: u8, at: usize) -> Vec<(usize, &[u8])> {
     parts
 }
 
-/// The value of a declaration of this property.
+/// Returns the value of a declaration if it is of this property.
 fn value_of<'d>(declaration: &'d [u8], property: &[u8]) -> Option<&'d [u8]> {
     let colon = declaration.iter().position(|byte| *byte == b':')?;
     let (name, value) = declaration.split_at(colon);
-    // Before the first declaration may stand what came before the rule.
+    // Text before the rule may stand before the first declaration.
     let name = name.rsplit(|byte| matches!(byte, b'{' | b'/')).next().unwrap_or_default();
     name.trim_ascii().eq_ignore_ascii_case(property).then(|| value.get(1..).unwrap_or_default())
 }
 
-/// Whether a browser can read the source: a URL of no format that none reads. Fonts of the machine (`local()`) are rarely there.
+/// Returns true if a browser can read the source: a URL without a format that no browser reads. Fonts of the machine
+/// (`local()`) are rarely installed.
 fn is_readable(source: &[u8]) -> bool {
     let lower = source.to_ascii_lowercase();
     let find = |what: &[u8]| lower.windows(what.len()).position(|window| window == what);
@@ -73,7 +75,7 @@ fn is_readable(source: &[u8]) -> bool {
     !(path.ends_with(b".eot") || path.ends_with(b".svg"))
 }
 
-/// Whether a `unicode-range` has the letter `a`.
+/// Returns true if a `unicode-range` contains the letter `a`.
 fn has_latin_letters(value: &[u8]) -> bool {
     const LETTER: u32 = 0x61;
     let value = String::from_utf8_lossy(value).to_ascii_lowercase();
@@ -92,7 +94,7 @@ fn has_latin_letters(value: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The URL that is taken of those in a rule; each stands behind `url(` or its quote.
+    /// Returns the URL in `rule` that a browser loads. Each URL stands behind `url(` or its quote.
     fn takes(rule: &str) -> Option<&str> {
         let urls: Vec<usize> = rule
             .match_indices("url(")

@@ -1,27 +1,27 @@
-//! Header lists. Names are lower case, as HTTP/2 and Envoy have them; values are bytes.
+//! Header lists. Names are in lower case, as in HTTP/2 and in Envoy; values are bytes.
 
 use http_semantics::Fields;
 
 /// Names and values, in order.
 pub type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The media type, in lower case, without parameters.
+/// Returns the media type in lower case, without parameters.
 pub(crate) fn media_type(fields: &Fields<'_>) -> Vec<u8> {
     head(fields.get("content-type").unwrap_or_default()).to_ascii_lowercase()
 }
 
-/// The content codings of a message, `identity` left out.
+/// Returns the content encodings of a message without `identity`.
 pub(crate) fn codings<'a>(fields: &Fields<'a>) -> Vec<&'a [u8]> {
     fields.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity")).collect()
 }
 
-/// What stands before the parameters.
+/// Returns the part of `item` before its parameters.
 pub(crate) fn head(item: &[u8]) -> &[u8] {
     let end = item.iter().position(|byte| matches!(byte, b';' | b'=')).unwrap_or(item.len());
     item.get(..end).unwrap_or(item).trim_ascii()
 }
 
-/// Whether `coding` is among those that `accepted` (an `Accept-Encoding`) takes.
+/// Returns true if `accepted`, a value of `Accept-Encoding`, names the content encoding `coding` with a weight above 0.
 pub(crate) fn takes(accepted: &[u8], coding: &[u8]) -> bool {
     accepted.split(|&byte| byte == b',').any(|item| {
         let refused = item.split(|&byte| byte == b';').skip(1).any(|parameter| {

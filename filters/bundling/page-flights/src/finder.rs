@@ -1,4 +1,4 @@
-//! Objects of a page and of its sheets, found by the scanner that also finds the URLs that move.
+//! Finds the objects that a page and its style sheets name, by the scanner that also finds the URLs to move.
 
 use http_semantics::Fields;
 use page_scanner::{Fits, Kind, Limits, LoadRequest, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
@@ -9,19 +9,19 @@ use crate::fields::media_type;
 use crate::limits;
 use crate::selectors::{self, Wanted};
 
-/// An object that a browser will ask for.
+/// An object that a browser will request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// As a browser will ask for it.
+    /// The URL in the spelling of the browser's request.
     pub(crate) url: String,
-    /// None: learnt from browsers that asked for it; what for is not known.
+    /// The use of the object. `None` means that browsers requested it for a use that is not known.
     pub(crate) usage: Option<Use>,
-    /// A browser asks for it only if the page has elements with these names; none: whatever it has.
+    /// A browser requests the object only if the page has elements with these names. `None` means that it always does.
     pub(crate) wanted: Option<Wanted>,
 }
 
-/// What a page waits for comes first: its sheets and scripts, then fonts, then images in the order of the page, then what
-/// sheets draw with and what only scripts can name.
+/// Returns the urgency of an object, 0 first. A page waits for its style sheets and scripts. Then come fonts, images of
+/// the page, images of style sheets, and objects that only scripts name.
 pub(crate) fn rank(usage: Option<Use>) -> u8 {
     let Some(usage) = usage else { return 4 };
     match usage {
@@ -32,39 +32,42 @@ pub(crate) fn rank(usage: Option<Use>) -> u8 {
     }
 }
 
-/// Reads one page or sheet as it streams by.
+/// Reads one page or style sheet as it streams by.
 #[derive(Debug)]
 pub(crate) struct Finder {
     scanner: Scanner,
     collector: Collector,
     is_sheet: bool,
-    /// The end of the plain text: of a sheet all of it, of a page what fonts that wait need.
+    /// The end of the plain text. Of a style sheet it is the whole text, and of a page the part that waiting fonts
+    /// need.
     text: Vec<u8>,
-    /// Where it begins in the body.
+    /// The position of `text` in the body.
     text_at: usize,
     /// Fonts of a rule that has not ended yet, in the order of the body.
     fonts: Vec<Told>,
-    /// Bytes of the text that a page's [`Vocabulary`] has not seen.
+    /// Bytes at the end of `text` that the page's [`Vocabulary`](crate::selectors::Vocabulary) has not seen.
     unseen: usize,
 }
 
-/// A compressed sheet is read in pieces, so that a few bytes of it cannot become a thousand times as many at once.
+/// The length of the pieces in which a compressed style sheet is read. It keeps a few bytes from becoming a thousand
+/// times as many at once.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// One URL and where it begins in the body.
+/// A URL and its position in the body.
 #[derive(Debug)]
 struct Told {
-    /// None for one of another scheme.
+    /// `None` for a URL that cannot be bundled.
     found: Option<Found>,
     offset: usize,
-    /// One of the sources of a font.
+    /// True for one of the sources of a font.
     is_source: bool,
-    /// A picture in a rule of a sheet or style element.
+    /// True for an image in a rule of a style sheet or a style element.
     in_rule: bool,
 }
 
 impl Finder {
-    /// A finder for the answer `fields` to a request for `url`; none for what is neither page nor sheet, or cannot be read.
+    /// Returns a finder for the response `fields` to a request for `url`. `None` if the response is neither a page nor
+    /// a style sheet, or cannot be read.
     pub(crate) fn new(url: &str, fields: &Fields<'_>) -> Option<Self> {
         let kind = match media_type(fields).as_slice() {
             b"text/html" => Kind::Html,
@@ -79,7 +82,7 @@ impl Finder {
         let rest = url.strip_prefix("http://")?;
         let (authority, path) = rest.split_at(rest.find('/')?);
         let base = Base::new(Scheme::Http, authority, path)?;
-        // Markup for browsers without scripts is not looked into.
+        // Markup for browsers without scripts is not read.
         let limits = Limits { nesting: 0, ..Limits::default() };
         let scanner = Scanner::new(kind, packing, charset(fields), limits);
         let collector = Collector { base: Some(base), told: Vec::new(), in_picture: false, restricts_base: false };
@@ -87,7 +90,7 @@ impl Finder {
         Some(Self { scanner, collector, is_sheet, text: Vec::new(), text_at: 0, fonts: Vec::new(), unseen: 0 })
     }
 
-    /// Takes the next bytes; returns what they name.
+    /// Reads the next bytes. Returns the objects that they name.
     pub(crate) fn read(&mut self, chunk: &[u8]) -> Vec<Found> {
         let before = self.text.len();
         self.scanner.write(chunk, &mut self.collector, &mut self.text);
@@ -95,7 +98,7 @@ impl Finder {
         self.settle(false)
     }
 
-    /// There is no more.
+    /// Ends the body. Returns the objects that were still uncertain.
     pub(crate) fn finish(&mut self) -> Vec<Found> {
         let before = self.text.len();
         self.scanner.finish(&mut self.collector, &mut self.text);
@@ -103,7 +106,7 @@ impl Finder {
         self.settle(true)
     }
 
-    /// Reads a whole sheet, as far as it is no longer than the limit once decompressed.
+    /// Reads a whole style sheet, up to the limit of its decompressed bytes.
     pub(crate) fn read_whole(&mut self, body: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         for piece in body.chunks(PIECE_BYTES) {
@@ -116,12 +119,12 @@ impl Finder {
         found
     }
 
-    /// The page's markup that came with the last bytes.
+    /// Returns the page's markup in the last bytes.
     pub(crate) fn markup(&self) -> &[u8] {
         self.text.get(self.text.len().saturating_sub(self.unseen)..).unwrap_or_default()
     }
 
-    /// What is sure by now: of fonts, those of rules that have ended.
+    /// Returns the objects that are certain by now. Fonts are certain when their rule has ended.
     fn settle(&mut self, is_end: bool) -> Vec<Found> {
         let mut sure = Vec::new();
         for told in std::mem::take(&mut self.collector.told) {
@@ -156,10 +159,10 @@ impl Finder {
         sure
     }
 
-    /// Drops text that nothing needs any more. To be called when [`Finder::markup`] has been read.
+    /// Drops text that is no longer needed. Call it after reading [`Finder::markup`].
     pub(crate) fn forget(&mut self) {
         self.unseen = 0;
-        // A rule may begin in one piece of the page and name its fonts in the next.
+        // A rule may begin in one chunk of the page and name its fonts in the next.
         let least = self.text.len().saturating_sub(limits::RULE_BYTES);
         let needed = self.fonts.first().map_or(least, |font| font.offset.saturating_sub(self.text_at).min(least));
         if !self.is_sheet {
@@ -175,15 +178,15 @@ fn charset(fields: &Fields<'_>) -> Option<&'static encoding_rs::Encoding> {
     encoding_rs::Encoding::for_label(label.trim_matches('"').as_bytes())
 }
 
-/// The scanner's visitor: collects what a browser loads when it reads the body, and changes nothing.
+/// The scanner's visitor. It collects the objects that a browser loads as it reads the body, and changes nothing.
 #[derive(Debug)]
 struct Collector {
-    /// What references are relative to; none where that is not known any more.
+    /// The base of relative references. `None` if it is no longer known.
     base: Option<Base>,
     told: Vec<Told>,
-    /// The image of a `picture` stands behind its sources, and is one candidate among them.
+    /// True right after a `source` of a `picture`: the next image is one candidate among several.
     in_picture: bool,
-    /// A policy in the page says which `base` counts.
+    /// True if a policy in the page restricts `base`.
     restricts_base: bool,
 }
 
@@ -224,10 +227,10 @@ impl Collector {
         self.in_picture = place.element == "source" && place.attribute == "srcset";
     }
 
-    /// The object of this name, if it has one and can be bundled.
+    /// Returns the object that `reference` names, if it can be bundled.
     fn found(&self, reference: &str, usage: Use) -> Option<Found> {
         let trimmed = reference.trim_matches(|letter: char| letter <= ' ');
-        // What names nothing, or a place in the document itself, would be the document once more.
+        // An empty reference, or one to a place in the document, would name the document itself.
         if trimmed.is_empty() || trimmed.starts_with('#') {
             return None;
         }
@@ -238,8 +241,8 @@ impl Collector {
     }
 }
 
-/// What a browser fetches the object as, and whether it does so when it reads the tag. Nothing moves here, so that what
-/// forbids a move does not matter.
+/// Returns the use of an object, and true if the browser loads it as it reads the tag. Some reasons forbid only a move.
+/// They do not matter here, because nothing moves.
 fn usage(place: &Place, request: Result<LoadRequest, Reason>) -> Option<(Use, bool)> {
     match request {
         Ok(load) => Some((load.usage, load.at_once)),

@@ -1,13 +1,14 @@
-//! Parcels: what a slot is answered with. `README.md` describes the format for people.
+//! Parcels: the bodies of responses to slots. `filters/bundling/README.md` describes the format.
 
 use crate::digest::{Ident, Mark};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes, put_length, put_number};
 
-/// First byte of a parcel: its format. Another one is not read.
+/// The first byte of a parcel: its format. Parcels of another format are not read.
 const VERSION: u8 = 1;
-/// Media types of a parcel: of text, which the proxy's compressor packs on the way, and of anything else.
+/// The media type of parcels with text. The proxy's compressor compresses it.
 pub(crate) const TEXT_PARCEL: &[u8] = b"text/x-longhaul-parcel";
+/// The media type of all other parcels.
 pub(crate) const PARCEL: &[u8] = b"application/x-longhaul-parcel";
 
 const ANNOUNCED: u8 = 1;
@@ -16,22 +17,22 @@ const REFERENCE: u8 = 3;
 const WITHDRAWN: u8 = 4;
 const END: u8 = 5;
 
-/// One thing the far end says. Objects are named by their index in the flight's manifest.
+/// One message of the ground to the remote. An index in the flight's manifest names an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
-    /// Objects from `first` on are on their way.
+    /// Objects from index `first` on are on their way.
     Announced { first: usize, marks: Vec<Mark> },
-    /// One of them. `head`: headers that last, `moment`: those of this answer alone (its date and age).
+    /// One of these objects. `head` holds lasting headers, `moment` those of this response alone (its date and age).
     Object { index: usize, ident: Ident, head: &'a [u8], moment: &'a [u8], body: &'a [u8] },
-    /// One that the near end has had before.
+    /// An object that the remote has already.
     Reference { index: usize, ident: Ident, moment: &'a [u8] },
-    /// One that will not come.
+    /// An object that will not come.
     Withdrawn { index: usize },
     /// Nothing more will come.
     End,
 }
 
-/// Begins a parcel.
+/// Returns the beginning of a parcel.
 pub(crate) fn begin() -> Vec<u8> {
     vec![VERSION]
 }
@@ -73,7 +74,8 @@ impl Frame<'_> {
     }
 }
 
-/// The frames of a parcel; ends with an error where it makes no sense. What came before that is good.
+/// Returns the frames of a parcel. They end with an error where the parcel breaks the format. The frames before it are
+/// valid.
 pub(crate) fn read(parcel: &[u8]) -> impl Iterator<Item = Result<Frame<'_>, Malformed>> {
     let mut reader = Reader(parcel);
     let mut broken = reader.byte() != Ok(VERSION);

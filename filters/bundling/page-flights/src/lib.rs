@@ -1,24 +1,25 @@
-//! Objects of a page sent over a link before they are asked for: pure, no I/O, no clock.
+//! Both ends of bundling: the objects of a page cross the link before browsers request them. Pure: no I/O, no clock.
 //!
-//! The far end reads a page as it streams by, fetches its objects and sends them; the near end keeps them and answers the
-//! browser. All of one page is a *flight*. The near end opens it by a header on the page's request, and gives it *slots*:
-//! small requests over the same connection that the far end holds until it has something, and then answers with a
-//! *parcel*. So nothing of it is on the page's own response, and no byte of the page waits for an object.
+//! The ground reads a page as it streams by, fetches the page's objects and sends them. The remote keeps the objects
+//! and serves them to browsers. All objects of one page form a *flight*. The remote opens the flight with a header of
+//! the page's request. It also sends *slots*: small requests over the same connection. The ground holds a slot until it
+//! has something to send. The response to the slot is a *parcel*. So the page's own response carries nothing of the
+//! flight, and no byte of the page waits for an object.
 //!
 //! | module | job |
 //! |---|---|
-//! | `config`, `link` | what an operator says, and what follows from the link's two numbers |
+//! | `config`, `link` | the configuration, and the bounds that follow from the link's rates and round-trip time |
 //! | `fields` | header lists |
-//! | `request` | which requests open a flight, and which may be answered from one |
-//! | `object` | which objects any client may have, and how they are packed for the way |
+//! | `request` | which requests open a flight, and which a flight can serve |
+//! | `object` | which objects any client may receive, and how their headers are encoded |
 //! | `digest` | names of URLs and objects |
-//! | `wire`, `frames` | parcels as bytes; `README.md` has the format |
-//! | `report` | what the near end says of a flight afterwards, for the page's next visitors |
-//! | `finder`, `faces`, `selectors` | objects of a page and of its sheets, by the code that moves URLs; which of them a browser requests |
-//! | `ground` | the far end |
-//! | `remote` | the near end |
-//! | `shelf`, `log` | what all workers of the near end know together, on a [`shared_board`] |
-//! | `counts` | what the ends count for operators |
+//! | `wire`, `frames` | parcels as bytes; `filters/bundling/README.md` has the format |
+//! | `report` | the remote's report on a flight, for the page's next visitors |
+//! | `finder`, `faces`, `selectors` | objects that a page and its style sheets name, and which of them a browser requests |
+//! | `ground` | the end on the wired side |
+//! | `remote` | the end beside the clients |
+//! | `shelf`, `log` | what all workers of the remote share on a [`shared_board`] |
+//! | `counts` | metrics of both ends |
 
 pub mod config;
 pub mod counts;
@@ -50,35 +51,35 @@ pub use fields::FieldList;
 pub use ground::GroundEnd;
 pub use remote::RemoteEnd;
 
-/// The header that opens a flight, on a page's request: `ID;STORE;CLIENT`, see `README.md`.
+/// The request header that opens a flight: `ID;STORE;CLIENT`. `filters/bundling/README.md` describes the format.
 pub const FLIGHT_FIELD: &str = "x-longhaul-flight";
-/// The name slots are sent to. No client's request with it gets past the near end.
+/// The authority of slots and reports. The remote lets no request of a client with this authority pass.
 pub const SLOT_AUTHORITY: &str = "bundle.pair.invalid";
 
-/// An end of the link, as whoever drives it sees it: it says what is to be done, and is told what became of it.
+/// One end of the link. Its driver reports events to it, then takes the requests and releases that result.
 pub trait End {
-    /// Time has passed: deadlines, and what other workers have put on the board.
+    /// Acts on deadlines, and on changes by other workers on the board.
     fn tick(&mut self, board: &dyn Board, now_ms: u64);
-    /// A request of ours has ended; `call` is its [`Call::id`].
+    /// Handles the end of a request that this end sent. `call` is its [`Call::id`].
     fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64);
-    /// A stream is over, whole or not; nothing is done for it any more.
+    /// Forgets a stream that has ended, complete or not.
     fn gone(&mut self, stream: u32);
-    /// Requests to send, from a context that outlives every stream.
+    /// Takes the requests to send. The driver must send them from a context that outlives every stream.
     fn take_calls(&mut self) -> Vec<Call>;
-    /// Streams that wait no more.
+    /// Takes the streams to release.
     fn take_releases(&mut self) -> Vec<(u32, Release)>;
-    /// How soon [`End::tick`] has something to do; none: not before something else happens.
+    /// Returns the time until [`End::tick`] has work. `None` means not before another event.
     fn next_tick(&self) -> Option<Duration>;
-    /// What happened since it was last asked.
+    /// Returns what happened since [`Counts::take`] was last called.
     fn counts(&mut self) -> &mut Counts;
 }
 
-/// A response of ours.
+/// A response that an end makes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
-    /// Headers besides the status.
+    /// Header fields without the status.
     pub fields: FieldList,
     /// The body.
     pub body: Vec<u8>,
@@ -90,33 +91,33 @@ impl Reply {
     }
 }
 
-/// What becomes of a stream that was held.
+/// The way in which a held stream goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// It is answered.
+    /// The request gets this response.
     Answer(Reply),
     /// The request goes on as if it had not been held.
     GoOn,
-    /// What waits of the response goes on.
+    /// The part of the response that the proxy holds goes on.
     GoOnDown,
 }
 
-/// A request of our own that is to be sent.
+/// A request that an end wants to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Our name for it, which comes back with its answer.
+    /// Names the request in [`End::answered`].
     pub id: u64,
     /// Header fields, pseudo-headers first.
     pub fields: Vec<(&'static str, String)>,
-    /// When it has failed, in milliseconds.
+    /// Time until the request counts as failed, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// How a request of ours ended.
+/// The end of a request that an end sent.
 #[derive(Debug)]
 pub enum Answer<'a> {
-    /// With an answer: its headers, `:status` among them, and its body.
+    /// A response arrived: its headers, among them `:status`, and its body.
     Came(&'a [(&'a [u8], &'a [u8])], &'a [u8]),
-    /// With none.
+    /// No response arrived.
     Failed,
 }

@@ -1,59 +1,63 @@
-//! Every bound, by name. Foreign bytes decide how much memory and work they cost; these numbers decide how much they get.
+//! All bounds, by name. Bytes from others decide how much memory and work they need; these numbers decide how much they
+//! get.
 
-/// Objects of one flight. The median page of 2025 has 73.
+/// Objects of one flight. The median page of 2025 has 73 objects.
 pub(crate) const ENTRIES: usize = 192;
 /// The longest URL that is bundled, in bytes.
 pub(crate) const URL_BYTES: usize = 2048;
-/// The largest object that is bundled: a larger one is better asked for by who can use it as it streams.
+/// The largest object that is bundled, in bytes. A browser can use a larger one while it streams, if it requests it
+/// itself.
 pub(crate) const OBJECT_BYTES: usize = 1 << 20;
-/// The largest sum of an object's header names and values.
+/// The largest sum of an object's header names and values as they are encoded, in bytes.
 pub(crate) const HEAD_BYTES: usize = 8 << 10;
-/// The largest parcel that is read, unpacked.
+/// The most bytes that a compressed parcel is decompressed to.
 pub(crate) const PARCEL_BYTES: usize = 8 << 20;
-/// Objects fetched at one time for one page.
+/// Objects that the ground fetches at one time for one page.
 pub(crate) const FETCHES: usize = 24;
-/// The most that a proxy is expected to hand over of a page at once: its cache reads 256 KiB, and what moves URLs may add.
+/// The most bytes of a page that a proxy is expected to pass on at once. Its cache reads 256 KiB, and URL rewriting may
+/// add some.
 pub(crate) const CHUNK_BYTES: usize = 384 << 10;
-/// Flights a worker of the far end carries at one time.
+/// Flights that one worker of the ground carries at one time, and past flights that it remembers for their reports.
 pub(crate) const FLIGHTS: usize = 256;
-/// How long a flight may take, and its records are kept.
+/// The longest duration of a flight in milliseconds. The remote keeps its records as long.
 pub(crate) const FLIGHT_MS: u64 = 60_000;
-/// What is learnt of pages is kept in so many values of the board, each with so many pages: 2048 pages of at most 10 KiB.
+/// Values of the board that hold lessons. With [`PAGES_PER_LESSONS`] they have room for 2048 pages of at most 10 KiB.
 pub(crate) const LESSONS: u64 = 512;
+/// Pages in one of these values.
 pub(crate) const PAGES_PER_LESSONS: usize = 4;
-/// URLs of one page that its markup does not name and browsers ask for all the same, as far as they are reported and
-/// learnt, and the sum of their bytes.
+/// URLs that are reported and learnt for one page at most. Its markup does not name them, but browsers request them.
 pub(crate) const OTHERS: usize = 16;
+/// The sum of the lengths of these URLs, in bytes.
 pub(crate) const OTHERS_BYTES: usize = 2048;
 
-/// Whether another such URL still has room beside `others`.
+/// Returns true if `url` has room beside `others` within [`OTHERS`] and [`OTHERS_BYTES`].
 pub(crate) fn have_room<'o>(others: impl ExactSizeIterator<Item = &'o str>, url: &str) -> bool {
     others.len() < OTHERS && others.map(str::len).sum::<usize>() + url.len() <= OTHERS_BYTES
 }
 
-/// Objects that the far end knows a near end to hold.
+/// Objects of one remote that the ground remembers.
 pub(crate) const KNOWN: usize = 4096;
-/// Near ends that are told apart.
+/// Remotes whose objects the ground remembers.
 pub(crate) const STORES: u64 = 64;
-/// Requests of browsers that a worker of the near end holds at one time.
+/// Browsers' requests that one worker of the remote holds at one time.
 pub(crate) const HELD: usize = 1024;
-/// Flights of a worker of the near end that are not over. Each may hold [`ENTRIES`] of about 120 bytes.
+/// Flights of one worker of the remote that have not ended. Each may hold [`ENTRIES`] of about 120 bytes.
 pub(crate) const OPENED: usize = 1024;
-/// Clients' flights are listed in so many values of the board, each with so many flights: all people behind one address are
-/// one client.
+/// Values of the board that list clients' flights.
 pub(crate) const LOGS: u64 = 512;
-/// Flights listed in one of them.
+/// Flights that one of these values lists. All people behind one address are one client.
 pub(crate) const FLIGHTS_PER_LOG: usize = 32;
-/// Flights that are looked through for one request.
+/// Flights that are searched for one request.
 pub(crate) const PAGES_ASKED: usize = 8;
-/// Hosts that a client may have written to while a flight lasts, before nothing of it is answered any more.
+/// Hosts of a client's unsafe requests that are remembered for a flight. After one more, the flight serves nothing.
 pub(crate) const WRITTEN: usize = 8;
-/// Objects on the shelf.
+/// Objects on the shelf of the remote.
 pub(crate) const SHELF_OBJECTS: usize = 2048;
-/// Classes and ids that are remembered of a page, and the longest end of its bytes that is kept for its next ones.
+/// Classes and ids that are remembered of a page.
 pub(crate) const NAMES: usize = 8192;
+/// The largest unfinished tag that is kept until the next bytes of the page, in bytes.
 pub(crate) const TAG_BYTES: usize = 8 << 10;
-/// Plain text of a page that is kept for the rule of a style sheet that goes on in its next bytes.
+/// Bytes of a page's plain text that are kept for a CSS rule which continues in the page's next bytes.
 pub(crate) const RULE_BYTES: usize = 16 << 10;
-/// Style sheets are looked through up to this size, unpacked.
+/// Bytes of a style sheet, decompressed, that are searched for URLs.
 pub(crate) const SHEET_BYTES: usize = 1 << 20;

@@ -1,9 +1,9 @@
-//! What follows from the link's numbers: one screen of policy.
+//! Bounds that follow from the link's rates and round-trip time: the whole policy on one screen.
 
 use crate::config::Config;
 use std::time::Duration;
 
-/// The link, in the units used here.
+/// The link: its round-trip time in milliseconds and its rates in bytes a second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     rtt_ms: u64,
@@ -11,13 +11,13 @@ pub(crate) struct Link {
     up: u64,
 }
 
-/// What a slot costs the way up: a packed header list, its frame and its share of a record.
+/// Uplink bytes of a slot: a compressed header list, its frame and its share of a TLS record.
 const SLOT_BYTES: u64 = 80;
-/// Opening a flight may keep the way up busy this long.
+/// Uplink time that the first slots of a flight may take, in milliseconds.
 const SLOTS_MS: u64 = 40;
-/// How long a flight may fill the way down, beyond its round trips.
+/// Downlink time that a flight may fill beside its four round trips, in milliseconds.
 const FILL_MS: u64 = 2000;
-/// However fast the link, more is not sent unasked.
+/// Bytes of a flight at most, on any link.
 const MOST_BUDGET: u64 = 8 << 20;
 
 impl Link {
@@ -25,56 +25,59 @@ impl Link {
         Self { rtt_ms: config.rtt_ms, down: config.down, up: config.up }
     }
 
-    /// Slots a flight starts with. HTTP/2 streams are counted, too: the ground allows 128 on a connection, and a page's own
-    /// requests need theirs.
+    /// Returns the number of slots that a flight starts with, 4 to 32. Streams of HTTP/2 are a bound beside the uplink.
+    /// The ground allows 128 on a connection, and a page's own requests need some of them.
     pub(crate) fn slots(self) -> usize {
         usize::try_from((self.up * SLOTS_MS / 1000 / SLOT_BYTES).clamp(4, 32)).unwrap_or(4)
     }
 
-    /// Bytes one flight may send: what the link carries in four round trips and two seconds.
+    /// Returns the bytes that one flight may send: as many as the link carries in four round trips and two seconds, at
+    /// most 8 MiB.
     pub(crate) fn budget(self) -> u64 {
         (self.down.saturating_mul(4 * self.rtt_ms + FILL_MS) / 1000).min(MOST_BUDGET)
     }
 
-    /// How long a browser's request is held for an object that is on its way: its first byte may take a round trip from
-    /// the request for the page, and the last the time that the whole budget takes.
+    /// Returns the time for which a browser's request is held at most, in milliseconds. The first byte of an object may
+    /// arrive a round trip after the request for the page. The last byte may take the time of the whole budget.
     pub(crate) fn hold_ms(self) -> u64 {
         let fill = self.budget().saturating_mul(1000) / self.down.max(1);
         2 * self.rtt_ms + fill + 500
     }
 
-    /// How long an object may be given to a browser, from when it came, if it may not be kept: as good as fetched for it.
+    /// Returns the age in milliseconds up to which the remote serves any object, even one that no cache may keep. An
+    /// object that is so young counts as fetched for the request.
     pub(crate) fn moment_ms(self) -> u64 {
         (4 * self.rtt_ms).max(1000)
     }
 
-    /// How long an origin may take for an object before its browser is better told to ask itself.
+    /// Returns the time in milliseconds that an origin has for an object. After it, the browser had better request the
+    /// object itself.
     pub(crate) fn fetch_timeout_ms(self) -> u64 {
         self.rtt_ms + 1000
     }
 
-    /// How long a slot may wait.
+    /// Returns the timeout of a slot or report in milliseconds.
     pub(crate) fn slot_timeout_ms(self) -> u64 {
         crate::limits::FLIGHT_MS + 2 * self.rtt_ms
     }
 
-    /// Bytes that may leave in `elapsed_ms`: a little more than the link carries, so that it is never idle for want of
-    /// them, and so little that what is urgent does not wait behind what is not.
+    /// Returns the bytes that may leave in `elapsed_ms`. That is a little more than the link carries, so that the link
+    /// never idles for lack of bytes. It is so little that urgent bytes do not wait behind others.
     pub(crate) fn pace(self, elapsed_ms: u64) -> i64 {
         i64::try_from(self.down.saturating_mul(elapsed_ms) / 1000 * 5 / 4).unwrap_or(i64::MAX)
     }
 
-    /// Bytes that may leave at once after a pause.
+    /// Returns the bytes that may leave at once after a pause.
     pub(crate) fn burst(self) -> i64 {
         self.pace(20).max(32 << 10)
     }
 }
 
-/// While bytes wait for their time at the far end, or a request for its object at the near end.
+/// The time to the next tick while the ground has objects to send, or the remote holds requests or has slots to send.
 pub(crate) const BUSY_TICK: Duration = Duration::from_millis(5);
-/// As soon as the proxy can, from a context that outlives the stream.
+/// The time to the next tick if there is work now. A tick runs in a context that outlives the stream.
 pub(crate) const NEXT_TICK: Duration = Duration::from_millis(1);
-/// While there is nothing but deadlines.
+/// The time to the next tick while there are only deadlines.
 pub(crate) const IDLE_TICK: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Flights of clients as the near end knows them: which objects are on their way to whom.
+//! Flights of clients as the remote knows them: which objects are on their way to which client.
 //!
-//! Of each client the value `log/N` of the board, for N from 0 to a limit, lists the flights, and `flight/N/PLACE` holds the
-//! objects of one. `turn/N` is empty, and set after every change of either: its version tells whoever waits for an
-//! object, for a few bytes, whether there is anything new.
+//! The value `log/N` of the board, for N from 0 to a limit, lists the flights of some clients. `flight/N/PLACE` holds
+//! the objects of one flight. `turn/N` is empty, and is set after every change of either. A worker that waits for an
+//! object compares its version: that costs a few bytes.
 
 use crate::digest::{FlightId, Ident, Mark, authority, key, mark, object_mark, root};
 use crate::limits;
@@ -12,18 +12,18 @@ use shared_board::{Board, update};
 /// The state of one object of a flight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not announced yet: parcels may overtake each other.
+    /// The object is not announced yet: parcels may overtake each other.
     #[default]
     Unknown,
-    /// On its way.
+    /// The object is on its way.
     Coming,
-    /// On the shelf; `moment` are the headers of its response alone, `since_ms` is when it came.
+    /// The object is on the shelf since `since_ms`. `moment` holds the headers of its response alone.
     Here { ident: Ident, since_ms: u64, moment: Vec<u8> },
-    /// Will not come.
+    /// The object will not come.
     Withdrawn,
-    /// A browser has asked for it.
+    /// A browser has requested the object.
     Used,
-    /// It was here, or was said to be, and is not any more.
+    /// The object was here, or was reported to be, and is not any more.
     Lost,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Entry {
 pub(crate) struct Flight {
     pub(crate) id: FlightId,
     pub(crate) entries: Vec<Entry>,
-    /// URLs that were requested on its behalf and that no manifest had.
+    /// URLs that were requested on the flight's behalf and are in no manifest.
     pub(crate) others: Vec<String>,
-    /// Hosts, hashed, of which nothing is answered any more: the client has written to them.
+    /// Hashes of hosts from which the flight serves nothing any more: the client has sent them unsafe requests.
     pub(crate) written: Vec<u64>,
 }
 
@@ -50,15 +50,18 @@ struct Line {
     id: FlightId,
     client: u64,
     started_ms: u64,
-    /// The page, and the root of its site: the `Referer` of a request on its behalf.
+    /// The mark of the page's URL. Requests on the page's behalf have this URL, or the root URL of its site, as
+    /// `Referer`.
     page: Mark,
+    /// The mark of the root URL.
     site: Mark,
-    /// Where its objects are.
+    /// The place of its objects.
     place: u8,
 }
 
 impl Line {
-    /// No clock of a proxy steps back. Should one do so all the same, what it would keep for too long is over.
+    /// Returns true if the flight is not over. No clock of a proxy steps back. If one does anyway, the flight is over:
+    /// otherwise it would last too long.
     fn is_open(&self, now_ms: u64) -> bool {
         now_ms
             .saturating_add(CLOCK_MS)
@@ -67,10 +70,10 @@ impl Line {
     }
 }
 
-/// Workers read the clock at different moments.
+/// The difference between the moments at which two workers read the clock, in milliseconds.
 const CLOCK_MS: u64 = 100;
 
-/// The name of a client: its address.
+/// Returns the name of a client, from its address.
 pub(crate) fn client_key(client: &[u8]) -> u64 {
     key(client)
 }
@@ -91,7 +94,7 @@ fn turn_name(client: u64) -> String {
     format!("turn/{}", bucket(client))
 }
 
-/// Changes whenever something about a client's flights has changed.
+/// Returns a number that changes with every change of the client's flights.
 pub(crate) fn turn(board: &dyn Board, client: u64) -> u32 {
     board.get(&turn_name(client)).1
 }
@@ -186,8 +189,9 @@ fn write(flight: &Flight) -> Vec<u8> {
     out
 }
 
-/// Opens a flight for the page `url`. Flights that are over are removed on the way; of too many, the oldest of the client
-/// that has the most, so that one client's pages do not end another's.
+/// Opens a flight for the page `url`. Removes flights that are over. If there are too many, it removes the oldest
+/// flight of the client that has the most, so that one client's pages do not end another's. Returns false if it did not
+/// succeed.
 pub(crate) fn open(board: &dyn Board, id: FlightId, client: u64, url: &str, now_ms: u64) -> bool {
     let (page, site) = (mark(&id, url), mark(&id, root(url)));
     let (mut place, mut freed) = (0, Vec::new());
@@ -231,7 +235,7 @@ pub(crate) fn close(board: &dyn Board, client: u64, id: &FlightId) {
         Some(write_lines(&lines))
     });
     if let Some(place) = freed {
-        // Only if it is still the flight's: another may have begun there.
+        // Another flight may have begun in this place: only this flight is removed.
         update(board, &flight_name(client, place), |value| value.starts_with(id).then(Vec::new));
         has_changed(board, client);
     }
@@ -258,9 +262,9 @@ fn change_at(board: &dyn Board, client: u64, line: &Line, mut change: impl FnMut
     done && has_it
 }
 
-/// Notes that a client asked for `url` on behalf of the page that `referrer` names; nobody had said that it would.
+/// Notes that a client requested `url` on behalf of the page that `referrer` names, although no flight announced it.
 pub(crate) fn note(board: &dyn Board, client: u64, referrer: &str, url: &str, now_ms: u64) {
-    // What a sheet names is requested on behalf of the sheet.
+    // A request for a URL in a style sheet has the style sheet as `Referer`.
     let path = referrer.split(['?', '#']).next().unwrap_or_default();
     let referrer = if path.to_ascii_lowercase().ends_with(".css") { root(referrer) } else { referrer };
     let is_of = |line: &&Line| [line.page, line.site].contains(&mark(&line.id, referrer)) && line.is_open(now_ms);
@@ -276,7 +280,8 @@ pub(crate) fn note(board: &dyn Board, client: u64, referrer: &str, url: &str, no
     });
 }
 
-/// A client writes to the host of `url`: nothing that was fetched before is what it would get now.
+/// Notes that a client has sent an unsafe request to the host of `url`. Objects fetched earlier may differ from what
+/// the host would send now.
 pub(crate) fn written(board: &dyn Board, client: u64, url: &str, now_ms: u64) {
     let host = key(authority(url).as_bytes());
     for line in lines_of(board, client).iter().filter(|line| line.is_open(now_ms)) {
@@ -292,7 +297,7 @@ pub(crate) fn written(board: &dyn Board, client: u64, url: &str, now_ms: u64) {
     }
 }
 
-/// Changes one flight, if it is still known.
+/// Changes one flight. Returns false if it is not known any more, or could not be changed.
 pub(crate) fn change(board: &dyn Board, client: u64, id: &FlightId, mut change: impl FnMut(&mut Flight)) -> bool {
     let lines = lines_of(board, client);
     let Some(line) = lines.iter().find(|line| line.id == *id) else { return false };
@@ -302,13 +307,13 @@ pub(crate) fn change(board: &dyn Board, client: u64, id: &FlightId, mut change: 
     })
 }
 
-/// One flight, if it is still known.
+/// Returns one flight, if it is still known.
 pub(crate) fn flight(board: &dyn Board, client: u64, id: &FlightId) -> Option<Flight> {
     let line = lines_of(board, client).into_iter().find(|line| line.id == *id)?;
     read(&board.get(&flight_name(client, line.place)).0).ok().filter(|flight| flight.id == *id)
 }
 
-/// Where an object stands that a client may be about to get.
+/// An object in a client's flights that a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) flight: FlightId,
@@ -316,11 +321,11 @@ pub(crate) struct Expected {
     pub(crate) state: State,
 }
 
-/// What a client's flights have of `url` for a request with this `Referer`: the newest that can answer it, or else the newest
-/// that ever had it.
+/// Returns the object at `url` in a client's flights for a request with this `Referer`. It is the newest object that
+/// can serve the request, or else the newest of any state.
 ///
-/// An object was fetched on behalf of one site, and is for requests on behalf of that site. One without a `Referer` is taken
-/// for the newest page's.
+/// An object was fetched on behalf of one site, and serves only requests on behalf of that site. A request without
+/// `Referer` counts for the newest page.
 pub(crate) fn expected(
     board: &dyn Board,
     client: u64,
@@ -336,7 +341,7 @@ pub(crate) fn expected(
     if lines.iter().any(|line| site_of(line) == line.site) {
         lines.retain(|line| site_of(line) == line.site);
     }
-    // Without a `Referer` only the newest page's; on behalf of a sheet on another site, of a few.
+    // Without `Referer`, only the newest page counts. For a style sheet on another site, a few pages do.
     lines.truncate(if referrer.is_some() { limits::PAGES_ASKED } else { 1 });
     let mut first = None;
     for line in lines {
@@ -357,7 +362,7 @@ pub(crate) fn expected(
 }
 
 impl Flight {
-    /// The entry `index`, which comes to be with all before it.
+    /// Returns the entry `index`. Creates it and all entries before it if needed.
     pub(crate) fn entry(&mut self, index: usize) -> Option<&mut Entry> {
         if index >= limits::ENTRIES {
             return None;
@@ -396,7 +401,7 @@ mod tests {
         assert_eq!(read_lines(&write_lines(&[line, line])), Ok(vec![line, line]));
     }
 
-    /// Announces `url` in a flight for the page of a site.
+    /// Announces `url` in a flight for `page`.
     fn announce(board: &Memory, client: u64, id: FlightId, page: &str, url: &str) {
         assert!(change(board, client, &id, |flight| {
             let mark = object_mark(&id, &mark(&id, root(page)), url);
@@ -494,7 +499,7 @@ mod tests {
             let referrer = format!("http://{number}.test/");
             assert!(expected(&board, 5, Some(&referrer), "http://a.test/x", 0).is_some(), "{number}");
         }
-        // One that opens page after page ends its own flights.
+        // A client that opens many pages ends its own flights.
         assert!(open(&board, [100; 16], 5 + limits::LOGS, PAGE, 0));
         for number in 30..90 {
             assert!(open(&board, [number; 16], 5, PAGE, 0));

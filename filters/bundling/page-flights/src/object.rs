@@ -1,7 +1,8 @@
-//! Which objects any client may have, and how one is packed for the way.
+//! Decides which objects any client may receive, and encodes them.
 //!
-//! An object is fetched once, without credentials, and given to whoever asks on behalf of the page. That is right only if
-//! the origin would have given the same to any of them, so what says otherwise stays out.
+//! The ground fetches an object once, without credentials. The remote serves it to any client that requests it on
+//! behalf of the page. That is right only if the origin would have sent the same response to each of them. So a
+//! response that indicates otherwise is not sent.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,29 +13,30 @@ use crate::fields::{FieldList, codings, media_type, takes};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes};
 
-/// Why an object is not sent.
+/// The reason why an object is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// No response, or one that says that there is none now. The next attempt may succeed.
+    /// No response, or a status that describes only the moment. The next attempt may succeed.
     Failed,
-    /// Anything else but 200: what it means, the browser must see for itself.
+    /// Another status than 200, or a policy for another kind of cache. The browser must handle the response itself.
     Status,
-    /// A page: no browser loads one as a part of another, except in a frame.
+    /// A page. Browsers load one inside another page only in a frame.
     Type,
-    /// Sets a cookie.
+    /// A field by which the site recognises the client, such as `Set-Cookie`.
     Cookie,
     /// `Cache-Control: private` or `no-store`.
     Private,
     /// `Vary` names more than `Accept-Encoding`.
     Vary,
-    /// Packed in a way that the browser does not take, or in several.
+    /// A content encoding that the browser does not accept, or several.
     Coding,
-    /// Beyond the limits.
+    /// A body or headers beyond the limits.
     Size,
 }
 
 impl Unfit {
-    /// Whether the next visitor's object would be unfit as well: not where the network or one visitor's browser is the reason.
+    /// Returns true if the object would be unfit for the next visitor as well. A reason that lies in the network or in
+    /// one visitor's browser is no lesson.
     pub(crate) fn is_lesson(self) -> bool {
         match self {
             Self::Failed | Self::Coding => false,
@@ -43,26 +45,26 @@ impl Unfit {
     }
 }
 
-/// Statuses that speak of the moment (RFC 9110, 15.5.9, 15.6; RFC 6585, 4; RFC 8470, 5.2): the origin, or a proxy before it,
-/// may do better the next time. 0 is no status.
+/// Returns true for a status that describes the moment (RFC 9110, 15.5.9, 15.6; RFC 6585, 4; RFC 8470, 5.2). The
+/// origin, or a proxy before it, may succeed the next time. Status 0 means that there was none.
 fn is_passing(status: u16) -> bool {
     matches!(status, 0 | 408 | 425 | 429 | 500..=599)
 }
 
-/// An object on its way.
+/// An object to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Object {
     pub(crate) ident: Ident,
     /// Headers that last as long as the object.
     pub(crate) head: Vec<u8>,
-    /// Headers of this one answer.
+    /// Headers of this response alone.
     pub(crate) moment: Vec<u8>,
     pub(crate) body: Vec<u8>,
-    /// Worth packing.
+    /// True if compression pays: text without a content encoding.
     pub(crate) is_text: bool,
 }
 
-/// Says something about the answer's way, not about the object. The length is said anew.
+/// Headers about the connection of the response, not about the object. Each response gets its own `Content-Length`.
 const OF_THE_WAY: [&[u8]; 10] = [
     b"connection",
     b"content-length",
@@ -76,15 +78,15 @@ const OF_THE_WAY: [&[u8]; 10] = [
     b"alt-svc",
 ];
 
-/// Said by one proxy to another. No origin speaks for either.
+/// Returns true for headers that proxies send to each other. An origin has no say in them.
 fn is_of_proxies(name: &[u8]) -> bool {
     name.starts_with(b"x-envoy-") || name.starts_with(b"x-longhaul-")
 }
 
-/// Differs from answer to answer of one object.
+/// Headers that differ between responses with the same object.
 const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
 
-/// An answer to a request without credentials, for a browser that takes the codings in `accepted`.
+/// Returns the object in a response to a request without credentials. `accepted` is the browser's `Accept-Encoding`.
 pub(crate) fn judge(fields: &Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
     let codings = codings(fields);
     if is_passing(fields.status()) {
@@ -120,7 +122,7 @@ fn is_text(media_type: &[u8]) -> bool {
     media_type.starts_with(b"text/") || ends(b"javascript") || ends(b"json") || ends(b"xml")
 }
 
-/// Headers as they were put together by [`judge`].
+/// Decodes headers that [`judge`] encoded.
 pub(crate) fn fields_of(head: &[u8], moment: &[u8]) -> Result<FieldList, Malformed> {
     let mut list = FieldList::new();
     for part in [head, moment] {
@@ -132,8 +134,8 @@ pub(crate) fn fields_of(head: &[u8], moment: &[u8]) -> Result<FieldList, Malform
     Ok(list)
 }
 
-/// The rule that every part shares, for a request without credentials. How old the object is plays no part, nor does the
-/// time of day: see [`lasts`].
+/// Applies the rule that all of Longhaul shares to the response to a request without credentials. Neither the object's
+/// age nor the time of day plays a part: see [`lasts`].
 fn shared(fields: &Fields<'_>) -> Result<Freshness, Unfit> {
     shareable(Purpose::Push, &Fields::default(), fields, SystemTime::UNIX_EPOCH).map_err(|why| match why {
         Unshared::SetCookie => Unfit::Cookie,
@@ -143,12 +145,13 @@ fn shared(fields: &Fields<'_>) -> Result<Freshness, Unfit> {
     })
 }
 
-/// How long an object may be given to browsers once it has come, by its own word; none where it says nothing of it.
+/// Returns the time for which an object may be served after its arrival, by its own headers. `None` means that they do
+/// not say.
 pub(crate) fn lasts(fields: &Fields<'_>) -> Option<Duration> {
     let says = ["no-cache", "max-age", "s-maxage"].iter().any(|directive| fields.lists("cache-control", directive))
         || fields.lists("pragma", "no-cache")
         || fields.has("expires");
-    // What is kept has no status: it was 200.
+    // Objects are kept without their status, because only 200 is kept.
     let with_status = || [(&b":status"[..], &b"200"[..])].into_iter().chain(fields.iter()).collect();
     says.then(|| shared(&with_status()).map_or(Duration::ZERO, |freshness| Duration::from_secs(freshness.left)))
 }

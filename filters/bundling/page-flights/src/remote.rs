@@ -1,7 +1,8 @@
-//! The near end: opens flights, keeps what comes, answers browsers with it.
+//! The remote's end: opens flights, keeps the objects that arrive and serves them to browsers.
 //!
-//! What one worker receives, all see on the board; what is held is held by the worker that the browser's connection is on.
-//! A request is held only for what is on its way, and not for long: whatever is in doubt crosses the link as ever.
+//! All workers see on the board what one worker receives. A held request is held by the worker of the browser's
+//! connection. A request is held only for an object that is on its way, and not for long. In doubt, a request crosses
+//! the link as without bundling.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
@@ -27,44 +28,44 @@ use crate::shelf;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
 use shared_board::Board;
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// The request goes on unchanged.
     Pass,
-    /// It goes on without [`FLIGHT_FIELD`], which no client may send.
+    /// The request goes on without [`FLIGHT_FIELD`], which no client may send.
     PassWithout,
-    /// It opens a flight: it goes on with this value of [`FLIGHT_FIELD`].
+    /// The request opens a flight. It goes on with this value of [`FLIGHT_FIELD`].
     Open(String),
-    /// It is answered here.
+    /// The request gets this response.
     Answer(Reply),
-    /// It waits for a [`Release`].
+    /// The request waits for a [`Release`].
     Hold,
 }
 
-/// Delay of the report to the ground on used objects, from the last object of a page.
+/// The time from the last object of a page to the report on its used objects, in milliseconds.
 const REPORT_MS: u64 = 15_000;
-/// After a sign that the far end does not know flights, it is not asked to carry any for so long.
+/// The time for which no flight is opened after a sign that the ground does not bundle, in milliseconds.
 const SILENCE_MS: u64 = 60_000;
 
-/// Slots that leave together. The first of them bring the manifest; all at once they would keep the far end's worker from
-/// the page that they are for.
+/// The number of slots that leave together. The first ones bring the manifest. All at once, they would keep the
+/// ground's worker from the page that they are for.
 const BATCH: usize = 4;
 
-/// One worker of the near end.
+/// The state of one worker of the remote.
 #[derive(Debug)]
 pub struct RemoteEnd {
     pub(crate) counts: Counts,
     link: Link,
     room: u64,
-    /// Names this store to the far end, which remembers what it has sent here.
+    /// The name of this store for the ground, which remembers the objects that it has sent here.
     store: [u8; 8],
     random: Random,
     opened: HashMap<FlightId, Opened>,
     calls: HashMap<u64, CallKind>,
     last_call: u64,
     outbox: Vec<Call>,
-    /// Flights of whom a slot is to leave when nothing else does.
+    /// Flights with slots still to send, once for each slot. A tick sends [`BATCH`] of them at most.
     spare: VecDeque<FlightId>,
     held: Vec<Held>,
     releases: Vec<(u32, Release)>,
@@ -76,20 +77,21 @@ pub struct RemoteEnd {
 struct Opened {
     client: u64,
     started_ms: u64,
-    /// When something of it came last.
+    /// The time when a parcel of the flight last arrived.
     last_ms: u64,
-    /// The far end has said that nothing more comes.
+    /// True if the ground has nothing more to send.
     ended: bool,
     reported: bool,
 }
 
 impl Opened {
-    /// No clock of a proxy steps back. Should one do so all the same, the flight is over.
+    /// Returns true if the flight has lasted too long. No clock of a proxy steps back. If one does anyway, the flight
+    /// is over.
     fn is_over(&self, now_ms: u64) -> bool {
         now_ms.checked_sub(self.started_ms).is_none_or(|age| age >= limits::FLIGHT_MS)
     }
 
-    /// Whether its visitor has had the time to ask for what came.
+    /// Returns true if the flight's visitor has had the time to request everything.
     fn is_quiet(&self, now_ms: u64) -> bool {
         self.ended && now_ms.saturating_sub(self.last_ms) >= REPORT_MS
     }
@@ -107,23 +109,25 @@ struct Held {
     client: u64,
     asked: Asked,
     since_ms: u64,
-    /// [`log::turn`] when it was last looked for.
+    /// [`log::turn`] at the last look for the object.
     turn: u32,
 }
 
-/// What an object that a request is for can do for it now.
+/// The outcome of the search for a request's object in the client's flights.
 enum Match {
+    /// The flight has the object.
     Reply(Reply),
-    /// It is on its way.
+    /// The object is on its way.
     Wait,
-    /// Nothing.
+    /// The flight has nothing for the request.
     None,
-    /// Nobody has said that it would come.
+    /// No flight has announced the object.
     Unknown,
 }
 
 impl RemoteEnd {
-    /// `seed` is random and never used twice; `store` the same for all workers of the process.
+    /// Returns an end without flights. `seed` must be random and never used twice. `store` must be the same for all
+    /// workers of the process.
     pub fn new(config: &Config, seed: [u8; 32], store: [u8; 8]) -> Self {
         Self {
             counts: Counts::default(),
@@ -142,7 +146,7 @@ impl RemoteEnd {
         }
     }
 
-    /// Decides on the request of `client` (its address) on `stream`.
+    /// Decides how the request of `client` (its address) on `stream` goes on.
     pub fn request(
         &mut self,
         board: &dyn Board,
@@ -201,7 +205,7 @@ impl End for RemoteEnd {
                     self.silent_since_ms = Some(now_ms);
                     self.abandon(board, &id, now_ms);
                 }
-                // A proxy's own word for a link that broke: the next page may find it whole.
+                // Other statuses come from a proxy whose link has broken. The link may work again for the next page.
                 _ => self.abandon(board, &id, now_ms),
             },
             Answer::Failed => self.abandon(board, &id, now_ms),
@@ -282,8 +286,8 @@ impl RemoteEnd {
         Some(format!("{};{}", hex(&id), hex(&self.store)))
     }
 
-    /// How the far end tells this store's clients apart, as far as what they teach is concerned. Of IPv6 one network is one
-    /// client: it has addresses without number.
+    /// Returns a pseudonym of the client. The ground distinguishes this store's clients by it when they teach. An IPv6
+    /// network counts as one client, because it has countless addresses.
     fn pseudonym(&self, address: &[u8]) -> [u8; 4] {
         let text = std::str::from_utf8(address).unwrap_or_default().trim_matches(['[', ']']);
         let network = text.parse::<Ipv6Addr>().ok().and_then(|address| address.octets().first_chunk::<8>().copied());
@@ -321,8 +325,8 @@ impl RemoteEnd {
                 Err(_) => self.counts.add(Count::Malformed, 1),
             }
         }
-        // Objects first: whoever sees the record finds what it names. They are kept even if the flight is over, as after an
-        // outage: the far end takes them for held here.
+        // Objects come first, so that a reader of the log finds the objects that it names. They are kept even if the
+        // flight is over, as after an outage: the ground believes that they are here.
         let mut lost = 0;
         let kept: Vec<bool> = received
             .iter()
@@ -356,11 +360,11 @@ impl RemoteEnd {
         }
     }
 
-    /// Nothing is known of the flight's objects any more: whoever waits for one goes on.
+    /// Gives up the objects of a flight. Requests that wait for them go on.
     fn abandon(&mut self, board: &dyn Board, id: &FlightId, now_ms: u64) {
         let Some(opened) = self.opened.get_mut(id) else { return };
         opened.ended = true;
-        // Other slots may still bring something: only when none is left is it sure that nothing comes.
+        // Other slots may still bring objects. It is certain that none come only when no slot is left.
         if self.calls.values().any(|kind| matches!(kind, CallKind::Slot(other) if other == id)) {
             return;
         }
@@ -372,11 +376,11 @@ impl RemoteEnd {
         self.look_again(board, now_ms);
     }
 
-    /// Releases what can be answered by now, or will not be.
+    /// Releases held requests that can be served now, or will not be served.
     fn look_again(&mut self, board: &dyn Board, now_ms: u64) {
         let mut turns = HashMap::new();
         for mut held in std::mem::take(&mut self.held) {
-            // By durations: a clock that steps back lets go.
+            // Compares durations: a clock that steps back releases the request.
             let waited_ms = now_ms.checked_sub(held.since_ms);
             let is_late = waited_ms.is_none_or(|waited_ms| waited_ms >= self.link.hold_ms());
             let turn = *turns.entry(held.client).or_insert_with(|| log::turn(board, held.client));
@@ -423,7 +427,7 @@ impl RemoteEnd {
                 if !fits(asked, &reply) {
                     return Match::None;
                 }
-                // Too old or not, its browser wants it: the page's next visitors are to be sent it.
+                // The browser wants the object even if it is too old, so the page's next visitors should get it.
                 set_state(board, client, &flight, index, &State::Used);
                 let age_ms = now_ms.saturating_sub(since_ms);
                 if self.is_too_old(&reply, age_ms) {
@@ -476,14 +480,14 @@ fn reply(kept: &shelf::Kept, moment: &[u8]) -> Option<Reply> {
     Some(Reply { status: 200, fields, body: kept.body.clone() })
 }
 
-/// Whether the object answers this very request.
+/// Returns true if the object can serve this request.
 fn fits(asked: &Asked, reply: &Reply) -> bool {
     let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
     let fields = Fields::from(&list[..]);
     let coding = codings(&fields).iter().all(|coding| takes(&asked.accepted, coding));
     let cookie = !asked.with_cookie || fields.lists("cache-control", "public");
     let origin = !asked.with_origin || fields.get("access-control-allow-origin") == Some(b"*");
-    // One who knows no newer pictures may share the address of one who does.
+    // A client that does not accept newer image types may share its address with one that does.
     let newer = matches!(media_type(&fields).as_slice(), b"image/webp" | b"image/avif");
     let picture = !newer || asked.types == b"*/*" || names_newer_pictures(&asked.types);
     coding && cookie && origin && picture
@@ -492,12 +496,12 @@ fn fits(asked: &Asked, reply: &Reply) -> bool {
 fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(limits::PARCEL_BYTES).unwrap_or(u64::MAX);
-    // What breaks off gives what came before; the frames say whether that is enough.
+    // A truncated body gives the bytes before its end. The frames decide if they suffice.
     let _ = GzDecoder::new(packed).take(limit).read_to_end(&mut unpacked);
     unpacked
 }
 
-/// Names of flights: hashes of a secret and a counter.
+/// Draws names of flights: hashes of a secret and a counter.
 struct Random {
     seed: [u8; 32],
     drawn: u64,

@@ -1,5 +1,6 @@
-//! What the near end says of a flight when its visitor has had the time to ask for everything: which objects were used,
-//! which it has lost, and what was asked for beside them. It is the path of a request, `README.md` has the format.
+//! Reports of the remote. It sends one when the flight's visitor has had the time to request everything. A report names
+//! the objects that were used, the objects that the remote has lost, and URLs that were requested beside them. It is
+//! the path of a request; `filters/bundling/README.md` has the format.
 
 use url::form_urlencoded;
 
@@ -7,31 +8,31 @@ use crate::digest::{FlightId, hex, unhex, unhex_array};
 use crate::limits;
 use crate::log::{Flight, State};
 
-/// A report as the far end reads it.
+/// A report as the ground reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     used: Vec<u8>,
     lost: Vec<u8>,
-    /// URLs that the browser asked for on the page's behalf and that the manifest had not.
+    /// URLs that the browser requested on the page's behalf and that were not in the manifest.
     pub(crate) others: Vec<String>,
 }
 
-/// What a request to us is.
+/// The meaning of a request to the ground.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Path {
     /// A slot of the flight.
     Slot(FlightId),
-    /// A report on it.
+    /// A report on the flight.
     Report(FlightId, Report),
 }
 
 impl Report {
-    /// Whether the browser got the object `index` from the near end.
+    /// Returns true if the browser requested the object `index` while the remote had it.
     pub(crate) fn used(&self, index: usize) -> bool {
         bit(&self.used, index)
     }
 
-    /// Whether the near end was believed to have it, and had not.
+    /// Returns true if the ground believed the object `index` to be at the remote, and it was not.
     pub(crate) fn lost(&self, index: usize) -> bool {
         bit(&self.lost, index)
     }
@@ -41,12 +42,12 @@ fn bit(bits: &[u8], index: usize) -> bool {
     bits.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
-/// The path of a slot.
+/// Returns the path of a slot.
 pub(crate) fn slot(id: &FlightId) -> String {
     format!("/{}", hex(id))
 }
 
-/// The path of a report; none if there is nothing to say.
+/// Returns the path of a report; `None` if there is nothing to report.
 pub(crate) fn write(flight: &Flight) -> Option<String> {
     if flight.entries.is_empty() && flight.others.is_empty() {
         return None;
@@ -65,7 +66,7 @@ pub(crate) fn write(flight: &Flight) -> Option<String> {
     Some(path.finish())
 }
 
-/// Reads a path as [`slot`] and [`write`] make it. Of URLs, those are left out that no browser would ask for so.
+/// Reads a path that [`slot`] or [`write`] made. Omits URLs that no browser would request in this spelling.
 pub(crate) fn read(path: &str) -> Option<Path> {
     let path = path.strip_prefix('/')?;
     let Some((id, query)) = path.split_once('?') else { return Some(Path::Slot(unhex_array(path)?)) };
@@ -85,7 +86,7 @@ pub(crate) fn read(path: &str) -> Option<Path> {
     is_report.then_some(Path::Report(id, report))
 }
 
-/// A URL over http as browsers spell it, with nothing in it that is not sent.
+/// Returns true for an http URL in the spelling of browsers, without credentials and fragment.
 fn is_plain(text: &str) -> bool {
     let Some(url) = url::Url::parse(text).ok().filter(|_| text.len() <= limits::OTHERS_BYTES) else { return false };
     let is_bare = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();

@@ -1,4 +1,4 @@
-//! Which requests open a flight, and which may be answered from one.
+//! Decides which requests open a flight, and which requests a flight can serve.
 
 use http_semantics::Fields;
 use http_semantics::navigation::{Shown, bypasses_caches, is_speculative, page_load, saves_data};
@@ -7,7 +7,7 @@ use crate::FLIGHT_FIELD;
 use crate::fields::head;
 use crate::limits;
 
-/// The URL that a request over plain http is for, as a page's parser spells it. None for what has no such spelling.
+/// Returns the URL of a request over plain http, spelled as a page's parser does. `None` if it has no such spelling.
 fn url(fields: &Fields<'_>) -> Option<String> {
     let (authority, path) = (fields.text(":authority")?, fields.text(":path")?);
     let host = authority.strip_suffix(":80").unwrap_or(authority).to_ascii_lowercase();
@@ -20,19 +20,19 @@ fn is_get(fields: &Fields<'_>) -> bool {
     fields.get(":method") == Some(b"GET") && !fields.has("upgrade")
 }
 
-/// The page that a request opens a flight for.
+/// Returns the URL of the page if the request opens a flight.
 pub(crate) fn page(fields: &Fields<'_>) -> Option<String> {
     if !is_get(fields) {
         return None;
     }
     let for_a_reader = page_load(fields) == Some(Shown::Window) && !is_speculative(fields) && !saves_data(fields);
-    // Who has the page has its objects, too.
+    // A browser that has the page has its objects, too.
     let has_it = fields.has("if-none-match") || fields.has("if-modified-since");
     let helped = for_a_reader && !has_it && !fields.has("range") && !bypasses_caches(fields);
     if helped { url(fields) } else { None }
 }
 
-/// A request that an object any client may have can answer, if it is the one that is asked for.
+/// A request that a shared object can serve, if it has the right URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) url: String,
@@ -40,16 +40,17 @@ pub(crate) struct Asked {
     pub(crate) accepted: Vec<u8>,
     /// `Accept`.
     pub(crate) types: Vec<u8>,
-    /// Bears a cookie, so that only what says it is for everybody will do.
+    /// The request has a cookie, so only an object marked `public` can serve it.
     pub(crate) with_cookie: bool,
     /// `Referer`.
     pub(crate) referrer: Option<String>,
-    /// Made with CORS: only an answer that allows every origin will do, as ours was asked for without one.
+    /// The request has `Origin` (CORS). Only a response for every origin can serve it, because the ground requests
+    /// objects without `Origin`.
     pub(crate) with_origin: bool,
 }
 
-/// Every field that a request may have to be answered from a flight. The object was fetched with a request that has
-/// no other: whatever else a client says, its origin may answer differently.
+/// All fields that a request served from a flight may have. The ground's request for the object has no others. With any
+/// other field, the origin may respond differently.
 const UNDERSTOOD: [&str; 31] = [
     ":authority",
     ":method",
@@ -77,7 +78,7 @@ const UNDERSTOOD: [&str; 31] = [
     "sec-gpc",
     "te",
     "user-agent",
-    // Of the proxy itself, which takes them off before an origin sees them.
+    // The proxy sets these fields and removes them before the origin.
     "x-envoy-external-address",
     "x-envoy-internal",
     "x-forwarded-for",
@@ -88,7 +89,7 @@ const UNDERSTOOD: [&str; 31] = [
 /// Destinations of objects that are parts of a page (Fetch, "destination").
 const PARTS: [&[u8]; 7] = [b"audio", b"empty", b"font", b"image", b"script", b"style", b"video"];
 
-/// Media types that a request for a part of a page names, and no other.
+/// Returns true for a media type that requests for parts of a page name, and other requests do not.
 fn is_of_part(media_type: &[u8]) -> bool {
     let media_type = media_type.to_ascii_lowercase();
     let begins =
@@ -99,7 +100,7 @@ fn is_of_part(media_type: &[u8]) -> bool {
         || ends.iter().any(|tail| media_type.ends_with(tail))
 }
 
-/// None for a request that must cross the link.
+/// Reads a request that a flight may serve. `None` means that the request must cross the link.
 pub(crate) fn asked(fields: &Fields<'_>) -> Option<Asked> {
     let is_understood = fields.iter().all(|(name, _)| UNDERSTOOD.iter().any(|known| known.as_bytes() == name));
     let is_part = fields.get("sec-fetch-dest").is_none_or(|destination| PARTS.contains(&destination));
@@ -119,13 +120,13 @@ pub(crate) fn asked(fields: &Fields<'_>) -> Option<Asked> {
 }
 
 impl Asked {
-    /// The page that others may learn from this request: none for somebody who bears a cookie.
+    /// Returns the page for which others may learn from this request. `None` for a request with a cookie.
     pub(crate) fn teaches(&self) -> Option<&str> {
         self.referrer.as_deref().filter(|_| !self.with_cookie)
     }
 }
 
-/// The URL of a request that may change what is there (RFC 9110, 9.2.1).
+/// Returns the URL of a request whose method is not safe (RFC 9110, 9.2.1).
 pub(crate) fn written(fields: &Fields<'_>) -> Option<String> {
     let is_safe = matches!(fields.get(":method"), Some(b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE"));
     if is_safe { None } else { url(fields) }

@@ -1,27 +1,27 @@
-//! Which rules of a sheet can apply to a page, by the classes and ids in its markup. A browser fetches a rule's picture when
-//! an element matches, and most of a site's rules are for other pages.
+//! Decides which rules of a style sheet can apply to a page, by the classes and ids in its markup. A browser loads a
+//! rule's image when an element matches, and most rules of a site are for other pages.
 
 use std::collections::HashSet;
 
 use crate::digest::key;
 use crate::limits;
 
-/// The classes and ids of a page, as far as it has passed.
+/// The classes and ids in the part of a page that has passed.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     names: HashSet<u64>,
-    /// The end of the last bytes, which may be half a tag.
+    /// The end of the last bytes, which may be part of a tag.
     rest: Vec<u8>,
-    /// There were too many to remember.
+    /// True if there were too many names to remember.
     is_full: bool,
 }
 
-/// What a rule's selectors want of a page: for one of them, all of its names.
+/// The names that each selector of a rule needs. The rule can apply if the page has all names of one selector.
 pub(crate) type Wanted = Vec<Vec<u64>>;
 
 impl Vocabulary {
-    /// Reads more of the page's markup. Scripts and text are read as well: a name too many costs bytes, one too few a round
-    /// trip.
+    /// Reads more of the page's markup. It reads scripts and text as well: a wrong name costs bytes, and a missing name
+    /// costs a round trip.
     pub(crate) fn read(&mut self, markup: &[u8]) {
         self.rest.extend_from_slice(markup);
         let text = std::mem::take(&mut self.rest);
@@ -66,7 +66,7 @@ impl Vocabulary {
         }
     }
 
-    /// Whether a rule may apply to the page.
+    /// Returns true if a rule can apply to the page.
     pub(crate) fn has(&self, wanted: &Wanted) -> bool {
         self.is_full || wanted.iter().any(|names| names.iter().all(|name| self.names.contains(name)))
     }
@@ -76,7 +76,8 @@ fn name_key(mark: u8, name: &[u8]) -> u64 {
     key(&[&[mark], name].concat())
 }
 
-/// What the rule around the position `at` of a sheet wants of a page; none where that cannot be told.
+/// Returns the names that the rule around the position `at` of a style sheet needs; `None` if they cannot be
+/// determined.
 pub(crate) fn wanted(sheet: &[u8], at: usize) -> Option<Wanted> {
     let before = sheet.get(..at)?;
     let open = before.iter().rposition(|byte| matches!(byte, b'{' | b'}'))?;
@@ -90,16 +91,16 @@ pub(crate) fn wanted(sheet: &[u8], at: usize) -> Option<Wanted> {
         return None;
     }
     let wanted: Wanted = selectors.split(|byte| *byte == b',').filter_map(names).collect();
-    // With none left it is for another state of the page: hovered, active, focused.
+    // An empty list means that the rule is only for another state of the page: hovered, active, focused.
     Some(wanted)
 }
 
-/// Classes and ids of one selector; none if it is for a state that a page does not begin with.
+/// Returns the classes and ids of one selector; `None` if it is for a state in which no page begins.
 fn names(selector: &[u8]) -> Option<Vec<u64>> {
     const STATES: [&[u8]; 5] = [b"hover", b"active", b"focus", b"focus-within", b"focus-visible"];
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || *byte >= 0x80;
     let mut found = Vec::new();
-    // In `:not(.x)` and the like a name says nothing for sure, and in `[href="a.b"]` it is none.
+    // A name in `:not(.x)` and the like decides nothing, and `[href="a.b"]` contains none.
     let plain = selector.split(|byte| matches!(byte, b'(' | b'[')).next().unwrap_or_default();
     let mut rest = plain;
     while let Some(at) = rest.iter().position(|byte| matches!(byte, b'.' | b'#' | b':')) {

@@ -1,8 +1,8 @@
-//! Objects that the near end keeps, by what they are: one copy for all pages, clients and workers, the longest unused gone
-//! first.
+//! Objects that the remote keeps, one copy of each for all pages, clients and workers. The object that was used the
+//! longest ago goes first.
 //!
-//! The board's value `shelf` lists what is kept where; `object/N` is the N-th place. A place says itself what is in it, so
-//! that a list that is behind is never believed.
+//! The board's value `shelf` lists the places of objects; `object/N` is the N-th place. A place begins with the name of
+//! its object, so an outdated list does no harm.
 
 use crate::digest::Ident;
 use crate::limits;
@@ -15,7 +15,7 @@ fn place_name(place: u64) -> String {
     format!("object/{place}")
 }
 
-/// One line of the list, the least recently used first.
+/// A line of the list. The list begins with the least recently used object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Line {
     ident: Ident,
@@ -42,14 +42,14 @@ fn write(lines: &[Line]) -> Vec<u8> {
     out
 }
 
-/// An object as it is kept: lasting headers and body.
+/// A kept object: its lasting headers and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) head: Vec<u8>,
     pub(crate) body: Vec<u8>,
 }
 
-/// Keeps an object; false if it could not be.
+/// Keeps an object. Returns false if it could not.
 pub(crate) fn put(board: &dyn Board, room: u64, ident: &Ident, head: &[u8], body: &[u8]) -> bool {
     let mut value = ident.to_vec();
     put_bytes(&mut value, head);
@@ -87,7 +87,7 @@ pub(crate) fn put(board: &dyn Board, room: u64, ident: &Ident, head: &[u8], body
     board.set(&place_name(place), &value, 0)
 }
 
-/// The lowest place that no line names.
+/// Returns the lowest place that no line names.
 fn first_free(lines: &[Line]) -> u64 {
     let mut taken: Vec<u64> = lines.iter().map(|line| line.place).collect();
     taken.sort_unstable();
@@ -100,7 +100,7 @@ fn first_free(lines: &[Line]) -> u64 {
     free
 }
 
-/// The object, if it is kept.
+/// Returns the object if it is kept.
 pub(crate) fn get(board: &dyn Board, ident: &Ident) -> Option<Kept> {
     let lines = read(&board.get(LIST).0).ok()?;
     let line = lines.iter().find(|line| line.ident == *ident)?;
@@ -113,7 +113,7 @@ pub(crate) fn get(board: &dyn Board, ident: &Ident) -> Option<Kept> {
     Some(Kept { head, body: reader.0.to_vec() })
 }
 
-/// Whether the object is kept; if so, it counts as used.
+/// Returns true if the object is kept, and counts it as used.
 pub(crate) fn touch(board: &dyn Board, ident: &Ident) -> bool {
     let mut kept = false;
     update(board, LIST, |list| {

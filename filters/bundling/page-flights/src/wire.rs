@@ -1,6 +1,6 @@
-//! Numbers and strings as bytes: what parcels and the board's values are made of.
+//! Numbers and strings as bytes, for parcels and the board's values.
 
-/// Bytes that break the format, or end too early.
+/// An error: bytes break the format, or end too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -18,13 +18,13 @@ pub(crate) fn put_length(out: &mut Vec<u8>, length: usize) {
     put_number(out, u64::try_from(length).unwrap_or(u64::MAX));
 }
 
-/// Appends a string with its length.
+/// Appends a string after its length.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_length(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
-/// Reads what the functions above wrote.
+/// Reads the output of the functions above.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 

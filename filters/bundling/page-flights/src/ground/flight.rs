@@ -1,4 +1,4 @@
-//! One page and its objects, from its request to the last parcel.
+//! One page and its objects, from the page's request to the last parcel.
 
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
@@ -17,64 +17,67 @@ use crate::limits;
 use crate::object::Object;
 use crate::selectors::Vocabulary;
 
-/// With fewer slots than objects, several go in one parcel of about this size ...
+/// The size of a parcel with several objects, in bytes. Objects share parcels if there are fewer slots than objects.
 const PARCEL_BYTES: usize = 16 << 10;
-/// ... unless the first has waited so long for the others.
+/// The time that an object waits for others to share its parcel, in milliseconds.
 const GATHER_MS: u64 = 25;
 
-/// An origin next door may answer for the page before its first slot has come. Its bytes wait so long, from the request on:
-/// a browser that sees them before the manifest asks over the link, which takes a round trip.
+/// The time from the page's request for which the page's first bytes wait for the first slot, in milliseconds. An
+/// origin nearby may respond before that slot has arrived. If the page arrives before the manifest, the browser's
+/// requests cross the link, which takes a round trip.
 const FIRST_SLOT_MS: u64 = 20;
 
-/// An object that is being fetched.
+/// An object to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fetch {
     pub(super) index: usize,
     pub(super) url: String,
     pub(super) usage: Option<Use>,
-    /// The page or sheet that names it; for an object that the page does not name, the page.
+    /// The page or style sheet that names the object. For an object that the page does not name, it is the page.
     pub(super) referrer: Rc<str>,
 }
 
-/// What was sent of an object.
+/// The name of a sent object, and the bytes sent of its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) ident: Ident,
     pub(super) bytes: u64,
 }
 
-/// One line of the manifest.
+/// A line of the manifest.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// The object's URL, for what is learnt about it.
+    /// A hash of the object's URL, for lessons.
     pub(super) object_key: u64,
-    /// The page does not name it: earlier visitors asked for it.
+    /// True if the page does not name the object, but earlier visitors requested it.
     pub(super) is_learnt: bool,
     pub(super) sent: Option<Sent>,
 }
 
-/// A flight that is over.
+/// A past flight, as far as its report needs it.
 #[derive(Debug)]
 pub(super) struct Past {
     pub(super) page_key: u64,
     pub(super) store: u64,
     pub(super) who: Who,
     pub(super) entries: Vec<Entry>,
-    /// What the page is on, and what it names: hosts with their ports, hashed.
+    /// The host of the page, with its port.
     authority: String,
+    /// Hashes of the hosts, with ports, that the page and its style sheets name.
     hosts: HashSet<u64>,
 }
 
 impl Past {
-    /// Whether a visitor may teach that the page needs this URL: it is on the page's own host or below, or on one that the
-    /// page or one of its sheets names. A request bears any `Referer` that its sender likes.
+    /// Returns true if a visitor may teach that the page needs this URL. It must be on the page's own site, or on a
+    /// host that the page or one of its style sheets names. The reason for this bound: a client may write any
+    /// `Referer`.
     pub(super) fn may_need(&self, url: &str) -> bool {
         let other = authority(url);
         self.hosts.contains(&key(other.as_bytes())) || is_at_or_below(other, &self.authority)
     }
 }
 
-/// Whether one host is another or below it; `www.` aside, and never below an address.
+/// Returns true if `host` is `page_host` or below it, apart from `www.`. No host is below an IP address.
 fn is_at_or_below(host: &str, page_host: &str) -> bool {
     let site = page_host.strip_prefix("www.").unwrap_or(page_host);
     let is_name =
@@ -94,7 +97,7 @@ struct Ready {
 pub(super) struct Flight {
     pub(super) visitor: Visitor,
     pub(super) page_key: u64,
-    /// What earlier visitors taught about the page.
+    /// Lessons from the page's earlier visitors.
     pub(super) lessons: Page,
     store: u64,
     pub(super) started_ms: u64,
@@ -102,26 +105,29 @@ pub(super) struct Flight {
     entries: Vec<Entry>,
     urls: HashSet<u64>,
     hosts: HashSet<u64>,
-    /// The page's classes and ids, and what is fetched only if it has certain ones of them.
+    /// The page's classes and ids.
     pub(super) vocabulary: Vocabulary,
+    /// Objects that are fetched only if the page has certain classes or ids, each with the style sheet or page that
+    /// names it.
     waiting: Vec<(Rc<str>, Found)>,
-    /// Marks that have not been announced yet; `announced` have.
+    /// Marks that have not been announced yet.
     marks: Vec<Mark>,
+    /// The number of marks that have been announced.
     announced: usize,
     wanted: Vec<Fetch>,
     pub(super) fetching: usize,
     ready: Vec<Ready>,
-    /// Since when the oldest of them waits.
+    /// The time since which the oldest of these objects waits.
     ready_since_ms: u64,
     withdrawn: Vec<usize>,
     budget: u64,
-    /// All of the page has passed.
+    /// True if the whole page has passed, or the rest of it will not be read.
     pub(super) page_done: bool,
-    /// All has been said.
+    /// True if the last parcel was sent.
     pub(super) ended: bool,
 }
 
-/// What lessons on a page are kept by.
+/// Returns the key of a page's lessons.
 pub(super) fn page_key(url: &str) -> u64 {
     key(url.as_bytes())
 }
@@ -154,7 +160,8 @@ impl Flight {
         }
     }
 
-    /// Objects were found in `referrer`: the page or one of its sheets. True if there is something to announce.
+    /// Adds objects that were found in `referrer`: the page or one of its style sheets. Returns true if there are
+    /// objects to announce.
     pub(super) fn add(&mut self, id: &FlightId, referrer: &str, found: Vec<Found>, counts: &mut Counts) -> bool {
         let (site, referrer) = (mark(id, root(referrer)), Rc::<str>::from(referrer));
         for found in found {
@@ -182,12 +189,13 @@ impl Flight {
                 }
             }
         }
-        // The last is taken first; of one rank, the first found.
+        // The last one is fetched first: the one with the lowest rank, then the one found first.
         self.wanted.sort_by_key(|fetch| std::cmp::Reverse((rank(fetch.usage), fetch.index)));
         !self.marks.is_empty()
     }
 
-    /// More of the page has passed: pictures of a sheet that waited for its elements. True if there is something to announce.
+    /// Looks again at images of style sheets for which the page had no matching element yet. Returns true if there are
+    /// objects to announce.
     pub(super) fn look_again(&mut self, id: &FlightId, counts: &mut Counts) -> bool {
         let mut announces = !self.marks.is_empty();
         for (referrer, found) in std::mem::take(&mut self.waiting) {
@@ -196,7 +204,7 @@ impl Flight {
         announces
     }
 
-    /// The next object to fetch, if one may be.
+    /// Takes the next object to fetch, if the limit allows one.
     pub(super) fn next_fetch(&mut self) -> Option<Fetch> {
         if self.fetching >= limits::FETCHES {
             return None;
@@ -206,7 +214,7 @@ impl Flight {
         Some(fetch)
     }
 
-    /// An object has come; false if it is more than this flight may send.
+    /// Adds a fetched object. Returns false if it exceeds the bytes that this flight may send.
     pub(super) fn arrived(&mut self, fetch: &Fetch, object: Object, now_ms: u64) -> bool {
         let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
         let Some(left) = self.budget.checked_sub(bytes) else {
@@ -221,23 +229,24 @@ impl Flight {
         true
     }
 
-    /// An object will not come.
+    /// Withdraws an object that will not come.
     pub(super) fn withdraw(&mut self, index: usize) {
         self.withdrawn.push(index);
     }
 
-    /// Whether what there is to say can be said now or in a moment: the first slots travel right behind the page's request.
+    /// Returns true if an announcement can leave now or in a moment. The first slots travel right behind the page's
+    /// request.
     pub(super) fn is_heard(&self, now_ms: u64) -> bool {
         !self.slots.is_empty() || self.awaits_slot(now_ms)
     }
 
-    /// Whether something is to be announced, and the first slot may still be on its way.
+    /// Returns true if there are objects to announce and the first slot may still be on its way.
     pub(super) fn awaits_slot(&self, now_ms: u64) -> bool {
         let is_early = now_ms.saturating_sub(self.started_ms) < FIRST_SLOT_MS;
         self.announced == 0 && !self.marks.is_empty() && self.slots.is_empty() && is_early
     }
 
-    /// Whether a slot would be answered.
+    /// Returns true if there may be something to send in a slot.
     pub(super) fn has_something(&self) -> bool {
         self.page_done || self.has_objects() || !self.marks.is_empty() || !self.withdrawn.is_empty()
     }
@@ -246,7 +255,8 @@ impl Flight {
         !self.ready.is_empty()
     }
 
-    /// The next parcel and the slot it answers, if there are both. With `may_send` unset, only what is short.
+    /// Returns the next parcel and its slot, if there are both. Unless `may_send` is set, the parcel contains no
+    /// objects.
     pub(super) fn parcel(
         &mut self,
         may_send: bool,
@@ -258,7 +268,7 @@ impl Flight {
             return None;
         }
         let is_complete = self.page_done && self.wanted.is_empty() && self.fetching == 0;
-        // While the page flows, the last slot is kept for what is found in the rest of it.
+        // While the page streams by, the last slot is kept for objects that the rest of it names.
         let spare = usize::from(!self.page_done);
         let coming = self.fetching + self.wanted.len();
         let is_rich = self.slots.len() > self.ready.len() + coming + spare;
@@ -313,7 +323,7 @@ impl Flight {
         }
     }
 
-    /// Adds an object, or its name if the near end has it; returns how much was added.
+    /// Adds an object to the parcel, or only its name if the remote has it. Returns the number of bytes added.
     fn send(&mut self, ready: Ready, known: Known<'_>, counts: &mut Counts, parcel: &mut Vec<u8>) -> usize {
         let Ready { index, object, .. } = ready;
         let before = parcel.len();

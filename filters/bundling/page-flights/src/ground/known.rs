@@ -1,13 +1,14 @@
-//! What the far end remembers of near ends: the objects they hold. It is bounded, and forgetting costs only bytes.
+//! The objects that the ground believes to be at remotes. This memory is bounded, and forgetting costs only bytes.
 
 use crate::digest::Ident;
 use crate::limits;
 use shared_board::{Board, update};
 
-/// Objects that near ends hold, the longest known forgotten first. On the board, for all workers: a near end's flights come
-/// on any of its connections.
+/// Objects that remotes hold. The object that has been known the longest is forgotten first. They are on the board for
+/// all workers, because a remote's flights arrive on any of its connections.
 ///
-/// A key of eight bytes stands for an object: what is taken for another one is not at the near end, which says so.
+/// A key of eight bytes stands for an object. If two objects had the same key, the remote would not have the second
+/// one. It would report that object as lost.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'b> {
     pub(super) board: &'b dyn Board,
@@ -17,7 +18,8 @@ fn known_name(store: u64) -> String {
     format!("known/{}", store % limits::STORES)
 }
 
-/// The name of a store comes first in its value, so that one that takes another's place begins anew.
+/// Returns the keys that are kept for a store. The value begins with the name of the store, so that a store in the
+/// place of another begins without keys.
 fn keys_of(value: &[u8], store: u64) -> Vec<[u8; 8]> {
     let mut keys = value.as_chunks::<8>().0.iter().copied();
     if keys.next() == Some(store.to_le_bytes()) { keys.collect() } else { Vec::new() }
@@ -28,7 +30,7 @@ fn key_of(ident: &Ident) -> [u8; 8] {
 }
 
 impl Known<'_> {
-    /// Notes that `store` gets the object; false if it has it.
+    /// Notes that `store` gets the object. Returns false if `store` has it already.
     pub(super) fn add(self, store: u64, ident: &Ident) -> bool {
         let mut is_new = false;
         update(self.board, &known_name(store), |value| {
@@ -45,7 +47,7 @@ impl Known<'_> {
         is_new
     }
 
-    /// The store has lost it.
+    /// Notes that `store` has lost the object.
     pub(super) fn forget(self, store: u64, ident: &Ident) {
         update(self.board, &known_name(store), |value| {
             let mut keys = keys_of(value, store);

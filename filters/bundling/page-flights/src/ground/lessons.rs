@@ -1,78 +1,81 @@
-//! Lessons about pages from their earlier visitors: which objects are not worth sending, and what browsers request that a
-//! page does not name.
+//! Lessons about pages from their earlier visitors: which objects are not worth sending, and which objects browsers
+//! request although the page does not name them.
 //!
-//! Lessons are on the board, for all workers: a page's visitors come on any of a near end's connections. The value `lessons/N`,
-//! for N from 0 to a limit, holds some pages, and drops the one that was not requested for the longest time.
+//! Lessons are on the board for all workers, because a page's visitors arrive on any of a remote's connections. The
+//! value `lessons/N`, for N from 0 to a limit, holds some pages. It drops the page whose last visit was the longest
+//! ago.
 //!
-//! A client may teach nonsense, by accident or on purpose. So a lesson from one client applies to that client alone; it
-//! applies to others when several distinct clients agree. Every lesson has its own age, which no visit renews.
+//! A client may teach nonsense, by accident or on purpose. So a lesson from one client applies to that client alone. It
+//! applies to others when several distinct clients agree. A lesson that an object is not worth sending has its own age,
+//! which no visit renews.
 
 use crate::digest::key;
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes, put_length, put_number};
 use shared_board::{Board, update};
 
-/// Why an object is not fetched for a visitor.
+/// The reason why an object is not fetched for a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Skip {
-    /// Browsers of earlier visitors did not ask for it.
+    /// The browsers of earlier visitors did not request it.
     Unused,
-    /// Its origin's last response was not for everybody, too large or not an object.
+    /// The last response of its origin was not for everybody, too large or not an object.
     Unfit,
 }
 
-/// A client of one near end, as the far end tells them apart.
+/// A client of one remote, as the ground distinguishes them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Who {
-    /// The near end.
+    /// The remote.
     pub(super) remote: u32,
-    /// Its client.
+    /// The remote's client.
     pub(super) client: u32,
 }
 
-/// Distinct clients in a row whose browsers did not ask for an object, until it is no longer sent. One client's own
-/// misses in a row count as much for that client alone.
+/// The number of distinct clients in a row whose browsers did not request an object, until it is no longer sent. As
+/// many misses in a row of one client stop it for that client alone.
 const MISSES: u8 = 2;
-/// Distinct clients who asked for an object that the page does not name, until it is sent to every client. All clients of
-/// another near end count as one, so that the users of one box cannot decide for another box.
+/// The number of distinct clients who requested an object that the page does not name, until it is sent to every
+/// client. All clients of another remote count as one, so that the users of one box cannot decide for another box.
 const CLIENTS: usize = 3;
-/// Visits in a row on which one client asked for it, until it is sent to that client alone.
+/// The number of visits in a row on which one client requested such an object, until it is sent to that client alone.
 const VISITS: u8 = 3;
 /// Distinct clients that are remembered for each such object.
 const WITNESSES: usize = 12;
-/// A page is forgotten so long after it was last requested.
+/// The time from its last visit until a page is forgotten, in milliseconds.
 const PAGE_MS: u64 = 24 * 3600 * 1000;
-/// An object that nobody used is tried again after so long.
+/// The time after which an unused object is tried again, in milliseconds.
 const UNUSED_MS: u64 = 24 * 3600 * 1000;
-/// An object that was not fit to be sent is tried again after so long: origins change their minds.
+/// The time after which an unfit object is tried again, in milliseconds. Origins change their minds.
 const UNFIT_MS: u64 = 3600 * 1000;
 
 /// The lessons of one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Page {
-    /// What its URL hashes to.
+    /// A hash of the page's URL.
     url_key: u64,
     changed_ms: u64,
     objects: Vec<Lesson>,
     others: Vec<Other>,
 }
 
-/// A lesson that an object is not worth sending. There is none for an object that is.
+/// The lesson that an object is not worth sending. Objects that are worth it have no lesson.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Lesson {
-    /// What the object's URL hashes to.
+    /// A hash of the object's URL.
     object: u64,
-    /// When it was learnt.
+    /// The time when it was learnt.
     since_ms: u64,
     unfit: bool,
-    /// Distinct clients in a row who did not ask for it, at most [`MISSES`].
+    /// The number of distinct clients in a row who did not request the object, at most [`MISSES`].
     misses: u8,
-    /// The last of them, and its own misses in a row.
+    /// The last of these clients.
     last: Who,
+    /// The misses in a row of this client alone.
     last_misses: u8,
 }
 
-/// An object that the page does not name and browsers ask for on its behalf.
+/// An object that browsers request on the page's behalf although the page does not name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Other {
     url: String,
@@ -83,44 +86,46 @@ struct Other {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Witness {
     who: Who,
-    /// Visits in a row on which it asked for the object, at most [`VISITS`]; 0: on its latest visit it did not.
+    /// The number of visits in a row on which it requested the object, at most [`VISITS`]. 0 means that it did not on
+    /// its latest visit.
     asked: u8,
 }
 
-/// How many objects [`Page::visited`] began and ceased to send to anybody.
+/// The numbers of objects that [`Page::visited`] began to send to anybody, and ceased to send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) added: u64,
     pub(super) dropped: u64,
 }
 
-/// One visit, as far as it teaches something about objects that the page does not name.
+/// One visit, as far as it teaches about objects that the page does not name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<'v> {
     pub(super) who: Who,
-    /// Objects that were sent because earlier visitors asked for them: a hash of the URL, and whether this one did.
+    /// Objects that were sent because earlier visitors requested them: a hash of the URL, and true if this visitor
+    /// requested it.
     pub(super) sent: &'v [(u64, bool)],
-    /// URLs that the browser asked for and was not sent.
+    /// URLs that the browser requested and did not get from the flight.
     pub(super) asked: &'v [&'v str],
-    /// It asked for most of what the page names, so it had little of the page before.
+    /// True if it requested most of what the page names. Then it had little of the page before.
     pub(super) is_new_here: bool,
 }
 
-/// The lessons of a page.
+/// Returns the lessons of a page.
 pub(super) fn of(board: &dyn Board, page: u64, now_ms: u64) -> Page {
     let mut pages = read(&board.get(&name(page)).0).unwrap_or_default();
     take(&mut pages, page, now_ms)
 }
 
-/// A visitor has taught something about a page. `change` may be called more than once, each time with what others have made
-/// of it meanwhile. What too many change at one time is not learnt.
+/// Changes the lessons of a page. If another worker changes them at the same time, `change` runs again on the result.
+/// Under too many changes at one time, the lesson is lost.
 pub(super) fn learn(board: &dyn Board, page: u64, now_ms: u64, mut change: impl FnMut(&mut Page)) {
     update(board, &name(page), |value| {
         let mut pages = read(value).unwrap_or_default();
         let mut learnt = take(&mut pages, page, now_ms);
         change(&mut learnt);
         learnt.changed_ms = now_ms;
-        // The longest not requested comes first.
+        // The page whose last visit was the longest ago comes first.
         let too_many = (pages.len() + 1).saturating_sub(limits::PAGES_PER_LESSONS);
         pages.drain(..too_many.min(pages.len()));
         if !(learnt.objects.is_empty() && learnt.others.is_empty()) {
@@ -134,7 +139,7 @@ fn name(page: u64) -> String {
     format!("lessons/{}", page % limits::LESSONS)
 }
 
-/// Takes a page from those that are kept together, without what is too old.
+/// Takes a page from those of one value. Drops lessons and pages that are too old.
 fn take(pages: &mut Vec<Page>, page: u64, now_ms: u64) -> Page {
     pages.retain(|one| now_ms.saturating_sub(one.changed_ms) <= PAGE_MS);
     let at = pages.iter().position(|one| one.url_key == page);
@@ -148,7 +153,7 @@ fn take(pages: &mut Vec<Page>, page: u64, now_ms: u64) -> Page {
 }
 
 impl Page {
-    /// Whether, and why, an object is not worth fetching for a visitor.
+    /// Returns the reason if an object is not worth fetching for a visitor.
     pub(super) fn skips(&self, object: u64, who: Who) -> Option<Skip> {
         let lesson = self.objects.iter().find(|lesson| lesson.object == object)?;
         let own_misses = if lesson.last == who { lesson.last_misses } else { 0 };
@@ -161,12 +166,12 @@ impl Page {
         }
     }
 
-    /// URLs to send to a visitor although the page does not name them.
+    /// Returns the URLs to send to a visitor although the page does not name them.
     pub(super) fn learnt(&self, who: Who) -> impl Iterator<Item = &str> {
         self.others.iter().filter(move |other| other.is_for(who)).map(|other| &*other.url)
     }
 
-    /// A browser did or did not ask for an object that the page names.
+    /// Learns if a browser requested an object that the page names.
     pub(super) fn used(&mut self, object: u64, was_used: bool, who: Who, now_ms: u64) {
         if was_used {
             return self.forget(object);
@@ -180,16 +185,16 @@ impl Page {
         }
     }
 
-    /// The object's origin would not have it sent.
+    /// Learns that an object's origin does not allow it to be sent.
     pub(super) fn unfit(&mut self, object: u64, now_ms: u64) {
         if let Some(lesson) = self.lesson(object, now_ms) {
             (lesson.unfit, lesson.since_ms) = (true, now_ms);
         }
     }
 
-    /// A visit is over.
+    /// Learns from a visit that is over.
     pub(super) fn visited(&mut self, visit: &Visit<'_>) -> Change {
-        // A browser asks for it after all.
+        // A browser requests an object that was no longer sent: its lesson ends.
         for url in visit.asked {
             let object = key(url.as_bytes());
             if self.objects.iter().any(|lesson| lesson.object == object && !lesson.unfit) {
@@ -204,7 +209,7 @@ impl Page {
             match visit.sent.iter().find(|(sent, _)| *sent == object) {
                 Some((_, was_used)) => other.witness(visit.who, *was_used, visit.is_new_here),
                 None if visit.asked.contains(&&*other.url) => other.witness(visit.who, true, true),
-                // It was not sent, and a browser with a cache says nothing by not asking.
+                // The object was not sent. A browser that has it in its cache does not request it.
                 None if visit.is_new_here => other.witness(visit.who, false, true),
                 None => {}
             }
@@ -220,7 +225,7 @@ impl Page {
             if is_unfit(url) || others.iter().any(|other| other.url == *url) {
                 continue;
             }
-            // Nobody keeps the others out with URLs that no second client asks for.
+            // URLs that only one client requests make room, so that nobody can keep out the URLs of others.
             while !limits::have_room(others.iter().map(|other| &*other.url), url)
                 && let Some(least) = others.iter().position(|other| other.has_one_client() && !other.is_learnt())
             {
@@ -238,7 +243,7 @@ impl Page {
         self.objects.retain(|lesson| lesson.object != object);
     }
 
-    /// The lesson on an object, a new one where there is none; none where there is no room for another.
+    /// Returns the lesson on an object, or a new one. `None` if there is no room for a new one.
     fn lesson(&mut self, object: u64, now_ms: u64) -> Option<&mut Lesson> {
         let at = self.objects.iter().position(|lesson| lesson.object == object);
         if at.is_none() && self.objects.len() < limits::ENTRIES {
@@ -250,18 +255,18 @@ impl Page {
 }
 
 impl Other {
-    /// Whether it is sent to a visitor.
+    /// Returns true if the object is sent to this visitor.
     fn is_for(&self, visitor: Who) -> bool {
         let own = self.witnesses.iter().find(|one| one.who == visitor);
         own.is_some_and(|one| one.asked >= VISITS) || self.is_common(visitor.remote)
     }
 
-    /// Whether it is sent to every client of a near end: enough of them asked for it, at least half of those who could, and
-    /// one of the last two.
+    /// Returns true if the object is sent to every client of a remote. At least [`CLIENTS`] clients must have requested
+    /// it, at least half of those who could, and one of the last two.
     fn is_common(&self, remote: u32) -> bool {
         let mut votes: Vec<(Who, bool)> = Vec::new();
         for one in self.witnesses.iter().rev() {
-            // Of another near end the newest visit stands for all.
+            // The newest visit stands for all clients of another remote.
             let party = if one.who.remote == remote { one.who } else { Who { client: 0, ..one.who } };
             if votes.iter().all(|(known, _)| *known != party) {
                 votes.push((party, one.asked > 0));
@@ -276,16 +281,16 @@ impl Other {
         self.witnesses.iter().filter(|one| one.asked > 0).count() < 2
     }
 
-    /// Whether it is sent to anybody.
+    /// Returns true if the object is sent to anybody.
     fn is_learnt(&self) -> bool {
         self.witnesses.iter().any(|one| self.is_for(one.who))
     }
 
-    /// Notes the latest visit of a client, in place of its last one.
+    /// Notes the latest visit of a client, in place of its earlier one.
     fn witness(&mut self, who: Who, was_used: bool, is_new_here: bool) {
         let at = self.witnesses.iter().position(|one| one.who == who);
         let before = at.and_then(|at| self.witnesses.get(at)).map_or(0, |one| one.asked);
-        // A browser that had most of the page may have this as well, if it ever asked for it.
+        // A browser that had most of the page may have this object as well, if it has requested it before.
         if !was_used && !is_new_here && before > 0 {
             return;
         }
@@ -373,7 +378,7 @@ mod tests {
 
     const URL: &str = "http://a.test/late.png";
 
-    /// What the next worker reads is what the last one wrote.
+    /// Returns what the next worker reads after this change.
     fn after(board: &Memory, page: u64, now_ms: u64, change: impl FnMut(&mut Page)) -> Page {
         learn(board, page, now_ms, change);
         of(board, page, now_ms)
@@ -387,7 +392,7 @@ mod tests {
         page.learnt(who).collect()
     }
 
-    /// A visitor who was not sent the URL asks for it, or does not.
+    /// A visitor who was not sent the URL requests it, or does not.
     fn asks(board: &Memory, who: Who, urls: &[&str]) -> (Change, Page) {
         let mut change = Change::default();
         let visit = Visit { who, sent: &[], asked: urls, is_new_here: true };
@@ -395,7 +400,7 @@ mod tests {
         (change, page)
     }
 
-    /// A visitor who was sent the URL used it, or did not.
+    /// A visitor who was sent the URL uses it, or does not.
     fn gets(board: &Memory, who: Who, was_used: bool, is_new_here: bool) -> (Change, Page) {
         let mut change = Change::default();
         let visit = Visit { who, sent: &[(key(URL.as_bytes()), was_used)], asked: &[], is_new_here };
@@ -548,7 +553,7 @@ mod tests {
             }
         }
 
-        /// Any visits of ten clients, who ask for any of nine URLs and use any of what they are sent.
+        /// Random visits of ten clients, who request any of nine URLs and use any of the objects that they are sent.
         #[test]
         fn whatever_was_learnt_can_be_unlearnt_and_never_grows_too_large(
             visits in proptest::collection::vec((0_u32..10, any::<[bool; 9]>(), any::<bool>()), 0..40),
@@ -573,7 +578,7 @@ mod tests {
                 prop_assert!(page.others.len() <= limits::OTHERS);
                 prop_assert!(page.others.iter().map(|other| other.url.len()).sum::<usize>() <= limits::OTHERS_BYTES);
             }
-            // Nobody wants anything any more: two clients who were never here suffice.
+            // Nobody requests anything any more: two clients who were never here suffice.
             for client in [100, 101] {
                 visit(client, &[false; 9], false);
             }

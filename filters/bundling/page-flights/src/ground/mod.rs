@@ -1,11 +1,11 @@
-//! The far end: reads pages as they stream by, fetches their objects, sends them.
+//! The ground's end: reads pages as they stream by, fetches their objects and sends them.
 //!
-//! A flight is known from its page's request on. Slots may come before or behind the page's answer; what is to be said
-//! waits for one. Objects leave no faster than the link carries them, so that a page's own bytes and what is urgent do not
-//! queue behind what is not.
+//! A flight begins with the request for its page. Slots may arrive before or after the page's response. Anything to
+//! send waits for a slot. Objects leave no faster than the link carries them. So neither a page's own bytes nor urgent
+//! objects queue behind less urgent ones.
 //!
-//! Streams are released in ticks and in answers to our own requests only: Envoy stops whichever stream's callback another
-//! stream is answered in.
+//! Streams are released only in ticks and in responses to the ground's own requests. Envoy stops the stream whose
+//! callback sends a response on another stream.
 
 mod flight;
 mod known;
@@ -34,37 +34,37 @@ use lessons::{Change, Visit, Who};
 use shared_board::Board;
 use visitor::Visitor;
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as it is; nothing of it concerns us.
+    /// The request goes on unchanged. It has nothing to do with bundling.
     Pass,
-    /// It goes on without [`FLIGHT_FIELD`]. Its answer is to be shown here.
+    /// The request goes on without [`FLIGHT_FIELD`]. The driver must pass its response to [`GroundEnd::response`].
     Page,
-    /// It is a slot: it waits for a [`Release`].
+    /// The request is a slot. It waits for a [`Release`].
     Hold,
-    /// It is answered here.
+    /// The request gets this response.
     Answer(Reply),
 }
 
-/// One worker of the far end.
+/// The state of one worker of the ground.
 #[derive(Debug)]
 pub struct GroundEnd {
     pub(crate) counts: Counts,
     link: Link,
     buffer_bytes: usize,
     flights: HashMap<FlightId, Flight>,
-    /// What a stream is for.
+    /// The purpose of each stream.
     streams: HashMap<u32, Stream>,
     fetches: HashMap<u64, (FlightId, Fetch)>,
     last_call: u64,
     outbox: Vec<Call>,
     releases: Vec<(u32, Release)>,
-    /// Flights that are over, for their reports.
+    /// Past flights, kept for their reports.
     past: VecDeque<(FlightId, flight::Past)>,
-    /// Something is to be done that only a tick may do.
+    /// True if there is work that only a tick may do.
     due: bool,
-    /// Bytes that may leave now; below zero, they have left too early.
+    /// Bytes that may leave now. Below zero, they left too early.
     allowance: i64,
     last_ms: u64,
 }
@@ -80,13 +80,13 @@ enum Stream {
 struct Page {
     flight: FlightId,
     finder: Option<Box<Finder>>,
-    /// Bytes that were read and wait at the proxy until what they name has been announced.
+    /// Bytes that the finder has read and the proxy still holds, until the objects that they name are announced.
     held_bytes: usize,
     is_held: bool,
 }
 
 impl GroundEnd {
-    /// A far end that has seen nothing yet.
+    /// Returns an end without flights.
     pub fn new(config: &Config) -> Self {
         let link = Link::new(config);
         Self {
@@ -106,7 +106,7 @@ impl GroundEnd {
         }
     }
 
-    /// Decides on a request.
+    /// Decides how a request goes on.
     pub fn request(&mut self, board: &dyn Board, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
         let fields = Fields::from(headers);
         if fields.text(":authority") == Some(SLOT_AUTHORITY) {
@@ -128,7 +128,8 @@ impl GroundEnd {
         Verdict::Page
     }
 
-    /// The headers of the answer on a stream whose request was a [`Verdict::Page`]. True if its body is to be shown, too.
+    /// Reads the response headers of a stream whose request was a [`Verdict::Page`]. Returns true if the driver must
+    /// pass the body to [`GroundEnd::body`] as well.
     pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
@@ -138,7 +139,7 @@ impl GroundEnd {
         if let Some(reader) = reader {
             flight.visitor.no_referer = fields.has("referrer-policy");
             page.finder = Some(Box::new(reader));
-            // Announced with what the page's first bytes name.
+            // These objects are announced together with those that the page's first bytes name.
             let learnt = flight.lessons.learnt(flight.visitor.who);
             let learnt = learnt.map(|url| Found { url: url.to_owned(), usage: None, wanted: None }).collect();
             let url = flight.visitor.url.clone();
@@ -151,9 +152,13 @@ impl GroundEnd {
         false
     }
 
-    /// What the proxy has of the page's body, beginning with what waits there. True if it is to wait: until the next tick,
-    /// which announces what it names, so that the near end knows before the browser asks. Nothing else is waited for, and
-    /// never where it, or what comes next with it, could be more than the proxy lets wait.
+    /// Reads the bytes of the page's body that the proxy has, beginning with those that it holds already. Returns true
+    /// if the proxy must hold them. The tick that announces the objects that they name releases them, so that the
+    /// remote knows the objects before the browser requests them. They are also released when the time for the first
+    /// slot is over.
+    ///
+    /// The proxy holds bytes for no other reason. It never holds them if they, with the next chunk, could exceed
+    /// `buffer_bytes`.
     pub fn body(&mut self, stream: u32, bytes: &[u8], end: bool, now_ms: u64) -> bool {
         let next = if end { 0 } else { limits::CHUNK_BYTES };
         let has_room = bytes.len().saturating_add(next) <= self.buffer_bytes;
@@ -235,7 +240,7 @@ impl End for GroundEnd {
             Err(why) => {
                 flight.withdraw(fetch.index);
                 if why.is_lesson() {
-                    // The next visit knows it, and does not announce the object again.
+                    // So the page's next flight does not announce the object.
                     let object = key(fetch.url.as_bytes());
                     lessons::learn(board, flight.page_key, now_ms, |page| page.unfit(object, now_ms));
                 }
@@ -307,14 +312,15 @@ impl GroundEnd {
         Verdict::Hold
     }
 
-    /// Which objects of a flight were used, and what was asked for beside them: learnt for the page's next visitors.
+    /// Learns from a report for the page's next visitors: the objects that were used, and the requests beside them.
     fn report(&mut self, board: &dyn Board, id: &FlightId, report: &Report, now_ms: u64) {
-        // The near end expects nothing more.
+        // The remote expects nothing more.
         self.close(id);
         let Some(at) = self.past.iter().position(|(past, _)| past == id) else { return };
         let Some((_, past)) = self.past.remove(at) else { return };
-        // Who asks for little of what the page names has the rest from an earlier visit: nothing is learnt from that about
-        // what others need. What the page does not name is no part of it, or junk among it would protect itself.
+        // A browser that requests little of what the page names has the rest from an earlier visit. Its misses say
+        // nothing about the needs of others. Objects that the page does not name are not counted here: junk among them
+        // would protect itself.
         let named = || past.entries.iter().enumerate().filter(|(_, entry)| entry.sent.is_some() && !entry.is_learnt);
         let asked_for = named().filter(|(index, _)| report.used(*index)).count();
         let is_new_here = 2 * asked_for >= named().count();
@@ -337,7 +343,7 @@ impl GroundEnd {
         let visit = Visit { who: past.who, sent: &learnt, asked: &asked, is_new_here };
         let mut change = Change::default();
         lessons::learn(board, past.page_key, now_ms, |page| {
-            // One who had most of the page still teaches what is used.
+            // A visitor who had most of the page still shows which objects are used.
             for (object, was_used) in uses.iter().filter(|(_, was_used)| is_new_here || *was_used) {
                 page.used(*object, *was_used, past.who, now_ms);
             }
@@ -347,7 +353,7 @@ impl GroundEnd {
         self.counts.add(Count::LearntDropped, change.dropped);
     }
 
-    /// Fetches what may be fetched, and says what can be said.
+    /// Sends the requests and parcels that may be sent now.
     fn pump(&mut self, board: &dyn Board, now_ms: u64) {
         self.allowance =
             self.allowance.saturating_add(self.link.pace(now_ms.saturating_sub(self.last_ms))).min(self.link.burst());
@@ -376,7 +382,7 @@ impl GroundEnd {
         }
     }
 
-    /// Ends a flight: what waits for it is answered with nothing.
+    /// Ends a flight. Its slots get an empty response.
     fn close(&mut self, id: &FlightId) {
         let Some(flight) = self.flights.remove(id) else { return };
         for slot in &flight.slots {
@@ -390,15 +396,15 @@ impl GroundEnd {
     }
 }
 
-/// What opens a flight.
+/// The value of [`FLIGHT_FIELD`], which opens a flight.
 struct Opening {
     id: FlightId,
     store: u64,
-    /// The remote's client, as far as the remote distinguishes it from others.
+    /// A client of the remote, as far as the remote distinguishes its clients.
     client: u32,
 }
 
-/// `ID;STORE;CLIENT`.
+/// Reads `ID;STORE;CLIENT`.
 fn read_opening(value: &str) -> Option<Opening> {
     let (id, rest) = value.split_once(';')?;
     let (store, client) = rest.split_once(';')?;
@@ -409,7 +415,7 @@ fn read_opening(value: &str) -> Option<Opening> {
     })
 }
 
-/// A short key of a remote. A collision costs only speed.
+/// Returns a short key for a remote. A collision costs only speed.
 fn key_of(store: u64) -> u32 {
     u32::try_from(key(&store.to_le_bytes()) >> 32).unwrap_or_default()
 }

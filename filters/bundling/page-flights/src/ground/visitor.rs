@@ -1,4 +1,4 @@
-//! The requests that the far end makes for a page's objects, on behalf of its visitor.
+//! The ground's requests for a page's objects, on behalf of the page's visitor.
 
 use http_semantics::Fields;
 use http_semantics::object_request::{Browser, Object};
@@ -8,7 +8,7 @@ use super::flight::Fetch;
 use super::lessons::Who;
 use crate::digest::{authority, root};
 
-/// The visitor who asked for the page.
+/// The visitor who requested the page.
 #[derive(Debug, Clone)]
 pub(super) struct Visitor {
     pub(super) url: String,
@@ -16,12 +16,12 @@ pub(super) struct Visitor {
     /// `Accept-Encoding`.
     pub(super) accepted: Vec<u8>,
     browser: Browser,
-    /// The page says something about referrers: then none is sent.
+    /// True if the page's response has a `Referrer-Policy`. Then no request has a `Referer`.
     pub(super) no_referer: bool,
 }
 
 impl Visitor {
-    /// By the page's request.
+    /// Reads the visitor's fields from the request for the page.
     pub(super) fn new(url: String, who: Who, fields: &Fields<'_>) -> Self {
         Self {
             url,
@@ -32,14 +32,14 @@ impl Visitor {
         }
     }
 
-    /// The request for an object, as the visitor's browser would send it, without credentials.
+    /// Returns the request for an object as the visitor's browser would send it, but without credentials.
     ///
-    /// An object that the page does not name is for everybody. Its request says nothing of the visitor, so that nobody can
-    /// plant requests that carry another visitor's words.
+    /// An object that the page does not name is for every client. Its request repeats no field of the visitor. So
+    /// nobody can make the ground send requests of their choice with another visitor's fields.
     pub(super) fn request_for(&self, fetch: &Fetch) -> Vec<(&'static str, String)> {
         let own = authority(&fetch.url);
         let path = fetch.url.strip_prefix("http://").and_then(|rest| rest.get(own.len()..)).unwrap_or_default();
-        // As browsers say it unless a page wants otherwise: the whole URL to its own origin, the root to others
+        // By default, browsers send the whole URL to the page's own origin and the root to others
         // (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
         let is_own = authority(&fetch.referrer) == own && fetch.usage.is_some();
         let referer = if is_own { &fetch.referrer } else { root(&fetch.referrer) };

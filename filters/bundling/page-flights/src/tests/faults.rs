@@ -1,11 +1,12 @@
-//! Faults that were found from outside. Each test is named for one, and failed before it was mended.
+//! Regression tests of faults that others found. Each test has the name of its fault, and failed before the fix.
 
 use super::*;
 use shared_board::Board;
 use std::cell::RefCell;
 
 impl World {
-    /// One visit: a client opens the page, asks for all of it and for `more` on its behalf; the report arrives.
+    /// Runs one visit: a client opens the page, requests all its objects and `more` on its behalf. Then the report
+    /// arrives.
     fn whole_visit(&mut self, client: &str, more: &[(&str, &str)]) {
         self.fetched.clear();
         self.requests.clear();
@@ -94,7 +95,7 @@ fn junk_that_was_planted_is_never_unlearnt_as_its_own_share_protects_it() {
     }
     world.whole_visit("a", &[]);
     assert_eq!(world.fetched.len(), 4 + junk.len(), "three clients agree");
-    // Each visitor uses four objects of fourteen.
+    // Each visitor uses four of fourteen objects.
     world.whole_visit("b", &[]);
     world.whole_visit("c", &[]);
     assert_eq!(world.fetched.len(), 4, "{:?}", world.fetched);
@@ -238,7 +239,7 @@ fn an_object_that_was_unfit_once_is_unfit_for_ever() {
     let good = world.origin.insert("/1.png", (list(&[(":status", "404")]), Vec::new())).unwrap();
     world.whole_visit("a", &[]);
     world.origin.insert("/1.png", good);
-    // The page is visited all the time.
+    // Visitors request the page all the time.
     for visitor in 0..200 {
         world.whole_visit(&format!("v{visitor}"), &[]);
     }
@@ -298,7 +299,7 @@ fn a_browser_that_knows_webp_is_sent_what_one_gets_that_does_not() {
     }
 }
 
-/// A board that counts the bytes read of it.
+/// A board that counts the bytes read from it.
 struct Counting<'m>(&'m Memory, RefCell<usize>);
 
 impl Board for Counting<'_> {
@@ -318,7 +319,7 @@ fn a_held_request_costs_a_copy_of_the_board_each_tick() {
     let mut world = World::new();
     let stream = world.hold_for_what_never_comes();
     let board = Counting(&world.board, RefCell::new(0));
-    // The first look takes note of how things are.
+    // The first tick reads the current state.
     world.workers[1].tick(&board, world.now_ms + 5);
     *board.1.borrow_mut() = 0;
     for tick in 2..100 {

@@ -1,10 +1,10 @@
-//! How long things last: by random delays, losses and clocks that step, nobody is held beyond the limit, what arrived is
-//! used, and every lesson can be unlearnt.
+//! Tests of durations, with random delays and losses and with clocks that step. No request is held beyond the limit,
+//! objects that arrived are used, and every lesson can be unlearnt.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What a request may be held at most on this link, with a tick to notice.
+/// The longest time for which a request may be held on this link, with one tick to notice, in milliseconds.
 const HOLD_MS: u64 = 2 * 600 + 8 * 1024 * 1024 * 1000 / 2_500_000 + 500 + 5;
 
 #[test]
@@ -13,7 +13,7 @@ fn objects_later_than_15_s_are_useless_and_hold_requests() {
     let page = world.begin_visit(0, "client");
     assert!(world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))));
     world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
-    // The manifest arrives at once; the origin takes 20 s.
+    // The manifest arrives at once, but the origin takes 20 s.
     world.ground.tick(&world.board, world.now_ms);
     let calls = world.ground.take_calls();
     world.now_ms += 10;
@@ -47,18 +47,18 @@ fn a_clock_that_steps_back_by_ten_minutes_holds_a_request_for_ten_minutes() {
     assert_eq!(world.workers[1].take_releases(), [(stream, Release::GoOn)]);
 }
 
-/// Something that travels between the ends, and when it arrives.
+/// A message on its way.
 #[derive(Debug)]
 enum Parcel {
-    /// A call of a worker to the far end.
+    /// A call of a worker to the ground.
     Up { worker: usize, call: u64, fields: Pairs },
-    /// A response to one; none: it is lost.
+    /// A response to a call. `None` means that it is lost.
     Down { worker: usize, call: u64, reply: Option<Reply> },
     /// An origin's response.
     Object { call: u64, path: String },
 }
 
-/// A chance that is drawn from a list of numbers, over and over.
+/// Random numbers that are drawn from a list, again and again.
 struct Chances<'c>(std::iter::Cycle<std::slice::Iter<'c, u16>>);
 
 impl Chances<'_> {
@@ -68,7 +68,7 @@ impl Chances<'_> {
 }
 
 impl World {
-    /// The same as `turn`, where everything takes a random time, and something of it is lost.
+    /// Works as `turn`, but every message takes a random time, and some are lost.
     fn random_turn(&mut self, chances: &mut Chances<'_>, way: &mut Vec<(u64, Parcel)>, loss: u64) {
         self.now_ms += 5;
         let now_ms = self.now_ms;
@@ -143,7 +143,7 @@ proptest! {
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
         prop_assert!(world.ground.response(page, &borrowed(&fields)));
         world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
-        // How long each request has been held, in the time that passes for its browser.
+        // The turn in which each request was held. Turns measure the time of its browser, which does not step.
         let (mut held, mut way, mut answered) = (HashMap::new(), Vec::new(), 0);
         for turn in 0..4000_u64 {
             for (_, step) in steps.iter().filter(|(at, _)| *at == turn) {
@@ -170,8 +170,8 @@ proptest! {
         if loss == 0 && steps.is_empty() {
             prop_assert!(arrived > 0, "nothing was used");
         }
-        // Whatever happened and was learnt of it: an hour later a page is bundled again. Its first visitor may be sent the
-        // names of objects that were lost on the way, which the report heals.
+        // An hour later a page is bundled again, whatever happened and was learnt before. Its first visitor may get
+        // names of objects that were lost under way. The report corrects that.
         world.now_ms += 3_700_000;
         world.visit(0, "next");
         world.read_all("next");

@@ -1,5 +1,5 @@
-//! Both ends together, with the proxies between them played here: two workers of the near end on one board, one worker of
-//! the far end, and an origin.
+//! Tests of both ends together. They play the proxies between two workers of the remote on one board, one worker of the
+//! ground, and an origin.
 
 mod faults;
 mod lifetimes;
@@ -33,7 +33,7 @@ fn borrowed(fields: &Pairs) -> Vec<(&[u8], &[u8])> {
     fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
 }
 
-/// What an origin has: headers and body by path.
+/// The objects of an origin: headers and body by path.
 type Origin = HashMap<&'static str, (Pairs, Vec<u8>)>;
 
 struct World {
@@ -45,15 +45,15 @@ struct World {
     slots: HashMap<u32, (usize, u64)>,
     next_stream: u32,
     now_ms: u64,
-    /// Requests that reached the origin for an object, by path.
+    /// Paths of the requests for objects that reached the origin.
     fetched: Vec<String>,
-    /// The same, with all their fields.
+    /// The fields of these requests.
     requests: Vec<Pairs>,
-    /// What the page's markup is.
+    /// The markup of the page.
     page: String,
-    /// More fields of requests for the page.
+    /// Additional fields of requests for the page.
     page_fields: Pairs,
-    /// What became of requests that were held, by stream.
+    /// Releases of held requests, by stream.
     released: HashMap<u32, Release>,
     ground_is_up: bool,
     parcels: usize,
@@ -97,7 +97,7 @@ impl World {
         self.next_stream
     }
 
-    /// A client's request at one of the workers.
+    /// Sends a client's request to one of the workers.
     fn ask(&mut self, worker: usize, client: &str, path: &str, more: &[(&str, &str)]) -> (u32, remote::Verdict) {
         let stream = self.stream();
         let mut fields = list(&[(":method", "GET"), (":authority", "www.test"), (":path", path)]);
@@ -109,7 +109,7 @@ impl World {
         (stream, verdict)
     }
 
-    /// A client opens the page; its request and answer cross, and everything comes of it that comes of it.
+    /// Opens the page for a client: its request and response cross the link, and all objects follow.
     fn visit(&mut self, worker: usize, client: &str) {
         let page = self.begin_visit(worker, client);
         self.answer_page(page);
@@ -148,13 +148,13 @@ impl World {
         }
     }
 
-    /// A client's browser asks for everything there is.
+    /// Requests all objects as a client's browser. Returns the number of those that the remote serves.
     fn read_all(&mut self, client: &str) -> usize {
         let paths = ["/a.css", "/1.png", "/2.png", "/3.png"];
         paths.into_iter().filter(|path| body(&self.ask(0, client, path, &[]).1).is_some()).count()
     }
 
-    /// A tick everywhere, and what is sent arrives.
+    /// Runs a tick at every worker, and delivers everything that they send.
     fn turn(&mut self) {
         self.now_ms += 5;
         for worker in 0..2 {
@@ -207,7 +207,7 @@ impl World {
         self.workers[worker].answered(&self.board, call, &Answer::Came(&fields, &reply.body), self.now_ms);
     }
 
-    /// The page is announced and nothing comes; another worker holds a request for one of its objects.
+    /// Announces the page, but no object arrives. Another worker holds a request for one of the objects.
     fn hold_for_what_never_comes(&mut self) -> u32 {
         let page = self.begin_visit(0, "client");
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
@@ -260,7 +260,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
     assert!(world.ground.response(page, &borrowed(&fields)));
     world.ground.body(page, PAGE.as_bytes(), false, world.now_ms);
-    // One tick announces and sends for the objects; they come with the next.
+    // The first tick announces the objects and requests them. They arrive with the next.
     world.turn();
     let (stream, verdict) = world.ask(1, "client", "/2.png", &[]);
     if verdict == remote::Verdict::Hold {
@@ -284,7 +284,7 @@ fn what_will_not_come_is_let_go() {
     }
     assert_eq!((world.count(Count::UnfitStatus), world.count(Count::UnfitPrivate)), (1, 1));
     assert!(body(&world.ask(0, "client", "/3.png", &[]).1).is_some());
-    // The next visitor's page announces neither.
+    // The next visitor's page announces neither of the two.
     world.fetched.clear();
     world.visit(0, "another");
     assert_eq!(world.fetched, ["/a.css", "/3.png"]);
@@ -326,11 +326,11 @@ fn the_same_bytes_cross_once_and_a_lost_memory_heals() {
     world.visit(1, "another");
     assert_eq!((world.count(Count::Objects), world.count(Count::References)), (4, 4));
     assert_eq!(world.read_all("another"), 4);
-    // The near end forgets everything; what is named then is not there, and the browser's request goes on.
+    // The remote forgets everything. References then name objects that are not there, and the browser's requests go on.
     world.board.retain(|name| !name.starts_with("object/") && name != "shelf");
     world.visit(0, "third");
     assert_eq!(world.read_all("third"), 0);
-    // Its report says so, and from then on the objects are sent again.
+    // The report names the lost objects. From then on, they are sent again.
     world.now_ms += 20_000;
     world.turn();
     world.visit(0, "fourth");
@@ -386,7 +386,7 @@ fn what_scripts_load_at_every_visit_is_sent_like_the_rest_and_not_any_more_when_
         world.turn();
         (found, world.fetched.len(), world.count(Count::LearntAdded), world.count(Count::LearntDropped))
     };
-    // Somebody with a cookie, and requests on behalf of another page or of none, teach nothing.
+    // A client with a cookie teaches nothing. Nor do requests on behalf of another page or of none.
     for (client, more) in
         [("a", &[late[0], ("cookie", "me")][..]), ("b", &[("referer", "http://other.test/")]), ("c", &[])]
     {
@@ -408,7 +408,7 @@ fn what_one_worker_of_the_far_end_learns_the_others_know() {
     world.origin.insert("/late.png", image);
     let late = [("referer", "http://www.test/")];
     for client in ["a", "b", "c"] {
-        // Each visit is another worker's.
+        // Another worker of the ground serves each visit.
         world.ground = GroundEnd::new(&config(Role::Ground));
         world.visit(0, client);
         for path in ["/a.css", "/1.png", "/3.png"] {
@@ -522,7 +522,7 @@ fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
         world.turn();
     }
     assert_eq!(world.released.get(&stream), Some(&Release::GoOn));
-    // Without even that, the deadline lets it go.
+    // Without even that sign, the deadline releases the request.
     let mut world = World::new();
     let stream = world.hold_for_what_never_comes();
     world.workers[1].tick(&world.board, world.now_ms + 1000);
