@@ -12,7 +12,7 @@ use std::{env, process, thread};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long anything may take to become true on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(45);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The page's own name; its object stands on `img.example.test`.
 pub(crate) const PAGE: &str = "www.example.test";

@@ -15,7 +15,7 @@ use super::config::{ADMIN, Config};
 use super::http;
 
 /// How long anything may take to become true on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The Envoy to test with, or None after saying why the test does not run.
 pub(crate) fn binary() -> Option<PathBuf> {

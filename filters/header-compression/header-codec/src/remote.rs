@@ -295,7 +295,7 @@ mod tests {
 
         /// Requests whose connection is unknown announce nothing, so the completed exchanges must not wait for them.
         #[test]
-        fn the_remotes_memory_grows_with_every_upload(
+        fn the_remotes_memory_stays_bounded_under_uploads(
             refers in 0..=1000_u64,
             padding in prop_oneof![Just(0_usize), Just(200), Just(1500)],
             seed in any::<u64>(),

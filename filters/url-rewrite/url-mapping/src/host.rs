@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_the_guard_refuses_is_moved_to_the_proxy() {
+    fn an_address_that_the_guard_refuses_stays() {
         for host in [
             "198.18.0.5",
             "192.0.0.10",

@@ -249,7 +249,7 @@ fn objects_that_a_cookie_of_the_page_may_reach_stay() {
 }
 
 #[test]
-fn three_slashes_before_a_host_are_called_malformed() {
+fn more_than_two_slashes_before_a_host_count_as_two() {
     for reference in ["///i.cnn.net/a", "////i.cnn.net/a", "//\\i.cnn.net/a", "\\/\\i.cnn.net/a", "/\t//i.cnn.net/a"] {
         expect_moved(&safe(), &page(), reference, "https://pep.example.net/i.cnn.net/a");
     }
@@ -257,7 +257,7 @@ fn three_slashes_before_a_host_are_called_malformed() {
 }
 
 #[test]
-fn a_long_data_url_is_called_too_long() {
+fn a_long_data_url_is_left_for_its_scheme() {
     let behind = "a".repeat(400);
     expect_left(&safe(), &page(), &format!("data:image/png;base64,{behind}"), Reason::Scheme);
     expect_left(&safe(), &page(), &format!(" DATA:{behind}"), Reason::Scheme);
@@ -267,7 +267,7 @@ fn a_long_data_url_is_called_too_long() {
 }
 
 #[test]
-fn at_level_off_an_empty_reference_is_taken_for_an_object() {
+fn at_level_off_an_empty_reference_is_left_as_empty() {
     let off = Mapper::new(&rules(Level::Off)).unwrap();
     for (reference, reason) in
         [("", Reason::Empty), (" ", Reason::Empty), ("#top", Reason::Fragment), ("a.png", Reason::Off)]
