@@ -1,14 +1,15 @@
-//! Inputs to begin with.
+//! Seeds of the targets.
 
 use page_flights::{Release, ground};
 
 use crate::world::{PAGE_STREAM, World};
 
-/// A page and what it names.
+/// A page that names the objects in [`OBJECTS`].
 pub(crate) const PAGE: &[u8] = b"<link rel=stylesheet href=/a.css><script src=/s.js></script><img src=/1.png>";
 pub(crate) const OBJECTS: [&str; 3] = ["/a.css", "/s.js", "/1.png"];
 
-/// Parcels of a real flight, of which another one's near end is told: only frames' marks are not its own.
+/// Returns parcels of a real flight. Every [`World`] draws the same names of flights, so that the parcels fit the first
+/// flight of another world.
 pub(crate) fn parcels() -> Vec<Vec<u8>> {
     let mut world = World::new();
     let field = world.open();
@@ -37,13 +38,13 @@ pub(crate) fn parcels() -> Vec<Vec<u8>> {
     parcels
 }
 
-/// Values of the header that opens a flight.
+/// Returns values of the header that opens a flight.
 pub(crate) fn openings() -> Vec<Vec<u8>> {
     let good = format!("{};{};0000000a", "0a".repeat(16), "ff".repeat(8));
     vec![good.into_bytes(), b";".to_vec(), b"00;00;00".to_vec()]
 }
 
-/// Paths of slots and reports.
+/// Returns paths of slots and reports.
 pub(crate) fn paths() -> Vec<Vec<u8>> {
     let id = "0a".repeat(16);
     let other = "other=http%3A%2F%2Fa.test%2Fx%3Fa%3Db";
@@ -55,7 +56,7 @@ pub(crate) fn paths() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Pages.
+/// Returns pages.
 pub(crate) fn pages() -> Vec<Vec<u8>> {
     vec![
         PAGE.to_vec(),
@@ -65,7 +66,7 @@ pub(crate) fn pages() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Answers of an origin.
+/// Returns responses of an origin.
 pub(crate) fn objects() -> Vec<Vec<u8>> {
     vec![
         b":status: 200\ncontent-type: text/css\ncache-control: public, max-age=60\nvary: accept-encoding\ndate: d\n\np{background:url(/1.png)}".to_vec(),
@@ -75,13 +76,13 @@ pub(crate) fn objects() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Configurations, good and bad.
+/// Returns configurations, good and bad.
 pub(crate) fn configurations() -> Vec<Vec<u8>> {
     let good = &br#"{"role": "ground", "cluster": "fetch", "rtt_ms": 600, "down": 2500000, "up": 625000}"#[..];
     vec![good.to_vec(), b"{}".to_vec()]
 }
 
-/// Pieces that matter to some target, to put where chance would not.
+/// Byte strings that matter to a target but rarely arise at random. cargo-fuzz inserts them into inputs.
 pub(crate) const TOKENS: &[&[u8]] = &[
     b"\x01",
     b"\x02",

@@ -1,4 +1,4 @@
-//! What must hold for every input: one function a target. Each panics where a law is broken.
+//! The laws that hold for every input, one function for each target. A function panics if its law is broken.
 
 use fuzz_driver::Target;
 use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
@@ -6,7 +6,7 @@ use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
 use crate::seeds;
 use crate::world::{PAGE_STREAM, World, is_bounded};
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     ("parcel", parcel, seeds::parcels),
     ("opening", opening, seeds::openings),
@@ -16,8 +16,8 @@ pub const TARGETS: &[Target] = &[
     ("config", configuration, seeds::configurations),
 ];
 
-/// A parcel as a far end that lies would send it, plain and as gzip: memory stays bounded, no request waits for ever, and
-/// the next page is served.
+/// Tests parcels of a ground that lies, plain and in gzip. Memory stays bounded, no request waits for ever, and the
+/// next page is served.
 pub fn parcel(data: &[u8]) {
     for coding in [&b""[..], b"gzip"] {
         let mut world = World::new();
@@ -43,7 +43,7 @@ pub fn parcel(data: &[u8]) {
     }
 }
 
-/// The header that opens a flight, as anybody may write it.
+/// Tests the header that opens a flight, as any client may write it.
 pub fn opening(data: &[u8]) {
     let mut world = World::new();
     let is_read = world.begin(data);
@@ -55,7 +55,8 @@ pub fn opening(data: &[u8]) {
     assert_eq!(is_read, !world.far.take_calls().is_empty(), "a page that is read has its objects fetched, no other");
 }
 
-/// The path of a slot or of a report: answered at once or held, and what it teaches leads to plain requests only.
+/// Tests the paths of slots and reports. Each request is held, or gets a response at once. Lessons from a report lead to
+/// plain requests only.
 pub fn path(data: &[u8]) {
     let mut world = World::new();
     for _ in 0..4 {
@@ -70,7 +71,7 @@ pub fn path(data: &[u8]) {
         let (_, verdict) = world.say(data);
         let is_mine = String::from_utf8_lossy(data).trim_start_matches('/').starts_with(&id);
         assert!(is_mine || verdict != ground::Verdict::Hold, "a slot of no flight is held");
-        // The same as a report on this flight, however the rest reads.
+        // The input as a part of a report on this flight. A report is never held.
         let report = [b"/", id.as_bytes(), b"?used=&", data].concat();
         let (_, verdict) = world.say(&report);
         assert!(matches!(verdict, ground::Verdict::Answer(_)), "a report waits for nothing");
@@ -78,14 +79,14 @@ pub fn path(data: &[u8]) {
     }
 }
 
-/// A page, in two pieces: whatever it names, requests are plain and no more than a flight has room for.
+/// Tests a page in two pieces. All requests are plain, and no more than a flight has room for.
 pub fn page(data: &[u8]) {
     let mut world = World::new();
     let field = world.open();
     assert!(world.begin(field.as_bytes()));
     let (first, rest) = data.split_at(data.len() / 2);
     world.far.body(PAGE_STREAM, first, false, world.now_ms);
-    // What was read is let go, so that the next piece begins anew.
+    // The tick releases the first piece. So the next call passes the second piece alone.
     let mut fetched = 0;
     let mut origin = |_: &str| {
         fetched += 1;
@@ -100,7 +101,8 @@ pub fn page(data: &[u8]) {
     is_bounded(&world.far_values);
 }
 
-/// An origin's answer: lines of headers, an empty one, and a body; and what a browser gets of it at the near end.
+/// Runs a flight with an origin's response: lines of headers, an empty line and a body. Returns its headers, its body,
+/// and the remote's response to a browser.
 pub(crate) fn fetched(data: &[u8]) -> (FieldList, Vec<u8>, Option<Reply>) {
     let (head, body) = match data.windows(2).position(|pair| pair == b"\n\n") {
         Some(at) => (&data[..at], &data[at + 2..]),
@@ -126,7 +128,7 @@ pub(crate) fn fetched(data: &[u8]) -> (FieldList, Vec<u8>, Option<Reply>) {
     (fields, body.to_vec(), reply)
 }
 
-/// What is given to a browser is what the origin sent, and for everybody.
+/// Tests objects: a browser gets only what the origin sent for every client.
 pub fn object(data: &[u8]) {
     let (fields, body, Some(reply)) = fetched(data) else { return };
     assert!(reply.body == body, "another body than the origin's");
@@ -143,7 +145,7 @@ pub fn object(data: &[u8]) {
     }
 }
 
-/// The filter's configuration.
+/// Tests the filter's configuration.
 pub fn configuration(data: &[u8]) {
     if let Ok(config) = Config::from_json(data) {
         assert!(config.down > 0 && config.up > 0);

@@ -1,4 +1,4 @@
-//! A pair with an origin behind it, driven by hand: what the proxies at both ends do between the filters.
+//! A pair with an origin behind it. The test plays the proxies at both ends.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use page_flights::{
 };
 use shared_board::Memory;
 
-/// Headers of a request or an answer.
+/// Headers of a request or a response.
 pub(crate) type Fields<'a> = Vec<(&'a [u8], &'a [u8])>;
 
-/// More than all that one flight may have brought: its objects, and the lists that name them.
+/// More bytes than one flight may leave on a board: its objects, and the lists that name them.
 const MOST_BYTES: usize = 2 << 20;
 
-/// What a proxy keeps for its workers never grows beyond what one flight may have brought.
+/// Asserts that a board holds no more than one flight may leave on it.
 pub(crate) fn is_bounded(values: &Memory) {
     let bytes: usize = values.sizes().iter().map(|(_, bytes)| bytes).sum();
     assert!(bytes <= MOST_BYTES, "{bytes} bytes are kept");
@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub(crate) near: RemoteEnd,
     pub(crate) far: GroundEnd,
     pub(crate) now_ms: u64,
-    /// The near end's name for each slot that the far end holds.
+    /// The remote's call for each slot that the ground holds.
     slots: HashMap<u32, u64>,
     last_stream: u32,
 }
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// A request of the one client there is, for something on the page's host.
+    /// Sends a request of the only client, for a path on the page's host.
     pub(crate) fn ask(&mut self, path: &[u8], accept: &[u8]) -> (u32, remote::Verdict) {
         self.last_stream += 1;
         let fields: Fields<'_> = vec![
@@ -74,14 +74,15 @@ impl World {
         (self.last_stream, self.near.request(&self.near_values, self.last_stream, b"client", &fields, self.now_ms))
     }
 
-    /// Opens the flight; returns its header.
+    /// Opens the flight. Returns the value of its header.
     pub(crate) fn open(&mut self) -> String {
         let (_, verdict) = self.ask(b"/", b"text/html,*/*");
         let remote::Verdict::Open(field) = verdict else { panic!("a page opens a flight: {verdict:?}") };
         field
     }
 
-    /// The far end gets the page's request with this header, and a good answer's head.
+    /// Passes the page's request with this header to the ground, then the head of a good response. Returns true if the
+    /// ground reads the page.
     pub(crate) fn begin(&mut self, opening: &[u8]) -> bool {
         let fields: Fields<'_> = vec![
             (b":method", b"GET"),
@@ -96,7 +97,7 @@ impl World {
         self.far.response(PAGE_STREAM, &[(b":status", b"200"), (b"content-type", b"text/html")])
     }
 
-    /// A request of the near end to the far end, by its path.
+    /// Sends a request of the remote to the ground, by its path.
     pub(crate) fn say(&mut self, path: &[u8]) -> (u32, ground::Verdict) {
         self.last_stream += 1;
         let fields: Fields<'_> =
@@ -104,7 +105,8 @@ impl World {
         (self.last_stream, self.far.request(&self.far_values, self.last_stream, &fields, self.now_ms))
     }
 
-    /// A tick everywhere; what is sent arrives. `origin` answers for every object that the far end wants.
+    /// Runs a tick at both ends, and delivers everything that they send. `origin` gives the response to each of the
+    /// ground's requests, or `None` for a failure.
     pub(crate) fn turn(&mut self, mut origin: impl FnMut(&str) -> Option<(FieldList, Vec<u8>)>) {
         self.now_ms += 50;
         self.near.tick(&self.near_values, self.now_ms);
@@ -143,7 +145,7 @@ impl World {
         self.near.answered(&self.near_values, call, &Answer::Came(&fields, &reply.body), self.now_ms);
     }
 
-    /// The body a browser gets for an object, if the near end has it.
+    /// Requests an object as a browser. Returns the response if the remote has the object.
     pub(crate) fn object(&mut self, path: &str) -> Option<Reply> {
         match self.ask(path.as_bytes(), b"*/*").1 {
             remote::Verdict::Answer(reply) => Some(reply),

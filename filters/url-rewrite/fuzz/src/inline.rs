@@ -1,4 +1,4 @@
-//! Pages with objects put into them: what was put in, and nothing else, is what differs from the page without.
+//! Pages with inlined objects. They differ from the page without inlining only by the objects.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ const SCRIPT: &[u8] = b"/*SCRIPT*/a<b/*STOP*/";
 const SCRIPT_BEGINS: &[u8] = b"/*SCRIPT*/";
 const SCRIPT_ENDS: &[u8] = b"/*STOP*/";
 
-/// Nobody has been here.
+/// A board that remembers no visitor.
 struct Forgetful;
 
 impl Board for Forgetful {
@@ -60,7 +60,7 @@ impl Worker {
         Self { plan, store }
     }
 
-    /// A page passes, with or without objects in it; also what is to be fetched for it.
+    /// Passes a page, with or without inlining. Also returns the objects to fetch for it.
     fn pass(&self, input: &[u8], piece: usize, inlines: bool) -> (Passed, Rc<RefCell<Candidates>>) {
         let request: Fields<'_> = [
             (":method", "GET"),
@@ -103,7 +103,7 @@ impl Worker {
         (Passed { bytes, inlined_bytes, bailed_out: rewriter.bail_out().is_some() }, found)
     }
 
-    /// Everything that was asked for comes, as what its name says.
+    /// Fetches all objects that were found. The path of an object decides its type.
     fn fetch(&self, found: &Rc<RefCell<Candidates>>) {
         let mut fetcher = Fetcher::default();
         for candidate in found.take().candidates {
@@ -129,8 +129,8 @@ impl Worker {
     }
 }
 
-/// Nothing at hand changes nothing; any split gives the same; growth is bounded; output minus what was put in is the page
-/// without it.
+/// Tests inlining. Without objects in the store it changes nothing. Any split of a page gives the same result, and
+/// growth is bounded. The result without the inlined objects is the page as it passes without inlining.
 pub fn inline(data: &[u8]) {
     let (piece, input) = super::cut(data);
     for level in ["safe", "full"] {
@@ -151,7 +151,7 @@ pub fn inline(data: &[u8]) {
     }
 }
 
-/// Whether a page is another one with objects in it.
+/// Returns true if the page `put` is the page `plain` with inlined objects.
 fn without_objects(mut put: &[u8], mut plain: &[u8]) -> bool {
     loop {
         let next = [PICTURE_URL, SHEET_BEGINS, SCRIPT_BEGINS]
@@ -181,7 +181,7 @@ fn url_length(bytes: &[u8]) -> usize {
     bytes.iter().position(ends).unwrap_or(bytes.len())
 }
 
-/// A start tag, to the first `>` outside of quoted values.
+/// Returns the length of a start tag, up to the first `>` outside quoted values.
 fn tag_length(tag: &[u8]) -> usize {
     let (mut quote, mut behind_sign) = (None, false);
     for (at, &byte) in tag.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! What must hold for every input: one function a target. Each panics where a law is broken.
+//! The laws that hold for every input, one function for each target. A function panics if its law is broken.
 //!
-//! `fuzz_targets/` hands them to cargo-fuzz, and the test replays their inputs on stable Rust. An input that once broke a
-//! law is kept in `regressions/TARGET/`, under a name that describes it.
+//! `fuzz_targets/` passes them to cargo-fuzz, and the test replays their inputs on stable Rust. An input that has
+//! broken a law is kept in `regressions/TARGET/`, under a name that describes it.
 
 use fuzz_driver::{Fuzz, Target};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use url_rewriting::headers::{Fields, request};
 use url_rewriting::response;
 use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     ("html", html, || owned(seeds::HTML)),
     ("inline", inline::inline, || owned(seeds::INLINE)),
@@ -48,7 +48,7 @@ fn base() -> Base {
     Base::new(Scheme::Http, "www.foo.example", "/dir/page.html").expect("a URL")
 }
 
-/// The first byte of an input says how the rest is cut.
+/// Splits off the first byte of an input. It gives the length of the pieces that the rest is cut into.
 fn cut(data: &[u8]) -> (usize, &[u8]) {
     match data {
         [first, rest @ ..] => (usize::from(*first) % 61 + 1, rest),
@@ -80,7 +80,8 @@ fn rewrite(plan: &Rc<Plan>, kind: Kind, base: Base, input: &[u8], piece: usize) 
     Rewritten { bytes, bailed_out: rewriter.bail_out().is_some(), moved: rewriter.counts().moved }
 }
 
-/// The laws of a body: nothing to move changes nothing; any split gives the same; twice is once; growth is bounded.
+/// Tests the laws of a body. A body without URLs to move passes unchanged. Any split gives the same result. A second
+/// pass changes nothing. Growth is bounded.
 fn body(kind: Kind, base: &Base, input: &[u8], piece: usize) {
     let off = rewrite(&plan("off"), kind, base.clone(), input, piece);
     assert!(off.bytes == input, "with nothing to move a body passes untouched");
@@ -88,13 +89,13 @@ fn body(kind: Kind, base: &Base, input: &[u8], piece: usize) {
     let full = plan("full");
     let whole = rewrite(&full, kind, base.clone(), input, input.len().max(1));
     let pieces = rewrite(&full, kind, base.clone(), input, piece);
-    // A limit is reached earlier or later with the pieces; where it is, both are whole, but not the same.
+    // The split decides if and where a limit is reached. After it, both results are whole, but they differ.
     if !whole.bailed_out && !pieces.bailed_out {
         assert!(whole.bytes == pieces.bytes, "pieces of {piece} bytes give another body than the whole");
         assert_eq!(whole.moved, pieces.moved);
     }
     assert!(whole.bytes.len() <= input.len() + full.limits().output_growth_bytes, "growth is bounded");
-    // A policy in the page is translated whether or not something it governs is there to move.
+    // A policy in the page is translated even if nothing that it governs moves.
     let has_policy = String::from_utf8_lossy(input).to_ascii_lowercase().contains("security-policy");
     assert!(whole.moved > 0 || has_policy || whole.bytes == input, "what moves nothing changes nothing");
     let twice = rewrite(&full, kind, base.clone(), &whole.bytes, whole.bytes.len().max(1));
@@ -103,13 +104,14 @@ fn body(kind: Kind, base: &Base, input: &[u8], piece: usize) {
     }
 }
 
-/// Pages.
+/// Tests pages.
 pub fn html(data: &[u8]) {
     let (piece, input) = cut(data);
     body(Kind::Html, &base(), input, piece);
 }
 
-/// Style sheets at home. A sheet that was moved is another document the second time, so only its pieces are compared.
+/// Tests style sheets at their own URL. A moved style sheet is another document in a second pass, so only its pieces
+/// are compared.
 pub fn css(data: &[u8]) {
     let (piece, input) = cut(data);
     body(Kind::Css, &base(), input, piece);
@@ -120,7 +122,7 @@ pub fn css(data: &[u8]) {
     assert!(whole.bailed_out || pieces.bailed_out || whole.bytes == pieces.bytes);
 }
 
-/// Candidate lists, in an attribute that the input cannot leave.
+/// Tests lists of candidates, in an attribute that the input cannot leave.
 pub fn srcset(data: &[u8]) {
     let (piece, input) = cut(data);
     let inside: Vec<u8> = input.iter().copied().filter(|&byte| byte != b'"').collect();
@@ -141,7 +143,7 @@ fn mapper(level: Level) -> Mapper {
     .expect("the rules are good ones")
 }
 
-/// The true URL of a request at the proxy's own authority.
+/// Returns the origin's URL for a request at the proxy's own authority.
 fn true_url(mapper: &Mapper, url: &Url) -> Option<String> {
     let authority = &url[Position::BeforeHost..Position::AfterPort];
     let path = &url[Position::BeforePath..Position::AfterQuery];
@@ -153,8 +155,8 @@ fn true_url(mapper: &Mapper, url: &Url) -> Option<String> {
     }
 }
 
-/// Browsers skip all slashes before a host (URL, "special authority ignore slashes state"); the `url` crate does so only
-/// behind a scheme.
+/// Returns `reference` with two slashes before the host. Browsers skip all further slashes (URL, "special authority
+/// ignore slashes state"). The `url` crate does so only after a scheme.
 fn with_two_slashes(reference: &str) -> String {
     let plain = reference.trim_matches(|character| character <= ' ').replace(['\t', '\n', '\r'], "");
     match plain.strip_prefix("//") {
@@ -163,7 +165,8 @@ fn with_two_slashes(reference: &str) -> String {
     }
 }
 
-/// References: what moves leads back, and twice is once. The `url` crate stands for the browser.
+/// Tests references. A moved URL leads back to the original, and moves only once. The `url` crate stands for the
+/// browser.
 pub fn mapping(data: &[u8]) {
     let (which, input) = cut(data);
     let reference = String::from_utf8_lossy(input);
@@ -186,7 +189,7 @@ pub fn mapping(data: &[u8]) {
     }
 }
 
-/// Requests at the proxy's own authority: what is accepted names an origin that a browser would ask in the same words.
+/// Tests requests at the proxy's own authority. An accepted request names its origin in the spelling of a browser.
 pub fn reverse(data: &[u8]) {
     let mapper = mapper(Level::Full);
     assert_eq!(mapper.reverse(b"www.foo.example", data), Reverse::NotOurs);
@@ -202,7 +205,8 @@ pub fn reverse(data: &[u8]) {
     }
 }
 
-/// Headers of anybody: each line of the input is `name: value`, the first ones a request's, the rest a response's.
+/// Tests header fields. Each line of the input is `name:value`. The first lines are a request's, the others its
+/// response's.
 pub fn headers(data: &[u8]) {
     let (requests, input) = cut(data);
     let plan = plan("full");
@@ -240,7 +244,7 @@ pub fn headers(data: &[u8]) {
     }
 }
 
-/// A translated policy is the original with sources added that begin with the proxy's name.
+/// Asserts that a translated policy is the original with additional sources, each at the proxy's name.
 fn policy_only_gained(fields: &Fields<'_>, policy: &[u8]) {
     let original = fields.all("content-security-policy").collect::<Vec<_>>().join(&b", "[..]);
     let tokens = |text: &[u8]| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Inputs to begin with, one for each thing a target knows how to do.
+//! Seeds of the targets, one for each case that a target knows.
 
 pub(crate) const HTML: &[&[u8]] = &[
     b"\x07<!doctype html><img src=\"http://i.cnn.net/a.png\" srcset='//i.cnn.net/b.png 2x, c.png'><p style='background:url(http://i.cnn.net/c.png)'>",
@@ -54,7 +54,7 @@ pub(crate) const HEADERS: &[&[u8]] = &[
     b"\x03:authority:pep.example.net\n:path:/cdn.example/x\naccept:*/*\n:status:200\ncontent-type:text/plain\nx-content-type-options:nosniff",
 ];
 
-/// Pieces that matter to some target, to put where chance would not.
+/// Byte strings that matter to a target but rarely arise at random. cargo-fuzz inserts them into inputs.
 pub const TOKENS: &[&[u8]] = &[
     b"<img src=",
     b"<script src='",
