@@ -19,7 +19,7 @@ pub enum Quote {
 /// A value with its references decoded, and the way back.
 #[derive(Debug)]
 pub(crate) struct Decoded<'v> {
-    /// What the attribute says to the page's scripts, by the rules for attributes (an `&` that begins no reference, or
+    /// The value as the page's scripts read it, by the rules for attributes (an `&` that begins no reference, or
     /// an old-style name without `;` before `=` or a letter, stays as it is).
     pub(crate) text: Cow<'v, str>,
     references: Vec<Reference>,
@@ -62,7 +62,7 @@ impl<'v> Decoded<'v> {
         Self { text: Cow::Owned(text), references }
     }
 
-    /// What to replace, and by what, in the value as written, so that this range of the text becomes `with`.
+    /// The edit of the value as written that makes this range of the text `with`.
     pub(crate) fn replacement(&self, range: Range<usize>, with: String, quote: Quote) -> (Range<usize>, String) {
         let written = self.written(range);
         let mut text = encode(with, quote);
@@ -89,8 +89,8 @@ impl<'v> Decoded<'v> {
     }
 }
 
-/// How many bytes at the end of a reference and what follows it are what follows it. What it stands for is at least one
-/// character, which may look like the end of the reference.
+/// How many bytes of a reference and the text behind it belong to the text. A reference stands for at least one character,
+/// which may look like the end of the reference.
 fn tail_in_common(piece: &str, decoded: &str) -> usize {
     let most = decoded.len() - decoded.chars().next().map_or(0, char::len_utf8);
     let same = piece.bytes().rev().zip(decoded.bytes().rev()).take_while(|(one, other)| one == other).count();

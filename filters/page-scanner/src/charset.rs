@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-/// What is known about a body's encoding so far.
+/// The encoding of a body, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub struct Charset {
     encoding: Option<&'static Encoding>,
@@ -20,8 +20,8 @@ pub struct Charset {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text<'v> {
     pub(crate) text: Cow<'v, str>,
-    /// What the characters outside ASCII are, not known: they stand for bytes. Such a text may be moved as long as these
-    /// characters stay as they are, whatever they mean.
+    /// The characters outside ASCII stand for bytes, because the encoding is not known. Such a text may be moved as long as
+    /// these characters stay as they are.
     pub(crate) opaque: bool,
 }
 
@@ -59,12 +59,12 @@ impl Charset {
         *self = Self { encoding: Some(encoding), certain: true };
     }
 
-    /// Whether the body is declared to be UTF-8.
+    /// Returns true if the body is declared to be UTF-8.
     pub fn is_utf_8(self) -> bool {
         self.encoding == Some(UTF_8)
     }
 
-    /// Whether markup can be found at all.
+    /// Returns true if markup can be found at all.
     pub(crate) fn is_ascii_compatible(self) -> bool {
         self.encoding.is_none_or(Encoding::is_ascii_compatible)
     }
@@ -74,8 +74,8 @@ impl Charset {
         self.encoding
     }
 
-    /// The text of a value. What is broken, or in an encoding that nothing declares, is opaque: each byte stands for
-    /// itself, as windows-1252 has it.
+    /// The text of a value. It is opaque if it is broken, or in an encoding that nothing declares. Then each byte stands
+    /// for itself, as in windows-1252.
     pub(crate) fn read(self, value: &[u8]) -> Text<'_> {
         if let (true, Ok(text)) = (value.is_ascii(), str::from_utf8(value)) {
             return Text { text: Cow::Borrowed(text), opaque: false };
@@ -128,7 +128,7 @@ fn ascii_references(text: &str) -> String {
     written
 }
 
-/// Whether `changed` has the characters outside ASCII that `original` has, so that they may be opaque.
+/// Returns true if `changed` has the characters outside ASCII that `original` has, so that they may be opaque.
 pub(crate) fn keeps_opaque(original: &str, changed: &str) -> bool {
     let beyond = |text: &str| text.chars().filter(|character| !character.is_ascii()).collect::<Vec<_>>();
     beyond(original) == beyond(changed)

@@ -1,7 +1,7 @@
 //! Where do URLs stand in these bytes? Pages and style sheets as they stream by: pure, no I/O.
 //!
 //! A [`Scanner`] reads one body in any chunks. It reports each URL to a [`Visitor`], with what its place says about the
-//! object, and writes the visitor's answer in its place. It knows no policy, no configuration of a proxy and no headers.
+//! object, and writes the visitor's replacement in its place. It knows no policy, no configuration of a proxy and no headers.
 //! From `url-mapping` it takes two words, [`Use`](url_mapping::Use) and [`Reason`](url_mapping::Reason).
 //!
 //! Laws:

@@ -1,12 +1,12 @@
-//! The purpose of a link, the same for the `link` element and the `Link` header: a preload in one must go exactly where
-//! its consumer in the other goes, or browsers fetch the object twice.
+//! The purpose of a link, the same for the `link` element and the `Link` header. A preload in one must go exactly where
+//! its consumer in the other goes. Otherwise browsers fetch the object twice.
 
 use url_mapping::{Reason, Use};
 
 /// The purpose of a link that may move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose {
-    /// What the object is used as.
+    /// The use of the object.
     pub usage: Use,
     /// The link only fetches the object ahead: something else in the page, or nothing, uses it.
     pub is_preload: bool,

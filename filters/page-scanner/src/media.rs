@@ -2,7 +2,7 @@
 
 use cssparser::{Delimiter, ParseError, Parser, Token};
 
-/// Whether a media query list applies to a browser window on a screen.
+/// The result of a media query list: does it apply to a browser window on a screen?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Screen {
     /// Never: it names other media only, or is not valid.

@@ -41,7 +41,7 @@ impl Patch {
         self.start + self.held.len()
     }
 
-    /// Whether all of the input so far has left.
+    /// Returns true if all of the input so far has left.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -51,7 +51,7 @@ impl Patch {
         self.made
     }
 
-    /// Whether there was no room for a replacement. That one and all later ones are not made.
+    /// Returns true if there was no room for a replacement. That one and all later ones are not made.
     pub(crate) fn is_full(&self) -> bool {
         self.room.is_none()
     }

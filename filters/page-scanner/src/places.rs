@@ -1,7 +1,7 @@
 //! Where sub-resource URLs live in HTML: the whole policy on one screen.
 //!
 //! `Move(usage)` says what the object is used as; the mapping decides by that and by the URL whether it moves at the
-//! configured level. Rules with names of their own look at the rest of the tag and live in `rules`. What is in no row is
+//! configured level. Rules with names of their own look at the rest of the tag and live in `rules`. URLs in no row are
 //! never touched: `data-*`, `a`, `area`, `form`, `cite`, `ping`, Open Graph, microdata, JSON in scripts.
 
 use url_mapping::{Reason, Use};
@@ -39,7 +39,7 @@ pub(crate) enum Syntax {
     Markup,
 }
 
-/// What decides.
+/// The rule that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     Move(Use),
@@ -104,7 +104,7 @@ pub static PLACES: &[Place] = places! {
 };
 
 /// Attributes that SVG has for what in HTML is a property of CSS:
-/// <https://svgwg.org/svg2-draft/styling.html#PresentationAttributes>. What they name is a part of a document, nearly always
+/// <https://svgwg.org/svg2-draft/styling.html#PresentationAttributes>. They name a part of a document, nearly always
 /// of this one, and browsers take none from another origin; the picture of a `cursor` is too rare to be worth a rule.
 pub(crate) static PRESENTATION: &[Place] = places! {
     "svg *" "fill"         Css Leave(Reason::SameOriginOnly);

@@ -10,7 +10,7 @@ use crate::media::{self, Screen};
 use crate::places::{Place, Rule};
 use crate::visitor::LoadRequest;
 
-/// What the tag says about the object at this place; the URL itself has not been looked at.
+/// The facts in the tag about the object at this place. The URL itself is not looked at.
 pub(crate) fn load_request(place: &Place, tag: &Tag<'_>) -> Result<LoadRequest, Reason> {
     let mut is_preload = false;
     let usage = match place.rule {
@@ -32,12 +32,13 @@ pub(crate) fn load_request(place: &Place, tag: &Tag<'_>) -> Result<LoadRequest, 
     Ok(LoadRequest { usage, cors, at_once: at_once(place, tag, usage), is_preload })
 }
 
-/// Returns true for the usual way to load a sheet late: a preload whose `onload` turns it into the sheet's own link.
+/// Returns true for the usual way to load a style sheet late: a preload whose `onload` makes it the link of the style
+/// sheet itself.
 fn becomes_sheet(tag: &Tag<'_>) -> bool {
     tag.text("onload").windows(b"stylesheet".len()).any(|word| word.eq_ignore_ascii_case(b"stylesheet"))
 }
 
-/// Whether a browser fetches the object whenever it reads the tag; see [`LoadRequest::at_once`].
+/// Returns true if a browser fetches the object whenever it reads the tag; see [`LoadRequest::at_once`].
 fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
     let one_of_several =
         place.attribute.ends_with("srcset") || tag.get("srcset").is_some() || tag.get("imagesrcset").is_some();
@@ -55,10 +56,10 @@ fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
     !one_of_several && for_any_medium && is_preferred && !waits && !is_off
 }
 
-/// Whether the object is fetched with CORS, by `crossorigin`; an error if that, or `integrity`, forbids a move.
+/// Returns true if the object is fetched with CORS, by `crossorigin`; an error if that, or `integrity`, forbids a move.
 ///
-/// Moved, an object is fetched from another origin than before. Its digest can then be checked only if it is fetched with
-/// CORS, and only of objects that the proxy delivers as they are, which style sheets are not.
+/// A moved object is fetched from another origin than before. Browsers then check its digest only if they fetch it with
+/// CORS. The digest fits only objects that the proxy delivers as they are, which excludes style sheets.
 fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
     let crossorigin = tag.get("crossorigin");
     if tag.says("crossorigin", "use-credentials") {

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::unpack::{Broken, Packing, Unpacker};
 use crate::visitor::Visitor;
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `text/html`
@@ -19,7 +19,7 @@ pub enum Kind {
     Css,
 }
 
-/// What became of a chunk.
+/// The fate of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunk {
     /// Nothing: what was appended are its bytes, no more and no fewer.
@@ -28,10 +28,10 @@ pub enum Chunk {
     Changed,
 }
 
-/// Reports the URLs of one body to a [`Visitor`] as it streams by, and writes the visitor's answers in their places.
+/// Reports the URLs of one body to a [`Visitor`] as it streams by, and writes the visitor's replacements in their places.
 ///
-/// Every byte that is certain leaves with the call that made it so. Whatever goes wrong, the output is whole: patched up
-/// to some point, and the input's own bytes from there ([`Scanner::bail_out`] says why).
+/// Every byte that is certain leaves with the call that made it so. If anything goes wrong, the output is whole: patched
+/// up to some point, and the input's own bytes from there ([`Scanner::bail_out`] says why).
 ///
 /// ```
 /// use page_scanner::{Fits, Kind, Limits, Packing, Replacement, Scanner, UrlReference, Visitor};
@@ -115,17 +115,17 @@ impl Scanner {
         inner.finish(visitor, out);
     }
 
-    /// Bytes of the body so far, unpacked.
+    /// Bytes of the body so far, decompressed.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Whether the body comes packed and leaves plain.
+    /// Returns true if the body comes compressed and leaves plain.
     pub fn unpacks(&self) -> bool {
         self.unpacker.is_some()
     }
 
-    /// Why a packed body ended before its end, if it did. All that came of it is in the output, but whoever gets that must
+    /// Why a compressed body ended before its end, if it did. All that came of it is in the output, but its receiver must
     /// see that it is not the whole.
     pub fn broken(&self) -> Option<Broken> {
         self.broken

@@ -1,13 +1,13 @@
 //! Where the URLs of a `srcset` (or `imagesrcset`) stand.
 //!
-//! Splitting at commas is wrong: a URL may contain commas (and often does: image servers put their options there), it only
-//! cannot start or end with one. This is the algorithm of
+//! Splitting at commas is wrong. A URL may contain commas, and often does, because image servers put their options there.
+//! It only cannot start or end with one. This is the algorithm of
 //! <https://html.spec.whatwg.org/multipage/images.html#parsing-a-srcset-attribute>, as far as finding URLs needs it.
 
 use std::ops::Range;
 
-/// The byte ranges of the candidates' URLs, in order. Descriptors are stepped over, not judged: a candidate a browser
-/// drops is one it does not fetch, and moving its URL changes nothing.
+/// The byte ranges of the candidates' URLs, in order. Descriptors are stepped over, not judged. A browser does not
+/// fetch a candidate that it drops, and moving its URL changes nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidates<'s> {
     srcset: &'s str,
@@ -59,7 +59,7 @@ impl Iterator for Candidates<'_> {
     }
 }
 
-/// Whether a URL can stand in a `srcset` and be read back as itself.
+/// Returns true if a URL can stand in a `srcset` and be read back as itself.
 pub(crate) fn can_hold(url: &str) -> bool {
     !url.is_empty() && !url.starts_with(',') && !url.ends_with(',') && !url.bytes().any(is_space)
 }

@@ -1,10 +1,10 @@
-//! Bodies that come packed in gzip (RFC 1952), unpacked as they stream by.
+//! Bodies that come compressed by gzip (RFC 1952), decompressed as they stream by.
 //!
-//! The proxy in front of this crate could unpack them too, but drops without a word what it cannot unpack: a page that only
-//! says it is packed arrives empty, and one that breaks off arrives as if it were whole. Here the first goes on as the plain
-//! text it is, and the second ends as [`Broken`], so that it can be made to look broken.
+//! The proxy in front of this crate could decompress them too, but silently drops data that it cannot decompress. A page
+//! that is only labelled as compressed arrives empty, and one that breaks off arrives as if it were whole. Here the first
+//! goes on as the plain text it is. The second ends as [`Broken`], so that it can be made to look broken.
 //!
-//! Gzip alone: it remembers 32 KiB, so that a page takes less than 70 KiB more for it, whatever its size; brotli may ask for a
+//! Only gzip is supported. It remembers 32 KiB, so that a page of any size takes less than 70 KiB more. Brotli may need a
 //! window of 16 MiB.
 
 use std::fmt;
@@ -22,13 +22,13 @@ const FIXED_BYTES: usize = 6;
 /// Checksum and length behind the data.
 const TRAILER_BYTES: usize = 8;
 
-/// How much is unpacked at a time.
+/// How much is decompressed at a time, in bytes.
 const PIECE_BYTES: usize = 16 * 1024;
 /// The most that may come of one call. A chunk from an origin has 32 KiB (`transport.connection_buffer`), and deflate makes
 /// at most 1,032 bytes of one: a valid page never reaches this limit there.
 const UNPACKED_BYTES_AT_ONCE: usize = 40 * 1024 * 1024;
 
-/// How a body is packed.
+/// The content encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// Not at all.
@@ -37,10 +37,10 @@ pub enum Packing {
     Gzip,
 }
 
-/// Why a packed body ends before its end. What came of it until then is good.
+/// Why a compressed body ends before its end. All that came of it until then is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// The packed data make no sense from here on.
+    /// The compressed data make no sense from here on.
     Damaged,
     /// They end in the middle.
     CutOff,
@@ -58,21 +58,21 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Takes packed bytes, gives plain ones.
+/// Takes compressed bytes, gives plain ones.
 #[derive(Debug)]
 pub(crate) struct Unpacker {
     state: State,
-    /// What of the header is still to come.
+    /// The parts of the header that are still to come.
     flags: u8,
     inflate: Decompress,
 }
 
-/// What the next byte belongs to.
+/// The part that the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The beginning, of which so much has come.
     Magic(usize),
-    /// Not packed at all.
+    /// Not compressed at all.
     Plain,
     Flags,
     /// Fields of a known length that say nothing of interest.
@@ -94,7 +94,7 @@ impl Unpacker {
         Self { state: State::Magic(0), flags: 0, inflate: Decompress::new(false) }
     }
 
-    /// Takes the next bytes; `plain` is told of all that comes of them, in pieces. After an error nothing more may come.
+    /// Takes the next bytes; `plain` receives all that comes of them, in pieces. After an error nothing more may come.
     pub(crate) fn write(&mut self, packed: &[u8], mut plain: impl FnMut(&[u8])) -> Result<(), Broken> {
         let mut room = UNPACKED_BYTES_AT_ONCE;
         let mut rest = packed;
@@ -167,7 +167,7 @@ impl Unpacker {
         State::Data
     }
 
-    /// Unpacks up to the end of the data; returns what is behind them.
+    /// Decompresses up to the end of the data, and returns the bytes behind them.
     fn data<'p>(
         &mut self,
         mut packed: &'p [u8],

@@ -1,4 +1,4 @@
-//! The seam: the scanner reports each URL to a [`Visitor`], and writes what the visitor answers.
+//! The seam: the scanner reports each URL to a [`Visitor`], and writes the visitor's replacement.
 
 use url_mapping::{Reason, Use};
 
@@ -34,14 +34,14 @@ pub trait Visitor {
         None
     }
 
-    /// Returns true if the visitor may answer the URL of a `script` by [`Replacement::Element`]. The scanner then holds
+    /// Returns true if the visitor may replace a `script` by a [`Replacement::Element`]. The scanner then holds
     /// each such tag back until it knows whether the element is empty ([`Surroundings::is_empty`]).
     fn replaces_scripts(&self) -> bool {
         false
     }
 }
 
-/// Whether a text can stand in place of a URL; see [`Visitor::url`].
+/// Says if a text can stand in place of a URL; see [`Visitor::url`].
 pub type Fits<'f> = &'f mut dyn FnMut(&str) -> Result<(), Reason>;
 
 /// One URL of a body, and what its place says about it.
@@ -62,7 +62,7 @@ pub struct UrlReference<'r> {
 /// How a browser comes to load an object, as far as its place in the page says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// What it is used as.
+    /// The use of the object.
     pub usage: Use,
     /// It is fetched with CORS: the response is for the page's origin.
     pub cors: bool,
@@ -103,7 +103,7 @@ pub struct Surroundings {
     pub is_empty: bool,
 }
 
-/// What is written for a URL.
+/// The text that is written for a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// In place of the URL. The scanner escapes it for where it stands.
@@ -112,7 +112,7 @@ pub enum Replacement {
     Element(Vec<u8>),
 }
 
-/// Asks for the text in place of a URL where no element can stand. `write` makes what is written of it.
+/// Gets the text in place of a URL where no element can stand. `write` turns the visitor's URL into that text.
 pub(crate) fn ask<T>(
     visitor: &mut dyn Visitor,
     reference: &UrlReference<'_>,

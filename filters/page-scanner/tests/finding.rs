@@ -75,7 +75,7 @@ fn found_by_us(html: &[u8]) -> BTreeSet<usize> {
     collector.0
 }
 
-/// What the parser finds and we do not, and what we find and the parser does not.
+/// The finds of the parser that the scanner misses, and those of the scanner that the parser does not share.
 fn differences(html: &[u8]) -> (Vec<String>, Vec<String>) {
     let ours = found_by_us(html);
     let parsers = found_by_parser(html);
@@ -171,17 +171,17 @@ fn a_tag_that_foreign_content_is_too_small_for_ends_reading_and_changes_nothing_
     }
 }
 
-/// What HTML's tokenizer reacts to, separated by `~`.
+/// Texts that HTML's tokenizer reacts to, separated by `~`.
 const HTML: &str = "<img src=a>~<img src='a'>~<p>~</p>~<p title='~<p title=\"~'~\"~>~<~</~/~=~-~!~ ~x~<!--~-->~--!>~<!-~<!~<?~\
     <!doctype html>~<![CDATA[~]]>~<script>~<script~</script>~</script~<SCRIPT/~<title>~</title>~<textarea>~\
     </textarea >~<style>~</style>~<noscript>~</noscript>~<iframe>~</iframe>~<xmp>~</xmp/>~<noembed>~</noembed>~\
     <noframes>~</noframes>~<select>~</select>~<template>~</template>~<table>~<td background=a>";
 
-/// What it also reacts to in the languages inside of it.
+/// Texts that it also reacts to in the languages inside of HTML.
 const FOREIGN: &str = "<svg>~</svg>~<svg/>~<math>~</math>~<mi>~</mi>~<desc>~</desc>~<foreignObject>~</foreignObject>~\
     <image href=a />~<font color=a>~<annotation-xml encoding=text/html>~</annotation-xml>";
 
-/// What a script ends at, and what puts that off.
+/// Texts that end a script, or put its end off.
 const SCRIPTS: &str = "<script>~<script ~</script>~</script/~<!--~-->~--~->~>~<img src=a>~ ~<!-~<";
 
 fn markup(words: &[&'static str]) -> impl Strategy<Value = String> {

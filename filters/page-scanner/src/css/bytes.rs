@@ -1,7 +1,7 @@
 //! Bytes in any ASCII-compatible encoding, seen as text with the same positions.
 //!
-//! A tokenizer wants text; edits want positions in the bytes as they came, which may be of an old encoding, broken, or cut
-//! in the middle of a character. CSS treats every character outside ASCII alike: as a letter. So each byte of one becomes
+//! A tokenizer reads text, and edits need positions in the bytes as they came. These may be of an old encoding, broken, or
+//! cut in the middle of a character. CSS treats every character outside ASCII as a letter. So each byte of one becomes
 //! `_`, a letter too, and all positions agree.
 
 use encoding_rs::{BIG5, EUC_KR, Encoding, GB18030, GBK, SHIFT_JIS};

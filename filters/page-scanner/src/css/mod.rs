@@ -51,7 +51,7 @@ pub fn load_request(fetch: Fetch) -> Result<LoadRequest, Reason> {
     }
 }
 
-/// Reports a URL of a sheet that stands at `start` in the body, and patches it.
+/// Reports a URL of a style sheet that stands at `start` in the body, and patches it.
 pub(crate) fn patch(
     visitor: &mut dyn Visitor,
     patch: &mut Patch,

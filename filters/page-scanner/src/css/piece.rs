@@ -1,4 +1,4 @@
-//! A piece of a sheet, and what is looked up in it: the next byte that matters, names, properties, tokens.
+//! A piece of a style sheet, and look-ups in it: the next byte that matters, names, properties, tokens.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::property::{Fetch, fetch_of_property};
 use crate::find::{Block, Which, find_where};
 
 /// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
-/// are looked up there. What is longer is not seen, wherever the sheet was cut.
+/// are looked up there. A longer text is not seen, wherever the style sheet was cut.
 pub(super) const LOOK_BEHIND: usize = 256;
 
-/// A piece of a sheet.
+/// A piece of a style sheet.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'t> {
     pub(super) text: &'t str,
-    /// Where it begins in the sheet.
+    /// Where it begins in the style sheet.
     pub(super) start: usize,
     pub(super) last: bool,
 }
@@ -91,7 +91,7 @@ impl<'t> Piece<'t> {
         Some((token.filter(|_| !too_long), length))
     }
 
-    /// What the property in front of a colon fetches.
+    /// The kind of fetch of the property in front of a colon.
     pub(super) fn property(&self, statement: Range<usize>) -> Fetch {
         if statement.len() > LOOK_BEHIND {
             return Fetch::Image;
@@ -107,7 +107,7 @@ impl<'t> Piece<'t> {
         fetch_of_property(name)
     }
 
-    /// Whether nothing but white space and comments stands there.
+    /// Returns true if nothing but white space and comments stands there.
     pub(super) fn is_blank(&self, range: Range<usize>) -> bool {
         range.len() <= LOOK_BEHIND && skip_blank(self.get(range)).is_empty()
     }
@@ -117,7 +117,7 @@ impl<'t> Piece<'t> {
 const LOOK_AHEAD: usize = 3;
 
 /// Bytes that can begin or end something: `"'()[]{}@\/`. All others are parts of names and numbers, white space, or delimiters
-/// that mean nothing as long as nobody asks for the declaration. A bar and a backtick pass, too, and are stepped over.
+/// that mean nothing until the declaration is looked up. A bar and a backtick pass, too, and are stepped over.
 #[inline]
 fn is_special(block: Block) -> Which {
     // Of `[`, `\`, `]` and `@`, one bit makes `{`, `|`, `}` and a backtick.

@@ -1,6 +1,6 @@
-//! What a URL in CSS is fetched for, as far as the property says.
+//! The purpose of a URL in CSS, as far as the property says.
 
-/// What a URL in a style sheet is fetched for.
+/// The purpose for which a browser fetches a URL in a style sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fetch {
     /// Backgrounds, list markers, cursors, borders, generated content, custom properties: fetched without CORS.
@@ -41,7 +41,7 @@ const WITH_CORS: [&str; 7] = [
     "shape-outside",
 ];
 
-/// What a URL in a declaration of this property is fetched for.
+/// The purpose of a URL in a declaration of this property.
 pub(super) fn fetch_of_property(name: &str) -> Fetch {
     if !may_be_known(name) {
         return Fetch::Image;
@@ -59,7 +59,7 @@ pub(super) fn fetch_of_property(name: &str) -> Fetch {
 }
 
 /// False for most properties of which nothing is known, by first letter and length alone: there is a property for each
-/// few bytes of a sheet.
+/// few bytes of a style sheet.
 fn may_be_known(name: &str) -> bool {
     let first = name.bytes().next().map(|byte| byte.to_ascii_lowercase());
     matches!(

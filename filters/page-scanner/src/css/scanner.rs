@@ -1,8 +1,8 @@
 //! Which parts of a style sheet are URLs that a browser fetches, and what for.
 //!
-//! A URL can only stand in a string or in `url()`, so most of a sheet is stepped over from bracket to bracket; what matters
-//! is read by cssparser: strings, `url()`, escaped names, at-keywords. The context kept is only what tells a fetched URL from
-//! one that is compared, named or looked up (`@namespace`, `@document`, conditions), and one kind of fetch from another. In
+//! A URL can only stand in a string or in `url()`, so most of a style sheet is stepped over from bracket to bracket. The
+//! rest is read by cssparser: strings, `url()`, escaped names, at-keywords. The kept context tells a fetched URL from one
+//! that is compared, named or looked up (`@namespace`, `@document`, conditions), and one kind of fetch from another. In
 //! which declaration a URL stands is looked up when there is one: few declarations hold any. No token depends on the
 //! brackets around it, so there is no recursion, whatever the nesting.
 //!
@@ -20,10 +20,10 @@ use super::property::Fetch;
 use super::token::inside;
 pub(crate) use super::token::value;
 
-/// A URL, and the bytes that say it. Positions count from the start of the sheet.
+/// A URL, and the bytes that say it. Positions count from the start of the style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// What stands between the quotes, or between `url(` and `)` without the white space there.
+    /// The text between the quotes, or between `url(` and `)` without the white space there.
     pub(crate) range: Range<usize>,
     /// The whole token, for reading its value.
     pub(crate) token: Range<usize>,
@@ -32,7 +32,7 @@ pub(crate) struct Found {
     pub(crate) unread: Option<Reason>,
 }
 
-/// Open brackets that are told apart. Below that, `url()` is still found, but no bare string in a function.
+/// Open brackets that are distinguished. Below that, `url()` is still found, but no bare string in a function.
 const MOST_BLOCKS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ enum Prelude {
     FontFace,
 }
 
-/// What the next byte is in.
+/// The token around the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Tokens,
@@ -81,7 +81,7 @@ enum Property {
     Fetches(Fetch),
 }
 
-/// The context between two tokens; carries over from one piece of a sheet to the next.
+/// The context between two tokens; carries over from one piece of a style sheet to the next.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     token_bytes: usize,
@@ -124,8 +124,8 @@ impl Scanner {
         }
     }
 
-    /// Scans from `from` on and reports URLs. `text` begins at `start` of the sheet and reaches [`LOOK_BEHIND`] back from
-    /// `from`, or to the sheet's start.
+    /// Scans from `from` on and reports URLs. `text` begins at `start` of the style sheet. It reaches [`LOOK_BEHIND`] back
+    /// from `from`, or to the style sheet's start.
     ///
     /// Returns where to go on when there is more: what is before is certain.
     pub(crate) fn scan(
@@ -386,7 +386,7 @@ impl Scanner {
         }
     }
 
-    /// What a URL here would be fetched for; none if it would not be.
+    /// The purpose of a URL here; none if a browser would not fetch it.
     fn fetch(&self, piece: &Piece<'_>) -> Option<Fetch> {
         match self.prelude {
             Prelude::Import { .. } => Some(Fetch::Import),

@@ -47,7 +47,7 @@ impl Sheet {
         self.patch.release(self.patch.end(), out);
     }
 
-    /// Whether nothing of the input is held back.
+    /// Returns true if nothing of the input is held back.
     pub(crate) fn is_empty(&self) -> bool {
         self.patch.is_empty()
     }

@@ -14,27 +14,27 @@ use super::property::Fetch;
 use super::scanner::{Found, Scanner, value};
 use crate::charset::Charset;
 
-/// A URL in a sheet.
+/// A URL in a style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SheetUrl {
-    /// The bytes of the sheet that say it, counted from where the stream began.
+    /// The bytes of the style sheet that say it, counted from where the stream began.
     pub range: Range<usize>,
-    /// What it says, or why it was not read.
+    /// Its value, or why it was not read.
     pub value: Result<Value, Reason>,
-    /// What it is fetched for.
+    /// Its purpose.
     pub fetch: Fetch,
 }
 
-/// What a URL in a sheet says.
+/// The value of a URL in a style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     /// Escapes decoded.
     pub url: String,
-    /// If its characters outside ASCII stand for bytes (its sheet's encoding is not known): the token as written.
+    /// If its characters outside ASCII stand for bytes (its style sheet's encoding is not known): the token as written.
     pub opaque: Option<String>,
 }
 
-/// Reads a sheet.
+/// Reads a style sheet.
 #[derive(Debug)]
 pub struct Stream {
     scanner: Scanner,
@@ -43,7 +43,7 @@ pub struct Stream {
     /// The last bytes, from where the scanner looks behind, and the same as text.
     bytes: Vec<u8>,
     text: String,
-    /// Where these begin in the sheet.
+    /// Where these begin in the style sheet.
     start: usize,
     /// Where the scanner goes on.
     at: usize,
@@ -79,7 +79,7 @@ impl Stream {
         self.start += seen;
     }
 
-    /// Reports what the end of the sheet makes certain.
+    /// Reports what the end of the style sheet makes certain.
     pub fn finish(&mut self, found: &mut dyn FnMut(SheetUrl)) {
         self.scan(true, found);
     }
@@ -94,7 +94,7 @@ impl Stream {
     }
 }
 
-/// The value of a string or `url()` token in the sheet's encoding.
+/// The value of a string or `url()` token in the style sheet's encoding.
 fn read(charset: Charset, token: &[u8]) -> Result<Value, Reason> {
     let read = charset.read(token);
     let url = value(&read.text).ok_or(Reason::Encoding)?;

@@ -1,4 +1,4 @@
-//! What is a URL in a sheet, and what is not: by a table, against cssparser's own tokens, and cut anywhere.
+//! URLs in style sheets, and texts that look like one: by a table, against cssparser's own tokens, and cut anywhere.
 
 use cssparser::{Parser, Token};
 use encoding_rs::{Encoding, SHIFT_JIS, WINDOWS_1252};
@@ -9,7 +9,7 @@ use super::scanner::{Scanner, value};
 use super::{Fetch, SheetUrl, Stream, escape};
 use crate::charset::Charset;
 
-/// Generous enough for every sheet here that is not about it.
+/// Generous enough for every style sheet here that is not about it.
 const TOKEN_BYTES: usize = 1000;
 
 fn scan_bytes(sheet: &[u8], piece: usize, encoding: Option<&'static Encoding>, token_bytes: usize) -> Vec<SheetUrl> {
@@ -29,7 +29,7 @@ fn scan_bytes(sheet: &[u8], piece: usize, encoding: Option<&'static Encoding>, t
     found
 }
 
-/// The URLs of a sheet, checked to be the same for every way to cut it.
+/// The URLs of a style sheet, checked to be the same for every way to cut it.
 fn scan(sheet: &str) -> Vec<(Fetch, String)> {
     let whole = scan_bytes(sheet.as_bytes(), usize::MAX, None, TOKEN_BYTES);
     for piece in 1..sheet.len().min(40) {
@@ -122,7 +122,7 @@ fn a_sheet_is_read_in_its_encoding_and_one_of_unknown_encoding_byte_by_byte() {
     assert_eq!(url_of(b"a{b:url('\xE9.png')}", None), Ok(("é.png".to_owned(), true)));
 }
 
-/// The same question answered by nothing but cssparser's tokens and the plainest context.
+/// The same by nothing but cssparser's tokens and the plainest context.
 fn by_tokens(sheet: &str) -> Vec<String> {
     let mut found = Vec::new();
     let (mut blocks, mut first, mut import, mut prelude) = (Vec::new(), false, false, None);

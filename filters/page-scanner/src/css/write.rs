@@ -1,11 +1,12 @@
-//! A URL written so that it reads back as itself: in quotes, in `url()` without quotes, and in a `<style>` element.
+//! A URL written so that it reads back as itself. It may stand in quotes, in `url()` without quotes, or in a `<style>`
+//! element.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// `url` escaped for a quoted string or an unquoted `url()`, whichever it stands in.
 ///
-/// `<` is escaped too: in a `<style>` element the text would end at `</style`, whatever CSS thinks of it.
+/// `<` is escaped too. In a `<style>` element, the text would end at `</style`.
 pub fn escape(url: &str) -> Cow<'_, str> {
     let punctuation = |character| matches!(character, '"' | '\'' | '(' | ')' | '\\');
     let by_number = |character: char| character == '<' || character == ' ' || character.is_ascii_control();

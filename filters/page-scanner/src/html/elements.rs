@@ -1,4 +1,4 @@
-//! What the name of an element says, before anything else of its tag is read.
+//! Facts that the name of an element tells, before anything else of its tag is read.
 
 use super::raw_text::Text;
 use crate::places::{PLACES, Place};
@@ -29,7 +29,7 @@ pub(super) struct Element {
     pub(super) is_about_page: bool,
 }
 
-/// What most elements are.
+/// The entry of most elements.
 static ANY: Element = Element::new("", Content::Markup);
 
 /// The others, in the order of their keys.

@@ -24,7 +24,7 @@ type Output = fn(&[u8]);
 /// The namespace of HTML (Infra, "HTML namespace").
 const HTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// Start tags that were found and not asked for yet. More of them would mean that the tag scanner and `lol_html` read
+/// Start tags that were found and not looked up yet. More of them would mean that the tag scanner and `lol_html` read
 /// different pages.
 const MOST_PENDING: usize = 1024;
 
@@ -48,14 +48,14 @@ pub(super) struct ForeignContent {
     rests: bool,
 }
 
-/// What the handler noted. Positions count in what the parser has read.
+/// The notes of the handler. Positions count in what the parser has read.
 #[derive(Debug, Default)]
 struct Found {
     /// Start tags before this are of no interest.
     from: usize,
     starts: VecDeque<usize>,
     overflow: bool,
-    /// Whether the last element is of HTML; none if there was none since the last question.
+    /// True if the last element is of HTML. None if there was none since the last question.
     is_html: Option<bool>,
 }
 
@@ -110,7 +110,7 @@ impl ForeignContent {
         self.write(&[b"<", element, b">"].concat())
     }
 
-    /// Reads on. `from`: start tags before this position of the body will not be asked for.
+    /// Reads on. `from`: start tags before this position of the body will not be looked up.
     pub(super) fn read(&mut self, bytes: &[u8], from: usize) -> Result<(), BailOut> {
         self.given += bytes.len();
         let from = (self.read + bytes.len()).saturating_sub(self.given.saturating_sub(from));

@@ -1,10 +1,9 @@
-//! Whether the name of an element can be one of interest, told by its first letter and its length: most cannot, and
-//! need not be compared with anything.
+//! Tells names of no interest by their first letter and length. Most names need no comparison then.
 
 use crate::places::PLACES;
 
-/// Elements that are of interest for something else than a place where a URL stands: their content is not markup, or they
-/// say something about the page, or what is in them is of another language.
+/// Elements that are of interest for another reason than a place of a URL. Their content is not markup, or is of another
+/// language, or they say something about the page.
 const OTHERS: [&str; 15] = [
     "style",
     "noscript",

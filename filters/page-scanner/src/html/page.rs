@@ -1,4 +1,4 @@
-//! What is known about a page so far; reads each tag and style sheet, and reports their URLs.
+//! Reads each tag and style sheet of a page, and reports their URLs.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub(super) struct Page {
     edits: Vec<Edit>,
 }
 
-/// What is known about a page, and holds for what follows.
+/// Facts about a page that hold for all that follows.
 #[derive(Debug)]
 pub(super) struct Known {
     limits: Limits,
@@ -55,7 +55,7 @@ impl Page {
         self.known.limits.page_memory_bytes / 4
     }
 
-    /// Whether markup in a text is read, if that many texts are around it.
+    /// Returns true if markup in a text is read, if that many texts are around it.
     pub(super) fn follows_markup_inside(&self, depth: usize) -> bool {
         depth < self.known.limits.nesting
     }

@@ -1,7 +1,7 @@
 //! The content of elements that is text and not markup: where it ends.
 //!
-//! A script ends at `</script>`, but between `<!--` and `-->` a whole `<script>...</script>` is part of it, because pages
-//! once hid scripts from browsers that knew none
+//! A script ends at `</script>`. But between `<!--` and `-->` a whole `<script>...</script>` is part of it. Pages once hid
+//! scripts in this way from browsers that knew none
 //! (<https://html.spec.whatwg.org/multipage/parsing.html#script-data-escaped-state>).
 
 use memchr::memchr2;
@@ -116,7 +116,7 @@ enum Match {
     Cut,
 }
 
-/// Whether `start`, this name in any case, and the end of a name stand at `at`.
+/// Returns true if `start`, this name in any case, and the end of a name stand at `at`.
 fn tag(input: &Input<'_>, at: usize, start: &str, name: &str) -> Match {
     let behind = match begins(input, at, start) {
         Match::Yes => at + start.len(),
@@ -133,7 +133,7 @@ fn tag(input: &Input<'_>, at: usize, start: &str, name: &str) -> Match {
     }
 }
 
-/// Whether `text` stands at `at`, in any case.
+/// Returns true if `text` stands at `at`, in any case.
 fn begins(input: &Input<'_>, at: usize, text: &str) -> Match {
     let bytes = input.from(at);
     let there = bytes.get(..text.len().min(bytes.len())).unwrap_or_default();

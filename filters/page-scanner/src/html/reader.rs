@@ -22,7 +22,7 @@ pub(super) struct Reader {
     foreign: Option<ForeignContent>,
     /// How many readers this one is inside of.
     depth: usize,
-    /// What is before this is not needed any more.
+    /// Bytes before this are not needed any more.
     needed: usize,
     text: Option<ToldText>,
     has_frames: bool,
@@ -37,7 +37,7 @@ enum ToldText {
     Noscript { start: usize },
 }
 
-/// What is between the start tag of a script and its end tag.
+/// The content between the start tag of a script and its end tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// White space at most.
@@ -117,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// What is in the element of a start tag, if it is a script that its own text could stand for.
+    /// The content behind a start tag, if it is a script that its own text could stand for.
     fn inside(
         &self,
         page: &Page,
@@ -132,23 +132,23 @@ impl Reader {
         if matters { Inside::of_script(page.patch.bytes(tag.end..end), last) } else { Inside::Something }
     }
 
-    /// Whether nothing has come in which elements may be of another kind than their names say.
+    /// Returns true if no content has come in which a name may mean another kind of element.
     fn only_html(&self) -> bool {
         self.foreign.is_none() && !self.has_frames
     }
 
-    /// Whether what follows may be foreign content, so that only its parser knows what is a tag.
+    /// Returns true where foreign content may stand, so that only its parser knows the tags.
     fn is_foreign(&self) -> bool {
         self.foreign.as_ref().is_some_and(ForeignContent::is_awake)
     }
 
-    /// Shows the bytes before `until` to the parser. `from`: start tags before this will not be asked for.
+    /// Shows the bytes before `until` to the parser. `from`: start tags before this will not be looked up.
     fn show_foreign_content(&mut self, page: &Page, from: usize, until: usize) -> Result<(), BailOut> {
         let Some(foreign) = self.foreign.as_mut().filter(|foreign| foreign.is_awake()) else { return Ok(()) };
         foreign.read(page.patch.bytes(foreign.given()..until.max(foreign.given())), from)
     }
 
-    /// Whether what looks like a start tag is one.
+    /// Returns true if this range is a start tag, and does not only look like one.
     fn is_tag(&mut self, page: &Page, tag: &Range<usize>) -> Result<bool, BailOut> {
         if !self.is_foreign() {
             return Ok(true);
@@ -267,12 +267,12 @@ impl Reader {
     }
 }
 
-/// Whether what is in an element of this name is of another language, of which the tag scanner does not know enough.
+/// Returns true if the content of an element of this name is of another language, which the tag scanner cannot read alone.
 fn begins_foreign(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"svg") || name.eq_ignore_ascii_case(b"math")
 }
 
-/// Whether a tag can hold anything of interest, told without reading it.
+/// Returns true if a tag can hold anything of interest, without reading its attributes.
 fn may_hold_any(element: &Element, tag: &[u8], name_length: usize) -> bool {
     if matches!(element.content, Content::Style | Content::Noscript) {
         return true;
@@ -282,7 +282,7 @@ fn may_hold_any(element: &Element, tag: &[u8], name_length: usize) -> bool {
     tag.len() >= name_length + 4 && (has_place || css::may_hold_url_written(tag))
 }
 
-/// Whether it does.
+/// Returns true if a tag holds anything of interest.
 fn holds_any(element: &Element, tag: &[u8], name_length: usize, in_svg: bool) -> bool {
     matches!(element.content, Content::Style | Content::Noscript)
         || Attributes::of(tag, name_length).any(|attribute| {

@@ -55,7 +55,7 @@ impl HtmlStream {
         self.page.patch.release(end, out);
     }
 
-    /// Whether nothing of the input is held back.
+    /// Returns true if nothing of the input is held back.
     pub(crate) fn is_empty(&self) -> bool {
         self.head.as_ref().is_none_or(Vec::is_empty) && self.page.patch.is_empty()
     }

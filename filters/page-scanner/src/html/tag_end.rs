@@ -15,7 +15,7 @@ pub(super) struct Whole {
     pub(super) name: usize,
     /// Bytes up to its end, `>` included.
     pub(super) length: usize,
-    /// Whether one of its attributes is a `style` that may hold a URL.
+    /// True if one of its attributes is a `style` that may hold a URL.
     pub(super) has_style: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn name_length(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|&byte| ends_name(byte))
 }
 
-/// What comes next in a tag if it is written as nearly all are: all that is looked at are the signs.
+/// The next part of a tag that is written as nearly all are. Only the signs are looked at.
 enum Usual {
     /// Names and white space up to its end.
     End(usize),
@@ -87,7 +87,7 @@ fn usual(bytes: &[u8]) -> Usual {
     }
 }
 
-/// Whether `style` is the last of these names.
+/// Returns true if `style` is the last of these names.
 #[inline]
 fn ends_with_style(names: &[u8]) -> bool {
     let Some((before, name)) = names.split_last_chunk::<5>() else { return false };
@@ -173,7 +173,7 @@ impl TagEnd {
     }
 }
 
-/// Whether a byte ends the name of an element or an attribute; of the latter, `=` does, too.
+/// Returns true if a byte ends the name of an element or an attribute; of the latter, `=` does, too.
 pub(super) fn ends_name(byte: u8) -> bool {
     is_space(byte) || byte == b'/' || byte == b'>'
 }

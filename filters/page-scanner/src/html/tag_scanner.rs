@@ -1,5 +1,5 @@
-//! Finds the tags of a page that are worth a look, fast: most of a page is stepped over a word at a time or by `memchr`,
-//! and most tags end before anybody has heard of them.
+//! Finds the tags of a page that are worth a look, fast. Most of a page is stepped over a word at a time or by `memchr`,
+//! and most tags are passed without a report.
 //!
 //! As long as a page is HTML it follows the tokenizer exactly, because only names of elements decide what is text. In SVG
 //! and `MathML` that takes a tree builder, which it has not. There it only proposes, and
@@ -17,7 +17,7 @@ use super::names;
 use super::raw_text::{self, Escape, Reach, Text};
 use super::tag_end::{TagEnd, Whole, name_length};
 
-/// What was found next.
+/// The next find.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A start tag, from `<` to `>`, and how many bytes its name has.
@@ -30,7 +30,7 @@ pub(super) enum Found {
     Text(Range<usize>),
     /// That text ends here, at its end tag.
     EndOfText(usize),
-    /// Nothing without more bytes. What is before this position will not be needed again.
+    /// Nothing without more bytes. Bytes before this position will not be needed again.
     More(usize),
 }
 
@@ -103,17 +103,17 @@ impl TagScanner {
         Self { at: start, state: State::Markup, longest, foreign: Vec::new(), svg: 0, template: 0, in_head: true }
     }
 
-    /// Whether an `svg` element is open.
+    /// Returns true if an `svg` element is open.
     pub(super) fn in_svg(&self) -> bool {
         self.svg > 0
     }
 
-    /// Whether a `template` element is open.
+    /// Returns true if a `template` element is open.
     pub(super) fn in_template(&self) -> bool {
         self.template > 0
     }
 
-    /// Whether every tag so far, the last one included, belongs to the page's head.
+    /// Returns true if every tag so far, the last one included, belongs to the page's head.
     pub(super) fn in_head(&self) -> bool {
         self.in_head
     }
@@ -344,7 +344,7 @@ fn name_in(tag: &[u8], closing: bool) -> &[u8] {
     name.get(..name_length(name).unwrap_or(name.len())).unwrap_or_default()
 }
 
-/// Whether a tag of this name leaves a page in its head
+/// Returns true if a tag of this name leaves a page in its head
 /// (<https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inhead>).
 fn is_of_head(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 10] =
@@ -352,7 +352,7 @@ fn is_of_head(name: &[u8]) -> bool {
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Whether an HTML element of this name closes all SVG around it; the elements that pages really have are enough.
+/// Returns true if an HTML element of this name closes all SVG around it; the elements that pages really have are enough.
 /// <https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inforeign>
 fn ends_svg(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 20] = [
@@ -366,7 +366,7 @@ fn ends_svg(name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Skims `html` in pieces and lists what is found; text of `style` is told, other raw text is not.
+    /// Skims `html` in pieces and lists the finds. Text of `style` is among them, other raw text is not.
     fn skim(html: &str, piece: usize) -> Vec<String> {
         let mut tag_scanner = TagScanner::new(0, 1000);
         let mut found = Vec::new();

@@ -32,7 +32,7 @@ pub(super) struct Value<'v> {
     written: Text<'v>,
 }
 
-/// What is to change in a value: ranges of its decoded text, in order, and what they become.
+/// Changes of a value: ranges of its decoded text, in order, and their new texts.
 type Changes = Vec<(Range<usize>, String)>;
 
 impl<'v> Value<'v> {
@@ -42,7 +42,7 @@ impl<'v> Value<'v> {
         Self { limits, charset, quote: attribute.quote, range, written: charset.read(attribute.value) }
     }
 
-    /// What it says, character references decoded.
+    /// Its text, character references decoded.
     pub(super) fn text(&self) -> String {
         Decoded::of(&self.written.text).text.into_owned()
     }
@@ -111,7 +111,7 @@ impl<'v> Value<'v> {
         self.apply(&decoded, changes, edits);
     }
 
-    /// What changes in one URL, and where that stands in the text.
+    /// The replacement of one URL, and where the URL stands in the text.
     fn url(
         &self,
         visitor: &mut dyn Visitor,
@@ -183,12 +183,12 @@ impl<'v> Value<'v> {
         changes
     }
 
-    /// Bytes that cannot be told from characters that references stand for: neither could be written again.
+    /// Returns true if its bytes look like characters that references stand for: neither could be written again.
     fn is_unreadable(&self, decoded: &Decoded<'_>) -> bool {
         self.written.opaque && !charset::keeps_opaque(&self.written.text, &decoded.text)
     }
 
-    /// Whether a part of the value can become `changed`.
+    /// Returns true if a part of the value can become `changed`.
     fn fits(&self, original: &str, changed: &str) -> Result<(), Reason> {
         let fits = !self.written.opaque || charset::keeps_opaque(original, changed);
         if fits { Ok(()) } else { Err(Reason::Encoding) }

@@ -3,7 +3,7 @@
 //! The parser has already said where the tag is; this says where each name and value stands in it, without allocating and
 //! without decoding, because most tags that are looked at have nothing to move. It follows the attribute states of
 //! <https://html.spec.whatwg.org/multipage/parsing.html#before-attribute-name-state>; a property test holds it to the
-//! parser's own answer.
+//! parser's own result.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct Attribute<'t> {
 }
 
 impl<'t> Attribute<'t> {
-    /// Whether this is its name, in any case.
+    /// Returns true if this is its name, in any case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }

@@ -23,7 +23,7 @@ impl<'t> Tag<'t> {
         Self { name: tag.get(1..1 + name).unwrap_or_default(), attributes }
     }
 
-    /// Whether this is the element's name, in any case.
+    /// Returns true if this is the element's name, in any case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
@@ -38,7 +38,7 @@ impl<'t> Tag<'t> {
         self.attributes.iter().find(|attribute| attribute.is(name))
     }
 
-    /// Whether an attribute has this keyword for a value, in any case.
+    /// Returns true if an attribute has this keyword for a value, in any case.
     pub fn says(&self, name: &str, keyword: &str) -> bool {
         self.get(name).is_some_and(|attribute| attribute.text().eq_ignore_ascii_case(keyword.as_bytes()))
     }
@@ -48,7 +48,7 @@ impl<'t> Tag<'t> {
         self.get(name).map(Attribute::text).unwrap_or_default()
     }
 
-    /// Whether a list of keywords, separated by white space, holds this one, in any case.
+    /// Returns true if a list of keywords, separated by white space, holds this one, in any case.
     pub fn lists(&self, name: &str, keyword: &str) -> bool {
         self.text(name).split(u8::is_ascii_whitespace).any(|token| token.eq_ignore_ascii_case(keyword.as_bytes()))
     }
