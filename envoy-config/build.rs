@@ -1,5 +1,5 @@
-//! What `longhaul --version` says besides the package's version: the commit, and the pinned versions of Envoy and CoreDNS
-//! from the files that pin them.
+//! The lines of `longhaul --version` below the package's version: the commit, and the versions of Envoy and CoreDNS from
+//! the files that pin them.
 
 use std::path::Path;
 use std::process::Command;

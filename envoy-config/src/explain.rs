@@ -1,4 +1,4 @@
-//! What would become of a page: the filter's own decisions, made here instead of in Envoy.
+//! The result for a page: the filter's own decisions, made here instead of in Envoy.
 //!
 //! Nothing is decided in this file. It asks the same crates with the same configuration as the filter has, request and
 //! response headers included, so that an explanation cannot differ from what happens.
@@ -25,7 +25,7 @@ use crate::config::{Host, Settings};
 use crate::derive::Derived;
 use crate::render::filter_config;
 
-/// What is asked.
+/// The question.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
     /// The page's own URL.
@@ -38,14 +38,14 @@ pub struct Question<'a> {
     pub page: &'a [u8],
 }
 
-/// What would happen.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The page's URL, as it was understood.
     pub url: String,
-    /// What becomes of the page as a whole.
+    /// The result for the page as a whole.
     pub page: PageFate,
-    /// Whether the cache would serve it; None where Envoy has no cache of its own or does not see the response.
+    /// The verdict of the cache; None if Envoy has no cache of its own or does not see the response.
     pub cache: Option<CacheFate>,
     /// Response headers that change.
     pub headers: Vec<HeaderChange>,
@@ -61,7 +61,7 @@ pub struct Explanation {
     pub stopped: Option<String>,
 }
 
-/// What becomes of the page as a whole.
+/// The result for the page as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
 pub enum PageFate {
@@ -76,7 +76,7 @@ pub enum PageFate {
     },
 }
 
-/// What becomes of a response header.
+/// The change of a response header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeaderChange {
     /// Its name.
@@ -85,7 +85,7 @@ pub struct HeaderChange {
     pub value: Option<String>,
 }
 
-/// What becomes of a URL.
+/// The result for a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UrlFate {
     /// Line of the page, from 1.
@@ -96,9 +96,9 @@ pub struct UrlFate {
     pub element: &'static str,
     /// And its attribute, `#text` for its text.
     pub attribute: &'static str,
-    /// What it says; empty where it was not read.
+    /// The URL as written; empty if it was not read.
     pub url: String,
-    /// What it becomes; None: it stays.
+    /// The moved URL; None: it stays.
     pub to: Option<String>,
     /// Why it does not move; None: it moves.
     pub reason: Option<&'static str>,
@@ -106,12 +106,12 @@ pub struct UrlFate {
     pub explanation: Option<&'static str>,
 }
 
-/// Whether an object could be put into the page itself.
+/// An object of the page, and the reason if it is not put into the page itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InlineFate {
     /// Line of the page, from 1.
     pub line: usize,
-    /// What its place says.
+    /// Its URL as written.
     pub url: String,
     /// Why it is not; None: it is, as soon as it is at hand and if it is small enough.
     pub reason: Option<&'static str>,
@@ -130,10 +130,10 @@ pub struct Count {
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
     /// Not an http or https URL.
-    #[error("`{0}` is no page's URL; expected one such as http://www.example.org/")]
+    #[error("`{0}` is not the URL of a page; expected a URL such as http://www.example.org/")]
     Url(String),
-    /// The proxy would answer this request itself.
-    #[error("the proxy answers this request itself: {0}")]
+    /// The proxy would respond to this request itself.
+    #[error("the proxy responds to this request itself: {0}")]
     NotForwarded(String),
     /// The checked settings make no valid filter configuration: a fault of this program.
     #[error("internal fault: {0}")]
@@ -183,12 +183,12 @@ fn passed_through(settings: &Settings, url: &Url) -> Option<PageFate> {
     (url.scheme() == "https" && !terminated).then(|| PageFate::Untouched {
         reason: "passed_through",
         explanation: format!(
-            "{host} is not under tls.terminate, so its TLS is passed on by name and nothing of the page is read"
+            "{host} is not under tls.terminate. Its TLS passes through by name, and the page cannot be read"
         ),
     })
 }
 
-/// What the filter knows of the request, from a browser that navigates to the page.
+/// The request as the filter sees it, from a browser that navigates to the page.
 fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
     let host = url.host_str().unwrap_or_default();
     let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));

@@ -1,8 +1,8 @@
 //! The longhaul command: `longhaul.yaml` to Envoy and CoreDNS configuration: checked, rendered, run, explained.
 //!
-//! The way of a file: [`config`] reads it into checked, immutable [`config::Settings`]; [`derive`] computes the transport
-//! from the link; [`render`] makes Envoy's and CoreDNS's files from both, without touching a disk; [`run`] writes them,
-//! starts the processes and applies changes. Nothing further down the way checks what was checked before.
+//! [`config`] reads a file into checked, immutable [`config::Settings`]. [`derive`] computes the transport from the link.
+//! [`render`] makes the files of Envoy and CoreDNS from both, without touching a disk. [`run`] writes them, starts the
+//! processes and applies changes. No later part repeats a check of an earlier one.
 
 pub mod cli;
 pub mod config;

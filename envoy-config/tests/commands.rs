@@ -172,7 +172,7 @@ fn render_says_that_the_cache_has_no_folder_and_is_quiet_where_it_has_one() {
     let render = || text(&longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]).stderr);
     let said = render();
     assert!(
-        said.contains("/cache, set by `cache.dir`, is not on this machine: make it where Envoy will run"),
+        said.contains("/cache, set by `cache.dir`, does not exist on this machine. Create it where Envoy runs"),
         "{said}"
     );
     assert!(!folder.path().join("cache").exists(), "rendering writes nothing but the tree");

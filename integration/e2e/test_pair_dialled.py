@@ -195,7 +195,7 @@ def test_what_is_down_is_said_and_that_it_is_back(bed: PairBed) -> None:
         wait_for("no more waiting", lambda: bed.is_told(within_s=30) < RTT_S, timeout_s=60, interval_s=0.3)
         wait_for("the word", lambda: "no ground has opened a connection" in bed.pair.remote.output(), timeout_s=30)
     serves(bed)
-    wait_for("the word", lambda: "the ground answers again" in bed.pair.remote.output(), timeout_s=30)
+    wait_for("the word", lambda: "the ground responds again" in bed.pair.remote.output(), timeout_s=30)
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     print(&describe(&arguments.config.file.display().to_string(), &loaded.settings, &derived))
 }
 
-/// What `check` prints for an accepted file; `file` is named as the operator did.
+/// Returns the output of `check` for an accepted file. `file` is named as the operator did.
 pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
     let link = &settings.link;
     let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
@@ -43,16 +43,16 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
         parent(settings),
         pair(settings),
         "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
-        table(&["name", "value", "what for, and why"], &rows, WIDTH),
+        table(&["name", "value", "purpose and reason"], &rows, WIDTH),
     ]
     .concat()
 }
 
-/// What the operator has to do at the caching proxy.
+/// The work that is left to the operator at the caching proxy.
 fn parent(settings: &Settings) -> String {
     match settings.cache {
         Cache::Parent(parent) => format!(
-            "cache.parent {parent} looks names up again: it needs an access list, or it reaches private addresses\n  \
+            "cache.parent {parent} looks names up again. It needs an access list; without one it reaches private addresses\n  \
              `longhaul render` writes the list: parent/squid.conf, parent/ip_allow.yaml for Traffic Server\n"
         ),
         Cache::Off | Cache::Disk { .. } => String::new(),
@@ -62,19 +62,20 @@ fn parent(settings: &Settings) -> String {
 /// Connections over the link.
 fn kept_open(remote: &Remote) -> String {
     match remote.warm {
-        0 => "all goes over one connection a worker: opening one ahead of need costs more than it saves\n".to_owned(),
-        warm => format!("{warm} connections are kept open ahead of need\n"),
+        0 => "all traffic shares one connection per worker: opening connections in advance costs more than it saves\n"
+            .to_owned(),
+        warm => format!("{warm} connections are open in advance\n"),
     }
 }
 
 fn past_it(remote: &Remote) -> &'static str {
     match remote.when_down {
         WhenDown::Error => "",
-        WhenDown::Direct => "  while it does not answer, origins are reached from here\n",
+        WhenDown::Direct => "  while the ground does not respond, this box connects to origins itself\n",
     }
 }
 
-/// What an end of a pair says of the other.
+/// The other end of a pair.
 fn pair(settings: &Settings) -> String {
     match &settings.role {
         Role::Edge => String::new(),
@@ -82,14 +83,14 @@ fn pair(settings: &Settings) -> String {
             let ground = match &remote.ground {
                 Peer::Dialled { at } => format!("pair: the ground is at {at}, {}", kept_open(remote)),
                 Peer::Dials { listen, names } => format!(
-                    "pair: the ground comes to {listen}, as {}; all goes over connections that it opens\n",
+                    "pair: the ground connects to {listen} as {}; all traffic uses its connections\n",
                     either(names)
                 ),
             };
             [&ground, past_it(remote)].concat()
         }
         Role::Ground(ground) => match &ground.remote {
-            Peer::Dials { listen, names } => format!("pair: remotes come to {listen}, as {}\n", either(names)),
+            Peer::Dials { listen, names } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
             Peer::Dialled { at } => format!("pair: the remote is at {at}; this end opens the connections\n"),
         },
     }
@@ -109,7 +110,7 @@ fn target(derived: &Derived) -> String {
     format!("{what}\n  {}\n{warning}", choice.reason)
 }
 
-/// What clients make of the addresses in a steered answer. A remote answers with its own alone.
+/// The effect of a steered response's addresses on browsers. A remote responds with its own alone.
 fn names(settings: &Settings) -> String {
     let DnsMode::Prepend { max_origin } = settings.dns.mode else { return String::new() };
     let steered = settings.listen.dns.is_some() && (!settings.dns.domains.is_empty() || settings.dns.www);
@@ -118,9 +119,9 @@ fn names(settings: &Settings) -> String {
         return String::new();
     }
     format!(
-        "\nsteered names: our address, then the origin's\n  browsers that race addresses (RFC 8305) open every \
-         connection twice on this link, as the first takes more than {} to answer; \
-         `dns: {{ mode: replace }}` spares that and takes the way past the proxy\n",
+        "\nsteered names: the proxy's address first, then the origin's\n  browsers that race addresses (RFC 8305) open each \
+         connection twice on this link, because the first takes more than {} to respond; \
+         `dns: {{ mode: replace }}` prevents it, but clients lose the direct path to the origin\n",
         show_duration(CONNECTION_ATTEMPT_DELAY)
     )
 }

@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     /// The page's own URL
     #[arg(long, value_name = "URL")]
     url: String,
-    /// The page as its origin sends it, decompressed; - or nothing: standard input
+    /// The page as its origin sends it, decompressed; - or none reads standard input
     #[arg(value_name = "PAGE")]
     page: Option<PathBuf>,
     /// A response header of the page, such as 'Content-Security-Policy: img-src *'; may be given several times
@@ -83,7 +83,7 @@ fn describe(explanation: &Explanation) -> String {
     let url = &explanation.url;
     let mut lines = vec![match &explanation.page {
         PageFate::Rewritten => format!("{url}: read and rewritten"),
-        PageFate::Untouched { reason, explanation } => format!("{url}: passes untouched ({reason}): {explanation}"),
+        PageFate::Untouched { reason, explanation } => format!("{url}: passes unchanged ({reason}): {explanation}"),
     }];
     lines.extend(explanation.cache.iter().map(|cache| format!("  {}", cache.explanation)));
     lines.extend(explanation.headers.iter().map(|change| match &change.value {
@@ -94,14 +94,14 @@ fn describe(explanation: &Explanation) -> String {
         let rows: Vec<Vec<String>> = explanation.urls.iter().map(row).collect();
         let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(DEFAULT_WIDTH);
         lines.push(String::new());
-        lines.push(table(&["line", "where", "fate", "URL, and what becomes of it"], &rows, width));
+        lines.push(table(&["line", "where", "fate", "URL, and the result"], &rows, width));
     }
     lines.extend(explanation.inline.iter().map(|object| match object.reason {
         None => format!(
-            "  line {}: {} itself goes into the page at a visitor's first page of the site, once at hand and if small enough",
+            "  line {}: {} is embedded in a visitor's first page of the site, if it is cached and small enough",
             object.line, object.url
         ),
-        Some(reason) => format!("  line {}: {} itself does not go into the page: {reason}", object.line, object.url),
+        Some(reason) => format!("  line {}: {} is not embedded in the page: {reason}", object.line, object.url),
     }));
     if explanation.page == PageFate::Rewritten {
         let moved = format!("{} moved", explanation.moved);

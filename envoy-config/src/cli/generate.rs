@@ -28,7 +28,7 @@ enum What {
 
 #[derive(clap::Args)]
 struct Out {
-    /// The folder to write into; made where it does not exist
+    /// The folder to write into; created if it does not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }

@@ -11,12 +11,12 @@ pub(super) struct Arguments {
     /// The configuration file, longhaul.yaml; not used by --undo
     #[arg(value_name = "FILE", required_unless_present = "undo")]
     file: Option<PathBuf>,
-    /// The interface towards the clients; not used by --undo
+    /// The network interface to the clients; not used by --undo
     #[arg(long, value_name = "IF", value_parser = interface, required_unless_present = "undo")]
     clients: Option<String>,
     #[command(flatten)]
     what: What,
-    /// Where --apply writes what --undo takes back
+    /// The record of the applied steps, for --undo
     #[arg(long, value_name = "FILE", default_value = RECORD)]
     record: PathBuf,
 }
@@ -24,13 +24,13 @@ pub(super) struct Arguments {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct What {
-    /// Print a shell script that does it (the default)
+    /// Print the steps as a shell script (the default)
     #[arg(long)]
     print: bool,
-    /// Do it
+    /// Apply the steps
     #[arg(long)]
     apply: bool,
-    /// Take back what --apply did
+    /// Undo the applied steps
     #[arg(long)]
     undo: bool,
 }
@@ -68,19 +68,22 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 fn warn_without_routes(machine: &Machine) {
     if machine.routes.is_empty() {
-        eprintln!("warning: no routes over {}: no initial window is set; is it up?", machine.interface);
+        eprintln!(
+            "warning: no routes over {}, so no initial window is set; check that the interface is up",
+            machine.interface
+        );
     }
 }
 
 fn carry_out(plan: &Plan, record: &Path) -> Outcome {
     match apply(plan, record) {
         Ok(()) => print(&format!("applied {} steps; undo them with: {}\n", plan.steps.len(), undo_command(record))),
-        Err(not_done) if not_done.left.is_empty() => fail(&format!("{}; nothing is changed", not_done.why)),
+        Err(not_done) if not_done.left.is_empty() => fail(&format!("{}; nothing was changed", not_done.why)),
         Err(not_done) => {
             for error in &not_done.left {
-                eprintln!("warning: not taken back: {error}");
+                eprintln!("warning: not undone: {error}");
             }
-            fail(&format!("{}; what is above is still changed, try again: {}", not_done.why, undo_command(record)))
+            fail(&format!("{}; the steps above remain applied, try again: {}", not_done.why, undo_command(record)))
         }
     }
 }
@@ -93,7 +96,7 @@ fn take_back(record: &Path) -> Outcome {
                 eprintln!("warning: {error}");
             }
             eprintln!(
-                "taken back, but for what is above; try again: {}. If that is gone already, remove {}",
+                "undone except for the steps above; try again: {}. If those changes are gone, remove {}",
                 undo_command(record),
                 record.display()
             );

@@ -62,17 +62,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Validate FILE and print what was derived from the link, and why
+    /// Validate FILE and print the values derived from the link, with reasons
     Check(check::Arguments),
     /// Write the Envoy and CoreDNS configuration of FILE into a folder
     Render(render::Arguments),
     /// Render FILE, start Envoy and CoreDNS, and apply changes until stopped
     Run(run::Arguments),
-    /// Say how the running proxy is: what is in force, what it did, what is wrong
+    /// Show the state of the running proxy: configuration, counts and problems
     Status(status::Arguments),
-    /// Say per URL of a page what would happen to it, and why
+    /// Show for each URL of a page whether it moves, and the reason
     Explain(explain::Arguments),
-    /// Print, apply or undo the packet rules, routes and kernel settings FILE needs on this machine
+    /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
     Pair(pair::Arguments),
@@ -84,7 +84,7 @@ enum Command {
     Bound(run::BoundArguments),
 }
 
-/// What a command comes to; its message has been printed by then.
+/// The result of a command; its message has been printed by then.
 type Outcome = Result<(), u8>;
 
 /// The whole command.
@@ -130,7 +130,7 @@ fn load_or_refuse(file: &Path) -> Result<Loaded, u8> {
     }
 }
 
-/// What `--access-log` says; without it nothing is logged, because a log holds what clients asked for.
+/// The target of `--access-log`. Without the option nothing is logged, because a log names the clients' requests.
 fn access_log(argument: Option<&Path>) -> AccessLog {
     match argument {
         None => AccessLog::Off,

@@ -18,10 +18,10 @@ const RESOLVER_PORT: u16 = 8153;
 pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
-    /// The folder to write into; made where it is not there
+    /// The folder to write into; created if it does not exist
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Where the files will stand when they are used, if not in DIR
+    /// The folder from which Envoy will read the files, if it is not the output folder
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         && !dir.is_dir()
     {
         say(&format!(
-            "{}, set by `cache.dir`, is not on this machine: make it where Envoy will run, writable for it; without it Envoy starts and keeps nothing (`longhaul run` makes it)",
+            "{}, set by `cache.dir`, does not exist on this machine. Create it where Envoy runs, writable for Envoy. Without it Envoy starts and caches nothing. `longhaul run` creates it",
             dir.display()
         ));
     }

@@ -7,7 +7,7 @@ use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, access_log, fail, load_or_refuse};
 use crate::run::{Options, Overridden, RunError, exec_bound_to_parent, run};
 
-/// What shells report of a process ended by Ctrl-C.
+/// The status that shells report for a process ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 #[derive(clap::Args)]
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        help = "Where rendered files and state are kept [default: below $XDG_RUNTIME_DIR or /run/longhaul, one folder a FILE]"
+        help = "The folder for rendered files and state [default: a folder for each FILE, below $XDG_RUNTIME_DIR or /run/longhaul]"
     )]
     state: Option<PathBuf>,
     #[arg(long, value_name = "PATH", help = "Envoy [default: $LONGHAUL_ENVOY, or beside this program]")]

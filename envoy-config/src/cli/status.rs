@@ -13,10 +13,10 @@ const TOP: usize = 5;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The configuration file of the run; may be left out where only one runs
+    /// The configuration file of the run; optional if only one runs
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The state folder of the run, where it was given one
+    /// The state folder of the run, if it was started with --state
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// JSON instead of a table
@@ -45,14 +45,14 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     if status.problems.is_empty() { Ok(()) } else { Err(FAILED) }
 }
 
-/// What is shown in a terminal.
+/// The report for a terminal.
 fn describe(status: &Status) -> String {
     let mut rows =
         vec![row("longhaul", &format!("{}, process {}, up {}", status.version, status.pid, time(status.uptime_s)))];
     rows.push(row("configuration", &configuration(status)));
     if let Some(refused) = &status.config.refused {
         let first = refused.why.lines().next().unwrap_or_default();
-        rows.push(row("last refused", &format!("{first}{}", if refused.standing { "" } else { " (mended since)" })));
+        rows.push(row("last refused", &format!("{first}{}", if refused.standing { "" } else { " (fixed since)" })));
     }
     rows.push(row("Envoy", &child(&status.envoy)));
     rows.push(row("CoreDNS", &child(&status.coredns)));
@@ -85,7 +85,7 @@ fn child(child: &Child) -> String {
     let since = child.uptime_s.map(|uptime| format!(" {}", time(uptime))).unwrap_or_default();
     let restarts = match (child.restarts, &child.last_end) {
         (0, _) => ", no restarts".to_owned(),
-        (count, Some(how)) => format!(", restarts: {count}, the last time it {how}"),
+        (count, Some(how)) => format!(", restarts: {count}, the last one because it {how}"),
         (count, None) => format!(", restarts: {count}"),
     };
     format!("{version}{state}{since}{restarts}")
@@ -134,7 +134,7 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
     let mut rows = vec![row(
         if status.role == "ground" { "remotes" } else { "clients" },
         &format!(
-            "{} requests, {} connections open, {} passed on unread",
+            "{} requests, {} connections open, {} passed through as TLS",
             clients.requests, clients.connections, clients.passed_through
         ),
     )];
@@ -152,19 +152,22 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
     }
     if !pages.bail_outs.is_empty() {
         rows.push(row(
-            "given up",
-            &format!("{} pages from some point on{}", sum(&pages.bail_outs), top(&pages.bail_outs)),
+            "incomplete",
+            &format!("{} pages rewritten only in part{}", sum(&pages.bail_outs), top(&pages.bail_outs)),
         ));
     }
     if pages.redirected > 0 || !pages.refused.is_empty() {
         let refused = format!("{} refused{}", sum(&pages.refused), top(&pages.refused));
-        rows.push(row("own origin", &format!("{} documents sent to their true URL, {refused}", pages.redirected)));
+        rows.push(row(
+            "own origin",
+            &format!("{} documents redirected to their true URL, {refused}", pages.redirected),
+        ));
     }
     if let Some(mean) = &pages.per_page {
         rows.push(row(
             "saved",
             &format!(
-                "by estimate {:.1} round trips and {:.0} bytes of connection set-up a page",
+                "an estimated {:.1} round trips and {:.0} bytes of connection setup per page",
                 mean.round_trips_saved, mean.link_bytes_saved
             ),
         ));
@@ -176,7 +179,7 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
         rows.push(row(
             "cache",
             &format!(
-                "{} hits, {} misses, {} not to be kept; {} of {} MiB used",
+                "{} hits, {} misses, {} not cacheable; {} of {} MiB used",
                 cache.hits,
                 cache.misses,
                 cache.uncacheable,

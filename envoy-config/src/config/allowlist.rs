@@ -11,7 +11,7 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::names::{HostName, NameError};
 
-/// What a line of a list covers.
+/// The names that a line of a list covers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NamePattern {
     /// `example.org`: the name and everything below it.
@@ -31,11 +31,11 @@ pub struct ListError {
     pub column: usize,
     /// The entry as it stands there.
     pub entry: String,
-    /// What is wrong with it.
+    /// The fault.
     pub error: LineError,
 }
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineError {
     /// The name in it.
@@ -103,12 +103,12 @@ impl fmt::Display for NamePattern {
     }
 }
 
-/// What a list holds.
+/// The contents of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListSummary {
     /// Names in it, duplicates counted twice.
     pub names: usize,
-    /// Whether it says itself that it may be empty.
+    /// True if it says itself that it may be empty.
     pub may_be_empty: bool,
 }
 

@@ -37,7 +37,7 @@ pub(super) enum Invalid {
     Soon { days: i64 },
 }
 
-/// Whether a certificate is for a name.
+/// The relation of a certificate to a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Covers {
     Yes,
@@ -146,7 +146,7 @@ fn invalid(certificate: &X509Certificate<'_>, now_s: i64) -> Option<Invalid> {
     }
 }
 
-/// Whether there is a private key in a PEM file that can be used without a passphrase.
+/// Returns whether there is a private key in a PEM file that can be used without a passphrase.
 pub(super) fn has_private_key(text: &str) -> bool {
     let mut labels = Pem::iter_from_buffer(text.as_bytes()).flatten().map(|block| block.label);
     labels.any(|label| label.ends_with("PRIVATE KEY") && !label.starts_with("ENCRYPTED"))

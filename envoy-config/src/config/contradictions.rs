@@ -105,12 +105,12 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     {
         problems.push(
             Problem::warning(
-                "`page.prefetch` has no effect without a cache of our own",
+                "`page.prefetch` has no effect without a cache on disk",
                 places.of(&["page", "prefetch"]),
-                "nothing would keep the objects",
+                "there is no place for the objects",
             )
-            .and(places.of(&["cache"]), "is off, or another proxy's")
-            .help("give `cache` a `dir`, or write `prefetch: false`"),
+            .and(places.of(&["cache"]), "is off, or belongs to another proxy")
+            .help("set `cache.dir`, or write `prefetch: false`"),
         );
     }
     if let (Some(page), Some(cache), Some(Role::Edge)) = (draft.page, &draft.cache, &draft.role)
@@ -119,21 +119,21 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     {
         problems.push(
             Problem::warning(
-                "`page.inline` has no effect without objects fetched ahead",
+                "`page.inline` has no effect without prefetched objects",
                 places.of(&["page", "inline"]),
-                "nothing is at hand to be put into pages",
+                "no object could be embedded in pages",
             )
-            .help("give `cache` a `dir`, and do not write `prefetch: false`"),
+            .help("set `cache.dir`, and remove `prefetch: false`"),
         );
     }
     if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {
         problems.push(
             Problem::warning(
-                "`dns.mode: replace` takes the way past the proxy",
+                "`dns.mode: replace` hides the origin's addresses",
                 places.of(&["dns", "mode"]),
                 "ssh and mail to steered names will fail",
             )
-            .help("with `mode: prepend` they fall through to the origin's address behind ours"),
+            .help("with `mode: prepend` they reach the origin's address, which follows the proxy's"),
         );
     }
 }
@@ -146,8 +146,8 @@ fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problem
     };
     if upstream.resolvers.is_empty() {
         problems.push(
-            Problem::error("nobody to ask for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
-                .help("give a resolver that can be reached without the ground as `upstream.resolvers`, or the ground's address here (its certificate must then be for the address)"),
+            Problem::error("no resolver for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
+                .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write the ground's address here (its certificate must then be for the address)"),
         );
     }
 }
@@ -159,9 +159,9 @@ fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstrea
             Problem::error(
                 "`split.when_down: direct` without a resolver",
                 places.of(&["split", "when_down"]),
-                "nobody to ask for origins while the ground does not answer",
+                "no resolver for origins while the ground does not respond",
             )
-            .help("give a resolver that can be reached without the ground as `upstream.resolvers`, or write `when_down: error`"),
+            .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write `when_down: error`"),
         );
     }
 }
@@ -177,9 +177,18 @@ fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>
         return;
     };
     problems.push(
-        Problem::error("`split.transport: h3` to an address", places.of(&["split", "transport"]), "needs a ground with a name")
-            .and(places.of(&["split", "peer"]), format!("{address} is no name, and a certificate for it cannot be checked over QUIC"))
-            .help("give the ground a name, which its certificate must bear, and a resolver that knows it as `upstream.resolvers`"),
+        Problem::error(
+            "`split.transport: h3` to an address",
+            places.of(&["split", "transport"]),
+            "needs a ground with a name",
+        )
+        .and(
+            places.of(&["split", "peer"]),
+            format!("{address} is not a name, and QUIC cannot check a certificate for an address"),
+        )
+        .help(
+            "write the name in the certificate of the ground, and add a resolver that knows it to `upstream.resolvers`",
+        ),
     );
 }
 
@@ -191,7 +200,7 @@ fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut 
             Problem::error(
                 "`split.transport: h3` where the ground dials",
                 places.of(&["split", "transport"]),
-                "QUIC can be opened by the remote alone",
+                "only the remote can open QUIC connections",
             )
             .and(places.of(&["split", "dial"]), "the ground opens the connections")
             .help("write `transport: h2` at both ends, or let the remote dial"),
@@ -199,7 +208,7 @@ fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut 
     }
 }
 
-/// TCP sockets only: HTTP/3 and DNS share ports with nothing else of ours.
+/// TCP sockets only: HTTP/3 and DNS share ports with no other listener of this box.
 fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, problems: &mut Vec<Problem>) {
     let sockets: Vec<([&str; 2], SocketAddr)> = [
         (["listen", "http"], listen.http),
@@ -227,7 +236,7 @@ fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, pro
                         format!("{key} on {socket}"),
                     )
                     .and(places.of(earlier), format!("{earlier_key} on {other}"))
-                    .help("give one of them another port"),
+                    .help("set one of them to another port"),
                 );
             }
         }
@@ -238,7 +247,7 @@ fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
 }
 
-/// Whether `address` reaches what is bound to `bound` on this machine.
+/// Returns whether `address` reaches what is bound to `bound` on this machine.
 fn reaches(bound: SocketAddr, address: SocketAddr, own: &[IpAddr]) -> bool {
     let here = address.ip() == bound.ip() || address.ip().is_unspecified();
     let any = bound.ip().is_unspecified() && (address.ip().is_loopback() || own.contains(&address.ip()));
@@ -260,9 +269,9 @@ fn resolver_is_ourselves(
                 Problem::error(
                     "`upstream.resolvers` names this box's own DNS",
                     places.of(&["upstream", "resolvers", &index.to_string()]),
-                    format!("{resolver} would answer with the proxy's own address: a loop"),
+                    format!("{resolver} would respond with the proxy's own address, a loop"),
                 )
-                .and(places.of(&["listen", "dns"]), format!("our DNS listens on {dns}"))
+                .and(places.of(&["listen", "dns"]), format!("this box serves DNS on {dns}"))
                 .help("name a resolver on the wired side, such as 9.9.9.9"),
             );
         }
@@ -309,12 +318,12 @@ fn steering_without_dns(places: &Places<'_>, listen: &Listen, lists: bool, www: 
     let key = if lists { "domains" } else { "www" };
     problems.push(
         Problem::error(
-            format!("`dns.{key}` steers names, `listen.dns` is off"),
+            format!("`dns.{key}` steers names, but `listen.dns` is off"),
             places.of(&["dns", key]),
-            "nobody would answer for these",
+            "no server would respond for these",
         )
         .and(places.of(&["listen", "dns"]), "off")
-        .help("give `listen.dns` an address, or remove the names"),
+        .help("set `listen.dns` to an address, or remove the names"),
     );
 }
 
@@ -334,12 +343,12 @@ fn secure_names(
         if let Some(path) = user {
             problems.push(
                 Problem::error(
-                    format!("`{}.{}` needs TLS, `listen.tls` is off", path[0], path[1]),
+                    format!("`{}.{}` needs TLS, but `listen.tls` is off", path[0], path[1]),
                     places.of(&path),
                     "served on the TLS port",
                 )
                 .and(places.of(&["listen", "tls"]), "off")
-                .help("give `listen.tls` an address such as 0.0.0.0:443"),
+                .help("set `listen.tls` to an address such as 0.0.0.0:443"),
             );
             return;
         }
@@ -379,12 +388,12 @@ fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: 
         let key = if proxy.secure_names.len() >= proxy.addresses.len() { "secure_names" } else { "addresses" };
         problems.push(
             Problem::error(
-                "`transport.shards` is more than there are targets",
+                "`transport.shards` is more than the number of targets",
                 places.of(&["transport", "shards"]),
                 format!("{shards} wanted"),
             )
             .and(places.of(&["proxy", key]), format!("{most} given"))
-            .help("add names or addresses, or lower it"),
+            .help("add names or addresses, or lower the number"),
         );
     }
 }
@@ -400,9 +409,9 @@ fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, pr
             Problem::warning(
                 format!("proxy address {address} is not globally routable"),
                 places.of(&["proxy", "addresses", &index.to_string()]),
-                "browsers keep public pages from private addresses, and resolvers drop private answers",
+                "browsers block private addresses in public pages, and resolvers drop responses with them",
             )
-            .help("use a public address where clients are not yours to configure"),
+            .help("use a public address, unless you configure the clients"),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what to do: shown as compilers show it.
+//! Problems of a configuration: the fault, its place and the remedy, shown as compilers show them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,19 +10,19 @@ use super::yaml::Place;
 /// One thing that is wrong, or doubtful, with its place in the configuration file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// Whether the file is refused for it.
+    /// An error refuses the file; a warning does not.
     pub severity: Severity,
-    /// What is wrong, in one line, naming the setting.
+    /// The fault in one line, with the name of the setting.
     pub title: String,
     /// Bytes of the configuration file it stands at.
     pub place: Place,
-    /// What was found there.
+    /// The value that was found there.
     pub label: String,
     /// Other settings that have to do with it: contradictions name both.
     pub others: Vec<(Place, String)>,
     /// A place in another file, such as a list of names.
     pub elsewhere: Option<Elsewhere>,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Elsewhere {
     pub column: usize,
 }
 
-/// Whether a problem refuses the file.
+/// The weight of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// Refused.
@@ -97,7 +97,7 @@ impl Report {
         Self { path, text, problems }
     }
 
-    /// Whether the file is refused.
+    /// Returns whether the file is refused.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }

@@ -1,7 +1,7 @@
-//! What a link does to a page: how long its bytes take, how long its rounds of requests take.
+//! The effect of a link on a page: the time for its bytes, and the time for its rounds of requests.
 //!
-//! The reference page is the 58 objects and 197 KB of 2004 that the papers measured with; it is small for today, so
-//! that "slow" below means slow for any page.
+//! The reference page is the 58 objects and 197 KB of 2004 that the papers measured with. It is small for today, so
+//! "slow" below means slow for any page.
 
 use std::time::Duration;
 
@@ -28,15 +28,15 @@ pub struct LinkModel {
     pub bytes_time: Duration,
     /// Time the page's requests need on one HTTP/1.1 name: its objects by six, a round trip each.
     pub rounds_time: Duration,
-    /// What that makes the link.
+    /// The class of the link.
     pub class: LinkClass,
 }
 
-/// What bounds a page on a link.
+/// The bound of a page on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkClass {
-    /// The rate: fewer and smaller packets are what helps. Bytes take longer than request rounds by a factor of 4.8 and
-    /// 5.2 on the measured cells, of 1.4 on UMTS; of 1.0 and 0.5 on the slow satellites, where either target was as good.
+    /// The rate: fewer and smaller packets help. Bytes take longer than request rounds by a factor of 4.8 and 5.2 on the
+    /// measured cells, and of 1.4 on UMTS. On the slow satellites the factor is 1.0 and 0.5, and either target was as good.
     ByteBound,
     /// Round trips, and long ones.
     LongRoundTrips,
@@ -59,7 +59,7 @@ impl LinkModel {
         Self { bytes_time, rounds_time, class }
     }
 
-    /// Whether a page gains by fewer request rounds, at the price of some bytes in vain.
+    /// Returns whether a page gains by fewer request rounds, at the price of some unused bytes.
     pub fn saving_rounds_pays(&self) -> bool {
         self.bytes_time <= self.rounds_time * ROUNDS_DO_NOT_MATTER
     }
@@ -69,9 +69,9 @@ impl LinkModel {
         let bytes = units::show_duration(round_to_millis(self.bytes_time));
         let rounds = units::show_duration(round_to_millis(self.rounds_time));
         let verdict = match self.class {
-            LinkClass::ByteBound => "the rate bounds it",
-            LinkClass::LongRoundTrips => "long round trips bound it",
-            LinkClass::ShortRoundTrips => "round trips bound it, but short ones",
+            LinkClass::ByteBound => "the rate bounds the page",
+            LinkClass::LongRoundTrips => "long round trips bound the page",
+            LinkClass::ShortRoundTrips => "short round trips bound the page",
         };
         format!(
             "a page of {PAGE_OBJECTS} objects and 197 kB needs {bytes} for its bytes and {rounds} for its request rounds on one HTTP/1.1 name: {verdict}"

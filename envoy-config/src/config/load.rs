@@ -15,7 +15,7 @@ use super::{contradictions, read, yaml};
 /// An accepted file.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What it says.
+    /// Its settings.
     pub settings: Settings,
     /// Warnings; never errors.
     pub report: Report,
@@ -34,7 +34,7 @@ pub enum LoadError {
     Unreadable {
         /// As the operator named it.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         error: io::Error,
     },
     /// It is not acceptable; the report has at least one error.

@@ -1,8 +1,8 @@
 //! `longhaul.yaml`: as written, then checked and immutable.
 //!
-//! Text becomes nodes with places (`yaml`); nodes are read group by group (`read`, with `reader` for the kinds of value)
-//! into [`Settings`]; what does not go together is found last (`contradictions`). Everything that is wrong is collected
-//! ([`diagnostic`]), so that an operator sees all of it at once.
+//! Text becomes nodes with places (`yaml`). Nodes are read group by group (`read`, with `reader` for the kinds of value)
+//! into [`Settings`]. The table of keys ([`keys`]) holds names, ranges and defaults. Contradictions are found last
+//! (`contradictions`). All problems are collected ([`diagnostic`]), so an operator sees them at once.
 
 pub mod allowlist;
 mod certificate;

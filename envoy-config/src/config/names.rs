@@ -80,7 +80,7 @@ impl HostName {
         &self.0
     }
 
-    /// Whether `self` is `suffix` or below it.
+    /// Returns whether `self` is `suffix` or below it.
     pub fn is_within(&self, suffix: &Self) -> bool {
         self.0.strip_suffix(suffix.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }

@@ -34,7 +34,7 @@ pub enum OverrideValue {
     Switch(bool),
 }
 
-/// What kind of value a key takes.
+/// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     /// `64kib`, in this range.
@@ -57,7 +57,7 @@ pub enum ValueKind {
         min: u32,
         /// Largest.
         max: u32,
-        /// Whether `off` is a value too.
+        /// True if `off` is a value too.
         off: bool,
     },
     /// A word: letters, digits, `_`, at most 15 (the kernel's `TCP_CA_NAME_MAX`); `host` leaves it to the machine.
@@ -86,12 +86,12 @@ macro_rules! transport_keys {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// What may stand there.
+            /// The kind of its value.
             pub const fn kind(self) -> ValueKind {
                 match self { $(Self::$variant => $kind),* }
             }
 
-            /// What the value is for, in a few words.
+            /// The purpose of the value, in a few words.
             pub const fn purpose(self) -> &'static str {
                 match self { $(Self::$variant => $purpose),* }
             }
@@ -102,29 +102,29 @@ macro_rules! transport_keys {
 transport_keys! {
     BdpDown "bdp_down" ValueKind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link toward clients";
     BdpUp "bdp_up" ValueKind::Bytes { min: 1, max: 4 * GIB }, "bandwidth-delay product: bytes in flight that fill the link from clients";
-    CongestionControl "congestion_control" ValueKind::Name, "of connections to clients";
+    CongestionControl "congestion_control" ValueKind::Name, "congestion control of connections to clients";
     InitialWindow "initial_window" ValueKind::Count { min: 1, max: 4096, off: false }, "segments sent before the first acknowledgement (client route: initcwnd, initrwnd)";
-    WindowClamp "window_clamp" ValueKind::Count { min: 2, max: 65_535, off: true }, "segments a connection may ever have in flight (client route: cwnd lock)";
-    SendBufferMax "send_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_wmem)";
-    ReceiveBufferMax "receive_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "what a socket may grow to (sysctl net.ipv4.tcp_rmem)";
-    NotsentLowat "notsent_lowat" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes the kernel takes ahead of what it has sent (TCP_NOTSENT_LOWAT)";
-    UserTimeout "user_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "silence after which a client's connection is given up (TCP_USER_TIMEOUT)";
+    WindowClamp "window_clamp" ValueKind::Count { min: 2, max: 65_535, off: true }, "the most segments that a connection may have in flight (client route: cwnd lock)";
+    SendBufferMax "send_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "the largest size of a socket's buffer (sysctl net.ipv4.tcp_wmem)";
+    ReceiveBufferMax "receive_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "the largest size of a socket's buffer (sysctl net.ipv4.tcp_rmem)";
+    NotsentLowat "notsent_lowat" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "unsent bytes that the kernel buffers (TCP_NOTSENT_LOWAT)";
+    UserTimeout "user_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time without an acknowledgement after which a client's connection ends (TCP_USER_TIMEOUT)";
     KeepaliveIdle "keepalive_idle" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time before a client's connection is probed";
-    KeepaliveInterval "keepalive_interval" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "between probes";
-    KeepaliveProbes "keepalive_probes" ValueKind::Count { min: 1, max: 100, off: false }, "unanswered probes before giving up";
-    ClientIdleTimeout "client_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a client's connection with nothing on it is kept this long";
-    UpstreamIdleTimeout "upstream_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a connection to an origin with nothing on it is kept this long";
-    StreamIdleTimeout "stream_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "a request that makes no progress is given up";
-    HandshakeTimeout "handshake_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: 600_000 }, "for a client's first bytes, TLS handshake and request headers";
-    DrainTime "drain_time" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "old connections live on this long after a change";
+    KeepaliveInterval "keepalive_interval" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time between two probes";
+    KeepaliveProbes "keepalive_probes" ValueKind::Count { min: 1, max: 100, off: false }, "unacknowledged probes before the connection ends";
+    ClientIdleTimeout "client_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time after which a client's connection is closed";
+    UpstreamIdleTimeout "upstream_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time after which a connection to an origin is closed";
+    StreamIdleTimeout "stream_idle_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time without progress after which a request ends";
+    HandshakeTimeout "handshake_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: 600_000 }, "time for a client's first bytes, TLS handshake and request headers";
+    DrainTime "drain_time" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time that old connections have to end after a change";
     StreamWindow "stream_window" ValueKind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one request";
     ConnectionWindow "connection_window" ValueKind::Bytes { min: 65_535, max: (1 << 31) - 1 }, "HTTP/2 and 3: bytes a client may send ahead on one connection";
-    ConcurrentStreams "concurrent_streams" ValueKind::Count { min: 1, max: 1000, off: false }, "HTTP/2 and 3: requests at one time on one connection";
+    ConcurrentStreams "concurrent_streams" ValueKind::Count { min: 1, max: 1000, off: false }, "HTTP/2 and 3: concurrent requests on one connection";
     Http3 "http3" ValueKind::Switch, "HTTP/3 (QUIC on the UDP port of `listen.tls`) for names whose TLS ends here";
-    ConnectionBuffer "connection_buffer" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes Envoy holds for one connection, and the largest chunk a filter sees";
-    UpstreamConnections "upstream_connections" ValueKind::Count { min: 1, max: 10_000, off: false }, "connections to one origin at one time";
+    ConnectionBuffer "connection_buffer" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes that Envoy buffers for one connection, and the largest chunk that a filter sees";
+    UpstreamConnections "upstream_connections" ValueKind::Count { min: 1, max: 10_000, off: false }, "concurrent connections to one origin";
     InlineObject "inline_object" ValueKind::Bytes { min: 1, max: 256 * KIB }, "the largest object that `page.inline` puts into a page";
-    InlinePage "inline_page" ValueKind::Bytes { min: 1, max: 4 * MIB }, "by how much `page.inline` lets a page grow";
+    InlinePage "inline_page" ValueKind::Bytes { min: 1, max: 4 * MIB }, "the most bytes that `page.inline` adds to a page";
     Shards "shards" ValueKind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";
 }
 

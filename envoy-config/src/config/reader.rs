@@ -29,7 +29,7 @@ pub(super) struct Section<'n> {
     state: SectionState,
 }
 
-/// Whether there is anything to miss a key in.
+/// The presence of a group.
 #[derive(Clone, Copy, PartialEq)]
 enum SectionState {
     Written,
@@ -73,7 +73,7 @@ impl<'n> Setting<'n> {
         }
     }
 
-    /// Whether it says that there shall be none: `off`, `false`, `null` or nothing.
+    /// Returns whether it says that there shall be none: `off`, `false`, `null` or nothing.
     pub(super) fn is_off(&self) -> bool {
         matches!(&self.node.value, NodeValue::Null) || matches!(self.text(), Some("off" | "false"))
     }

@@ -21,15 +21,15 @@ use crate::config::{LinkClass, LinkModel, Overrides};
 pub struct Settings {
     /// The file this was read from, absolute. Relative paths in it have been resolved against its folder already.
     pub file: PathBuf,
-    /// What this box is.
+    /// The role of this box.
     pub role: Role,
     /// The slow link.
     pub link: Link,
     /// Where clients find us.
     pub proxy: Proxy,
-    /// What we bind.
+    /// The sockets that this box binds.
     pub listen: Listen,
-    /// What we may reach.
+    /// The hosts that this box may reach.
     pub upstream: Upstream,
     /// Which URLs move where.
     pub rewrite: Rewrite,
@@ -37,9 +37,9 @@ pub struct Settings {
     pub dns: Dns,
     /// Where objects are kept.
     pub cache: Cache,
-    /// How answers are compressed.
+    /// The compression of responses.
     pub compress: Compress,
-    /// What is done for a page's objects before they are asked for.
+    /// Prefetching, bundling and inlining of a page's objects.
     pub page: Page,
     /// Certificates the operator holds, in the order written.
     pub terminate: Vec<Termination>,
@@ -56,11 +56,11 @@ pub struct Settings {
 pub struct Tracing {
     /// The collector.
     pub collector: SocketAddr,
-    /// Of a hundred requests, how many.
+    /// The percentage of requests with spans.
     pub sample_percent: u32,
 }
 
-/// What this box is.
+/// The role of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// One box on the wired side of the link.
@@ -108,7 +108,7 @@ impl Role {
         self.name().as_str()
     }
 
-    /// Whether origins are reached from here, at least at times.
+    /// Returns whether origins are reached from here, at least at times.
     pub fn reaches_origins(&self) -> bool {
         match self {
             Self::Edge | Self::Ground(_) => true,
@@ -133,7 +133,7 @@ impl Role {
         }
     }
 
-    /// Whether the ground opens the connections over the link (`split.dial: ground`).
+    /// Returns whether the ground opens the connections over the link (`split.dial: ground`).
     pub fn ground_dials(&self) -> bool {
         match self {
             Self::Edge => false,
@@ -142,7 +142,7 @@ impl Role {
         }
     }
 
-    /// What an end of a pair shows the other; none for a box alone.
+    /// The certificate of an end of a pair; none for a box alone.
     pub fn identity(&self) -> Option<&Identity> {
         match self {
             Self::Edge => None,
@@ -152,26 +152,26 @@ impl Role {
     }
 }
 
-/// What the end beside the clients knows of the other.
+/// The end beside the clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
     /// Where the ground is, or that it comes to us.
     pub ground: Peer,
-    /// Who we are, and whom we trust.
+    /// This end's certificate, and the authority of the other end's.
     pub identity: Identity,
     /// Connections over the link that are open and unused at any time, so that a client's need not wait for a handshake.
     pub warm: u32,
-    /// What is done with QUIC, which no proxy of TCP can carry.
+    /// The treatment of QUIC, which a proxy of TCP cannot carry.
     pub udp443: Udp443,
-    /// Listed names are answered with our own address before the ground has been asked: it finds the origin by the name.
+    /// Queries for listed names get this box's address before the ground was queried. It finds the origin by the name.
     pub instant_answers: bool,
-    /// Headers are packed before they cross the link.
+    /// Headers are compressed before they cross the link.
     pub pack_headers: bool,
-    /// What clients get while the ground does not answer.
+    /// The result for clients while the ground does not respond.
     pub when_down: WhenDown,
-    /// So long a ground is taken for one that is being started again, and requests that may be are sent again.
+    /// For this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried.
     pub restart_wait: Duration,
-    /// What requests cross the link on.
+    /// The protocol of the pipe.
     pub transport: PipeTransport,
 }
 
@@ -201,13 +201,13 @@ impl Peer {
         }
     }
 
-    /// Whether it opens the connections.
+    /// Returns whether it opens the connections.
     pub fn dials(&self) -> bool {
         matches!(self, Self::Dials { .. })
     }
 }
 
-/// What requests cross the link on. Clients' bytes have TCP connections in any case.
+/// The protocol of the pipe. Clients' bytes have TCP connections in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeTransport {
     /// HTTP/2 over TCP.
@@ -216,7 +216,7 @@ pub enum PipeTransport {
     H3,
 }
 
-/// What a remote does while the ground does not answer.
+/// The behaviour of a remote while the ground does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenDown {
     /// Says so.
@@ -225,16 +225,16 @@ pub enum WhenDown {
     Direct,
 }
 
-/// What the end on the wired side knows of those beside clients.
+/// The end on the wired side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ground {
     /// Where remotes come to us, or the one we go to.
     pub remote: Peer,
-    /// Headers are packed before they cross the link, where the remote does so, too.
+    /// Headers are compressed before they cross the link, if the remote does so too.
     pub pack_headers: bool,
-    /// What remotes may come with: HTTP/2 always, HTTP/3 too where written.
+    /// The protocols that remotes may use: HTTP/2 always, and HTTP/3 if it is written.
     pub transport: PipeTransport,
-    /// Who we are, and whom we trust.
+    /// This end's certificate, and the authority of the other end's.
     pub identity: Identity,
 }
 
@@ -252,7 +252,7 @@ pub struct Identity {
 /// UDP to port 443 from clients of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Udp443 {
-    /// Routed as ever: QUIC goes past the pair.
+    /// Routed as usual: QUIC bypasses the pair.
     Pass,
     /// Refused with ICMP, so that browsers use TCP at once, and the pair.
     Refuse,
@@ -272,7 +272,7 @@ pub struct Link {
 /// Where clients find the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// First in DNS answers, and the http targets of moved URLs. At least one; without duplicates.
+    /// First in DNS responses, and the http targets of moved URLs. At least one; without duplicates.
     pub addresses: Vec<IpAddr>,
     /// The proxy's own https names or addresses; each is covered by a certificate in [`Settings::terminate`].
     pub secure_names: Vec<Host>,
@@ -306,14 +306,14 @@ pub enum Intercept {
     None,
 }
 
-/// What we may reach on the wired side.
+/// The hosts that this box may reach on the wired side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// Resolvers asked for origins, never our own rewriting DNS. At least one.
+    /// Resolvers for the names of origins, never this box's own DNS. At least one.
     pub resolvers: Vec<SocketAddr>,
-    /// Ports that may be asked for through the proxy. At least one.
+    /// Ports that clients may reach through the proxy. At least one.
     pub ports: BTreeSet<u16>,
-    /// Private, loopback, link-local or multicast ranges that are reachable all the same.
+    /// Private, loopback, link-local or multicast ranges that are reachable anyway.
     pub allow_private: Vec<IpNet>,
     /// Ranges that are not reachable, whatever else allows them: this box's public address behind a NAT, for one.
     pub deny: Vec<IpNet>,
@@ -321,12 +321,12 @@ pub struct Upstream {
     pub map: BTreeMap<HostName, SocketAddr>,
 }
 
-/// What is rewritten in pages.
+/// The URLs that move, and their target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
     /// How much is moved.
     pub level: Level,
-    /// Where it is moved, as asked for; what was chosen is [`crate::derive::Derived::target`].
+    /// The target as written; the chosen one is [`crate::derive::Derived::target`].
     pub target: TargetWish,
     /// Names never touched, each with everything below it.
     pub exclude: Vec<HostName>,
@@ -337,7 +337,7 @@ pub struct Rewrite {
 pub enum Level {
     /// Nothing.
     Off,
-    /// What can be moved without changing how a page behaves.
+    /// URLs that can move without a change in the page's behaviour.
     Safe,
     /// Also objects of the page's own host.
     Full,
@@ -357,7 +357,7 @@ impl Level {
 /// Where moved URLs shall point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetWish {
-    /// What the link model expects to pay; nothing moves where moving would slow a page.
+    /// The kind that the link model expects to gain; nothing moves where moving would slow a page.
     Auto,
     /// The secure names.
     Https,
@@ -376,27 +376,27 @@ pub struct Dns {
     pub except_files: Vec<PathBuf>,
     /// Also steer any name whose first label is `www`.
     pub www: bool,
-    /// What becomes of the origin's addresses.
+    /// The treatment of the origin's addresses.
     pub mode: DnsMode,
-    /// TTL of steered answers.
+    /// TTL of steered responses.
     pub ttl: Ttl,
-    /// What AAAA is answered with where the proxy has no IPv6 address.
+    /// The response to AAAA queries where the proxy has no IPv6 address.
     pub aaaa: AaaaPolicy,
-    /// What HTTPS (type 65) is answered with.
+    /// The response to HTTPS queries (type 65).
     pub https: HttpsPolicy,
-    /// What happens to answers a client wants to validate.
+    /// The treatment of responses that a client may validate.
     pub dnssec: DnssecPolicy,
-    /// Answer `use-application-dns.net` so that browsers keep asking this server.
+    /// Respond to `use-application-dns.net` so that browsers keep using this server.
     pub canary: bool,
     /// How often lists are looked at; zero: never.
     pub reload: Duration,
-    /// Stop steering while the proxy does not answer.
+    /// Stop steering while the proxy does not respond.
     pub health: bool,
-    /// Clients that always get the true answer.
+    /// Clients that always get the truth.
     pub bypass: Vec<IpNet>,
 }
 
-/// What becomes of the origin's addresses in a steered answer.
+/// The treatment of the origin's addresses in a steered response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnsMode {
     /// Proxy first, then at most this many of the origin's.
@@ -422,7 +422,7 @@ pub struct Ttl {
 pub enum AaaaPolicy {
     /// No data, with an SOA.
     Nodata,
-    /// The true answer: clients with IPv6 go past the proxy.
+    /// The truth: clients with IPv6 bypass the proxy.
     Pass,
 }
 
@@ -433,16 +433,16 @@ pub enum HttpsPolicy {
     Nodata,
     /// The record without addresses, ECH and HTTP/3.
     Strip,
-    /// The true answer.
+    /// The truth.
     Pass,
 }
 
-/// Answers under DNSSEC to a client that validates.
+/// Signed responses to a client that validates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnssecPolicy {
     /// Left alone.
     Skip,
-    /// Rewritten all the same: validating clients will fail.
+    /// Rewritten anyway: validation at clients fails.
     Break,
 }
 
@@ -475,7 +475,7 @@ pub struct Compress {
     pub gzip: Option<u8>,
 }
 
-/// What is done for a page's objects before a browser asks for them.
+/// Prefetching, bundling and inlining of a page's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     /// Its moved objects are fetched into the cache while it streams by.
@@ -486,7 +486,7 @@ pub struct Page {
     pub inline: Inline,
 }
 
-/// Whether small objects are put into pages.
+/// When small objects are put into pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inline {
     /// Where the link model expects it to pay.
@@ -519,7 +519,7 @@ pub struct Limits {
     pub header: Bytes,
     /// Different URLs that Envoy's cache may remember, some kilobyte each, before another Envoy takes over.
     pub urls: u32,
-    /// Names unknown so far that one client may ask for at once, and each minute.
+    /// New names that one client may request at once, and each minute.
     pub new_names_per_client: u32,
 }
 
@@ -536,7 +536,7 @@ impl Settings {
         self.proxy.secure_names.iter().map(|name| name.authority(tls.port(), 443)).collect()
     }
 
-    /// Whether a filter asks for objects of its own accord, through the hop `fetch`.
+    /// Returns whether a filter requests objects of its own accord, through the hop `fetch`.
     pub fn fetches(&self) -> bool {
         let sees_pages = match self.role {
             Role::Edge | Role::Ground(_) => true,
@@ -546,13 +546,13 @@ impl Settings {
         sees_pages && (self.prefetches() || bundles)
     }
 
-    /// Whether a page's moved objects are fetched ahead: where some move, and into a cache of our own, as nothing else
+    /// Returns whether a page's moved objects are fetched ahead: where some move, and into a cache of our own, as nothing else
     /// would keep them.
     pub fn prefetches(&self) -> bool {
         self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
     }
 
-    /// Whether small objects are put into pages: of those that were fetched ahead, and where no near box can hold them.
+    /// Returns whether small objects are put into pages: of those that were fetched ahead, and where no near box can hold them.
     pub fn inlines(&self) -> bool {
         let pays = match self.page.inline {
             Inline::On => true,

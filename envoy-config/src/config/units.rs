@@ -39,7 +39,7 @@ impl Rate {
     }
 }
 
-/// What an operator may write after a number, and what it multiplies by.
+/// A unit that an operator may write after a number, and its factor.
 struct Unit {
     suffix: &'static str,
     factor: u64,

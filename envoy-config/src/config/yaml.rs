@@ -81,7 +81,7 @@ impl<'t> Builder<'t, '_> {
         if root.is_none() {
             self.problems.push(
                 Problem::error("the file is empty", 0..0, "expected settings such as `role: edge`")
-                    .help("README.md of envoy-config lists all of them"),
+                    .help("longhaul.yaml(5) lists all keys"),
             );
         }
         root

@@ -1,26 +1,26 @@
-//! What the machine itself can do, as far as a derived value depends on it.
+//! The abilities of the machine that derived values depend on.
 
 use std::fs;
 
 /// Facts about this machine. Tests and `render` on another machine use [`HostFacts::unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
-    /// Which congestion controls sockets of ours may ask for.
+    /// The congestion controls that sockets of this process may use.
     pub congestion_controls: CongestionControls,
 }
 
-/// Congestion controls a socket may ask for.
+/// Congestion controls that a socket may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CongestionControls {
     /// The kernel was not asked: whatever is derived is taken to exist.
     Unknown,
     /// The kernel's own list.
     Known {
-        /// What an ordinary process may set (`tcp_allowed_congestion_control`).
+        /// The controls that an ordinary process may set (`tcp_allowed_congestion_control`).
         allowed: Vec<String>,
-        /// What a process with `CAP_NET_ADMIN` may set (`tcp_available_congestion_control`).
+        /// The controls that a process with `CAP_NET_ADMIN` may set (`tcp_available_congestion_control`).
         available: Vec<String>,
-        /// What sockets have that ask for nothing.
+        /// The control of sockets that set none.
         default: String,
     },
 }

@@ -1,7 +1,7 @@
-//! Transport settings computed from the link: every value with the formula and source it came from.
+//! Transport settings computed from the link, each with its formula and source.
 //!
-//! An operator gives two numbers, RTT and rate; what follows from them is here, in one table ([`table`]), and each line
-//! of it can be overridden by the name that `longhaul check` prints.
+//! An operator gives two numbers, RTT and rate. One table ([`table`]) holds the values that follow from them. Each can be
+//! overridden by the name that `longhaul check` prints.
 
 mod host;
 mod table;

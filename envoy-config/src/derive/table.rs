@@ -41,7 +41,7 @@ pub struct Derived {
     pub shards: Value<u32>,
     /// Where moved URLs point, and why.
     pub target: TargetChoice,
-    /// What the link does to a page.
+    /// The effect of the link on a page.
     pub model: LinkModel,
     /// The table's lines, in the order of [`TransportKey::ALL`].
     pub rows: Vec<Row>,
@@ -204,7 +204,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let upstream_connections = table.count(
         TransportKey::UpstreamConnections,
         64,
-        "ten browsers' worth of six: an origin is not to be flooded in our name".to_owned(),
+        "six for each of ten browsers: the proxy must not flood an origin".to_owned(),
         "browsers open six connections to a name",
     );
     let inline_object = table.bytes(
@@ -258,7 +258,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     }
 }
 
-/// Whether HTTP/3 is spoken to clients: wherever TLS ends here, unless `transport.http3` is `off`.
+/// Returns whether HTTP/3 is spoken to clients: wherever TLS ends here, unless `transport.http3` is `off`.
 #[must_use]
 pub fn offers_http3(settings: &Settings) -> bool {
     let written = settings.transport.get(&TransportKey::Http3).map(|written| &written.value);
@@ -335,7 +335,7 @@ impl Table<'_> {
         self.settle(
             TransportKey::WindowClamp,
             None,
-            "off: BBR paces to the link already".to_owned(),
+            "off: BBR paces packets to the link".to_owned(),
             "WWW over GPRS, 2002, clamps loss-based TCP",
             |value| match value {
                 OverrideValue::Count(count) => Some(Some(*count)),
@@ -349,7 +349,7 @@ impl Table<'_> {
     fn http3(&mut self) -> Value<bool> {
         let possible = http3_is_possible(self.settings);
         let formula = if possible {
-            "on: a handshake is one round trip shorter, and a lost packet holds up its own request alone"
+            "on: a handshake is one round trip shorter, and a lost packet delays only its own request"
         } else {
             "off: no TLS ends here (`listen.tls`, `tls.terminate`)"
         };
@@ -366,11 +366,11 @@ impl Table<'_> {
     fn congestion_control(&mut self, host: &HostFacts) -> Value<CongestionControl> {
         let bbr = || CongestionControl::Named("bbr".to_owned());
         let (computed, formula) = match &host.congestion_controls {
-            CongestionControls::Unknown => (bbr(), "bbr: loss on such links is seldom congestion".to_owned()),
+            CongestionControls::Unknown => (bbr(), "bbr: on such links, loss is seldom congestion".to_owned()),
             CongestionControls::Known { allowed, available, default } => {
                 let usable = if rustix::process::geteuid().is_root() { available } else { allowed };
                 if default == "bbr" || usable.iter().any(|name| name == "bbr") {
-                    (bbr(), "bbr: loss on such links is seldom congestion".to_owned())
+                    (bbr(), "bbr: on such links, loss is seldom congestion".to_owned())
                 } else if available.iter().any(|name| name == "bbr") {
                     let formula = format!(
                         "left at the host's {default}: bbr needs CAP_NET_ADMIN or net.ipv4.tcp_allowed_congestion_control"

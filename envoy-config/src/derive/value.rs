@@ -5,17 +5,17 @@ use std::fmt;
 /// A value together with how it was found, so that the rendered files can say it as a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value<T> {
-    /// What is used.
+    /// The value in use.
     pub value: T,
     /// How it was found, with the numbers in it: `rate 20mbit x RTT 600ms / 8`.
     pub formula: String,
-    /// What the formula rests on: an RFC, a paper, a measurement.
+    /// The source of the formula: an RFC, a paper, a measurement.
     pub source: &'static str,
-    /// Whether the operator set it.
+    /// Derived, or set by the operator.
     pub origin: Origin,
 }
 
-/// Who decided.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Computed from the link.
@@ -64,12 +64,12 @@ pub struct Row {
     pub name: &'static str,
     /// The value with its unit, written as it would be under `transport:`.
     pub value: String,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: &'static str,
     /// The formula with its numbers.
     pub formula: String,
-    /// What the formula rests on.
+    /// The source of the formula.
     pub source: &'static str,
-    /// Who decided.
+    /// The origin of the value.
     pub origin: Origin,
 }

@@ -1,4 +1,4 @@
-//! Whether the cache would serve a response to other clients, and from which request on.
+//! The verdict of the cache on a response: the request from which on other clients are served from it, or the reason.
 
 use std::time::SystemTime;
 

@@ -19,11 +19,11 @@ const UNIT_RECORDS: &str = "/run/longhaul-host";
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The record of what is applied would be lost, and with it the way back.
-    #[error("{} says that something is applied already; undo that first: {}", .0.display(), undo_command(.0))]
+    #[error("{} records that rules are applied already; undo them first: {}", .0.display(), undo_command(.0))]
     Applied(PathBuf),
     /// Our packet rules are loaded, and by another record than this one's: they would be replaced.
     #[error(
-        "another `longhaul host --apply` has loaded the packet rules `{TABLE}`, which serve one configuration a host; undo that first: {command}"
+        "another `longhaul host --apply` has loaded the packet rules `{TABLE}`, which serve one configuration per host; undo them first: {command}"
     )]
     Taken {
         /// The command that takes them back.
@@ -43,9 +43,9 @@ pub enum HostError {
     /// A step failed.
     #[error("{step}: {why}")]
     Step {
-        /// What was tried.
+        /// The step that was tried.
         step: String,
-        /// What came of it.
+        /// The reason of its failure.
         why: String,
     },
 }
@@ -59,7 +59,7 @@ pub struct NotDone {
     pub left: Vec<HostError>,
 }
 
-/// What an operator types to take back what `record` says.
+/// The command that undoes the steps of `record`.
 pub fn undo_command(record: &Path) -> String {
     format!("longhaul host --undo --record {}", record.display())
 }
@@ -147,7 +147,7 @@ fn take_back(record: &Path, done: Vec<WayBack>) -> Vec<HostError> {
     errors
 }
 
-/// Whether Longhaul's rules are loaded, whoever did it. A host without `nft` has none.
+/// Returns whether Longhaul's rules are loaded, by this record or another. A host without `nft` has none.
 fn rules_are_loaded() -> bool {
     let list: Vec<String> = ["nft", "list", "table"].into_iter().chain(TABLE.split(' ')).map(str::to_owned).collect();
     run(&list, "").is_ok()

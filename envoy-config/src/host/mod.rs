@@ -1,7 +1,7 @@
-//! What the machine itself needs around the proxy: packet rules, routes to the clients, kernel settings.
+//! The settings of the machine around the proxy: packet rules, routes to the clients, kernel settings.
 //!
-//! A plan is made first, from the settings and the machine as it is ([`plan`]); printed it is a shell script to read or
-//! keep ([`script`]), applied it leaves a record that takes exactly it back ([`apply`]). Nothing here lasts over a reboot.
+//! A plan is made first, from the settings and the machine as it is ([`plan`]). Printed, it is a shell script to read or
+//! keep ([`script`]). Applied, it leaves a record that undoes exactly its steps ([`apply`]). A reboot removes everything.
 
 mod apply;
 mod nft;

@@ -1,4 +1,4 @@
-//! What is to be done to the machine, step by step, each with its reason and the way back.
+//! The steps on the machine, each with its reason and its reversal.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -21,20 +21,20 @@ pub struct Plan {
 pub struct Step {
     /// Why.
     pub why: String,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// A kernel setting, and what it is now.
     Sysctl {
         /// As `sysctl` names it.
         name: String,
-        /// What it shall be.
+        /// The value to set.
         value: String,
-        /// What it is now.
+        /// The present value.
         before: String,
     },
     /// A command, and the one that takes it back.
@@ -116,7 +116,7 @@ pub(super) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// What `settings` need on `machine`; what is so already is left out.
+/// The steps that `settings` need on `machine`, without those that are in place already.
 pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
     let steps = [sysctls(settings, derived, machine), client_routes(derived, machine), interception(settings, machine)];
     Plan { steps: steps.concat() }

@@ -1,13 +1,13 @@
-//! Routes to the clients, which carry what no socket can ask for: the initial window and the clamp.
+//! Routes to the clients. They carry values that no socket can set: the initial window and the clamp.
 
 use crate::derive::Derived;
 
 /// Attributes that we set, each followed by its value, `lock` aside.
 const OURS: &[&str] = &["initcwnd", "initrwnd", "cwnd"];
-/// What `ip route show` says of a route's present state, and `ip route change` does not accept.
+/// Words of `ip route show` on a route's present state, which `ip route change` does not accept.
 const STATES: &[&str] = &["linkdown", "dead", "pervasive", "offload", "trap"];
 
-/// One route as `ip route show dev IF` prints it, and what becomes of it.
+/// One route as `ip route show dev IF` prints it, and the route to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RouteChange {
     /// Arguments of `ip route change` that put it as it shall be.

@@ -1,4 +1,4 @@
-//! Sets up a pair: the authority that signs for it, a certificate and a configuration file for each end.
+//! Sets up a pair: its authority, and a certificate and a configuration file for each end.
 //!
 //! | module | job |
 //! |---|---|

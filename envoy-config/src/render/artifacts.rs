@@ -1,4 +1,4 @@
-//! What rendering needs to know of the machine, found out by whoever calls it.
+//! The facts of the machine that rendering needs. The caller finds them.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,8 +18,8 @@ pub struct Artifacts {
     /// Every address of this host. With a listener on a wildcard address each of them is a way back to ourselves;
     /// `proxy.addresses` and the addresses under `listen` are known without being listed.
     pub local_addresses: Vec<IpAddr>,
-    /// Where origins' names are asked: the resolver of ours that leaves refused addresses out of answers. None asks
-    /// `upstream.resolvers` themselves; then an answer that mixes a dead address with a refused one leads past the guard.
+    /// The resolver for the names of origins: this box's CoreDNS, which leaves refused addresses out of responses. None:
+    /// `upstream.resolvers` themselves. Then a response that mixes a dead address with a refused one bypasses the guard.
     pub resolver: Option<SocketAddr>,
     /// Where a remote's own processes meet; used with no other role.
     pub near: NearSockets,

@@ -1,6 +1,6 @@
 //! The Corefile: `dns`, `listen.dns`, `listen.metrics` and `upstream.resolvers` for CoreDNS with the longhaul plugin.
 //!
-//! Nothing in it logs who asked for what; answers that fail are summed up by name alone.
+//! Nothing in it logs the queries of clients. Failed queries are summed up by name alone.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use super::guard;
 use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings};
 use crate::derive::offers_http3;
 
-/// What the Corefile is told of this run.
+/// The facts of this run that the Corefile needs.
 #[derive(Debug, Clone, Copy)]
 pub struct CorefileContext<'a> {
-    /// `/ready` answers here, a loopback socket.
+    /// The loopback socket of `/ready`.
     pub ready: SocketAddr,
-    /// Where Envoy asks for origins' addresses ([`Artifacts::resolver`](super::Artifacts::resolver)), a loopback socket.
+    /// The loopback socket where Envoy queries origins' addresses ([`Artifacts::resolver`](super::Artifacts::resolver)).
     pub resolver: SocketAddr,
     /// Where a remote asks the ground's resolver ([`NearSockets::dns`](super::NearSockets::dns)), a loopback socket.
     pub near_dns: SocketAddr,
@@ -26,7 +26,7 @@ pub struct CorefileContext<'a> {
     pub local_addresses: &'a [IpAddr],
 }
 
-/// UDP answers larger than this are left to TCP (DNS flag day 2020).
+/// UDP responses larger than this are left to TCP (DNS flag day 2020).
 const UDP_BYTES: u16 = 1232;
 /// CoreDNS looks at the file itself, too, so that rendered trees can be used without `longhaul run`. Its least interval.
 const RELOAD: &str = "2s 1s";
@@ -56,7 +56,7 @@ impl Lines {
     }
 }
 
-/// What clients ask.
+/// The server for clients.
 fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &CorefileContext<'_>) {
     open(out, listen, context);
     if let Some(metrics) = settings.listen.metrics {
@@ -80,7 +80,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &
     }
 }
 
-/// A server that answers nobody. With no server block at all, CoreDNS would answer everybody at port 53.
+/// A server that responds to nobody. Without any server block, CoreDNS would respond to everybody at port 53.
 fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# `listen.dns` is off, and Envoy asks nobody: this server refuses every question.");
@@ -91,7 +91,7 @@ fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
     out.line(0, "}");
 }
 
-/// What Envoy asks: the truth, less what its guard would refuse, and less our own addresses.
+/// The server for Envoy: the truth without refused addresses and without this box's own.
 fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# For Envoy alone: addresses that nobody may reach through this box are left out of answers.");
@@ -123,7 +123,7 @@ fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
     out.line(1, "}");
 }
 
-/// Who is asked, and how: the lines of a *forward*.
+/// The resolvers: the lines of a *forward*.
 fn resolvers(settings: &Settings) -> Vec<String> {
     let lines = [
         &format!("forward . {} {{", joined(&settings.upstream.resolvers)),
@@ -167,7 +167,7 @@ fn ask(out: &mut Lines, forward: &[String]) {
     out.line(0, "}");
 }
 
-/// Whether there are names to steer. Without any the plugin has nothing to do, and says so by refusing to start.
+/// Returns whether there are names to steer. Without any the plugin has nothing to do, and says so by refusing to start.
 pub(crate) fn steers(settings: &Settings) -> bool {
     let dns = &settings.dns;
     !dns.domains.is_empty() || dns.www || dns.canary || own_names(settings).next().is_some()
@@ -243,7 +243,7 @@ fn policy(dns: &Dns) -> Vec<String> {
     lines
 }
 
-/// The listener as it is bound; on every address, the port is enough and each proxy address is asked for itself.
+/// The listener as it is bound. On a wildcard address, the port is enough, and each proxy address is checked by itself.
 fn health(http: SocketAddr) -> String {
     if http.ip().is_unspecified() { http.port().to_string() } else { http.to_string() }
 }

@@ -64,8 +64,8 @@ pub(super) fn refused() -> impl Iterator<Item = IpNet> {
     addresses::refused().filter_map(|range| IpNet::new(range.network, range.length).ok())
 }
 
-/// What is refused of this host: every port of its addresses, because other services there trust it. Where
-/// `upstream.allow_private` names exactly one of them, only the ports of our own listeners are: those would be a loop.
+/// The refused endpoints of this host: every port of its addresses, because other services there trust it. If
+/// `upstream.allow_private` names exactly one of them, only the ports of this box's listeners are refused, as a loop.
 fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     let listen = &settings.listen;
     let dialled_in = settings.role.dialled_in();

@@ -1,8 +1,8 @@
 //! Checked settings to the files Envoy and CoreDNS run: pure, so that every line can be reviewed and tested before
 //! anything is started.
 //!
-//! Envoy is configured from files alone (filesystem xDS). What an operator edits often lives in its own file, so that a
-//! change of it leaves the listeners byte-identical and cuts nobody's connection:
+//! Envoy is configured from files alone (filesystem xDS). Settings that change often live in files of their own. A
+//! change of them leaves the listeners byte-identical and cuts no connection:
 //!
 //! | file | holds | changes with |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! | `sds/authority.yaml` | who may be at the other end of a pair | `split.peer`, `split.ca` |
 //!
 //! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other. A
-//! remote that goes to origins itself while the ground does not answer has `rds/direct.yaml` and the guard, too.
+//! remote that goes to origins itself while the ground does not respond has `rds/direct.yaml` and the guard, too.
 //!
 //! The module has no opinion on processes: who writes the tree, in which order and when, is `run`.
 

@@ -30,7 +30,7 @@ pub(super) fn access_lists(settings: &Settings, local: &[IpAddr]) -> Vec<(&'stat
     }
 }
 
-/// What the guard refuses, and the parent itself, less what `upstream.allow_private` allows.
+/// The ranges that the guard refuses and the parent itself, without those that `upstream.allow_private` allows.
 fn refused(settings: &Settings, local: &[IpAddr], parent: IpAddr) -> BTreeSet<IpNet> {
     let allowed = &settings.upstream.allow_private;
     let special = guard::refused().flat_map(|range| without(range, allowed));

@@ -174,7 +174,7 @@ enum Exchange {
     Later,
 }
 
-/// What a change did, in words.
+/// The effect of a change, in words.
 fn effect(written: &Written, exchange: Option<Exchange>, lists: Option<String>) -> String {
     let (renewals, files): (Vec<&str>, Vec<&str>) =
         written.changed.iter().map(String::as_str).partition(|path| is_renewal(path));
@@ -201,7 +201,7 @@ fn effect(written: &Written, exchange: Option<Exchange>, lists: Option<String>) 
     effects.join("; ")
 }
 
-/// Whether certificates were renewed that both trees name: Envoy reads them again without another change.
+/// Returns whether certificates were renewed that both trees name: Envoy reads them again without another change.
 fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
     let path = format!("{RENEWALS}/certificates");
     let (Some(old), Some(new)) = (old.get(&path), new.get(&path)) else { return false };
@@ -210,7 +210,7 @@ fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
     old != new && paths(old) == paths(new)
 }
 
-/// Whether a file of the tree stands for renewed certificates.
+/// Returns whether a file of the tree stands for renewed certificates.
 fn is_renewal(path: &str) -> bool {
     path.strip_prefix(RENEWALS).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -237,7 +237,7 @@ fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, re
     Ok(())
 }
 
-/// A socket that a running child of ours has: another key may take it over, and a wider address may replace a narrow one.
+/// A socket that a running child has: another key may take it over, and a wider address may replace a narrow one.
 fn is_ours(wanted: &Wanted, ours: &[Wanted]) -> bool {
     ours.iter().any(|have| have.transport == wanted.transport && have.socket.port() == wanted.socket.port())
 }

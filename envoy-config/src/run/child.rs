@@ -17,10 +17,10 @@ use super::report::{ChildReport, now};
 /// The hidden command that [`exec_bound_to_parent`] serves.
 pub(crate) const BOUND_COMMAND: &str = "__exec-bound-to-parent";
 
-/// What to start.
+/// The program to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
-    /// What the operator knows it by.
+    /// Its name in messages.
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
     pub(super) arguments: Vec<OsString>,
@@ -74,7 +74,7 @@ impl Running {
         self.child.id()
     }
 
-    /// What is said of it, with how often one like it `died`.
+    /// Its state for `longhaul status`; `died` counts the deaths of its predecessors.
     pub(super) fn report(this: Option<&Self>, died: &Deaths) -> ChildReport {
         ChildReport {
             pid: this.map(Self::pid),
@@ -123,7 +123,7 @@ pub(super) fn stop_all(children: &mut [Running], patience: Duration, mut hurry: 
 }
 
 /// Waits for processes that became children of this one when their parents ended: process 1 of a container gets them all,
-/// and they stay zombies until it does. `own` are waited for by whoever started them.
+/// and they stay zombies until it does. `own` are waited for by the code that started them.
 pub(super) fn reap_orphans(own: &[u32]) {
     for child in children_of_this_process().filter(|child| !own.contains(child)) {
         if let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) {
@@ -161,7 +161,7 @@ pub fn exec_bound_to_parent(parent: i32, program: &std::path::Path, arguments: &
     Command::new(program).args(arguments).exec()
 }
 
-/// A connection is an open file, two with the one to its origin; Envoy takes what it is given and asks for no more.
+/// A connection is an open file, two with the one to its origin; Envoy takes the limit that it is given.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

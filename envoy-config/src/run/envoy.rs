@@ -1,8 +1,7 @@
 //! Envoy as a child: its arguments, its restarts, and the exchange of one Envoy for another without closing a socket.
 //!
-//! Nearly every change reaches Envoy through watched files. What is left (`bootstrap.yaml`, the drain time) needs
-//! another process: Envoy's own hot restart lets a new one take the listening sockets over while the old one finishes
-//! what it has begun.
+//! Nearly every change reaches Envoy through watched files. The rest (`bootstrap.yaml`, the drain time) needs another
+//! process. Envoy's own hot restart lets a new one take over the listening sockets while the old one finishes its work.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -64,17 +63,17 @@ struct Process {
     drain_time: Duration,
 }
 
-/// Whether only another process can take the change: of the bootstrap, or of the command line.
+/// Returns whether only another process can take the change: of the bootstrap, or of the command line.
 pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
     old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || old.derived.drain_time.value != new.derived.drain_time.value
 }
 
-/// Whether Envoy watches a file of the tree.
+/// Returns whether Envoy watches a file of the tree.
 pub(super) fn is_watched(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "yaml") && path != BOOTSTRAP
 }
 
-/// Whether the present process must end before the next begins. A ground's tunnels belong to one process, and no others
+/// Returns whether the present process must end before the next begins. A ground's tunnels belong to one process, and no others
 /// come while it has them.
 fn must_end_first(old: &Role, new: &Role) -> bool {
     let is_dialled = |role: &Role| matches!(role, Role::Remote(remote) if remote.ground.dials());
@@ -156,12 +155,12 @@ impl Envoy {
         Program { name: "Envoy", path: self.path.clone(), arguments }
     }
 
-    /// Whether an earlier process still finishes what it has begun.
+    /// Returns whether an earlier process still finishes what it has begun.
     pub(super) fn is_being_exchanged(&self) -> bool {
         self.lineage.is_being_exchanged()
     }
 
-    /// Whether a new process takes over and is not ready yet. Until it is, no process can say what it makes of a change.
+    /// Returns whether a new process takes over and is not ready yet. Until it is, no process can say what it makes of a change.
     pub(super) fn is_taking_over(&self) -> bool {
         self.lineage.is_taking_over()
     }
@@ -194,7 +193,7 @@ impl Envoy {
             {
                 self.lineage.ready(id, Instant::now(), process.drain_time + PARENT_MARGIN);
                 if std::mem::take(&mut self.recovering) {
-                    say("Envoy answers again");
+                    say("Envoy responds again");
                 }
             }
         }
@@ -209,7 +208,7 @@ impl Envoy {
         }
     }
 
-    /// Whether a successor that has died had taken the sockets over: then its parent does not accept connections any more.
+    /// Returns whether a successor that has died had taken the sockets over: then its parent does not accept connections any more.
     fn took_over(&mut self, present: &Generation) -> bool {
         if self.read_base_id().is_some_and(shared_memory::says_starting) {
             return false;
@@ -371,7 +370,7 @@ impl Envoy {
 }
 
 impl Process {
-    /// Whether this very process serves: for a while its parent answers at the same address.
+    /// Returns whether this very process serves: for a while its parent responds at the same address.
     fn is_live(&self) -> bool {
         live_epoch(self.admin) == Some(self.epoch)
     }

@@ -1,4 +1,4 @@
-//! What can happen to a run: signals, and files that change. Both come through one channel to the supervisor.
+//! The events of a run: signals, and files that change. Both come through one channel to the supervisor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ pub(super) fn forward_signals(events: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// What a configuration is made from, as it was: files by their content, and the machine's addresses.
+/// The inputs of a configuration, as they were: files by their content, and the machine's addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Inputs {
     files: BTreeMap<PathBuf, Option<Content>>,
@@ -106,7 +106,7 @@ impl Inputs {
         Some(lines.collect()).filter(|text: &String| !text.is_empty())
     }
 
-    /// What differs from `before`, by name.
+    /// The names of the inputs that differ from `before`.
     pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
         let hash = |content: &Option<Content>| content.as_ref().map(|content| content.hash);
         let differs = |(path, now): &(&PathBuf, &Option<Content>)| {
@@ -165,7 +165,10 @@ impl FileWatch {
         }
         for folder in folders.difference(&self.folders) {
             if let Err(error) = self.watcher.watch(folder, RecursiveMode::NonRecursive) {
-                super::say(&format!("cannot watch {} for changes: {error}; SIGHUP makes me look", folder.display()));
+                super::say(&format!(
+                    "cannot watch {} for changes: {error}. Send SIGHUP after a change",
+                    folder.display()
+                ));
             }
         }
         let more = !folders.is_subset(&self.folders);

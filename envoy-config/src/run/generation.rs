@@ -15,12 +15,12 @@ pub(super) const RENEWALS: &str = "renewals";
 /// Name of the Corefile in the tree.
 pub(crate) const COREFILE: &str = "Corefile";
 
-/// What rendering is told of this machine and this run.
+/// The facts of this machine and this run that rendering needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     /// Where the tree stands or will stand.
     pub(crate) root: PathBuf,
-    /// What outlives restarts.
+    /// The folder that outlives restarts.
     pub(crate) kept: PathBuf,
     /// The filters that were found; others are left out.
     pub(crate) filters: FilterPaths,
@@ -41,7 +41,7 @@ pub(crate) struct Generation {
     pub(crate) settings: Settings,
     pub(crate) derived: Derived,
     pub(crate) tree: RenderedTree,
-    /// What it was made from, as it was then.
+    /// Its inputs, as they were then.
     pub(super) inputs: Inputs,
     /// Where its CoreDNS says that it is ready.
     pub(super) dns_ready: SocketAddr,

@@ -1,9 +1,9 @@
 //! Connections that are held open at Envoy so that Envoy keeps others open over the link.
 //!
-//! Envoy's pools open connections ahead of need only in proportion to those in use: none at start, and for each in use at
-//! most two more. So a remote keeps some in use all the time, on which nothing is ever sent: half of `split.warm` for
-//! clients' bytes, and one a worker for the pipe that requests share. When the link breaks they break with it, and
-//! taking them up again, with back-off, is what brings the pools back before a client needs them.
+//! Envoy's pools open connections in advance only in proportion to those in use: none at start, and at most two more for
+//! each in use. So a remote keeps some in use all the time, on which nothing is ever sent. These are half of `split.warm`
+//! for clients' bytes, and one per worker for the pipe. They break with the link. Opening them again, with back-off,
+//! brings the pools back before a client needs them.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use crate::render::NearSockets;
 
 /// Envoy accepts on loopback at once, or is not there.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(250);
-/// Waits between attempts while the ground does not answer: doubling from the first to the last.
+/// Waits between attempts while the ground does not respond: doubling from the first to the last.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How often Envoy is asked while the ground is away.
@@ -23,12 +23,12 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Longer than an attempt to connect can hang in Envoy on most links: what lived this long was connected.
 const PROVEN: Duration = Duration::from_secs(15);
 
-/// What a remote holds.
+/// The connections that a remote holds open.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     warm: Group,
     pipe: Group,
-    /// Whether the ground was there when we last looked; None before the first time.
+    /// True if the ground was there when we last looked; None before the first time.
     linked: Option<bool>,
     asked_at: Option<Instant>,
     began: Option<Instant>,
@@ -104,9 +104,11 @@ impl Holders {
 
 fn is_back(role: &Role) -> &'static str {
     match role {
-        Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => "the ground answers again; its pipe is used again",
-        Role::Remote(_) => "the ground answers again",
-        Role::Edge | Role::Ground(_) => "the remote is reached",
+        Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => {
+            "the ground responds again, and requests use the pipe again"
+        }
+        Role::Remote(_) => "the ground responds again",
+        Role::Edge | Role::Ground(_) => "the remote is connected",
     }
 }
 
@@ -116,33 +118,33 @@ fn is_away(role: &Role, was_there: bool) -> String {
         Role::Remote(Remote { ground: Peer::Dials { listen, .. }, when_down, .. }) => (
             format!("no ground has opened a connection to {listen}"),
             match when_down {
-                WhenDown::Error => "clients are told so until one does",
-                WhenDown::Direct => "going to origins directly until one does",
+                WhenDown::Error => "clients get an error until one does",
+                WhenDown::Direct => "connecting to origins directly until one does",
             },
         ),
         Role::Remote(Remote { when_down, .. }) => (
-            "the ground does not answer".to_owned(),
+            "the ground does not respond".to_owned(),
             match when_down {
-                WhenDown::Error => "trying again until it does",
-                WhenDown::Direct => "going to origins directly until it does",
+                WhenDown::Error => "retrying until it does",
+                WhenDown::Direct => "connecting to origins directly until it does",
             },
         ),
         Role::Ground(Ground { remote: Peer::Dialled { at }, .. }) => {
-            (format!("the remote at {at} does not answer"), "trying again every 10 to 30 s until it does")
+            (format!("the remote at {at} does not respond"), "retrying every 10 to 30 s until it does")
         }
-        Role::Edge | Role::Ground(_) => ("the remote does not answer".to_owned(), "it is the one that dials"),
+        Role::Edge | Role::Ground(_) => ("the remote is not connected".to_owned(), "the remote opens the connections"),
     };
     let doubt = if was_there {
         String::new()
     } else {
         let dial = if role.ground_dials() { "ground" } else { "remote" };
-        format!(" (is it running, and does its file say `split.dial: {dial}`?)")
+        format!(". Check that it runs, and that its file has `split.dial: {dial}`")
     };
     format!("{who}; {until}{doubt}")
 }
 
 impl Group {
-    /// Whether any broke.
+    /// Returns whether any broke.
     fn tend(&mut self, socket: SocketAddr, wanted: usize) -> bool {
         self.held.truncate(wanted);
         let before = self.held.len();

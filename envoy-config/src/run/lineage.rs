@@ -27,7 +27,7 @@ const END_MARGIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id(u64);
 
-/// What is to be done to the processes.
+/// The next action on the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Start the first process of a new line: nobody hands it sockets.
@@ -47,7 +47,7 @@ pub(super) enum Step {
     EndAll,
 }
 
-/// What the end of a process means.
+/// The meaning of a process's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
     /// Nothing: its successor serves.
@@ -122,7 +122,7 @@ impl Lineage {
         self.not_before = None;
     }
 
-    /// The process whose admin interface answers, if any does.
+    /// The process whose admin interface responds, if any does.
     pub(super) fn present(&self) -> Option<Id> {
         self.present.map(|member| member.id)
     }
@@ -132,12 +132,12 @@ impl Lineage {
         self.successor.map(|member| member.id)
     }
 
-    /// Whether a process is taking over and not ready yet.
+    /// Returns whether a process is taking over and not ready yet.
     pub(super) fn is_taking_over(&self) -> bool {
         self.successor.is_some()
     }
 
-    /// Whether a takeover is under way or an earlier process still finishes what it has begun.
+    /// Returns whether a takeover is under way or an earlier process still finishes what it has begun.
     pub(super) fn is_being_exchanged(&self) -> bool {
         self.successor.is_some() || !self.draining.is_empty()
     }
@@ -254,7 +254,7 @@ mod tests {
     const DRAIN: Duration = Duration::from_mins(1);
     const TICK: Duration = Duration::from_millis(100);
 
-    /// What may happen in a run, in any order.
+    /// Events of a run, in any order.
     #[derive(Debug, Clone, Copy)]
     enum Act {
         Change,

@@ -38,7 +38,7 @@ pub struct Located {
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     /// A program or filter.
-    #[error("{what} was not found; looked at {looked_at}. Give --{flag} or {variable}, or run `make build`")]
+    #[error("{what} was not found in {looked_at}. Set --{flag} or {variable}, or run `make build`")]
     Missing {
         /// The program or filter, with its article.
         what: String,

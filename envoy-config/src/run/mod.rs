@@ -1,7 +1,7 @@
-//! Running: from checked settings to processes that serve, and to changes that reach them without cutting anybody off.
+//! Running: from checked settings to processes that serve, and to changes that reach them without cutting connections.
 //!
-//! One thread owns everything (`supervisor`): signals, changed files and dead children come to it as events, so that no
-//! two things are ever under way at once. What it does to the outside world stands in files of its own.
+//! One thread owns everything (`supervisor`). Signals, changed files and dead children reach it as events, so it handles
+//! one at a time. Its effects on the outside world stand in files of their own.
 
 mod apply;
 mod child;

@@ -1,5 +1,5 @@
-//! Are the sockets we want free? Asked before anything is started, because Envoy's own answer is a log line about a
-//! listener, and two programs with `SO_REUSEPORT` would share a port without any complaint.
+//! Checks before the start that the sockets are free. Envoy itself only logs a line about a listener, and two programs with
+//! `SO_REUSEPORT` would share a port without an error.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::{Ground, PipeTransport, Role, Settings};
 use crate::derive::offers_http3;
 
-/// A socket of ours and the key that sets it.
+/// A socket of this box and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) key: &'static str,
@@ -33,8 +33,8 @@ impl fmt::Display for Transport {
     }
 }
 
-/// How long a start waits for sockets that are taken. What a killed run had is free only once the last of its threads
-/// has ended, and a supervisor starts the next run at once.
+/// How long a start waits for sockets that are taken. The sockets of a killed run are free only once the last of its
+/// threads has ended, and a supervisor starts the next run at once.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often they are tried meanwhile.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
@@ -54,7 +54,7 @@ struct Holder {
     command: String,
 }
 
-/// Every socket the settings ask for.
+/// Every socket of the settings.
 pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
     let listen = &settings.listen;
     let tcp = [
@@ -93,7 +93,7 @@ pub(super) fn check(wanted: &[Wanted]) -> Vec<PortError> {
     failures(wanted).map(|(wanted, error)| PortError::new(wanted, error)).collect()
 }
 
-/// The same for a start: whoever has a socket may be on its way out. What waiting does not mend is returned at once.
+/// The same for a start: the holder of a socket may be about to end. Errors that waiting does not mend return at once.
 pub(super) fn check_patiently(wanted: &[Wanted]) -> Vec<PortError> {
     let deadline = Instant::now() + PATIENCE;
     while may_become_free(wanted) && Instant::now() < deadline {
@@ -122,8 +122,8 @@ fn try_bind(wanted: &Wanted) -> io::Result<()> {
     }
 }
 
-/// Loopback ports for our own use, free for TCP and UDP, all different and none that `wanted` names: those are as free as
-/// any until they are taken.
+/// Loopback ports for this process, free for TCP and UDP. All differ, and `wanted` names none of them: those are free,
+/// too, until they are taken.
 pub(super) fn free_loopback<const N: usize>(wanted: &[Wanted]) -> io::Result<[SocketAddr; N]> {
     let mut held = Vec::with_capacity(N);
     for _ in 0..16 * N {
@@ -159,17 +159,17 @@ impl fmt::Display for PortError {
                     Some(holder) => write!(f, " by {} (process {})", holder.command, holder.pid)?,
                     None => write!(f, " by another process")?,
                 }
-                write!(f, "; stop it, or give `{key}` another port")
+                write!(f, "; stop it, or set `{key}` to another port")
             }
             io::ErrorKind::PermissionDenied => write!(
                 f,
-                "port {port} ({transport}) of {socket}, set by `{key}`, is a privileged one; run as root, grant CAP_NET_BIND_SERVICE \
+                "port {port} ({transport}) of {socket}, set by `{key}`, is privileged; run as root, grant CAP_NET_BIND_SERVICE \
                  (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE), lower net.ipv4.ip_unprivileged_port_start, or give `{key}` a port from 1024 on"
             ),
             io::ErrorKind::AddrNotAvailable => {
                 write!(
                     f,
-                    "{}, set by `{key}`, is not an address of this machine; give `{key}` one that is, or 0.0.0.0:{port}",
+                    "{}, set by `{key}`, is not an address of this machine; set `{key}` to one that is, or to 0.0.0.0:{port}",
                     socket.ip()
                 )
             }
@@ -178,7 +178,7 @@ impl fmt::Display for PortError {
     }
 }
 
-/// Who has it: from the kernel's socket table to the process with that socket among its files. Other users' processes
+/// The process that has it: from the kernel's socket table to the process with that socket among its files. Other users' processes
 /// show only to root.
 fn holder(wanted: &Wanted) -> Option<Holder> {
     let inodes = match wanted.transport {

@@ -1,4 +1,4 @@
-//! Asking the children how they are: readiness, and whether Envoy took the files it was given.
+//! Queries to the children: readiness, and whether Envoy took its files.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -8,12 +8,12 @@ use crate::config::WhenDown;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether `http://socket/ready` answers 200, as CoreDNS's `ready` plugin does.
+/// Returns whether `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
     agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
 }
 
-/// Whether anybody on this machine accepts connections at `socket`.
+/// Returns whether anybody on this machine accepts connections at `socket`.
 pub(super) fn accepts(socket: SocketAddr) -> bool {
     let address = match socket.ip() {
         IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -23,8 +23,8 @@ pub(super) fn accepts(socket: SocketAddr) -> bool {
     TcpStream::connect_timeout(&SocketAddr::new(address, socket.port()), TIMEOUT).is_ok()
 }
 
-/// The restart epoch of the Envoy that answers at `admin`, if that Envoy serves. While one Envoy takes over from another,
-/// both use the same address.
+/// The restart epoch of the Envoy that responds at `admin`, if that Envoy serves. While one Envoy takes over from
+/// another, both use the same address.
 pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
     let text = agent().get(format!("http://{admin}/server_info")).call().ok()?.body_mut().read_to_string().ok()?;
     let info: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -32,8 +32,8 @@ pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
 }
 
-/// Whether a remote's Envoy has a pipe to the ground or, where it goes past a ground that does not answer, whether it
-/// takes the pipe; None where it does not say.
+/// Returns whether a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns whether it uses the pipe.
+/// None if Envoy does not say.
 pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool> {
     let gauge = match when_down {
         WhenDown::Error => "upstream_cx_active",
@@ -54,8 +54,8 @@ pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
     urls.trim().parse().ok()
 }
 
-/// What Envoy counted about the files it reads its configuration from, and nothing of what clusters count under the same
-/// names: look-ups of the ground's address.
+/// Counters of Envoy about the files of its configuration. Clusters count queries of the ground's address under the same
+/// names; those are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct XdsCounters(BTreeMap<String, u64>);
 
@@ -66,7 +66,7 @@ const FILTER: &str = "(update_attempt|update_success|update_rejected|update_fail
 const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 
 impl XdsCounters {
-    /// Reads them; None where the admin interface does not answer.
+    /// Reads them; None if the admin interface does not respond.
     pub(super) fn read(admin: SocketAddr) -> Option<Self> {
         let url = format!("http://{admin}/stats?filter={}", percent_encoded(FILTER));
         let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
@@ -93,7 +93,7 @@ impl XdsCounters {
             .collect()
     }
 
-    /// Whether a TLS context uses another certificate than in `before`.
+    /// Returns whether a TLS context uses another certificate than in `before`.
     pub(super) fn renewed_since(&self, before: &Self) -> bool {
         self.0
             .iter()

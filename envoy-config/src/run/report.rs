@@ -1,4 +1,4 @@
-//! What a run says of itself: a small file in its state folder, for `longhaul status` and for whoever watches from outside.
+//! The report of a run on itself: a small file in its state folder, for `longhaul status` and other programs.
 //!
 //! Counters are asked of Envoy and CoreDNS themselves; here stands what neither knows: which file is in force, what was
 //! refused, and who died how often.
@@ -40,9 +40,9 @@ pub struct RunReport {
     pub changes: u32,
     /// The last change that was refused, if any was.
     pub refused: Option<Refusal>,
-    /// What is listened on.
+    /// The sockets of the run.
     pub listen: Sockets,
-    /// Whether there are names to steer.
+    /// True if there are names to steer.
     pub lists_names: bool,
     /// Envoy.
     pub envoy: ChildReport,
@@ -55,9 +55,9 @@ pub struct RunReport {
 pub struct Refusal {
     /// Seconds since 1970.
     pub at: u64,
-    /// What the operator was told.
+    /// The message to the operator.
     pub why: String,
-    /// Whether the files are still those that were refused.
+    /// True if the files are still those that were refused.
     pub standing: bool,
 }
 
@@ -109,7 +109,7 @@ pub enum NoRun {
     #[error("{0}")]
     Nothing(String),
     /// Several run, and none was named.
-    #[error("{} configurations run here; name one:\n{}", .0.len(), list(.0))]
+    #[error("{} configurations run on this machine; name one:\n{}", .0.len(), list(.0))]
     Several(Vec<PathBuf>),
     /// The folder or file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
@@ -128,12 +128,11 @@ fn list(files: &[PathBuf]) -> String {
 /// Finds the run of `config`, or in the folder `state`; without both, the only one of this user.
 pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, NoRun> {
     match (config, state) {
-        (_, Some(folder)) => read(folder)?.ok_or_else(|| {
-            NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))
-        }),
+        (_, Some(folder)) => read(folder)?
+            .ok_or_else(|| NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))),
         (Some(config), None) => read(&default_folder(config))?.or_else(|| of_the_service(config)).ok_or_else(|| {
             NoRun::Nothing(format!(
-                "no `longhaul run` of {} is under way; one that was started with --state DIR is found with --state DIR, and \
+                "{} is not running. Add --state DIR if the run was started with it, and \
                  one of another user by that user",
                 config.display()
             ))
@@ -161,8 +160,7 @@ fn the_only_one() -> Result<RunReport, NoRun> {
     running.extend(service());
     match running.len() {
         0 => Err(NoRun::Nothing(
-            "no `longhaul run` of this user is under way; one that was started with --state DIR is found with --state DIR"
-                .to_owned(),
+            "no `longhaul run` of this user was found. Add --state DIR if the run was started with it".to_owned(),
         )),
         1 => running.pop().ok_or_else(|| NoRun::Nothing(String::new())),
         _ => Err(NoRun::Several(running.into_iter().map(|report| report.file).collect())),

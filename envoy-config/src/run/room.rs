@@ -1,4 +1,4 @@
-//! Whether a disk can hold what a cache may grow to.
+//! The check that a disk has room for a cache of its full size.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ pub(super) fn for_cache(folder: &Path) -> io::Result<u64> {
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_add(used(folder)))
 }
 
-/// What the files below `folder` hold; one that goes meanwhile holds nothing.
+/// The bytes of the files below `folder`; one that goes meanwhile counts as empty.
 fn used(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     let sizes = entries.iter().map(|entry| match entry.metadata() {

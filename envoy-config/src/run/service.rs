@@ -48,7 +48,7 @@ pub(super) struct Service {
     running: Option<Running>,
     back_off: BackOff,
     restart_at: Option<Instant>,
-    /// Set while it has died and not answered again yet.
+    /// Set from its death until it responds again.
     recovering: bool,
     deaths: Deaths,
 }
@@ -77,7 +77,7 @@ impl Service {
         self.running.as_mut().and_then(Running::ended)
     }
 
-    /// To be called often: notices a death, starts again when the wait is over, says when it answers.
+    /// To be called often: notices a death, starts again when the wait is over, says when it responds.
     pub(super) fn tend(&mut self) {
         if let Some(status) = self.ended() {
             self.died(status);
@@ -91,7 +91,7 @@ impl Service {
         }
         if self.recovering && self.running.is_some() && is_ready(self.ready) {
             self.recovering = false;
-            say(&format!("{} answers again", self.program.name));
+            say(&format!("{} responds again", self.program.name));
         }
     }
 
@@ -115,7 +115,7 @@ impl Service {
         self.running.as_ref().map(Running::pid)
     }
 
-    /// What `longhaul status` is told.
+    /// Its state for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.running.as_ref(), &self.deaths)
     }

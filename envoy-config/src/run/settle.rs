@@ -1,11 +1,11 @@
-//! When to look at files that change: once it is quiet, because files that belong together seldom come at one instant,
-//! but never much later, because a busy folder is never quiet.
+//! The time to look at changed files. Files that belong together seldom change at one instant, so a look waits until it is
+//! quiet. A busy folder is never quiet, so the wait is bounded.
 
 use std::time::{Duration, Instant};
 
 /// Files that change together are looked at together.
 const QUIET: Duration = Duration::from_millis(200);
-/// A change waits at most this long for quiet: logs and editors' copies beside the configuration must not hold it up.
+/// A change waits at most this long for quiet. Logs and editors' copies beside the configuration must not delay it.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Changes that were seen and not yet looked at.
@@ -22,7 +22,7 @@ impl Settling {
         self.seen = Some((first, now));
     }
 
-    /// Whether it is time to look.
+    /// Returns whether it is time to look.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.seen.is_some_and(|(first, last)| {
             now.saturating_duration_since(last) >= QUIET || now.saturating_duration_since(first) >= LONGEST

@@ -22,7 +22,7 @@ pub(super) fn path(base_id: u32) -> PathBuf {
     PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", u64::from(base_id) * 10))
 }
 
-/// Whether a generation starts, or died while it started. False also where the memory does not say.
+/// Returns whether a generation starts, or died while it started. False also where the memory does not say.
 pub(super) fn says_starting(base_id: u32) -> bool {
     let mut flags = [0; 8];
     let read = OpenOptions::new().read(true).open(path(base_id)).and_then(|it| it.read_exact_at(&mut flags, FLAGS_AT));

@@ -15,7 +15,7 @@ use super::locate::hex;
 pub(super) struct StateFolder {
     /// The rendered tree.
     pub(super) rendered: PathBuf,
-    /// What outlives restarts: addresses of known origins.
+    /// The folder that outlives restarts: addresses of known origins.
     pub(super) kept: PathBuf,
     /// The folder itself.
     pub(super) path: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct StateFolder {
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// It cannot be made or opened.
-    #[error("cannot use the state folder {}: {error}; give another with --state DIR", path.display())]
+    #[error("cannot use the state folder {}: {error}; choose another with --state DIR", path.display())]
     Unusable {
         /// Which.
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum StateError {
         error: io::Error,
     },
     /// It belongs to somebody else, who could put files of his own into it.
-    #[error("the state folder {} belongs to another user (uid {owner}); give another with --state DIR", path.display())]
+    #[error("the state folder {} belongs to another user (uid {owner}); choose another with --state DIR", path.display())]
     Foreign {
         /// Which.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum StateError {
         owner: u32,
     },
     /// Another run has it.
-    #[error("another longhaul{holder} runs with the state folder {}; stop it, or give another with --state DIR", path.display())]
+    #[error("another longhaul{holder} runs with the state folder {}; stop it, or choose another with --state DIR", path.display())]
     Locked {
         /// Which.
         path: PathBuf,

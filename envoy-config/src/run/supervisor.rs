@@ -70,15 +70,15 @@ pub enum RunError {
     },
     /// Envoy breaks off what it means to keep once the disk is full.
     #[error(
-        "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has room for {room}: on a full disk objects break off; write a smaller size, or another folder",
+        "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has {room} free. On a full disk, responses break off. Write a smaller size, or another folder",
         path.display()
     )]
     CacheTooLarge {
         /// Which folder.
         path: PathBuf,
-        /// What was asked for.
+        /// The size that the settings give.
         size: Bytes,
-        /// What is free or the cache's already.
+        /// The bytes that are free, or the cache's already.
         room: Bytes,
     },
     /// A program could not be started, or ended before it served.
@@ -176,7 +176,7 @@ pub(super) struct Run {
     _state: StateFolder,
 }
 
-/// What is in force.
+/// The configuration in force.
 pub(super) struct Applied {
     /// Since when, in seconds since 1970.
     pub(super) at: u64,
@@ -221,13 +221,15 @@ impl Run {
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
                 if let Some(status) = ended {
                     let how = child::describe(status);
-                    return Err(RunError::Start(format!("{name} {how} before it served; its own messages are above")));
+                    return Err(RunError::Start(format!(
+                        "{name} {how} before it was ready; its own messages are above"
+                    )));
                 }
             }
             if Instant::now() > deadline {
                 let patience = START_PATIENCE.as_secs();
                 return Err(RunError::Start(format!(
-                    "{name} did not answer within {patience} s; its own messages are above"
+                    "{name} did not respond within {patience} s; its own messages are above"
                 )));
             }
         }
@@ -266,14 +268,14 @@ impl Run {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Reload) => {
-                    say("told to look at the files (SIGHUP)");
+                    say("checking the files (SIGHUP)");
                     // `systemctl reload` waits for the word that it is done, also where nothing changed.
                     self.manager.reloading();
                     settling.changed(Instant::now());
                 }
                 Ok(Event::FilesChanged) => settling.changed(Instant::now()),
                 Ok(Event::ReopenLogs) => {
-                    say("told to open the access log again (SIGUSR1)");
+                    say("opening the access log again (SIGUSR1)");
                     self.envoy.reopen_logs();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -311,9 +313,9 @@ impl Run {
     fn status_line(&self) -> String {
         let role = self.generation.settings.role.as_str();
         if self.envoy.admin().is_none() {
-            "Envoy has ended and is started again".to_owned()
+            "Envoy has ended and is restarting".to_owned()
         } else if self.refusal.is_some() {
-            format!("Serving as {role}; the files as they are now were refused")
+            format!("Serving as {role}; the present files were refused")
         } else if self.envoy.is_taking_over() {
             format!("Serving as {role}; another Envoy takes over")
         } else {
@@ -321,7 +323,7 @@ impl Run {
         }
     }
 
-    /// Envoy's cache keeps a note of every URL it was ever asked for: before they fill its heap, it begins anew.
+    /// Envoy's cache keeps a note of every requested URL. Before the notes fill its heap, another Envoy takes over.
     fn exchange_full_envoy(&mut self) {
         let settings = &self.generation.settings;
         let Some(admin) = self.envoy.admin().filter(|_| matches!(settings.cache, Cache::Disk { .. })) else { return };
@@ -337,7 +339,7 @@ impl Run {
         }
     }
 
-    /// Where Envoy answers. A changed `listen.admin` comes into force with the process that has it.
+    /// The admin address of the present Envoy. A changed `listen.admin` comes into force with the process that has it.
     fn admin(&self) -> SocketAddr {
         self.envoy.admin().unwrap_or(self.generation.settings.listen.admin)
     }
@@ -390,7 +392,7 @@ fn warn_of_few_files(settings: &Settings) {
     let wanted = u64::from(settings.limits.connections) * 2;
     if let Some(most) = child::most_files().filter(|most| *most < wanted) {
         say(&format!(
-            "`limits.connections` {} needs {wanted} open files, this process may have {most}; raise it (systemd: LimitNOFILE={wanted})",
+            "`limits.connections` {} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})",
             settings.limits.connections
         ));
     }

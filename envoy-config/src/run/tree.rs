@@ -1,7 +1,7 @@
-//! Putting a rendered tree in place so that whoever watches it sees whole files, and only those that changed.
+//! Putting a rendered tree in place so that a watching program sees whole files, and only those that changed.
 //!
-//! Envoy notices a file only when it is moved into a watched folder; a file that is the same is therefore left alone
-//! (rewriting it would make Envoy read it again) and one that differs is written beside and renamed.
+//! Envoy notices a file only when it is moved into a watched folder. A file that differs is therefore written beside the
+//! old one and renamed. A file that is the same is left alone, because Envoy would read it again.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::render::RenderedTree;
 
-/// What writing came to.
+/// The result of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
     /// Paths below the root that were replaced or made, in the order it happened.

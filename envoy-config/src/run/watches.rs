@@ -1,12 +1,12 @@
-//! Whether Envoy will be able to watch its files. Each takes one of the kernel's inotify instances, of which a user has
-//! so many for all programs together; where none is left Envoy aborts, with a message that names another setting.
+//! The check that Envoy can watch its files. Each takes one of the kernel's inotify instances, and a user has a fixed
+//! number for all programs together. If none is left, Envoy aborts with a message that names another setting.
 
 use std::io;
 
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
-/// Ok where `wanted` instances are to be had now; Err says how many are, and what to do. Others may take them meanwhile.
+/// Ok if `wanted` instances are free now. Err says how many are, and the remedy. Other programs may take them meanwhile.
 pub(super) fn are_to_be_had(wanted: usize) -> io::Result<()> {
     let mut held = Vec::with_capacity(wanted);
     while held.len() < wanted {

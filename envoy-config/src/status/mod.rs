@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// A running PEP. Counters begin with the process that counts: a restart takes them back to 0.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// What is not as it should be; empty where all is well.
+    /// The problems; empty if there are none.
     pub problems: Vec<String>,
     /// Of `longhaul run`.
     pub version: String,
@@ -32,7 +32,7 @@ pub struct Status {
     pub role: String,
     /// For how long it runs.
     pub uptime_s: u64,
-    /// What is in force.
+    /// The configuration in force.
     pub config: Config,
     /// The sockets by their keys.
     pub listen: Sockets,
@@ -40,11 +40,11 @@ pub struct Status {
     pub envoy: Child,
     /// CoreDNS.
     pub coredns: Child,
-    /// What Envoy counted; None where it does not answer.
+    /// Counters of Envoy; None if it does not respond.
     pub traffic: Option<Traffic>,
-    /// The other end of a pair; None for a box alone, and where Envoy does not answer.
+    /// The other end of a pair; None for a box alone, and if Envoy does not respond.
     pub pair: Option<Pair>,
-    /// What CoreDNS counted; None where `listen.dns` or `listen.metrics` is off, or it does not answer.
+    /// Counters of CoreDNS; None if `listen.dns` or `listen.metrics` is off, or if it does not respond.
     pub dns: Option<Dns>,
 }
 
@@ -55,7 +55,7 @@ pub struct Config {
     pub file: PathBuf,
     /// SHA-256 of what it held when it was applied.
     pub sha256: String,
-    /// Whether that is what it holds now.
+    /// True if that is what it holds now.
     pub is_the_file: bool,
     /// For how long it is in force.
     pub in_force_s: u64,
@@ -68,9 +68,9 @@ pub struct Config {
 /// Envoy or CoreDNS.
 #[derive(Debug, Serialize)]
 pub struct Child {
-    /// Whether it answers.
+    /// True if it responds.
     pub up: bool,
-    /// What it calls itself.
+    /// Its own version string.
     pub version: Option<String>,
     /// Its process.
     pub pid: Option<u32>,
@@ -82,7 +82,7 @@ pub struct Child {
     pub last_end: Option<String>,
 }
 
-/// What went through Envoy.
+/// The traffic through Envoy.
 #[derive(Debug, Serialize)]
 pub struct Traffic {
     /// From clients.
@@ -104,13 +104,13 @@ pub struct Clients {
     pub requests: u64,
     /// Connections that were passed on unread.
     pub passed_through: u64,
-    /// What the compressors took, in bytes.
+    /// The input of the compressors, in bytes.
     pub bytes_to_compress: u64,
-    /// What they made of it.
+    /// Their output, in bytes.
     pub bytes_compressed: u64,
 }
 
-/// What url-rewrite did.
+/// Counts of url-rewrite.
 #[derive(Debug, Serialize)]
 pub struct Pages {
     /// Bodies that were rewritten.
@@ -148,13 +148,13 @@ pub struct PerPage {
 /// Envoy's cache.
 #[derive(Debug, Serialize)]
 pub struct Cache {
-    /// Answered from it.
+    /// Requests served from the cache.
     pub hits: u64,
     /// Asked of the origin, and kept if it may be.
     pub misses: u64,
-    /// Answers that may not be kept.
+    /// Responses that may not be cached.
     pub uncacheable: u64,
-    /// What it holds.
+    /// The bytes that it holds.
     pub bytes: u64,
     /// Of how much.
     pub limit_bytes: u64,
@@ -173,27 +173,27 @@ pub struct Upstream {
     pub reuse: Option<f64>,
 }
 
-/// What CoreDNS did.
+/// Counts of CoreDNS.
 #[derive(Debug, Serialize)]
 pub struct Dns {
-    /// Whether listed names are steered; a proxy that does not answer stops it. None where no names are listed.
+    /// True if listed names are steered; a proxy that does not respond stops it. None where no names are listed.
     pub steering: Option<bool>,
     /// All questions.
     pub questions: u64,
-    /// Answers in which the proxy was placed, or that name it.
+    /// Responses in which the proxy was placed, or that name it.
     pub steered: u64,
-    /// Answers turned into "no such data".
+    /// Responses turned into "no such data".
     pub suppressed: u64,
     /// All others.
     pub untouched: u64,
-    /// Answered with SERVFAIL: no resolver answered, or what it answered is not valid.
+    /// SERVFAIL responses: no resolver responded, or its response is not valid.
     pub failed: u64,
-    /// Answers for listed names that were left, by reason.
+    /// Responses for listed names that were left, by reason.
     #[serde(serialize_with = "as_map")]
     pub left: Vec<(String, u64)>,
 }
 
-/// Asks everybody. Who does not answer is a problem in the result, not an error.
+/// Queries each part. A part that does not respond is a problem in the result, not an error.
 pub fn gather(run: RunReport) -> Status {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let since = |then: u64| now.saturating_sub(then);
@@ -266,21 +266,21 @@ impl Status {
         for (name, child) in [("Envoy", &self.envoy), ("CoreDNS", &self.coredns)] {
             if !child.up {
                 let how = child.last_end.as_ref().map(|how| format!("; it {how}")).unwrap_or_default();
-                self.problems.push(format!("{name} does not answer{how}"));
+                self.problems.push(format!("{name} does not respond{how}"));
             }
         }
         if self.config.refused.as_ref().is_some_and(|refused| refused.standing) {
-            self.problems
-                .push("the files as they are now were refused; an earlier state of them is in force".to_owned());
+            self.problems.push("the present files were refused; an earlier configuration is in force".to_owned());
         } else if !self.config.is_the_file {
-            self.problems.push("the configuration file is not what is in force: it changed a moment ago".to_owned());
+            self.problems.push("the configuration file changed a moment ago and is not yet in force".to_owned());
         }
         // A ground may wait for remotes as long as they like.
         if self.role == "remote" && self.pair.as_ref().is_some_and(|pair| !pair.up) {
-            self.problems.push("the ground does not answer".to_owned());
+            self.problems.push("the ground does not respond".to_owned());
         }
         if self.dns.as_ref().is_some_and(|dns| dns.steering == Some(false)) {
-            self.problems.push("no name is steered: the proxy does not answer, or steering is paused".to_owned());
+            self.problems
+                .push("no name is steered, because the proxy does not respond or steering is paused".to_owned());
         }
     }
 }

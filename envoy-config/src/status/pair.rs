@@ -1,4 +1,4 @@
-//! The link of a pair: what is open over it, and what packing and bundling made of what crosses it.
+//! The link of a pair: its open connections, and the effect of compression and bundling on its traffic.
 
 use serde::Serialize;
 
@@ -8,15 +8,15 @@ use super::scrape::Scrape;
 /// One end's view of the other.
 #[derive(Debug, Serialize)]
 pub struct Pair {
-    /// Whether requests have a connection to cross the link on; a remote that goes to origins itself has none.
+    /// True if requests have a connection to cross the link on; a remote that goes to origins itself has none.
     pub up: bool,
     /// Connections of requests: at a remote to the ground, at a ground those of remotes.
     pub pipe: u64,
     /// Connections for clients' bytes that are open and unused. None at a ground, which does not count them apart.
     pub warm: Option<u64>,
-    /// Bytes of headers before they were packed here, and after.
+    /// Bytes of headers before compression, and after.
     pub headers: Packed,
-    /// Objects of pages that were sent before they were asked for; None where `page.bundle` is off.
+    /// Objects of pages that were sent before a request; None where `page.bundle` is off.
     pub bundled: Option<Bundled>,
 }
 
@@ -36,7 +36,7 @@ pub struct Packed {
 pub struct Bundled {
     /// Remote: pages whose objects were to come. Ground: pages that were read for them.
     pub pages: u64,
-    /// Remote: browsers' requests answered with such an object. Ground: objects sent.
+    /// Remote: browsers' requests served with such an object. Ground: objects sent.
     pub objects: u64,
 }
 

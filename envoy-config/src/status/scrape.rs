@@ -35,7 +35,7 @@ impl Scrape {
         self.sum_where(name, |of| of(label).as_deref() == Some(value))
     }
 
-    /// Whether any name begins so.
+    /// Returns whether any name begins so.
     pub(super) fn has(&self, beginning: &str) -> bool {
         self.0.iter().any(|sample| sample.name.starts_with(beginning))
     }

@@ -109,7 +109,7 @@ fn tproxy_marks_what_it_takes_and_keeps_it_here() {
 fn applying_twice_is_refused_because_the_way_back_would_be_lost() {
     let script = "longhaul --apply; longhaul --apply && exit 9; longhaul --undo; longhaul --undo && exit 9; true";
     let Some(text) = on_a_host(CONFIG, script) else { return };
-    assert!(text.contains("says that something is applied already"), "{text}");
+    assert!(text.contains("records that rules are applied already"), "{text}");
     assert!(text.contains("nothing is applied"), "{text}");
 }
 
@@ -121,7 +121,7 @@ fn a_step_that_fails_takes_back_the_ones_before_it() {
     let Some(text) = on_a_host(CONFIG, script) else { return };
     let [before, after, rest] = parts(&text)[..] else { panic!("{text}") };
     assert_eq!(before.lines().collect::<Vec<_>>(), after.lines().collect::<Vec<_>>());
-    assert!(rest.contains("broken; nothing is changed"), "{rest}");
+    assert!(rest.contains("broken; nothing was changed"), "{rest}");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_second_configuration_does_not_replace_the_rules_of_the_first() {
     let Some(text) = on_a_host(CONFIG, script) else { return };
     let [first, still, rest] = parts(&text)[..] else { panic!("{text}") };
     assert_eq!(first, still);
-    assert!(rest.contains("nft delete table inet longhaul; nothing is changed"), "{rest}");
+    assert!(rest.contains("nft delete table inet longhaul; nothing was changed"), "{rest}");
     assert!(rest.contains("applied "), "{rest}");
 }
 
@@ -202,7 +202,7 @@ fn a_fault_at_any_step_of_apply_leaves_nothing_changed() {
     let states = parts(&text);
     assert_eq!(states.len(), 11, "{text}");
     assert!(states.iter().take(10).all(|state| Some(state) == states.first()), "{text}");
-    assert_eq!(text.matches("broken; nothing is changed").count(), 5, "{text}");
+    assert_eq!(text.matches("broken; nothing was changed").count(), 5, "{text}");
     assert!(text.contains("applied "), "a fault after the last step is none: {text}");
 }
 
@@ -213,7 +213,7 @@ fn a_record_that_cannot_be_written_leaves_nothing_changed() {
     let Some(text) = on_a_host(CONFIG, script) else { return };
     let [before, after, rest] = parts(&text)[..] else { panic!("{text}") };
     assert_eq!(before, after);
-    assert!(rest.contains("cannot use the record") && rest.contains("nothing is changed"), "{rest}");
+    assert!(rest.contains("cannot use the record") && rest.contains("nothing was changed"), "{rest}");
 }
 
 #[test]

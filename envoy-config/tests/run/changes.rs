@@ -186,7 +186,7 @@ fn sighup_looks_at_the_files_and_says_so() {
     let Some(host) = Host::new() else { return };
     let run = host.start();
     run.signal(Signal::HUP);
-    run.says("told to look at the files (SIGHUP)");
+    run.says("checking the files (SIGHUP)");
     assert!(host.page_is_rewritten());
 }
 

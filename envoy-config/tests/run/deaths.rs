@@ -15,7 +15,7 @@ fn a_killed_envoy_is_started_again_and_serves_the_same() {
     signal_process(envoy, Signal::KILL);
     run.says(&format!("Envoy (process {envoy}) was killed by signal 9; starting it again in 100 ms"));
     eventually("the page is served again", || host.page_is_rewritten());
-    run.says("Envoy answers again");
+    run.says("Envoy responds again");
     assert_ne!(run.child_named("envoy"), Some(envoy));
 }
 
@@ -26,7 +26,7 @@ fn a_killed_coredns_is_started_again_and_answers() {
     let coredns = run.child_named("coredns").unwrap();
     signal_process(coredns, Signal::KILL);
     run.says(&format!("CoreDNS (process {coredns}) was killed by signal 9; starting it again in 100 ms"));
-    run.says("CoreDNS answers again");
+    run.says("CoreDNS responds again");
     eventually("a query is answered", || host.asks("www.example.test").is_some());
 }
 
@@ -57,7 +57,7 @@ fn an_envoy_whose_cache_remembers_too_many_urls_is_exchanged_once_and_not_one_re
     let ask = |from: u32| (from..from + 80).filter(|n| host.get(8080, &format!("/{n}")).is_empty()).count();
     assert_eq!(ask(0), 0);
     run.signal(Signal::HUP);
-    run.says("told to look at the files");
+    run.says("checking the files");
     assert_eq!(run.child_named("envoy"), Some(first), "80 are not too many");
     assert_eq!(ask(100), 0);
     run.signal(Signal::HUP);
@@ -72,7 +72,7 @@ fn an_envoy_whose_cache_remembers_too_many_urls_is_exchanged_once_and_not_one_re
     assert_eq!(lost, 0);
     // What the first one remembered is not held against the second.
     run.signal(Signal::HUP);
-    eventually("it has looked again", || run.log().matches("told to look at the files").count() == 3);
+    eventually("it has looked again", || run.log().matches("checking the files").count() == 3);
     assert_eq!(ask(200), 0);
     assert_eq!(run.child_named("envoy"), second, "{}", run.log());
 }

@@ -125,10 +125,7 @@ fn a_missing_program_is_named_with_the_ways_to_give_it() {
     let output = host.command().env("LONGHAUL_ENVOY", "/nonexistent/envoy").output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr.contains("Envoy was not found; looked at /nonexistent/envoy. Give --envoy or LONGHAUL_ENVOY"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("Envoy was not found in /nonexistent/envoy. Set --envoy or LONGHAUL_ENVOY"), "{stderr}");
 }
 
 #[test]
@@ -137,7 +134,7 @@ fn a_program_that_ends_at_once_ends_the_start_and_the_other_one_with_it() {
     let output = host.command().env("LONGHAUL_COREDNS", "/bin/false").output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("CoreDNS ended with status 1 before it served"), "{stderr}");
+    assert!(stderr.contains("CoreDNS ended with status 1 before it was ready"), "{stderr}");
     assert!(TcpListener::bind(host.socket(8080)).is_ok(), "Envoy still has its port");
     assert!(listing(&host.path("state")).contains(&"rendered".to_owned()));
 }

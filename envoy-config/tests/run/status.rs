@@ -55,13 +55,13 @@ fn a_refused_change_and_a_death_are_shown_and_the_exit_says_that_something_is_wr
     let output = host.status(&[]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("problem: the files as they are now were refused"), "{text}");
+    assert!(text.starts_with("problem: the present files were refused"), "{text}");
     assert!(text.contains("last refused"), "{text}");
 
     host.change("level: sfae", "level: off");
     eventually("the next change is in force", || json(&host)["config"]["changes"] == 1);
     signal_process(run.child_named("coredns").unwrap(), Signal::KILL);
-    run.says("CoreDNS answers again");
+    run.says("CoreDNS responds again");
     eventually("the death is counted", || json(&host)["coredns"]["restarts"] == 1);
     let status = json(&host);
     assert_eq!(status["config"]["refused"]["standing"], false);

@@ -108,7 +108,9 @@ fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &std::path::Path
                 "no name in it",
             );
             reader.problems.push(
-                problem.in_file(path.to_owned(), 1, 1).help("add a name, or the line `# allow-empty` if that is meant"),
+                problem
+                    .in_file(path.to_owned(), 1, 1)
+                    .help("add a name, or the line `# allow-empty` if the list may be empty"),
             );
             false
         }
@@ -164,7 +166,7 @@ fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
     if let NodeValue::List(_) = &setting.node.value {
         let times = reader.list(setting, one_ttl)?;
         let [min, max] = times.as_slice() else {
-            reader.expected(setting, WHAT, "the two are the least and the most");
+            reader.expected(setting, WHAT, "the two are the smallest and the largest TTL");
             return None;
         };
         if min > max {
@@ -185,7 +187,7 @@ fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
 fn one_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
     let time = reader.duration(setting)?;
     if time.as_secs() == 0 || time.subsec_nanos() != 0 || time > MAX_TTL {
-        reader.bad(setting, format!("{} is no TTL", show_duration(time)), "expected whole seconds from 1s to 7d");
+        reader.bad(setting, format!("{} is not a TTL", show_duration(time)), "expected whole seconds from 1s to 7d");
         return None;
     }
     Some(time)

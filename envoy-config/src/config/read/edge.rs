@@ -24,12 +24,12 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
 
 pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {
     let section = reader.section(top, "proxy");
-    let what = "the addresses clients reach this box at, such as `addresses: [198.51.100.12]`";
+    let what = "the addresses where clients reach this box, such as `addresses: [198.51.100.12]`";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
         let addresses = reader.list(setting, client_facing);
         let addresses = reader.without_duplicates(setting, addresses)?;
         if addresses.is_empty() {
-            reader.expected(setting, "at least one address", "DNS answers and moved URLs need one to point to");
+            reader.expected(setting, "at least one address", "DNS responses and moved URLs point to it");
             return None;
         }
         Some(addresses)
@@ -50,7 +50,11 @@ fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
     let address = reader.address(setting)?;
     let reserved = address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST);
     if reserved {
-        reader.bad(setting, format!("nobody can connect to {address}"), "write the address clients use for this box");
+        reader.bad(
+            setting,
+            format!("clients cannot connect to {address}"),
+            "write the address that clients use for this box",
+        );
         return None;
     }
     Some(address)
@@ -68,7 +72,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
             reader.bad(
                 setting,
                 label,
-                "whoever reaches the admin interface can stop the proxy: use 127.0.0.1:9901 and, from afar, ssh",
+                "a client of the admin interface can stop the proxy: write 127.0.0.1:9901, and use ssh from other machines",
             );
             return None;
         }
@@ -92,13 +96,13 @@ fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<So
 
 pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {
     let section = reader.section(top, "upstream");
-    let what = "the resolvers that are asked for origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
+    let what = "resolvers for the names of origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
-        let help = "a name would need a resolver to be found";
+        let help = "write an address: a name would need a resolver itself";
         let resolvers = reader.list(setting, |reader, item| reader.socket_or_address(item, 53, help));
         let resolvers = reader.without_duplicates(setting, resolvers)?;
         if resolvers.is_empty() {
-            reader.expected(setting, "at least one resolver", "without one no origin is found");
+            reader.expected(setting, "at least one resolver", "without a resolver no origin is found");
             return None;
         }
         Some(resolvers)
@@ -112,7 +116,7 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -
         let ports = reader.list(setting, |reader, item| reader.number(item).and_then(|port| u16::try_from(port).ok()));
         let ports = reader.without_duplicates(setting, ports)?;
         if ports.is_empty() {
-            reader.expected(setting, "at least one port", "nothing could be reached through the proxy");
+            reader.expected(setting, "at least one port", "without a port clients reach nothing through the proxy");
             return None;
         }
         Some(ports.into_iter().collect())

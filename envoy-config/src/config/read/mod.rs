@@ -16,7 +16,7 @@ use super::settings::{
 };
 use crate::config::Overrides;
 
-/// What could be read: None where a group has a problem of its own, so that nothing is concluded from half of it.
+/// The groups that could be read. A group with a problem is None, so that nothing is concluded from half of it.
 pub(super) struct Draft {
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,

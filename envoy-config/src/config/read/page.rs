@@ -1,4 +1,4 @@
-//! `page`: what is done for a page's objects before a browser asks for them.
+//! `page`: prefetching, bundling and inlining of a page's objects.
 
 use crate::config::LinkModel;
 use crate::config::diagnostic::Problem;
@@ -23,7 +23,7 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     });
     if let Some(setting) = section.get("inline").filter(|setting| kind != RoleName::Edge && !setting.is_off()) {
         let is_for_one = Problem::warning("`page.inline` is for one box", setting.place(), "has no effect");
-        reader.problems.push(is_for_one.help("a pair sends objects unasked instead: `page.bundle`"));
+        reader.problems.push(is_for_one.help("a pair uses `page.bundle` instead, which sends objects before requests"));
     }
     if let Some(setting) = section.get("bundle").filter(|setting| kind == RoleName::Edge && !setting.is_off()) {
         let needs_a_pair = Problem::warning("`page.bundle` needs a pair", setting.place(), "has no effect");
@@ -32,7 +32,7 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
 }
 
-/// Sending objects unasked saves request rounds; what nobody asks for after all costs.
+/// Objects that are sent before a request save request rounds; those that are never requested cost bytes.
 fn bundling_pays(kind: RoleName, link: Option<&Link>) -> bool {
     kind != RoleName::Edge && link.is_some_and(|link| LinkModel::of(link).saving_rounds_pays())
 }

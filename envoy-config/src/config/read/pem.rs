@@ -20,19 +20,19 @@ pub(super) fn certificate(
         Err(error) => {
             let title = format!("`{}` names a file without a certificate", setting.name);
             let problem = Problem::error(title, setting.place(), format!("{}: {error}", path.display()));
-            reader.problems.push(problem.help("expected PEM: -----BEGIN CERTIFICATE-----, our own certificate first"));
+            reader
+                .problems
+                .push(problem.help("expected PEM: -----BEGIN CERTIFICATE-----, with this box's certificate first"));
             return None;
         }
     };
     if let Some(invalid) = certificate.invalid() {
         let (fault, label, help) = match invalid {
-            Invalid::Expired { on } => ("has expired", format!("on {on}"), "put a renewed one in its place"),
+            Invalid::Expired { on } => ("has expired", format!("on {on}"), "renew it"),
             Invalid::NotYet { from } => {
-                ("is not valid yet", format!("it is from {from} on"), "set this machine's clock, or wait")
+                ("is not valid yet", format!("it is valid from {from} on"), "set this machine's clock, or wait")
             }
-            Invalid::Soon { days } => {
-                ("ends soon", format!("in {days} days"), "put a renewed one in its place by then")
-            }
+            Invalid::Soon { days } => ("ends soon", format!("in {days} days"), "renew it before that day"),
         };
         let title = format!("the certificate of `{}` {fault}", setting.name);
         let help = format!("{consequence}; {help}");

@@ -1,4 +1,4 @@
-//! `rewrite`, `cache`, `compress`, `limits`: what is done to answers and what it may cost.
+//! `rewrite`, `cache`, `compress`, `limits`: changes to responses, and the bounds of their cost.
 
 use std::net::SocketAddr;
 
@@ -74,9 +74,9 @@ fn plain_field(reader: &mut Reader, setting: &Setting<'_>) -> Option<PlainField>
     let help = match why {
         Unfit::Name if PlainField::new(&small).is_ok() => format!("write `{small}`"),
         Unfit::Name => "write a name such as x-app-version: no colon, no space, no value".to_owned(),
-        Unfit::Judged => "remove it: the cache reads this field, or lets it pass, whatever stands here".to_owned(),
-        Unfit::Credential => "remove it: what one client may see would be served to others".to_owned(),
-        Unfit::Chooses => "remove it: a response to one client's choice would be served to others".to_owned(),
+        Unfit::Judged => "remove it: this key does not change how the cache handles the field".to_owned(),
+        Unfit::Credential => "remove it: one client's responses would be served to others".to_owned(),
+        Unfit::Chooses => "remove it: one client's choice would be served to others".to_owned(),
     };
     reader.bad(setting, format!("`{text}` is {why}"), help.as_str());
     None
@@ -88,7 +88,7 @@ fn parent(reader: &mut Reader, setting: &Setting<'_>) -> Option<SocketAddr> {
     match host {
         Host::Address(address) => Some(SocketAddr::new(address, port)),
         Host::Name(name) => {
-            let help = "a parent is connected to for every object, without a look-up: write its address, such as 192.0.2.7:3128";
+            let help = "Envoy connects to a parent without a DNS query: write its address, such as 192.0.2.7:3128";
             reader.bad(setting, format!("`{name}` is a name"), help);
             None
         }

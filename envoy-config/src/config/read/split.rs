@@ -13,9 +13,9 @@ use super::pem;
 
 /// Enough for one page of a browser (28 connections) at any time.
 const WARM: u64 = 32;
-/// What opening one costs the way up: two certificates' worth of a handshake, and its acknowledgements.
+/// The bytes on the uplink to open one: a handshake with two certificates, and its acknowledgements.
 const HANDSHAKE_BYTES: u64 = 4 << 10;
-/// Opening all of them may keep the way up busy this long; half as many again are held in use.
+/// Opening all of them may keep the uplink busy this long; half as many again are held in use.
 const OPENING: Duration = Duration::from_secs(3);
 
 pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
@@ -45,7 +45,12 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     match kind {
         RoleName::Remote => {
             let warm = if dial == RoleName::Ground {
-                not_of_this_end(reader, &section, &["warm"], "the ground dials, and opens none ahead of need");
+                not_of_this_end(
+                    reader,
+                    &section,
+                    &["warm"],
+                    "the ground dials, and the remote cannot open connections in advance",
+                );
                 Some(0)
             } else {
                 reader.optional_or(&section, "warm", warm_for(link), Reader::number)
@@ -58,7 +63,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
                 reader.word(setting, &[("error", WhenDown::Error), ("direct", WhenDown::Direct)])
             });
             if when_down == Some(WhenDown::Direct) {
-                let why = "`when_down: direct` goes past a ground that does not answer";
+                let why = "with `when_down: direct`, requests do not wait for the ground";
                 not_of_this_end(reader, &section, &["restart_wait"], why);
             }
             let restart_wait = reader.optional(&section, "restart_wait", Reader::time);
@@ -97,10 +102,10 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleNa
         if kind == RoleName::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
     if kind == dial {
         not_of_this_end(reader, section, &["listen"], &format!("the {other} listens, this end dials"));
-        let what = format!("where the {other} listens, such as `peer: {name}:8443`");
+        let what = format!("the address where the {other} listens, such as `peer: {name}:8443`");
         let at = reader.required(section, "peer", &what, |reader, setting| {
             if setting.text().is_none() {
-                let help = format!("this end dials: write where the {other} listens; where it is the {other} that dials, write `dial: {other}` at both ends");
+                let help = format!("this end dials: write the address where the {other} listens. If the {other} dials, write `dial: {other}` at both ends");
                 reader.expected(setting, "HOST:PORT", &help);
                 return None;
             }
@@ -109,19 +114,18 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleNa
         return Some(Peer::Dialled { at });
     }
     let listen = reader.optional(section, "listen", Reader::socket);
-    let what =
-        format!("the names of {other}s as their certificates bear them, such as `peer: [{name}]`: the {other} dials");
+    let what = format!("the names in the certificates of {other}s, such as `peer: [{name}]`: the {other} dials");
     let names = reader.required(section, "peer", &what, |reader, setting| {
         if setting.text().is_some() {
             let here = if kind == RoleName::Remote { "remote" } else { "ground" };
-            let help = format!("the {other} dials, this end listens: write the names its certificate bears, such as `[{name}]`; where it is this end that dials, write `dial: {here}` at both ends");
+            let help = format!("the {other} dials and this end listens: write the names in its certificate, such as `[{name}]`. If this end dials, write `dial: {here}` at both ends");
             reader.expected(setting, "a list of names", &help);
             return None;
         }
         let names = reader.list(setting, Reader::host_name);
         let names = reader.without_duplicates(setting, names)?;
         if names.is_empty() {
-            reader.expected(setting, "at least one name", "nobody could connect");
+            reader.expected(setting, "at least one name", "without a name no box can connect");
             return None;
         }
         Some(names)
@@ -129,7 +133,7 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleNa
     Some(Peer::Dials { listen: listen?, names: names? })
 }
 
-/// A burst's worth, or as many as the way up bears; none where opening one takes longer than the round trip it saves.
+/// A burst's worth, or as many as the uplink bears; none where opening one takes longer than the round trip it saves.
 fn warm_for(link: Option<&Link>) -> u32 {
     let Some(link) = link else { return 0 };
     if link.up.time_for(HANDSHAKE_BYTES) > link.rtt {
@@ -142,18 +146,18 @@ fn warm_for(link: Option<&Link>) -> u32 {
 /// Groups and keys that belong to the other end of the link: refused, so that nobody believes them to be in force.
 const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
     (RoleName::Remote, "rewrite", &[], "the ground rewrites"),
-    (RoleName::Remote, "cache", &[], "the ground keeps objects"),
+    (RoleName::Remote, "cache", &[], "the ground caches objects"),
     (RoleName::Remote, "compress", &[], "the ground compresses"),
-    (RoleName::Remote, "tls", &[], "TLS passes this end unread"),
-    (RoleName::Remote, "proxy", &["secure_names"], "TLS passes this end unread"),
-    (RoleName::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground reaches origins"),
+    (RoleName::Remote, "tls", &[], "TLS passes through this end"),
+    (RoleName::Remote, "proxy", &["secure_names"], "TLS passes through this end"),
+    (RoleName::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground connects to origins"),
     (RoleName::Ground, "listen", &["http", "tls", "dns", "metrics", "intercept"], "clients are at the remote"),
-    (RoleName::Ground, "dns", &[], "clients ask the remote"),
-    (RoleName::Ground, "tls", &[], "TLS passes the pair unread"),
+    (RoleName::Ground, "dns", &[], "clients query the remote"),
+    (RoleName::Ground, "tls", &[], "TLS passes through the pair"),
     (RoleName::Ground, "proxy", &[], "clients are at the remote"),
 ];
 
-/// What a remote needs after all where it goes to origins itself (`split.when_down: direct`).
+/// Keys that a remote needs if it connects to origins itself (`split.when_down: direct`).
 const OF_THE_DIRECT_WAY: &[&str] = &["upstream.ports", "upstream.allow_private", "upstream.deny"];
 
 /// Refuses what only the other end does.
@@ -172,13 +176,13 @@ pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, ki
             entries.map(|entry| (format!("{}.{}", group.name, entry.key), entry.key_place.clone())).collect()
         };
         for (name, place) in found.into_iter().filter(|(name, _)| !(direct && OF_THE_DIRECT_WAY.contains(&&**name))) {
-            let title = format!("`{name}` has no meaning with `role: {word}`");
+            let title = format!("`{name}` has no effect with `role: {word}`");
             reader.problems.push(Problem::error(title, place, (*why).to_owned()).help("remove it"));
         }
     }
 }
 
-/// What a ground listens on: the pipe, where requests come in, and the admin interface.
+/// The sockets of a ground: the pipe, where requests come in, and the admin interface.
 pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
         Role::Edge | Role::Remote(_) => listen,
@@ -207,7 +211,7 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
 
 fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], why: &str) {
     for setting in keys.iter().filter_map(|key| section.get(key)) {
-        let title = format!("`{}` has no meaning at this end of the link", setting.name);
+        let title = format!("`{}` has no effect at this end of the link", setting.name);
         reader.problems.push(Problem::error(title, setting.key_place.clone(), why.to_owned()).help("remove it"));
     }
 }

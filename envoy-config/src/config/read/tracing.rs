@@ -1,4 +1,4 @@
-//! `tracing`: spans of requests for an OpenTelemetry collector. Off unless written: spans say who asked for what.
+//! `tracing`: spans of requests for an OpenTelemetry collector. Off unless written: spans name the requests of clients.
 
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};

@@ -82,7 +82,7 @@ impl Filter {
     }
 }
 
-/// Every position by name, so that a template can ask for each: None where it is left out.
+/// Every position by name, so that a template can test each. None: it is left out.
 pub(super) type Positions = BTreeMap<&'static str, Option<WasmFilter>>;
 
 /// The filters of one configuration.

@@ -8,7 +8,7 @@ use super::{Filter, Position};
 use crate::render::artifacts::WasmModule;
 
 /// Callbacks, host calls and WASI calls that every filter is allowed: its runtime, configuration, metrics and log, and the head
-/// of a request. Envoy answers a call that neither this list nor the filter's own allows with an error.
+/// of a request. Envoy returns an error for a call that neither this list nor the filter's own allows with an error.
 const OF_EVERY_FILTER: &[&str] = &[
     "clock_time_get",
     "environ_get",

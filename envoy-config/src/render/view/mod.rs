@@ -1,4 +1,4 @@
-//! What the templates see: plain values, already decided, so that a template only places them.
+//! The view of the templates: plain values, already decided, so that a template only places them.
 
 mod pair;
 mod tls;
@@ -33,13 +33,13 @@ pub(super) struct View {
     role: &'static str,
     reaches_origins: bool,
     pub(super) pair: Option<Pair>,
-    /// What our requests carry in `CDN-Loop`, so that one that comes back is known: the same for every restart of this
-    /// box, and another for the next box.
+    /// The token of this box in `CDN-Loop`, by which it knows a request that comes back. It survives restarts and differs
+    /// from box to box.
     cdn_id: String,
     admin: Socket,
     /// None: a ground that dials.
     http: Option<Socket>,
-    /// Client packets for other addresses reach our listeners: the original destination can be asked for.
+    /// Client packets for other addresses reach our listeners: the kernel knows the original destination.
     intercepts: bool,
     /// The listeners' sockets accept foreign destination addresses as their own (TPROXY).
     transparent: bool,
@@ -61,7 +61,7 @@ pub(super) struct View {
     mapped: Vec<Mapped>,
     trusted_ca: String,
     access_log: Option<LogTarget>,
-    /// A filter asks for objects of its own accord.
+    /// A filter requests objects of its own accord.
     fetches: bool,
     tracing: Option<Spans>,
     /// Media types worth compressing.
@@ -86,12 +86,12 @@ struct Edge {
     scheme: &'static str,
     /// Name of the routes.
     routes: &'static str,
-    /// Templates of the filters and of the answers of our own.
+    /// Templates of the filters and of the proxy's own responses.
     filters: &'static str,
     replies: &'static str,
     /// The HTTP connection manager's codec.
     codec: &'static str,
-    /// What answers announce in `Alt-Svc` (RFC 7838).
+    /// The value of `Alt-Svc` in responses (RFC 7838).
     alt_svc: Option<String>,
 }
 
@@ -141,7 +141,7 @@ struct LogTarget {
     file: Option<String>,
 }
 
-/// Media types that shrink. Images, video, woff and archives are packed already.
+/// Media types that shrink. Images, video, woff and archives are compressed already.
 const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ecmascript|json|xml|wasm|graphql|x-ndjson\
 |vnd\\.ms-fontobject|x-font-(ttf|otf)|font-sfnt|.+\\+(json|xml))|font/(ttf|otf|sfnt|collection)\
 |image/(svg\\+xml|bmp|x-icon|vnd\\.microsoft\\.icon))";

@@ -11,8 +11,8 @@ use super::transport::envoy as envoy_duration;
 use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Role, Settings, WhenDown};
 use crate::render::Artifacts;
 
-/// ALPN of connections that carry one client's bytes each. What follows on them is TLS of the client, routed by its
-/// server name, or else DNS over TCP: the remote lets nothing else onto them.
+/// ALPN of connections that carry one client's bytes each. They carry TLS of the client, routed by its server
+/// name, or DNS over TCP: the remote lets nothing else onto them.
 const ALPN_BYTES: &str = "longhaul-bytes";
 /// ALPN of a ground that dials, while it shows who it is.
 const ALPN_DIAL: &str = "longhaul-dial";
@@ -25,8 +25,8 @@ const TUNNELS: u32 = 4;
 const STREAMS: u32 = 1000;
 const STREAMS_OF_A_TUNNEL: u32 = 16_384;
 
-/// The first wait must be nothing beside a round trip: a request whose packed headers the ground could not read is sent
-/// again in another form, and waits as well. Doubling it reaches a second within eight attempts.
+/// The first wait must be nothing beside a round trip: a request whose compressed headers the ground could not read is
+/// sent again in another form, and waits as well. Doubling it reaches a second within eight attempts.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 /// A pipe that broke in between, and headers that the ground could not read.
 const LEAST_RETRIES: u32 = 2;
@@ -34,7 +34,7 @@ const LEAST_RETRIES: u32 = 2;
 const LEAST_FAILURES: u32 = 2;
 /// How much later than needed a request may notice that the ground is back.
 const RETRY_LAST: Duration = Duration::from_secs(2);
-/// While the ground answers, a check costs some 300 bytes of the link: a quarter of a kilobit a second at most.
+/// While the ground responds, a check costs some 300 bytes of the link: a quarter of a kilobit a second at most.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A box's end of the link; `remote` or `ground` is set.
@@ -44,9 +44,9 @@ pub(in super::super) struct Pair {
     alpn_dial: &'static str,
     /// Our certificate, as a secret of its own: renewed without touching a connection.
     pub(in super::super) certificate: Certificate,
-    /// Who may be at the other end, as a secret of its own.
+    /// The trust in the other end, as a secret of its own.
     pub(in super::super) authority: Authority,
-    /// Who answers what remotes' clients ask of the DNS: the resolver of ours that leaves refused addresses out.
+    /// The resolver for remotes' clients: this box's CoreDNS, which leaves refused addresses out.
     resolver: Option<Socket>,
     remote: Option<RemoteEnd>,
     ground: Option<GroundEnd>,
@@ -54,7 +54,7 @@ pub(in super::super) struct Pair {
     streams: u32,
 }
 
-/// What the end beside the clients needs.
+/// The end beside the clients.
 #[derive(Debug, Serialize)]
 struct RemoteEnd {
     /// Where connections to the ground are opened; on this host where it dials.
@@ -67,7 +67,7 @@ struct RemoteEnd {
     hold: Socket,
     /// The same for the pipe.
     hold_pipe: Socket,
-    /// Where CoreDNS asks for the ground's resolver.
+    /// The socket where CoreDNS queries the ground's resolver.
     dns: Socket,
     /// Connections are opened ahead of need, each for one client's bytes; without, those are streams of the pipe.
     pool: bool,
@@ -76,11 +76,11 @@ struct RemoteEnd {
     bytes: &'static str,
     /// Requests cross the link on QUIC.
     quic: bool,
-    /// Origins are reached from here while the ground does not answer.
+    /// This box connects to origins itself while the ground does not respond.
     direct: bool,
-    /// How it is seen that the ground does not answer.
+    /// The health check of the ground.
     check: Check,
-    /// What becomes of requests that the pipe lost.
+    /// The retries of requests that the pipe lost.
     again: Again,
     /// Most connections of clients' bytes at one time, warm ones included.
     max_connections: u64,
@@ -93,9 +93,9 @@ struct Target {
     socket: Socket,
     /// It is found by its name.
     by_name: bool,
-    /// An end known by name is asked for by it; an address sends none.
+    /// The server name of an end that is known by name; an address sends none.
     server_name: Option<String>,
-    /// Who knows the address of one given by name.
+    /// The resolvers that know the address of an end given by name.
     resolvers: Vec<Socket>,
 }
 
@@ -113,11 +113,11 @@ struct Dialled {
 struct Check {
     /// Between two of them.
     interval: String,
-    /// The same after one in vain.
+    /// The same after a failed check.
     failing_interval: String,
     /// How long one may take.
     timeout: String,
-    /// So many in vain say that it is gone.
+    /// After so many failed checks in a row, the ground counts as down.
     failures: u32,
 }
 
@@ -138,7 +138,7 @@ struct Own {
     bits: u8,
 }
 
-/// What the end on the wired side needs.
+/// The end on the wired side.
 #[derive(Debug, Serialize)]
 struct GroundEnd {
     /// None: it dials.
@@ -149,7 +149,7 @@ struct GroundEnd {
     tunnels: u32,
 }
 
-/// Who may be at the other end of the link.
+/// The trust in the other end of the link.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct Authority {
     pub(in super::super) file: &'static str,
@@ -274,14 +274,14 @@ impl Target {
 }
 
 impl Check {
-    /// One in vain is enough, because going direct for a while costs less than waiting.
+    /// One failed check is enough, because going direct for a while costs less than waiting.
     fn to_go_past(rtt: Duration) -> Self {
         let interval = envoy_duration(Self::failing(rtt));
         Self { interval: interval.clone(), failing_interval: interval, timeout: Self::timeout(rtt), failures: 1 }
     }
 
-    /// As many in vain as a ground needs that refuses for as long as requests are sent again. One that falls silent may be
-    /// behind an outage of the link, which is waited for three times as long and more.
+    /// As many failed checks as fit into the retries, for a ground that refuses connections. A ground whose checks time
+    /// out may be behind an outage of the link, so it gets three times as long and more.
     fn to_give_up(rtt: Duration, restart_wait: Duration) -> Self {
         let each = Self::failing(rtt) + rtt;
         Self {
@@ -310,7 +310,7 @@ impl Again {
         Self::times(4)
     }
 
-    /// As often as fits into a restart of the ground, each `attempt` in vain taking so long.
+    /// As often as fits into a restart of the ground, each failed `attempt` taking so long.
     fn until_restarted(attempt: Duration, restart_wait: Duration) -> Self {
         let (mut retries, mut longest, mut passed) = (LEAST_RETRIES, RETRY_FIRST, Duration::ZERO);
         while passed < restart_wait {
@@ -334,7 +334,7 @@ impl From<IpAddr> for Own {
 }
 
 impl Pinned {
-    /// What the certificate of `peer` may be for.
+    /// The names that the certificate of `peer` may be for.
     fn all(peer: &Peer) -> Vec<Self> {
         match peer {
             Peer::Dialled { at } => vec![Self::of(&at.host)],

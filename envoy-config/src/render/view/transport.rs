@@ -50,7 +50,7 @@ pub(super) struct Transport {
     pipe_quic_idle: Commented<String>,
 }
 
-/// The largest header block Envoy can be told to accept.
+/// The largest header block that Envoy can accept.
 const MAX_HEADER_KIB: u64 = 8192;
 
 impl Transport {

@@ -37,7 +37,7 @@ pub(super) fn dns_cache_name(resolvers: &[SocketAddr]) -> String {
     format!("origins_{}", short_hash(&format!("{resolvers:?}")))
 }
 
-/// Who Envoy asks for origins' addresses.
+/// The resolvers that Envoy queries for origins' addresses.
 pub(super) fn resolvers(settings: &Settings, artifacts: &Artifacts) -> Vec<SocketAddr> {
     artifacts.resolver.map_or_else(|| settings.upstream.resolvers.clone(), |resolver| vec![resolver])
 }
