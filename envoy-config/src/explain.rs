@@ -221,7 +221,7 @@ fn rewritten(
 ) -> Explanation {
     let found: Rc<RefCell<Vec<UrlFate>>> = Rc::default();
     let inline: Rc<RefCell<Vec<InlineFate>>> = Rc::default();
-    let places = Rc::new(Places::of(page));
+    let places = Rc::new(LineStarts::of(page));
     let observer = {
         let (found, places) = (Rc::clone(&found), Rc::clone(&places));
         move |event: &UrlEvent<'_>| found.borrow_mut().push(UrlFate::of(event, &places))
@@ -289,7 +289,7 @@ impl HeaderChange {
 }
 
 impl UrlFate {
-    fn of(event: &UrlEvent<'_>, places: &Places) -> Self {
+    fn of(event: &UrlEvent<'_>, places: &LineStarts) -> Self {
         let (to, reason): (Option<String>, Option<Reason>) = match event.outcome {
             Outcome::Moved(url) => (Some(url.clone()), None),
             Outcome::Pinned(url, reason) => (Some(url.clone()), Some(*reason)),
@@ -311,16 +311,16 @@ impl UrlFate {
 
 impl InlineFate {
     /// Nothing is at hand here, so that what would be put in is not held.
-    fn of(event: &UrlEvent<'_>, why: NotInlined, places: &Places) -> Self {
+    fn of(event: &UrlEvent<'_>, why: NotInlined, places: &LineStarts) -> Self {
         let reason = (why != NotInlined::NotHeld).then(|| why.as_str());
         Self { line: places.line_and_column(event.offset).0, url: event.url.to_owned(), reason }
     }
 }
 
 /// Where lines of a page begin.
-struct Places(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Places {
+impl LineStarts {
     fn of(page: &[u8]) -> Self {
         let after_breaks = page.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         Self(std::iter::once(0).chain(after_breaks).collect())

@@ -7,7 +7,7 @@ use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
 use crate::config::Cache;
 use crate::render::NearSockets;
-use crate::run::{Generation, Machine, filters, say, write_tree};
+use crate::run::{Generation, RunContext, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -39,7 +39,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         Err(error) => return fail(&error.to_string()),
     };
     let root = arguments.root.as_ref().map_or_else(|| out.clone(), absolute);
-    let machine = Machine {
+    let machine = RunContext {
         kept: root.join("kept"),
         root,
         filters,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::envoy;
 use super::generation::{COREFILE, Generation, RENEWALS};
-use super::ports::{self, Wanted};
+use super::ports::{self, ListenSocket};
 use super::probe::{XdsCounters, is_ready};
 use super::report::{self, Refusal};
 use super::say;
@@ -72,7 +72,7 @@ impl Run {
         }
         let next = Generation::of(loaded, &self.machine).map_err(|error| error.to_string())?;
         let ours = ports::wanted(&self.generation.settings);
-        let new: Vec<Wanted> =
+        let new: Vec<ListenSocket> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
         refuse(ports::check(&new)).map_err(|error| error.to_string())?;
         prepare_folders(&next.settings).map_err(|error| error.to_string())?;
@@ -238,6 +238,6 @@ fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, re
 }
 
 /// A socket that a running child has: another key may take it over, and a wider address may replace a narrow one.
-fn is_ours(wanted: &Wanted, ours: &[Wanted]) -> bool {
+fn is_ours(wanted: &ListenSocket, ours: &[ListenSocket]) -> bool {
     ours.iter().any(|have| have.transport == wanted.transport && have.socket.port() == wanted.socket.port())
 }

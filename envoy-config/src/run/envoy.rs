@@ -17,7 +17,7 @@ use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
 use super::generation::Generation;
-use super::lineage::{Id, Lineage, Loss, Step};
+use super::lineage::{Id, Lineage, Loss, ProcessStep};
 use super::probe::{accepts, live_epoch};
 use super::report::ChildReport;
 use super::say;
@@ -103,7 +103,7 @@ impl Envoy {
         let now = Instant::now();
         self.lineage.begin(now);
         match self.lineage.next(now, false) {
-            Some(Step::Begin(id)) => self.begin(id, present),
+            Some(ProcessStep::Begin(id)) => self.begin(id, present),
             _ => Ok(()),
         }
     }
@@ -230,30 +230,30 @@ impl Envoy {
         self.present().is_some_and(|process| must_end_first(&process.role, &next.settings.role))
     }
 
-    fn take(&mut self, step: Step, present: &Generation) {
+    fn take(&mut self, step: ProcessStep, present: &Generation) {
         match step {
-            Step::Begin(id) => {
+            ProcessStep::Begin(id) => {
                 if let Err(error) = self.begin(id, present) {
                     self.cannot_start(id, &error);
                 }
             }
-            Step::Succeed { id, epoch } => {
+            ProcessStep::Succeed { id, epoch } => {
                 if let Err(error) = self.succeed(id, epoch, present) {
                     self.cannot_start(id, &error);
                 }
             }
-            Step::Terminate(id) => {
+            ProcessStep::Terminate(id) => {
                 if let Some(process) = self.processes.get(&id) {
                     process.running.signal(Signal::TERM);
                 }
             }
-            Step::Kill(id) => {
+            ProcessStep::Kill(id) => {
                 if let Some(process) = self.processes.get_mut(&id) {
                     process.running.kill();
                 }
                 self.bury(id, "did not become ready and was killed");
             }
-            Step::EndAll => {
+            ProcessStep::EndAll => {
                 let mut all = self.take_all();
                 child::stop_all(&mut all, END_PATIENCE, || false);
             }

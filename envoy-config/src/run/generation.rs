@@ -17,7 +17,7 @@ pub(crate) const COREFILE: &str = "Corefile";
 
 /// The facts of this machine and this run that rendering needs.
 #[derive(Debug, Clone)]
-pub(crate) struct Machine {
+pub(crate) struct RunContext {
     /// Where the tree stands or will stand.
     pub(crate) root: PathBuf,
     /// The folder that outlives restarts.
@@ -62,7 +62,7 @@ pub enum GenerateError {
 
 impl Generation {
     /// Renders everything; reads the filter's hash and the machine's facts, writes nothing.
-    pub(crate) fn of(loaded: Loaded, machine: &Machine) -> Result<Self, GenerateError> {
+    pub(crate) fn of(loaded: Loaded, machine: &RunContext) -> Result<Self, GenerateError> {
         let Loaded { settings, read, .. } = loaded;
         // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
         let inputs = Inputs::of(&settings, &read, machine.filters.values().map(PathBuf::as_path));
@@ -125,7 +125,7 @@ mod tests {
         fs::write(&file, config).unwrap();
         fs::write(&list, "example.org\n").unwrap();
         let socket = "127.0.0.1:1".parse().unwrap();
-        let machine = Machine {
+        let machine = RunContext {
             root: folder.path().to_owned(),
             kept: folder.path().to_owned(),
             filters: FilterPaths::new(),

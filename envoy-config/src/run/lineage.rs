@@ -29,7 +29,7 @@ pub(super) struct Id(u64);
 
 /// The next action on the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ProcessStep {
     /// Start the first process of a new line: nobody hands it sockets.
     Begin(Id),
     /// Start a process that takes the sockets over from the one that serves.
@@ -177,19 +177,19 @@ impl Lineage {
 
     /// The next thing to do, to be asked until there is none. `end_first`: the change allows no second process beside
     /// the present one.
-    pub(super) fn next(&mut self, now: Instant, end_first: bool) -> Option<Step> {
+    pub(super) fn next(&mut self, now: Instant, end_first: bool) -> Option<ProcessStep> {
         let orphaned = self.present.is_none();
         let late = |member: &&Member| now.saturating_duration_since(member.started) >= READY_PATIENCE;
         if let Some(hopeless) = self.successor.as_ref().filter(|member| orphaned || late(member)) {
-            return Some(Step::Kill(hopeless.id));
+            return Some(ProcessStep::Kill(hopeless.id));
         }
         if let Some(old) = self.draining.iter_mut().find(|old| old.until.is_some_and(|until| until <= now)) {
             old.until = None;
-            return Some(Step::Terminate(old.id));
+            return Some(ProcessStep::Terminate(old.id));
         }
         if self.present.is_none() {
             self.begin_at.take_if(|at| *at <= now)?;
-            return Some(Step::Begin(self.first(now)));
+            return Some(ProcessStep::Begin(self.first(now)));
         }
         if !self.wanted || self.not_before.is_some_and(|at| at > now) {
             return None;
@@ -198,7 +198,7 @@ impl Lineage {
             (self.present, self.successor) = (None, None);
             self.draining.clear();
             self.begin(now);
-            return Some(Step::EndAll);
+            return Some(ProcessStep::EndAll);
         }
         let parent = self.present.filter(|member| member.ready)?;
         if self.is_being_exchanged() {
@@ -207,7 +207,7 @@ impl Lineage {
         let new = self.member(parent.epoch + 1, now);
         self.successor = Some(new);
         self.wanted = false;
-        Some(Step::Succeed { id: new.id, epoch: new.epoch })
+        Some(ProcessStep::Succeed { id: new.id, epoch: new.epoch })
     }
 
     fn takeover_failed(&mut self, now: Instant) -> Loss {
@@ -420,28 +420,28 @@ mod tests {
             self.processes.iter().filter(|(_, process)| over(process)).map(|(id, _)| *id).collect()
         }
 
-        fn take(&mut self, step: Step) {
+        fn take(&mut self, step: ProcessStep) {
             match step {
-                Step::Begin(id) => self.start(id, None),
-                Step::Succeed { id, .. } => {
+                ProcessStep::Begin(id) => self.start(id, None),
+                ProcessStep::Succeed { id, .. } => {
                     let others = self.processes.values().filter(|process| process.phase != Phase::Serving).count();
                     assert_eq!(others, 0, "it would exit, or cut connections that drain");
                     let parent = self.processes.keys().next().copied();
                     self.start(id, parent);
                 }
-                Step::Terminate(id) => {
+                ProcessStep::Terminate(id) => {
                     let process = self.processes.get(&id);
                     assert!(process.is_none_or(|process| process.phase == Phase::Draining));
                     self.end(id);
                     self.dead.push((id, true));
                 }
-                Step::Kill(id) => {
+                ProcessStep::Kill(id) => {
                     let process = self.processes.get(&id);
                     assert!(process.is_none_or(|process| process.phase == Phase::Starting));
                     self.end(id);
                     self.lineage.ended(id, self.now);
                 }
-                Step::EndAll => unreachable!("no change asks for it"),
+                ProcessStep::EndAll => unreachable!("no change asks for it"),
             }
         }
 

@@ -68,14 +68,14 @@ pub enum LocateError {
 }
 
 /// A file to find, and the names it may be given by.
-struct Wanted {
+struct Lookup {
     what: String,
     file: String,
     flag: &'static str,
     variable: String,
 }
 
-impl Wanted {
+impl Lookup {
     fn program(what: &str, name: &'static str) -> Self {
         let variable = format!("LONGHAUL_{}", name.to_ascii_uppercase());
         Self { what: what.to_owned(), file: name.to_owned(), flag: name, variable }
@@ -105,8 +105,8 @@ const CA_BUNDLES: &[&str] = &[
 /// One is missing.
 pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
     Ok(Located {
-        envoy: find(&Wanted::program("Envoy", "envoy"), overridden.envoy.as_deref())?,
-        coredns: find(&Wanted::program("CoreDNS with the longhaul plugin", "coredns"), overridden.coredns.as_deref())?,
+        envoy: find(&Lookup::program("Envoy", "envoy"), overridden.envoy.as_deref())?,
+        coredns: find(&Lookup::program("CoreDNS with the longhaul plugin", "coredns"), overridden.coredns.as_deref())?,
     })
 }
 
@@ -117,7 +117,7 @@ pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
 pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<FilterPaths, LocateError> {
     let mut found = FilterPaths::new();
     for filter in FILTERS {
-        match find(&Wanted::filter(filter), overridden.get(filter.name).map(PathBuf::as_path)) {
+        match find(&Lookup::filter(filter), overridden.get(filter.name).map(PathBuf::as_path)) {
             Ok(path) => drop(found.insert(filter.name, path)),
             Err(error) if (filter.needed)(settings) => return Err(error),
             Err(_) => {}
@@ -126,7 +126,7 @@ pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<F
     Ok(found)
 }
 
-fn find(wanted: &Wanted, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
+fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
     // What was named explicitly is used or refused, never passed over.
     let named = flag
         .map(Path::to_owned)

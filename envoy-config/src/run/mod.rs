@@ -5,19 +5,19 @@
 
 mod apply;
 mod child;
+mod debounce;
+mod disk_space;
 mod envoy;
 mod events;
 mod generation;
-mod holders;
+mod held_connections;
 mod lineage;
 mod locate;
 mod notify;
 mod ports;
 mod probe;
 mod report;
-mod room;
 mod service;
-mod settle;
 mod shared_memory;
 mod state;
 mod supervisor;
@@ -35,7 +35,7 @@ pub use supervisor::{Options, RunError, run};
 pub use tree::{WriteError, Written, write_tree};
 
 pub(crate) use child::BOUND_COMMAND;
-pub(crate) use generation::{Generation, Machine};
+pub(crate) use generation::{Generation, RunContext};
 pub(crate) use locate::{filters, hex};
 
 /// Says something to the operator, on stderr.

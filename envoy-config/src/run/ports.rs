@@ -12,19 +12,19 @@ use crate::derive::offers_http3;
 
 /// A socket of this box and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct ListenSocket {
     pub(super) key: &'static str,
     pub(super) socket: SocketAddr,
-    pub(super) transport: Transport,
+    pub(super) transport: Protocol,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(super) enum Protocol {
     Tcp,
     Udp,
 }
 
-impl fmt::Display for Transport {
+impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tcp => "TCP",
@@ -42,7 +42,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(50);
 /// Why a socket cannot be ours.
 #[derive(Debug)]
 pub struct PortError {
-    wanted: Wanted,
+    wanted: ListenSocket,
     error: io::Error,
     holder: Option<Holder>,
 }
@@ -55,7 +55,7 @@ struct Holder {
 }
 
 /// Every socket of the settings.
-pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
+pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
     let listen = &settings.listen;
     let tcp = [
         (http_key(settings), listen.http),
@@ -77,10 +77,10 @@ pub(super) fn wanted(settings: &Settings) -> Vec<Wanted> {
     let all = |sockets: &[(&'static str, Option<SocketAddr>)], transport| {
         sockets
             .iter()
-            .filter_map(move |(key, socket)| socket.map(|socket| Wanted { key, socket, transport }))
+            .filter_map(move |(key, socket)| socket.map(|socket| ListenSocket { key, socket, transport }))
             .collect::<Vec<_>>()
     };
-    [all(&tcp, Transport::Tcp), all(&udp, Transport::Udp)].concat()
+    [all(&tcp, Protocol::Tcp), all(&udp, Protocol::Udp)].concat()
 }
 
 /// The key that sets where requests come in.
@@ -89,12 +89,12 @@ pub(super) fn http_key(settings: &Settings) -> &'static str {
 }
 
 /// Tries to bind each and lets go of it again; all that fail are returned.
-pub(super) fn check(wanted: &[Wanted]) -> Vec<PortError> {
+pub(super) fn check(wanted: &[ListenSocket]) -> Vec<PortError> {
     failures(wanted).map(|(wanted, error)| PortError::new(wanted, error)).collect()
 }
 
 /// The same for a start: the holder of a socket may be about to end. Errors that waiting does not mend return at once.
-pub(super) fn check_patiently(wanted: &[Wanted]) -> Vec<PortError> {
+pub(super) fn check_patiently(wanted: &[ListenSocket]) -> Vec<PortError> {
     let deadline = Instant::now() + PATIENCE;
     while may_become_free(wanted) && Instant::now() < deadline {
         thread::sleep(TRY_AGAIN);
@@ -102,12 +102,12 @@ pub(super) fn check_patiently(wanted: &[Wanted]) -> Vec<PortError> {
     check(wanted)
 }
 
-fn may_become_free(wanted: &[Wanted]) -> bool {
+fn may_become_free(wanted: &[ListenSocket]) -> bool {
     let mut failures = failures(wanted).peekable();
     failures.peek().is_some() && failures.all(|(_, error)| is_taken(&error))
 }
 
-fn failures(wanted: &[Wanted]) -> impl Iterator<Item = (Wanted, io::Error)> {
+fn failures(wanted: &[ListenSocket]) -> impl Iterator<Item = (ListenSocket, io::Error)> {
     wanted.iter().filter_map(|wanted| try_bind(wanted).err().map(|error| (*wanted, error)))
 }
 
@@ -115,16 +115,16 @@ fn is_taken(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrInUse
 }
 
-fn try_bind(wanted: &Wanted) -> io::Result<()> {
+fn try_bind(wanted: &ListenSocket) -> io::Result<()> {
     match wanted.transport {
-        Transport::Tcp => TcpListener::bind(wanted.socket).map(drop),
-        Transport::Udp => UdpSocket::bind(wanted.socket).map(drop),
+        Protocol::Tcp => TcpListener::bind(wanted.socket).map(drop),
+        Protocol::Udp => UdpSocket::bind(wanted.socket).map(drop),
     }
 }
 
 /// Loopback ports for this process, free for TCP and UDP. All differ, and `wanted` names none of them: those are free,
 /// too, until they are taken.
-pub(super) fn free_loopback<const N: usize>(wanted: &[Wanted]) -> io::Result<[SocketAddr; N]> {
+pub(super) fn free_loopback<const N: usize>(wanted: &[ListenSocket]) -> io::Result<[SocketAddr; N]> {
     let mut held = Vec::with_capacity(N);
     for _ in 0..16 * N {
         let tcp = TcpListener::bind(("127.0.0.1", 0))?;
@@ -142,7 +142,7 @@ pub(super) fn free_loopback<const N: usize>(wanted: &[Wanted]) -> io::Result<[So
 }
 
 impl PortError {
-    fn new(wanted: Wanted, error: io::Error) -> Self {
+    fn new(wanted: ListenSocket, error: io::Error) -> Self {
         let holder = if is_taken(&error) { holder(&wanted) } else { None };
         Self { wanted, error, holder }
     }
@@ -150,7 +150,7 @@ impl PortError {
 
 impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Wanted { key, socket, transport } = &self.wanted;
+        let ListenSocket { key, socket, transport } = &self.wanted;
         let port = socket.port();
         match self.error.kind() {
             io::ErrorKind::AddrInUse => {
@@ -180,10 +180,10 @@ impl fmt::Display for PortError {
 
 /// The process that has it: from the kernel's socket table to the process with that socket among its files. Other users' processes
 /// show only to root.
-fn holder(wanted: &Wanted) -> Option<Holder> {
+fn holder(wanted: &ListenSocket) -> Option<Holder> {
     let inodes = match wanted.transport {
-        Transport::Tcp => tcp_inodes(wanted.socket),
-        Transport::Udp => udp_inodes(wanted.socket),
+        Protocol::Tcp => tcp_inodes(wanted.socket),
+        Protocol::Udp => udp_inodes(wanted.socket),
     };
     procfs::process::all_processes().ok()?.flatten().find_map(|process| {
         let has = process
@@ -225,7 +225,7 @@ mod tests {
     fn an_occupied_port_is_named_with_its_key_and_its_holder_and_a_free_one_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = listener.local_addr().unwrap();
-        let wanted = Wanted { key: "listen.http", socket, transport: Transport::Tcp };
+        let wanted = ListenSocket { key: "listen.http", socket, transport: Protocol::Tcp };
         let errors = check(&[wanted]);
         assert_eq!(errors.len(), 1);
         let message = errors[0].to_string();
@@ -244,7 +244,7 @@ mod tests {
         let leaving = TcpListener::bind("127.0.0.1:0").unwrap();
         let wanted = |listener: &TcpListener| {
             let socket = listener.local_addr().unwrap();
-            Wanted { key: "listen.http", socket, transport: Transport::Tcp }
+            ListenSocket { key: "listen.http", socket, transport: Protocol::Tcp }
         };
         let (stays, leaves) = (wanted(&staying), wanted(&leaving));
         assert_eq!(check(&[leaves]).len(), 1, "a change of the file waits for nobody");
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn what_waiting_does_not_mend_is_said_at_once() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let wanted = |socket| Wanted { key: "listen.http", socket, transport: Transport::Tcp };
+        let wanted = |socket| ListenSocket { key: "listen.http", socket, transport: Protocol::Tcp };
         let both = [wanted(taken.local_addr().unwrap()), wanted("192.0.2.77:8080".parse().unwrap())];
         assert!(!may_become_free(&both));
         assert!(may_become_free(&both[..1]));
@@ -274,12 +274,12 @@ mod tests {
     #[test]
     fn ports_of_our_own_are_all_different_and_none_that_a_key_names() {
         let named = |port: u16| port % 4 < 2;
-        let wanted: Vec<Wanted> = (1024..=u16::MAX)
+        let wanted: Vec<ListenSocket> = (1024..=u16::MAX)
             .filter(|port| named(*port))
-            .map(|port| Wanted {
+            .map(|port| ListenSocket {
                 key: "listen.http",
                 socket: SocketAddr::from(([0, 0, 0, 0], port)),
-                transport: Transport::Tcp,
+                transport: Protocol::Tcp,
             })
             .collect();
         let ours: [SocketAddr; 8] = free_loopback(&wanted).unwrap();
@@ -289,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_privileged_port_names_the_capability_and_the_other_ways() {
-        let wanted = Wanted { key: "listen.dns", socket: "0.0.0.0:53".parse().unwrap(), transport: Transport::Udp };
+        let wanted =
+            ListenSocket { key: "listen.dns", socket: "0.0.0.0:53".parse().unwrap(), transport: Protocol::Udp };
         let message = PortError::new(wanted, io::ErrorKind::PermissionDenied.into()).to_string();
         for part in ["port 53 (UDP)", "`listen.dns`", "CAP_NET_BIND_SERVICE", "net.ipv4.ip_unprivileged_port_start"] {
             assert!(message.contains(part), "{message}");
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn an_address_of_another_machine_says_so() {
         let socket = "192.0.2.77:8080".parse().unwrap();
-        let errors = check(&[Wanted { key: "listen.http", socket, transport: Transport::Tcp }]);
+        let errors = check(&[ListenSocket { key: "listen.http", socket, transport: Protocol::Tcp }]);
         assert!(errors[0].to_string().contains("is not an address of this machine"), "{}", errors[0]);
     }
 }

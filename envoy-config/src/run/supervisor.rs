@@ -9,19 +9,19 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::child::{self, stop_all};
+use super::debounce::Debounce;
+use super::disk_space;
 use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
-use super::generation::{COREFILE, GenerateError, Generation, Machine, RENEWALS};
-use super::holders::Holders;
+use super::generation::{COREFILE, GenerateError, Generation, RENEWALS, RunContext};
+use super::held_connections::HeldConnections;
 use super::locate::{self, LocateError, Located, Overridden, locate};
 use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
-use super::room;
 use super::say;
 use super::service::Service;
-use super::settle::Settling;
 use super::state::{StateError, StateFolder};
 use super::tree::{WriteError, write_tree};
 use super::watches;
@@ -117,7 +117,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     refuse(ports::check_patiently(&wanted))?;
     let [dns_ready, resolver, hold, hold_pipe, dns, dialled] =
         ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
-    let machine = Machine {
+    let machine = RunContext {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
         filters: locate::filters(&loaded.settings, &options.overridden.filters)?,
@@ -137,7 +137,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         options: options.clone(),
         machine,
         generation,
-        holders: Holders::default(),
+        holders: HeldConnections::default(),
         refusal: None,
         last_refusal: None,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -157,7 +157,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
 /// A run under way; what changes it stands in `apply`.
 pub(super) struct Run {
     pub(super) options: Options,
-    pub(super) machine: Machine,
+    pub(super) machine: RunContext,
     pub(super) generation: Generation,
     /// Why the files as they are now are not what runs.
     pub(super) refusal: Option<String>,
@@ -170,7 +170,7 @@ pub(super) struct Run {
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
     /// Only a remote has any.
-    holders: Holders,
+    holders: HeldConnections,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
@@ -260,7 +260,7 @@ impl Run {
 
     fn serve(&mut self) -> Result<(), RunError> {
         // Looked at once in any case: a file may have changed during the start.
-        let mut settling = Settling::default();
+        let mut settling = Debounce::default();
         settling.changed(Instant::now());
         let mut looked_at = Instant::now();
         let mut reaped_at = Instant::now();
@@ -378,7 +378,7 @@ impl Run {
     }
 }
 
-fn dns_program(located: &Located, machine: &Machine) -> child::Program {
+fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
     let corefile = machine.root.join(COREFILE);
     child::Program {
         name: "CoreDNS",
@@ -408,7 +408,7 @@ pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
         fs::create_dir_all(dir).map_err(error)?;
         // Envoy would start, and quietly keep nothing.
         tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
-        let room = room::for_cache(dir).map_err(error)?;
+        let room = disk_space::for_cache(dir).map_err(error)?;
         if room < size.0 {
             return Err(RunError::CacheTooLarge { path: dir.clone(), size: *size, room: Bytes(room) });
         }

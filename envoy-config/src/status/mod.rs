@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::run::{ChildReport, Refusal, RunReport, Sockets, hex};
-pub use pair::{Bundled, Packed, Pair};
+pub use pair::{Bundled, Packed, PairStatus};
 use scrape::Scrape;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -43,9 +43,9 @@ pub struct Status {
     /// Counters of Envoy; None if it does not respond.
     pub traffic: Option<Traffic>,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
-    pub pair: Option<Pair>,
+    pub pair: Option<PairStatus>,
     /// Counters of CoreDNS; None if `listen.dns` or `listen.metrics` is off, or if it does not respond.
-    pub dns: Option<Dns>,
+    pub dns: Option<DnsCounts>,
 }
 
 /// The configuration in force.
@@ -90,9 +90,9 @@ pub struct Traffic {
     /// Pages and style sheets.
     pub pages: Pages,
     /// Envoy's cache.
-    pub cache: Cache,
+    pub cache: CacheCounts,
     /// Toward origins, http and https.
-    pub upstream: Upstream,
+    pub upstream: UpstreamCounts,
 }
 
 /// Requests and connections of clients.
@@ -147,7 +147,7 @@ pub struct PerPage {
 
 /// Envoy's cache.
 #[derive(Debug, Serialize)]
-pub struct Cache {
+pub struct CacheCounts {
     /// Requests served from the cache.
     pub hits: u64,
     /// Asked of the origin, and kept if it may be.
@@ -162,7 +162,7 @@ pub struct Cache {
 
 /// Connections to origins.
 #[derive(Debug, Serialize)]
-pub struct Upstream {
+pub struct UpstreamCounts {
     /// Requests sent.
     pub requests: u64,
     /// Connections opened.
@@ -175,7 +175,7 @@ pub struct Upstream {
 
 /// Counts of CoreDNS.
 #[derive(Debug, Serialize)]
-pub struct Dns {
+pub struct DnsCounts {
     /// True if listed names are steered; a proxy that does not respond stops it. None where no names are listed.
     pub steering: Option<bool>,
     /// All questions.
@@ -246,7 +246,7 @@ impl Status {
         let Some(page) = get(admin, "/stats/prometheus") else { return };
         let scrape = Scrape::parse(&page);
         self.traffic = Some(Traffic::of(&scrape));
-        self.pair = Pair::of(&self.role, &scrape);
+        self.pair = PairStatus::of(&self.role, &scrape);
     }
 
     fn ask_coredns(&mut self, lists_names: bool) {
@@ -259,7 +259,7 @@ impl Status {
         let scrape = Scrape::parse(&page);
         self.coredns.up = true;
         self.coredns.version = scrape.label("coredns_build_info", "version");
-        self.dns = Some(Dns::of(&scrape, lists_names));
+        self.dns = Some(DnsCounts::of(&scrape, lists_names));
     }
 
     fn find_problems(&mut self) {
@@ -302,14 +302,14 @@ impl Traffic {
                 bytes_compressed: packed("compressed_bytes"),
             },
             pages: Pages::of(scrape),
-            cache: Cache {
+            cache: CacheCounts {
                 hits: scrape.sum_of("envoy_cache_event", "event_type", "hit"),
                 misses: scrape.sum_of("envoy_cache_event", "event_type", "miss"),
                 uncacheable: scrape.sum_of("envoy_cache_event", "event_type", "uncacheable"),
                 bytes: scrape.sum("envoy_cache_size_bytes"),
                 limit_bytes: scrape.sum("envoy_cache_size_limit_bytes"),
             },
-            upstream: Upstream::of(scrape),
+            upstream: UpstreamCounts::of(scrape),
         }
     }
 }
@@ -337,7 +337,7 @@ impl Pages {
     }
 }
 
-impl Upstream {
+impl UpstreamCounts {
     fn of(scrape: &Scrape) -> Self {
         // `inner` and `tunnel` lead from one hop to the other; origin_tcp has connections that are nobody's requests.
         let origins = |name| {
@@ -358,7 +358,7 @@ impl Upstream {
     }
 }
 
-impl Dns {
+impl DnsCounts {
     /// The gauge is there, and 0, also where no names are listed.
     fn of(scrape: &Scrape, lists_names: bool) -> Self {
         let ours = |name| scrape.sum(&format!("coredns_longhaul_{name}_total"));
@@ -399,17 +399,17 @@ mod tests {
     #[test]
     fn a_dns_without_a_list_is_not_called_a_dns_that_steers_nobody() {
         let off = "coredns_dns_requests_total{} 3\ncoredns_longhaul_steering{} 0\n";
-        let without = Dns::of(&Scrape::parse(off), false);
+        let without = DnsCounts::of(&Scrape::parse(off), false);
         assert_eq!((without.steering, without.questions), (None, 3));
-        assert_eq!(Dns::of(&Scrape::parse(off), true).steering, Some(false));
+        assert_eq!(DnsCounts::of(&Scrape::parse(off), true).steering, Some(false));
         let on = off.replace("steering{} 0", "steering{} 1");
-        assert_eq!(Dns::of(&Scrape::parse(&on), true).steering, Some(true));
+        assert_eq!(DnsCounts::of(&Scrape::parse(&on), true).steering, Some(true));
     }
 
     #[test]
     fn failed_questions_are_counted_apart() {
         let text =
             "coredns_dns_responses_total{rcode=\"NOERROR\"} 5\ncoredns_dns_responses_total{rcode=\"SERVFAIL\"} 2\n";
-        assert_eq!(Dns::of(&Scrape::parse(text), true).failed, 2);
+        assert_eq!(DnsCounts::of(&Scrape::parse(text), true).failed, 2);
     }
 }

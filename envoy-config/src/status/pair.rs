@@ -7,7 +7,7 @@ use super::scrape::Scrape;
 
 /// One end's view of the other.
 #[derive(Debug, Serialize)]
-pub struct Pair {
+pub struct PairStatus {
     /// True if requests have a connection to cross the link on; a remote that goes to origins itself has none.
     pub up: bool,
     /// Connections of requests: at a remote to the ground, at a ground those of remotes.
@@ -40,7 +40,7 @@ pub struct Bundled {
     pub objects: u64,
 }
 
-impl Pair {
+impl PairStatus {
     /// None for the role `edge`.
     pub(super) fn of(role: &str, scrape: &Scrape) -> Option<Self> {
         let cluster =
@@ -91,7 +91,7 @@ longhaul_header_compression_packed_bytes_total{} 50
 
     #[test]
     fn a_remote_counts_what_is_open_and_unused_and_is_down_where_the_pipe_is_not_used() {
-        let pair = Pair::of("remote", &Scrape::parse(REMOTE)).unwrap();
+        let pair = PairStatus::of("remote", &Scrape::parse(REMOTE)).unwrap();
         assert_eq!((pair.up, pair.pipe, pair.warm), (true, 2, Some(32)));
         assert_eq!(pair.headers.ratio, Some(0.05));
         assert!(pair.bundled.is_none());
@@ -99,8 +99,8 @@ longhaul_header_compression_packed_bytes_total{} 50
             "membership_healthy{envoy_cluster_name=\"pipe\"} 1",
             "membership_healthy{envoy_cluster_name=\"pipe\"} 0",
         );
-        assert!(!Pair::of("remote", &Scrape::parse(&away)).unwrap().up);
-        assert!(Pair::of("edge", &Scrape::parse(REMOTE)).is_none());
+        assert!(!PairStatus::of("remote", &Scrape::parse(&away)).unwrap().up);
+        assert!(PairStatus::of("edge", &Scrape::parse(REMOTE)).is_none());
     }
 
     #[test]
@@ -108,10 +108,10 @@ longhaul_header_compression_packed_bytes_total{} 50
         let text = "envoy_http_downstream_cx_active{envoy_http_conn_manager_prefix=\"edge_http\"} 3\n\
                     envoy_http_downstream_cx_active{envoy_http_conn_manager_prefix=\"inner\"} 9\n\
                     longhaul_bundling_pages_total{} 4\nlonghaul_bundling_objects_total{} 40\n";
-        let pair = Pair::of("ground", &Scrape::parse(text)).unwrap();
+        let pair = PairStatus::of("ground", &Scrape::parse(text)).unwrap();
         assert_eq!((pair.up, pair.pipe, pair.warm), (true, 3, None));
         let bundled = pair.bundled.unwrap();
         assert_eq!((bundled.pages, bundled.objects), (4, 40));
-        assert!(!Pair::of("ground", &Scrape::parse("")).unwrap().up);
+        assert!(!PairStatus::of("ground", &Scrape::parse("")).unwrap().up);
     }
 }

@@ -45,7 +45,7 @@ pub(in super::super) struct Pair {
     /// Our certificate, as a secret of its own: renewed without touching a connection.
     pub(in super::super) certificate: Certificate,
     /// The trust in the other end, as a secret of its own.
-    pub(in super::super) authority: Authority,
+    pub(in super::super) authority: PeerTrust,
     /// The resolver for remotes' clients: this box's CoreDNS, which leaves refused addresses out.
     resolver: Option<Socket>,
     remote: Option<RemoteEnd>,
@@ -151,7 +151,7 @@ struct GroundEnd {
 
 /// The trust in the other end of the link.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct Authority {
+pub(in super::super) struct PeerTrust {
     pub(in super::super) file: &'static str,
     name: &'static str,
     /// Authorities that sign for the pair, as a PEM file.
@@ -233,7 +233,7 @@ impl Pair {
             alpn_bytes: ALPN_BYTES,
             alpn_dial: ALPN_DIAL,
             certificate: Certificate::of_pair(identity, artifacts),
-            authority: Authority::new(identity, peer, artifacts),
+            authority: PeerTrust::new(identity, peer, artifacts),
             resolver: artifacts.resolver.map(Socket::from),
             remote,
             ground,
@@ -242,7 +242,7 @@ impl Pair {
     }
 }
 
-impl Authority {
+impl PeerTrust {
     fn new(identity: &Identity, peer: &Peer, artifacts: &Artifacts) -> Self {
         Self {
             file: "sds/authority.yaml",

@@ -25,7 +25,7 @@ const PROVEN: Duration = Duration::from_secs(15);
 
 /// The connections that a remote holds open.
 #[derive(Debug, Default)]
-pub(super) struct Holders {
+pub(super) struct HeldConnections {
     warm: Group,
     pipe: Group,
     /// True if the ground was there when we last looked; None before the first time.
@@ -48,7 +48,7 @@ struct Held {
     since: Instant,
 }
 
-impl Holders {
+impl HeldConnections {
     /// To be called often: drops what broke, and takes up what is missing when its time has come.
     pub(super) fn tend(
         &mut self,

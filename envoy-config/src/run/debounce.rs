@@ -10,12 +10,12 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// Changes that were seen and not yet looked at.
 #[derive(Debug, Default)]
-pub(super) struct Settling {
+pub(super) struct Debounce {
     /// The first and the last of them.
     seen: Option<(Instant, Instant)>,
 }
 
-impl Settling {
+impl Debounce {
     /// Something changed.
     pub(super) fn changed(&mut self, now: Instant) {
         let first = self.seen.map_or(now, |(first, _)| first);
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn changes_are_looked_at_together_once_it_is_quiet() {
         let start = Instant::now();
-        let mut settling = Settling::default();
+        let mut settling = Debounce::default();
         assert!(!settling.is_due(start + LONGEST), "nothing changed");
         settling.changed(start);
         settling.changed(start + QUIET / 2);
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_never_quiet_delays_a_change_by_two_seconds_at_most() {
         let start = Instant::now();
-        let mut settling = Settling::default();
+        let mut settling = Debounce::default();
         let busy = (0..).map(|n| start + n * QUIET / 4);
         let due = busy.clone().find(|now| {
             settling.changed(*now);
