@@ -1,37 +1,37 @@
-//! The abilities of the machine that derived values depend on.
+//! The properties of this machine that derived values depend on.
 
 use std::fs;
 
-/// Facts about this machine. Tests and `render` on another machine use [`HostFacts::unknown`].
+/// The facts about one machine. Tests, and `render` for another machine, use [`HostFacts::unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
     /// The congestion controls that sockets of this process may use.
     pub congestion_controls: CongestionControls,
 }
 
-/// Congestion controls that a socket may use.
+/// The TCP congestion controls that a socket may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CongestionControls {
-    /// The kernel was not asked: whatever is derived is taken to exist.
+    /// The kernel's lists are not known. The derived congestion control is assumed to exist.
     Unknown,
-    /// The kernel's own list.
+    /// The lists that the kernel reports.
     Known {
-        /// The controls that an ordinary process may set (`tcp_allowed_congestion_control`).
+        /// The congestion controls that an unprivileged process may set (`tcp_allowed_congestion_control`).
         allowed: Vec<String>,
-        /// The controls that a process with `CAP_NET_ADMIN` may set (`tcp_available_congestion_control`).
+        /// The congestion controls that a process with `CAP_NET_ADMIN` may set (`tcp_available_congestion_control`).
         available: Vec<String>,
-        /// The control of sockets that set none.
+        /// The congestion control of sockets that set none (`tcp_congestion_control`).
         default: String,
     },
 }
 
 impl HostFacts {
-    /// Nothing is known.
+    /// Returns the facts about a machine that is not known.
     pub fn unknown() -> Self {
         Self { congestion_controls: CongestionControls::Unknown }
     }
 
-    /// Asks the running kernel.
+    /// Reads the facts from `/proc/sys` of the running kernel.
     pub fn of_this_machine() -> Self {
         let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
         let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! Transport settings computed from the link, each with its formula and source.
 //!
-//! An operator gives two numbers, RTT and rate. One table ([`table`]) holds the values that follow from them. Each can be
-//! overridden by the name that `longhaul check` prints.
+//! The operator gives the RTT and the rate of the link. One table ([`table`]) holds the values that follow from them.
+//! The operator can override each value by the name that `longhaul check` prints.
 
 mod host;
 mod table;

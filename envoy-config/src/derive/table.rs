@@ -1,4 +1,4 @@
-//! The table: one line a value, its formula and what the formula rests on.
+//! The table of derived values. Each row has one value, its formula and the source of the formula.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::config::units::{Bytes, show_duration};
 use crate::config::{Link, Role, Settings};
 use crate::config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
 
-/// Everything computed from the link. Each field is a [`TransportKey`].
+/// The values computed from the link. The fields above `target` are the [`TransportKey`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "TransportKey::purpose describes each of the fields that bear a key's name")]
 pub struct Derived {
@@ -39,20 +39,20 @@ pub struct Derived {
     pub inline_object: Value<Bytes>,
     pub inline_page: Value<Bytes>,
     pub shards: Value<u32>,
-    /// Where moved URLs point, and why.
+    /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
     pub target: TargetChoice,
-    /// The effect of the link on a page.
+    /// The model of the link's effect on a page.
     pub model: LinkModel,
-    /// The table's lines, in the order of [`TransportKey::ALL`].
+    /// The rows that `longhaul check` prints, in the order of [`TransportKey::ALL`].
     pub rows: Vec<Row>,
 }
 
-/// TCP payload of a full Ethernet packet with timestamps: 1500 - 20 - 20 - 12.
+/// The TCP payload of a full Ethernet packet with timestamps, in bytes: 1500 - 20 - 20 - 12.
 const SEGMENT: u64 = 1448;
-/// The kernel's own maxima (`tcp_wmem`, `tcp_rmem`), below which we never go.
+/// The kernel's own maxima of `tcp_wmem` and `tcp_rmem`, in bytes. Derived buffers are never smaller.
 const KERNEL_WMEM: u64 = 4 << 20;
 const KERNEL_RMEM: u64 = 6 << 20;
-/// A page of the 2025 median, as measured in the lab.
+/// The bytes of the median page of 2025, measured in the lab.
 const HEAVY_PAGE_BYTES: u64 = 2_862_000;
 
 const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
@@ -63,7 +63,8 @@ const PAPER_OUTAGE: &str = "WWW over GPRS, 2002: outages of 5 to 40 s";
 const RFC_9000: &str = "RFC 9000, RFC 9114";
 const RFC_9113: &str = "RFC 9113 section 6.9";
 
-/// Computes every value; what stands under `transport:` replaces what was computed, and values that rest on it follow.
+/// Computes every value. A key under `transport:` overrides the computed value. Values that depend on it use the
+/// override.
 #[must_use]
 #[allow(clippy::too_many_lines, reason = "it is the table: one value a paragraph")]
 pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
@@ -84,7 +85,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let congestion_control = table.congestion_control(host);
     let initial_window = table.initial_window(bdp_down.value);
     let window_clamp = table.window_clamp();
-    // What crosses the link toward this box, and away from it.
+    // The BDP of the link toward this box, and of the link away from it.
     let (inward, outward) = match settings.role {
         Role::Edge | Role::Ground(_) => (("bdp_up", bdp_up.value), ("bdp_down", bdp_down.value)),
         Role::Remote(_) => (("bdp_down", bdp_down.value), ("bdp_up", bdp_up.value)),
@@ -258,7 +259,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     }
 }
 
-/// Returns whether HTTP/3 is spoken to clients: wherever TLS ends here, unless `transport.http3` is `off`.
+/// Returns true if listeners offer HTTP/3 to clients: TLS ends on this box, and `transport.http3` is not `off`.
 #[must_use]
 pub fn offers_http3(settings: &Settings) -> bool {
     let written = settings.transport.get(&TransportKey::Http3).map(|written| &written.value);
@@ -269,14 +270,14 @@ fn http3_is_possible(settings: &Settings) -> bool {
     settings.listen.tls.is_some() && !settings.terminate.is_empty()
 }
 
-/// Collects the printed lines while values are computed.
+/// Collects the printed rows while values are computed.
 struct Table<'a> {
     settings: &'a Settings,
     rows: Vec<Row>,
 }
 
 impl Table<'_> {
-    /// Settles one value: `computed`, or what the operator wrote and `read` understands.
+    /// Returns the operator's value if `read` accepts it, otherwise `computed`. Adds the row.
     fn settle<T>(
         &mut self,
         key: TransportKey,
@@ -323,8 +324,8 @@ impl Table<'_> {
         self.settle(key, computed, formula, source, read, ToString::to_string)
     }
 
-    /// A share of the link for each of the six connections a browser opens, so that together they fill it at once and
-    /// no single one floods its queue.
+    /// Returns the initial window, in segments. A browser opens six connections, and each gets a sixth of `bdp_down`.
+    /// Together they fill the link at once, and no single one floods its queue.
     fn initial_window(&mut self, bdp_down: Bytes) -> Value<u32> {
         let segments = clamp_count(bdp_down.0.div_ceil(SEGMENT * 6), 10, 1000);
         let formula = format!("bdp_down {bdp_down} / 1448 B segments / 6 connections, from 10 to 1000");
@@ -399,8 +400,10 @@ impl Table<'_> {
         )
     }
 
-    /// How many targets are worth their handshakes. Over HTTP/2 a browser's receive window of 64 KB, doubling a round
-    /// trip, bounds one connection; over HTTP/1.1 its six connections a name do.
+    /// Returns the number of targets that are worth their handshakes.
+    ///
+    /// Over HTTP/2, the browser's receive window bounds a connection: it starts at 64 KB and doubles each round trip.
+    /// Over HTTP/1.1, the six connections per name are the bound.
     fn shards(&mut self, target: &TargetChoice, bdp_down: Bytes) -> Value<u32> {
         let given = u32::try_from(target.authorities.len()).unwrap_or(u32::MAX);
         let (wanted, formula) = match target.kind {

@@ -1,42 +1,45 @@
-//! Where moved URLs point: the one choice that can make every page slower.
+//! The choice of the target of moved URLs. This one choice can make every page slower.
 //!
-//! The choice rests on measurements of cold pages in a browser of today. One http address made pages 20 to 30 % slower
-//! on every fast link, with six connections for all objects. On slow cells and UMTS it made them 0.5 to 43 % faster, by
-//! fewer handshakes. Four addresses with long round trips were 8 to 34 % faster. An https name was faster on every fast
-//! link, equal on the slowest, and up to 14 % slower on UMTS.
+//! The choice rests on measurements of cold pages in a current browser:
+//!
+//! - One http address made pages 20 to 30 % slower on every fast link, because six connections carried all objects.
+//! - One http address made pages 0.5 to 43 % faster on slow cells and UMTS, because fewer handshakes were needed.
+//! - Four http addresses made pages 8 to 34 % faster on links with long round trips.
+//! - An https name made pages faster on every fast link. It changed nothing on the slowest link, and was up to 14 %
+//!   slower on UMTS.
 
 use crate::config::{Level, Settings, TargetWish};
 use crate::config::{LinkClass, LinkModel};
 
-/// The number of http addresses from which a long link gains.
+/// The least number of http addresses that make pages faster on a link with long round trips.
 const MIN_HTTP_ADDRESSES_ON_LONG_LINKS: usize = 4;
 
-/// Which of our authorities moved URLs may point to.
+/// The authorities of this proxy that moved URLs point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetChoice {
-    /// The kind chosen.
+    /// The kind of target.
     pub kind: TargetKind,
-    /// The authorities, `host[:port]`, already cut to the number of shards; empty for [`TargetKind::Nothing`].
+    /// The authorities as `host[:port]`, at most one per shard. Empty for [`TargetKind::Nothing`].
     pub authorities: Vec<String>,
-    /// Why, in a sentence or two, with what the operator could do.
+    /// The reason for the choice and advice to the operator, in one or two sentences.
     pub reason: String,
-    /// Set if the operator chose a target that the model expects to slow pages.
+    /// The warning, if the operator chose a target that the model expects to slow pages.
     pub warning: Option<String>,
 }
 
 /// The kind of target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
-    /// Our https names: take http and https objects.
+    /// The https names of the proxy. They serve http and https objects.
     Https,
-    /// Our http addresses: take http objects.
+    /// The http addresses of the proxy. They serve http objects.
     Http,
-    /// No URL is moved.
+    /// No target: no URL is moved.
     Nothing,
 }
 
 impl TargetKind {
-    /// The word used in tables.
+    /// Returns the word that tables use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Https => "https",
@@ -46,7 +49,7 @@ impl TargetKind {
     }
 }
 
-/// Returns whether http addresses are expected to speed pages on this link.
+/// Returns true if the model expects http addresses to make pages faster on this link.
 fn http_pays(class: LinkClass, addresses: usize) -> bool {
     match class {
         LinkClass::ByteBound => true,
@@ -55,7 +58,7 @@ fn http_pays(class: LinkClass, addresses: usize) -> bool {
     }
 }
 
-/// Chooses; `authorities` come whole and are cut to the shards by the caller.
+/// Chooses the target. The result holds all authorities; the caller truncates them to the number of shards.
 pub(super) fn choose(settings: &Settings, model: &LinkModel) -> TargetChoice {
     let https = settings.https_authorities();
     let http = settings.http_authorities();

@@ -1,17 +1,17 @@
-//! A derived value and where it came from.
+//! A derived value with its formula and source.
 
 use std::fmt;
 
-/// A value together with how it was found, so that the rendered files can say it as a comment.
+/// A value with its formula and source. The rendered files show both in a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value<T> {
     /// The value in use.
     pub value: T,
-    /// How it was found, with the numbers in it: `rate 20mbit x RTT 600ms / 8`.
+    /// The formula with its numbers, for example `rate 20mbit x RTT 600ms / 8`.
     pub formula: String,
-    /// The source of the formula: an RFC, a paper, a measurement.
+    /// The source of the formula: an RFC, a paper or a measurement.
     pub source: &'static str,
-    /// Derived, or set by the operator.
+    /// The origin of the value: the formula or the operator.
     pub origin: Origin,
 }
 
@@ -20,15 +20,15 @@ pub struct Value<T> {
 pub enum Origin {
     /// Computed from the link.
     Derived,
-    /// Written under `transport:` on this line of the configuration file.
+    /// Set by the operator under `transport:`.
     Overridden {
-        /// From 1.
+        /// The line of the configuration file, from 1.
         line: usize,
     },
 }
 
 impl<T> Value<T> {
-    /// One line for a comment beside the value.
+    /// Returns the comment of one line that the rendered files put beside the value.
     pub fn comment(&self) -> String {
         match self.origin {
             Origin::Derived => format!("{} [{}]", self.formula, self.source),
@@ -42,9 +42,9 @@ impl<T> Value<T> {
 /// A TCP congestion control of the Linux kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CongestionControl {
-    /// Set on our sockets.
+    /// The control that is set on the proxy's sockets.
     Named(String),
-    /// Sockets keep what the host has as its default.
+    /// The default of the host. The sockets set none.
     HostDefault,
 }
 
@@ -57,16 +57,16 @@ impl fmt::Display for CongestionControl {
     }
 }
 
-/// A line of the table that `longhaul check` prints.
+/// A row of the table that `longhaul check` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The name, which is the key under `transport:`.
+    /// The key under `transport:`.
     pub name: &'static str,
-    /// The value with its unit, written as it would be under `transport:`.
+    /// The value with its unit, as `transport:` accepts it.
     pub value: String,
-    /// Its purpose.
+    /// The purpose of the value.
     pub purpose: &'static str,
-    /// The formula with its numbers.
+    /// The formula, with its numbers.
     pub formula: String,
     /// The source of the formula.
     pub source: &'static str,
