@@ -1,7 +1,7 @@
-//! Lists of names for the steering DNS: one name a line.
+//! Lists of names for the steering DNS, one name a line.
 //!
-//! The DNS server reads these files itself. They are read here too, so that a bad line is refused with its place before
-//! anything is started, and not found later in a log.
+//! The DNS server reads these files itself. `longhaul check` reads them too, so that it can refuse a bad line with its
+//! place before anything starts.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -25,11 +25,11 @@ pub enum NamePattern {
 /// A bad place in a list file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListError {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
-    /// The entry as it stands there.
+    /// The bad entry, as written.
     pub entry: String,
     /// The fault.
     pub error: LineError,
@@ -65,19 +65,19 @@ impl From<NameError> for LineError {
     }
 }
 
-/// A list that says nothing steers nothing, which is rarely meant; one that means it carries this comment.
+/// The comment of a list that may be empty. Without it an empty list is an error, because such a list steers nothing.
 const ALLOW_EMPTY: &str = "allow-empty";
 
-/// The DNS server's `maxLineBytes`, less the newline.
+/// The longest line that the DNS server reads: its `maxLineBytes`, less the newline.
 const MAX_LINE_BYTES: usize = (64 << 10) - 1;
 
-/// The blanks of text files. Others, such as a no-break space, are part of what stands there.
+/// The blanks of text files. Other blanks, such as a no-break space, are part of the entry.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// So much of an entry is shown, in characters.
+/// The number of characters of an entry that an error shows.
 const MOST_SHOWN: usize = 300;
 
-/// How many bad lines of one file are worth showing: the first few tell what kind of file it is.
+/// The number of bad lines reported for one file. The first few are enough to recognise the kind of file.
 const MAX_ERRORS: usize = 5;
 
 impl NamePattern {
@@ -108,11 +108,11 @@ impl fmt::Display for NamePattern {
 pub struct ListSummary {
     /// Names in it, duplicates counted twice.
     pub names: usize,
-    /// True if it says itself that it may be empty.
+    /// True if a comment in the list says that it may be empty.
     pub may_be_empty: bool,
 }
 
-/// How a list is written; the DNS server tells formats by the first line that says anything, and so does this.
+/// The format of a list. The first line with an entry decides it, as in the DNS server.
 #[derive(Clone, Copy, PartialEq)]
 enum Format {
     /// One entry a line.
@@ -133,7 +133,7 @@ impl Format {
     }
 }
 
-/// An address; an IPv6 one may name its zone.
+/// Returns true if `text` is an address. An IPv6 address may have a zone.
 fn is_address(text: &str) -> bool {
     match text.split_once('%') {
         None => text.parse::<IpAddr>().is_ok(),
@@ -141,8 +141,8 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Checks every line by the DNS server's rules (`coredns-plugin/names`); at most a handful of errors are returned. Of a
-/// response policy zone only the DNS server reads more than the first line.
+/// Checks every line by the DNS server's rules (`coredns-plugin/names`), and returns at most `MAX_ERRORS` errors. Reads
+/// only the first line of a response policy zone; the DNS server reads the rest.
 pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     let mut summary = ListSummary { names: 0, may_be_empty: false };
     let mut errors = Vec::new();
@@ -185,7 +185,7 @@ fn plain_line(entry: &str) -> Result<usize, LineError> {
     Ok(1)
 }
 
-/// Names of one line; those without a dot are the machine's own and never meant.
+/// Counts the names of one line. Names without a dot belong to the machine itself and do not count.
 fn hosts_line(entry: &str) -> Result<usize, LineError> {
     let mut words = entry.split(BLANKS).filter(|word| !word.is_empty());
     if !words.next().is_some_and(is_address) {
@@ -202,7 +202,8 @@ fn hosts_line(entry: &str) -> Result<usize, LineError> {
     Ok(names)
 }
 
-/// The DNS server converts Unicode as a resolver does for a look-up: without underscores and hyphens in odd places.
+/// Refuses Unicode that the DNS server refuses. It converts names as a resolver does for a query: without underscores,
+/// and without hyphens in odd places.
 fn strict_unicode(name: &str) -> Result<(), NameError> {
     if name.is_ascii() {
         return Ok(());
@@ -249,7 +250,7 @@ mod tests {
         struct Case {
             name: String,
             list: String,
-            /// None: accepted. 0: the list as a whole.
+            /// The line. None if the list is accepted, 0 if the list as a whole is refused.
             refused_at: Option<usize>,
         }
         let cases: Vec<Case> =

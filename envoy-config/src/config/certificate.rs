@@ -1,4 +1,4 @@
-//! Certificates and private keys: names, validity, whether a key fits, and who signed.
+//! Certificates and private keys: names, validity, matching keys and signatures.
 
 use std::net::IpAddr;
 
@@ -12,14 +12,14 @@ use super::names::Host;
 /// The longest chain between a certificate and an authority.
 const CHAIN: usize = 8;
 const DAY_S: i64 = 24 * 60 * 60;
-/// A certificate that ends within so many days is worth a warning, if less than a third of its time is left. A certificate
-/// for a week would warn from the first day otherwise.
+/// The days before its end at which a certificate gets a warning, if less than a third of its lifetime is left. Without
+/// the second condition a certificate for one week would warn from its first day.
 const SOON_DAYS: i64 = 21;
 
-/// The first certificate of a PEM file, which is the one a server presents as its own, and the chain behind it.
+/// The first certificate of a PEM file, which a server presents as its own, and the chain behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Certificate {
-    /// Subject alternative names, in lower case; browsers look at nothing else (RFC 9525 section 6).
+    /// Subject alternative names, in lower case. Browsers check no other names (RFC 9525 section 6).
     names: Vec<String>,
     addresses: Vec<IpAddr>,
     validity: Option<Invalid>,
@@ -29,7 +29,7 @@ pub(super) struct Certificate {
     chain: Vec<Vec<u8>>,
 }
 
-/// A certificate whose time has not come, is over, or is over soon.
+/// A certificate that is not valid yet, has expired, or expires soon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Invalid {
     NotYet { from: String },
@@ -41,7 +41,7 @@ pub(super) enum Invalid {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Covers {
     Yes,
-    /// No, but for these.
+    /// The certificate does not cover the name, but covers these.
     Only(Vec<String>),
 }
 
@@ -66,18 +66,18 @@ impl Certificate {
         Ok(Self { names, addresses, validity, public_key, chain })
     }
 
-    /// Returns the fault of its validity, if there is one.
+    /// Returns the problem of its validity, if there is one.
     pub(super) fn invalid(&self) -> Option<&Invalid> {
         self.validity.as_ref()
     }
 
-    /// Returns false if the private key in `pem` is another certificate's. A key of an algorithm that is unknown here counts
-    /// as fitting: Envoy has the last word.
+    /// Returns false if the private key in `pem` belongs to another certificate. Returns true if its algorithm is
+    /// unknown here: Envoy decides.
     pub(super) fn fits_key(&self, pem: &str) -> bool {
         KeyPair::from_pem(pem).map_or(true, |key| key.der_bytes() == self.public_key)
     }
 
-    /// Returns true if an authority in `pem` signed it, directly or through the chain in its own file.
+    /// Returns true if an authority in `pem` signed the certificate, directly or through the chain in its own file.
     pub(super) fn is_signed_by(&self, pem: &str) -> bool {
         let authorities = certificates(pem);
         let mut current = self.chain.first();
@@ -105,7 +105,7 @@ impl Certificate {
     }
 }
 
-/// A wildcard stands for one whole label, the first (RFC 9525 section 6.3).
+/// Returns true if `pattern` covers `name`. A wildcard stands for exactly one label, the first (RFC 9525 section 6.3).
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_prefix("*.") {
         Some(parent) => name.split_once('.').is_some_and(|(_, rest)| rest == parent),
@@ -118,7 +118,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
-/// Every certificate of a PEM file, in DER.
+/// Returns every certificate of a PEM file, in DER.
 fn certificates(pem: &str) -> Vec<Vec<u8>> {
     let blocks = Pem::iter_from_buffer(pem.as_bytes()).flatten();
     blocks.filter(|block| block.label == "CERTIFICATE").map(|block| block.contents).collect()
@@ -130,7 +130,7 @@ fn has_signed(issuer: &[u8], certificate: &X509Certificate<'_>) -> bool {
     })
 }
 
-/// `now_s` is Unix time.
+/// Returns the problem of its validity at `now_s`, in Unix time.
 fn invalid(certificate: &X509Certificate<'_>, now_s: i64) -> Option<Invalid> {
     let validity = certificate.validity();
     let (from_s, until_s) = (validity.not_before.timestamp(), validity.not_after.timestamp());
@@ -146,7 +146,7 @@ fn invalid(certificate: &X509Certificate<'_>, now_s: i64) -> Option<Invalid> {
     }
 }
 
-/// Returns whether there is a private key in a PEM file that can be used without a passphrase.
+/// Returns true if a PEM file holds a private key without a passphrase.
 pub(super) fn has_private_key(text: &str) -> bool {
     let mut labels = Pem::iter_from_buffer(text.as_bytes()).flatten().map(|block| block.label);
     labels.any(|label| label.ends_with("PRIVATE KEY") && !label.starts_with("ENCRYPTED"))

@@ -1,4 +1,4 @@
-//! Settings that are each right and do not go together. Every message names both places.
+//! Checks of settings that are valid alone but not together. Every message names both places.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -20,7 +20,8 @@ struct Places<'n> {
 }
 
 impl Places<'_> {
-    /// The value at `path`, or the deepest group above it that is written. A number is an index of a list.
+    /// Returns the place of the value at `path`, or of the deepest group above it in the file. A number in `path` is an
+    /// index of a list.
     fn of(&self, path: &[&str]) -> Place {
         let mut node = self.root;
         let mut place = node.place.start..node.place.start;
@@ -53,7 +54,7 @@ impl Places<'_> {
         self.root.entry(section).is_some_and(|entry| entry.node.entry(key).is_some())
     }
 
-    /// `name`, and that it is the default where it is not written.
+    /// Returns the full name of the key, marked as the default if the file does not set it.
     fn name(&self, section: &str, key: &str) -> String {
         if self.written(section, key) {
             format!("`{section}.{key}`")
@@ -63,7 +64,7 @@ impl Places<'_> {
     }
 }
 
-/// Checks what the draft has; a group with a problem of its own is left out.
+/// Checks all groups of the draft. Skips a group that has a problem of its own.
 pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     let places = Places { root };
     if let Some(listen) = &draft.listen {
@@ -138,7 +139,8 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A ground given by name has to be found, and not with this box's own DNS, which asks through the ground.
+/// Refuses the name of a ground if there is no resolver for it. This box's own DNS cannot resolve it, because it
+/// queries through the ground.
 fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
     let Role::Remote(Remote { ground: Peer::Dialled { at: HostPort { host: Host::Name(name), .. } }, .. }) = role
     else {
@@ -152,7 +154,7 @@ fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problem
     }
 }
 
-/// While the ground is away, so is its resolver.
+/// Refuses `when_down: direct` without a resolver. While the ground is away, its resolver is away too.
 fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
     if matches!(role, Role::Remote(Remote { when_down: WhenDown::Direct, .. })) && upstream.resolvers.is_empty() {
         problems.push(
@@ -166,7 +168,8 @@ fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstrea
     }
 }
 
-/// Envoy compares the certificate of a QUIC server with the server name alone, and sends no address as one.
+/// Refuses HTTP/3 to an address. Envoy compares the certificate of a QUIC server only with the server name, and never
+/// sends an address as one.
 fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
     let Role::Remote(Remote {
         ground: Peer::Dialled { at: HostPort { host: Host::Address(address), .. } },
@@ -192,7 +195,7 @@ fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>
     );
 }
 
-/// Envoy's reverse tunnels are TCP.
+/// Refuses HTTP/3 if the ground dials. Envoy's reverse tunnels use TCP.
 fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
     let (Role::Remote(Remote { transport, .. }) | Role::Ground(Ground { transport, .. })) = role else { return };
     if *transport == PipeTransport::H3 && role.ground_dials() {
@@ -208,7 +211,8 @@ fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut 
     }
 }
 
-/// TCP sockets only: HTTP/3 and DNS share ports with no other listener of this box.
+/// Refuses two listeners on one socket. Compares TCP sockets only: HTTP/3 and DNS share their UDP ports with no other
+/// listener of this box.
 fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, problems: &mut Vec<Problem>) {
     let sockets: Vec<([&str; 2], SocketAddr)> = [
         (["listen", "http"], listen.http),
@@ -247,7 +251,7 @@ fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
 }
 
-/// Returns whether `address` reaches what is bound to `bound` on this machine.
+/// Returns true if `address` reaches the listener at `bound` on this machine.
 fn reaches(bound: SocketAddr, address: SocketAddr, own: &[IpAddr]) -> bool {
     let here = address.ip() == bound.ip() || address.ip().is_unspecified();
     let any = bound.ip().is_unspecified() && (address.ip().is_loopback() || own.contains(&address.ip()));
@@ -299,7 +303,7 @@ fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream
     }
 }
 
-/// The key as written may be spelt otherwise than the name it was read as.
+/// Returns the place of `name` in `upstream.map`. The key in the file may be spelt differently from the parsed name.
 fn map_place(places: &Places<'_>, name: &str) -> Place {
     let Some(map) = places.root.entry("upstream").and_then(|entry| entry.node.entry("map")) else { return 0..0 };
     match &map.node.value {
@@ -398,9 +402,9 @@ fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: 
     }
 }
 
-/// Told, not refused: a laboratory or a closed network may mean it.
+/// Warns about a private proxy address. This is no error, because a laboratory or a closed network may intend it.
 fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
-    // Everything on loopback is somebody trying it out on one machine.
+    // A proxy that listens on loopback is a trial on one machine.
     if listen.http.is_none_or(|http| http.ip().is_loopback()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Problems of a configuration: the fault, its place and the remedy, shown as compilers show them.
+//! Problems of a configuration: the fault, its place and the remedy, printed as compilers print them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippe
 
 use super::yaml::Place;
 
-/// One thing that is wrong, or doubtful, with its place in the configuration file.
+/// An error or a warning, with its place in the configuration file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// An error refuses the file; a warning does not.
+    /// Error or warning. An error refuses the file.
     pub severity: Severity,
     /// The fault in one line, with the name of the setting.
     pub title: String,
-    /// Bytes of the configuration file it stands at.
+    /// The place in the configuration file, in bytes.
     pub place: Place,
-    /// The value that was found there.
+    /// The value at that place.
     pub label: String,
-    /// Other settings that have to do with it: contradictions name both.
+    /// Other settings that are part of the problem: a contradiction names both.
     pub others: Vec<(Place, String)>,
     /// A place in another file, such as a list of names.
     pub elsewhere: Option<Elsewhere>,
@@ -31,18 +31,18 @@ pub struct Problem {
 pub struct Elsewhere {
     /// The file.
     pub path: PathBuf,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: usize,
 }
 
-/// The weight of a problem.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Refused.
+    /// The file is refused.
     Error,
-    /// Accepted, but the operator should know.
+    /// The file is accepted, but the operator should know.
     Warning,
 }
 
@@ -63,7 +63,7 @@ impl Problem {
         Self { severity: Severity::Warning, ..Self::error(title, place, label) }
     }
 
-    /// Names another setting that has to do with it.
+    /// Adds another setting that is part of the problem.
     pub(super) fn and(mut self, place: Place, label: impl Into<String>) -> Self {
         self.others.push((place, label.into()));
         self
@@ -80,14 +80,14 @@ impl Problem {
     }
 }
 
-/// Everything found in one file, in the order it stands there.
+/// All problems of one file, in the order of their places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The file as the operator named it.
     pub path: PathBuf,
-    /// Its text, for showing lines of it.
+    /// Its text, for printing lines of it.
     pub text: String,
-    /// Sorted by place.
+    /// The problems, sorted by place.
     pub problems: Vec<Problem>,
 }
 
@@ -97,12 +97,12 @@ impl Report {
         Self { path, text, problems }
     }
 
-    /// Returns whether the file is refused.
+    /// Returns true if the file is refused.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }
 
-    /// All of it as text; with colours where `styled`.
+    /// Returns the report as text, with colours if `styled`.
     pub fn render(&self, styled: bool) -> String {
         let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
         let mut out = String::new();

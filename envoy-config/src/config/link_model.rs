@@ -1,7 +1,7 @@
-//! The effect of a link on a page: the time for its bytes, and the time for its rounds of requests.
+//! The effect of a link on a page: the time for its bytes, and the time for its request rounds.
 //!
-//! The reference page is the 58 objects and 197 KB of 2004 that the papers measured with. It is small for today, so
-//! "slow" below means slow for any page.
+//! The reference page has the 58 objects and 197 KB of the 2004 page that the papers measured. Pages today are larger,
+//! so a link that is slow for it is slow for any page.
 
 use std::time::Duration;
 
@@ -12,35 +12,36 @@ use crate::config::{Link, units};
 const PAGE_BYTES: u64 = 197_000;
 /// Objects of the reference page.
 const PAGE_OBJECTS: u32 = 58;
-/// Connections a browser opens to one name over HTTP/1.1.
+/// Connections that a browser opens to one name over HTTP/1.1.
 const CONNECTIONS_PER_NAME: u32 = 6;
-/// A page that takes this many times longer for its bytes than for its request rounds gains nothing by fewer rounds.
-/// Objects sent unasked made pages 12 % faster on UMTS, at 1.4, and 4 % slower on a cell, at 4.8.
+/// The ratio of byte time to round time above which a page gains nothing from fewer rounds. Objects sent before a
+/// request made pages 12 % faster on UMTS, at a ratio of 1.4, and 4 % slower on a cell, at 4.8.
 const ROUNDS_DO_NOT_MATTER: u32 = 4;
-/// Where round trips are long enough that merging connections over several addresses still gained: measured at 600 and
-/// 700 ms (gain), at 80 ms (none) and 40 ms (loss); nothing in between was.
+/// The round-trip time from which merging connections over several addresses is a gain. Measured: a gain at 600 and 700
+/// ms, none at 80 ms, a loss at 40 ms. Nothing in between was measured.
 const LONG_RTT: Duration = Duration::from_millis(300);
 
 /// The link's effect on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkModel {
-    /// Time the link needs for the page's bytes.
+    /// The time that the link needs for the page's bytes.
     pub bytes_time: Duration,
-    /// Time the page's requests need on one HTTP/1.1 name: its objects by six, a round trip each.
+    /// The time that the page's requests need on one HTTP/1.1 name: six objects per round trip.
     pub rounds_time: Duration,
     /// The class of the link.
     pub class: LinkClass,
 }
 
-/// The bound of a page on a link.
+/// The bottleneck of a page on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkClass {
-    /// The rate: fewer and smaller packets help. Bytes take longer than request rounds by a factor of 4.8 and 5.2 on the
-    /// measured cells, and of 1.4 on UMTS. On the slow satellites the factor is 1.0 and 0.5, and either target was as good.
+    /// The rate is the bottleneck: fewer and smaller packets help. Bytes take longer than request rounds by a factor of
+    /// 4.8 and 5.2 on the measured cells, and of 1.4 on UMTS. On the slow satellites the factor is 1.0 and 0.5, and
+    /// either target was as good.
     ByteBound,
-    /// Round trips, and long ones.
+    /// Round trips are the bottleneck, and are long.
     LongRoundTrips,
-    /// Round trips, short ones.
+    /// Round trips are the bottleneck, and are short.
     ShortRoundTrips,
 }
 
@@ -59,12 +60,12 @@ impl LinkModel {
         Self { bytes_time, rounds_time, class }
     }
 
-    /// Returns whether a page gains by fewer request rounds, at the price of some unused bytes.
+    /// Returns true if a page gains from fewer request rounds, at the price of some unused bytes.
     pub fn saving_rounds_pays(&self) -> bool {
         self.bytes_time <= self.rounds_time * ROUNDS_DO_NOT_MATTER
     }
 
-    /// One sentence for `check`.
+    /// Describes the link in one sentence, for `longhaul check`.
     pub fn sentence(&self) -> String {
         let bytes = units::show_duration(round_to_millis(self.bytes_time));
         let rounds = units::show_duration(round_to_millis(self.rounds_time));
@@ -83,7 +84,7 @@ fn round_to_millis(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Bandwidth-delay product in bytes.
+/// Returns the bandwidth-delay product in bytes.
 pub fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> u64 {
     rate.bytes_in(rtt)
 }

@@ -1,4 +1,4 @@
-//! From a path to checked settings, or to everything that is wrong with the file.
+//! Loads a configuration file: returns checked settings, or all problems of the file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,32 +17,32 @@ use super::{contradictions, read, yaml};
 pub struct Loaded {
     /// Its settings.
     pub settings: Settings,
-    /// Warnings; never errors.
+    /// Its warnings. There are no errors among them.
     pub report: Report,
-    /// Every file that was read for it, with the SHA-256 of what it held.
+    /// Every file that was read for it, with the SHA-256 of its content.
     pub read: FileHashes,
 }
 
-/// SHA-256 of what files held when they were read.
+/// SHA-256 of the content of files at the time they were read.
 pub type FileHashes = BTreeMap<PathBuf, [u8; 32]>;
 
-/// Why a file was not accepted.
+/// The reason why a file was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file itself cannot be read.
     #[error("error: cannot read the configuration file {}: {error}", path.display())]
     Unreadable {
-        /// As the operator named it.
+        /// The path as the operator wrote it.
         path: PathBuf,
         /// The system's reason.
         error: io::Error,
     },
-    /// It is not acceptable; the report has at least one error.
+    /// The file has errors. The report holds at least one.
     #[error("{0}")]
     Refused(Report),
 }
 
-/// Reads and checks the file at `path`, and the files it names.
+/// Reads and checks the file at `path` and the files that it names.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let bytes = fs::read(path).map_err(|error| LoadError::Unreadable { path: path.to_owned(), error })?;
     let text = String::from_utf8(bytes).map_err(|_| LoadError::Unreadable {
@@ -52,7 +52,7 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     load_text(path, text)
 }
 
-/// Checks `text` as if it stood at `path`: relative paths in it start from there.
+/// Checks `text` as the content of `path`. Relative paths in it start from the folder of `path`.
 pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
     let file = absolute(path);
     let folder = file.parent().unwrap_or(Path::new("/")).to_owned();

@@ -1,8 +1,8 @@
-//! `longhaul.yaml`: as written, then checked and immutable.
+//! `longhaul.yaml`: parsed, checked, then immutable.
 //!
-//! Text becomes nodes with places (`yaml`). Nodes are read group by group (`read`, with `reader` for the kinds of value)
-//! into [`Settings`]. The table of keys ([`keys`]) holds names, ranges and defaults. Contradictions are found last
-//! (`contradictions`). All problems are collected ([`diagnostic`]), so an operator sees them at once.
+//! `yaml` turns text into nodes with places. `read` turns nodes into [`Settings`] group by group, and uses `reader` for
+//! the kinds of value. The table of keys ([`keys`]) holds names, ranges and defaults. `contradictions` runs last. The
+//! parser collects all problems ([`diagnostic`]), so an operator sees them at once.
 
 pub mod allowlist;
 mod certificate;

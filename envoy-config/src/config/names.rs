@@ -1,40 +1,41 @@
-//! Host names and the places written as one: a name or an address, with or without a port.
+//! Host names, and forms that contain one: a name or an address, with or without a port.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A DNS host name: lower case, A-labels, no trailing dot, every label within RFC 1035's 63 bytes, 253 in all.
+/// A DNS host name in lower case, as A-labels, without a trailing dot. Labels have at most 63 bytes and the name at
+/// most 253 (RFC 1035).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
 
 /// A name or an address literal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
-    /// By name.
+    /// A name.
     Name(HostName),
-    /// By address.
+    /// An address.
     Address(IpAddr),
 }
 
 /// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HostPort {
-    /// Where.
+    /// The host.
     pub host: Host,
-    /// Which port, never 0.
+    /// The port, never 0.
     pub port: u16,
 }
 
-/// Why a text is not a host name.
+/// The reason why a text is not a host name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameError {
-    /// Nothing there.
+    /// The text is empty.
     Empty,
     /// More than 253 bytes, or a label of more than 63.
     TooLong,
-    /// A character that names do not have, or an empty label.
+    /// A character that is not allowed in names, or an empty label.
     Malformed,
-    /// Digits and dots: an address, or half of one.
+    /// Digits and dots: an address or a part of one.
     Address,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for NameError {
 }
 
 impl HostName {
-    /// Reads a name as a person writes it: any case, Unicode, a trailing dot.
+    /// Parses a name as a person writes it: in any case, in Unicode, with a trailing dot.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let text = text.strip_suffix('.').unwrap_or(text);
         if text.is_empty() {
@@ -68,31 +69,31 @@ impl HostName {
         if !ascii.split('.').all(label_is_well_formed) {
             return Err(NameError::Malformed);
         }
-        // The URL standard reads a name whose last label is a number as an IPv4 address; so would every browser.
+        // The URL standard, and so every browser, reads a name whose last label is a number as an IPv4 address.
         if ascii.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit())) {
             return Err(NameError::Address);
         }
         Ok(Self(ascii.into_owned()))
     }
 
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns whether `self` is `suffix` or below it.
+    /// Returns true if `self` is `suffix` or below it.
     pub fn is_within(&self, suffix: &Self) -> bool {
         self.0.strip_suffix(suffix.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 }
 
-/// Letters, digits, hyphens and underscores in any place: names with a hyphen at an end are in use and resolve.
+/// Accepts letters, digits, hyphens and underscores in any place. Names with a hyphen at an end are in use and resolve.
 fn label_is_well_formed(label: &str) -> bool {
     !label.is_empty() && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
 }
 
 impl Host {
-    /// A name or an address, the latter with or without brackets.
+    /// Parses a name or an address. Brackets around an address are optional.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         match bare.parse::<IpAddr>() {
@@ -101,14 +102,14 @@ impl Host {
         }
     }
 
-    /// As the authority of a URL whose scheme has `default_port`.
+    /// Returns the authority of a URL whose scheme has `default_port`.
     pub fn authority(&self, port: u16, default_port: u16) -> String {
         if port == default_port { self.to_string() } else { format!("{self}:{port}") }
     }
 }
 
 impl HostPort {
-    /// Reads `HOST:PORT`, or none if either is missing or malformed.
+    /// Parses `HOST:PORT`. Returns None if either is missing or malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = split_port(text)?;
         Some(Self { host: Host::parse(host).ok()?, port: port? })
@@ -137,12 +138,12 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// Splits `host:port`, `[v6]:port`, `host`; None where the port is not a number from 1 to 65535.
+/// Splits `host:port`, `[v6]:port` or `host`. Returns None if the port is not a number from 1 to 65535.
 pub fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let host_end =
         if text.starts_with('[') { text.find(']').map(|at| at + 1)? } else { text.rfind(':').unwrap_or(text.len()) };
     let (host, rest) = text.split_at(host_end);
-    // An IPv6 address without brackets: every colon is part of it.
+    // In an IPv6 address without brackets every colon is part of the address.
     if !host.starts_with('[') && host.contains(':') {
         return Some((text, None));
     }

@@ -1,50 +1,50 @@
-//! `transport:` of the configuration file: derived values the operator sets himself.
+//! `transport:` of the configuration file: values that the operator sets in place of derived ones.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::config::units::Bytes;
 
-/// The operator's own values, by key. A key that stands here has been checked for its kind and range.
+/// The operator's own values, by key. Each value has been checked for its kind and range.
 pub type Overrides = BTreeMap<TransportKey, Override>;
 
 /// One overridden value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// Line of the configuration file it stands on, from 1.
+    /// Its line in the configuration file, from 1.
     pub line: usize,
     /// The value.
     pub value: OverrideValue,
 }
 
-/// A value of the kind its key has.
+/// A value of the kind that its key requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverrideValue {
-    /// For keys of [`ValueKind::Bytes`].
+    /// A value of a [`ValueKind::Bytes`] key.
     Bytes(Bytes),
-    /// For keys of [`ValueKind::Duration`].
+    /// A value of a [`ValueKind::Duration`] key.
     Duration(Duration),
-    /// For keys of [`ValueKind::Count`].
+    /// A value of a [`ValueKind::Count`] key.
     Count(u32),
-    /// For keys of [`ValueKind::Name`].
+    /// A value of a [`ValueKind::Name`] key.
     Name(String),
-    /// `off`, for keys that have it.
+    /// `off`, if the key allows it.
     Off,
-    /// For keys of [`ValueKind::Switch`].
+    /// A value of a [`ValueKind::Switch`] key.
     Switch(bool),
 }
 
-/// The kind of value that a key takes.
+/// The kind of value that a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// `64kib`, in this range.
+    /// A size such as `64kib`, in this range.
     Bytes {
         /// Smallest.
         min: u64,
         /// Largest.
         max: u64,
     },
-    /// `15m`, in this range of milliseconds.
+    /// A time such as `15m`, in this range of milliseconds.
     Duration {
         /// Smallest, in milliseconds.
         min_ms: u64,
@@ -57,10 +57,11 @@ pub enum ValueKind {
         min: u32,
         /// Largest.
         max: u32,
-        /// True if `off` is a value too.
+        /// True if `off` is allowed too.
         off: bool,
     },
-    /// A word: letters, digits, `_`, at most 15 (the kernel's `TCP_CA_NAME_MAX`); `host` leaves it to the machine.
+    /// A word of at most 15 letters, digits and `_` (the kernel's `TCP_CA_NAME_MAX`). `host` keeps the setting of the
+    /// machine.
     Name,
     /// `on` or `off`.
     Switch,
@@ -73,25 +74,25 @@ const DAY_MS: u64 = 86_400_000;
 
 macro_rules! transport_keys {
     ($($variant:ident $name:literal $kind:expr, $purpose:literal;)*) => {
-        /// Every derived value that can be set, in the order `longhaul check` prints them.
+        /// Every derived value that the operator can set, in the order in which `longhaul check` prints them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum TransportKey { $(#[doc = concat!("`transport.", $name, "`")] $variant),* }
 
         impl TransportKey {
-            /// All of them.
+            /// All keys.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The key under `transport:`.
+            /// Returns the key under `transport:`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// The kind of its value.
+            /// Returns the kind of its value.
             pub const fn kind(self) -> ValueKind {
                 match self { $(Self::$variant => $kind),* }
             }
 
-            /// The purpose of the value, in a few words.
+            /// Returns the purpose of the value in a few words.
             pub const fn purpose(self) -> &'static str {
                 match self { $(Self::$variant => $purpose),* }
             }
@@ -129,7 +130,7 @@ transport_keys! {
 }
 
 impl TransportKey {
-    /// The key of this name.
+    /// Returns the key of this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|key| key.name() == name)
     }

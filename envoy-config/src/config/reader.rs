@@ -1,7 +1,7 @@
-//! Reading groups, keys and values from the tree, with a problem for each that is missing, unknown or of another kind.
+//! Reads groups, keys and values from the tree. Adds a problem for each that is missing, unknown or of the wrong kind.
 //!
-//! Every function here either returns a value or has added a problem and returns None; sections go on reading after a
-//! None, so that one run shows all problems.
+//! Every function here returns a value, or adds a problem and returns None. Sections continue after a None, so that one
+//! run shows all problems.
 
 use std::path::PathBuf;
 
@@ -12,18 +12,18 @@ use super::yaml::{self, Entry, Node, NodeValue, Place};
 
 mod values;
 
-/// Collects problems; knows the folder that relative paths start from.
+/// The problems so far, and the folder from which relative paths start.
 pub(super) struct Reader {
     pub(super) problems: Vec<Problem>,
-    /// Of the files that were read.
+    /// The hashes of the files that were read.
     pub(super) read: FileHashes,
     folder: PathBuf,
 }
 
-/// A group of keys, all of which are known.
+/// A group of keys. All of its keys are known.
 pub(super) struct Section<'n> {
     name: String,
-    /// Its key, or the start of the file where it is missing.
+    /// The place of its key, or the start of the file if the group is missing.
     place: Place,
     entries: &'n [Entry],
     state: SectionState,
@@ -33,9 +33,9 @@ pub(super) struct Section<'n> {
 #[derive(Clone, Copy, PartialEq)]
 enum SectionState {
     Written,
-    /// Not in the file.
+    /// The file does not have the group.
     Absent,
-    /// Not a group of keys, which has been said.
+    /// The value is not a group of keys. A problem has been added for it.
     Broken,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Setting<'n> {
 }
 
 impl<'n> Section<'n> {
-    /// The setting `key`, where it is written. The table of keys must have it.
+    /// Returns the setting `key` if the file has it. The table of keys must have a row for it.
     pub(super) fn get(&self, key: &str) -> Option<Setting<'n>> {
         debug_assert!(keys::below(&self.name).contains(&key), "no row for `{}`", self.full(key));
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
@@ -61,7 +61,7 @@ impl<'n> Section<'n> {
 }
 
 impl<'n> Setting<'n> {
-    /// Where the value stands; where there is none, its key.
+    /// Returns the place of the value, or of its key if the value is empty.
     pub(super) fn place(&self) -> Place {
         if self.node.place.is_empty() { self.key_place.clone() } else { self.node.place.clone() }
     }
@@ -73,7 +73,7 @@ impl<'n> Setting<'n> {
         }
     }
 
-    /// Returns whether it says that there shall be none: `off`, `false`, `null` or nothing.
+    /// Returns true if the value is `off`, `false`, `null` or empty.
     pub(super) fn is_off(&self) -> bool {
         matches!(&self.node.value, NodeValue::Null) || matches!(self.text(), Some("off" | "false"))
     }
@@ -86,7 +86,7 @@ impl Reader {
 
     // ---- groups ----
 
-    /// The top of the file.
+    /// Returns the top of the file.
     pub(super) fn top<'n>(&mut self, root: &'n Node) -> Option<Section<'n>> {
         let NodeValue::Map(entries) = &root.value else {
             self.problems.push(Problem::error(
@@ -101,7 +101,7 @@ impl Reader {
         Some(Section { name: String::new(), place, entries, state: SectionState::Written })
     }
 
-    /// The group `name` of the top; without keys where it is not written.
+    /// Returns the group `name` of the top. The group has no keys if the file does not have it.
     pub(super) fn section<'n>(&mut self, top: &Section<'n>, name: &str) -> Section<'n> {
         let group = |place, entries, state| Section { name: name.to_owned(), place, entries, state };
         let Some(setting) = top.get(name) else { return group(top.place.clone(), &[], SectionState::Absent) };
@@ -120,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// The keys of an item of a list.
+    /// Returns the keys of a list item.
     pub(super) fn group<'n>(&mut self, setting: &Setting<'n>, example: &str) -> Option<Section<'n>> {
         let NodeValue::Map(entries) = &setting.node.value else {
             self.expected(setting, "a group of keys", example);
@@ -148,7 +148,7 @@ impl Reader {
 
     // ---- presence ----
 
-    /// A key that must be there; `what` says what it is, with an example.
+    /// Reads a required key. `what` describes the value, with an example.
     pub(super) fn required<'n, T>(
         &mut self,
         section: &Section<'n>,
@@ -169,7 +169,7 @@ impl Reader {
         None
     }
 
-    /// A key that may be left out; its default is that of the table, read like a written value.
+    /// Reads an optional key. The default comes from the table and is read like a value in the file.
     pub(super) fn optional<T>(
         &mut self,
         section: &Section<'_>,
@@ -179,7 +179,7 @@ impl Reader {
         self.optional_unless(section, key, false, read)
     }
 
-    /// A key that may be left out; its default is `computed`.
+    /// Reads an optional key with the default `computed`.
     pub(super) fn optional_or<T>(
         &mut self,
         section: &Section<'_>,
@@ -193,7 +193,7 @@ impl Reader {
         }
     }
 
-    /// The same in the exceptional case of [`DefaultValue::Unless`], which has another default.
+    /// Reads an optional key. With `exception`, the default is the other one of [`DefaultValue::Unless`].
     pub(super) fn optional_unless<T>(
         &mut self,
         section: &Section<'_>,
@@ -219,7 +219,7 @@ impl Reader {
     }
 }
 
-/// The known word that an operator may have meant.
+/// Returns the known word that is closest to `word`, if one is close enough.
 pub(super) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     let word = word.to_ascii_lowercase();
     known

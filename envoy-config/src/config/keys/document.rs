@@ -1,16 +1,16 @@
-//! The documents written from the table: tables for README.md, an example of the file, a man page.
+//! Documents that are generated from the table: the tables of README.md, an example of the file, a man page.
 
 use clap_mangen::roff::{Roff, bold, italic, roman};
 
 use super::{DefaultValue, KEYS, Key};
 use crate::config::overrides::TransportKey;
 
-/// Column of the comments in the example.
+/// The column of the comments in the example.
 const COMMENT_COLUMN: usize = 32;
-/// Longest line of the example.
+/// The longest line of the example.
 const EXAMPLE_WIDTH: usize = 118;
 
-/// Longest meaning that the example repeats in full, in bytes.
+/// The longest meaning that the example repeats in full, in bytes.
 const SHORT_DOC: usize = 150;
 
 /// The head of the example.
@@ -27,9 +27,8 @@ const HEAD: &str = "\
 # The manual: longhaul.yaml(5) and /usr/share/doc/longhaul/CONFIGURATION.md
 ";
 
-/// Rows `| key | values | default | meaning |` for the keys of `group`, or for all others where it is None.
-///
-/// README.md has a table of its own for `split`.
+/// Returns rows `| key | values | default | meaning |` for the keys of `group`. None means all keys but those of `split`,
+/// which has a table of its own in README.md.
 pub fn readme_table(group: Option<&str>) -> String {
     let wanted = |key: &&Key| group.map_or(key.group() != "split", |group| key.group() == group);
     let mut lines = vec!["| key | values | default | meaning |".to_owned(), "|---|---|---|---|".to_owned()];
@@ -40,9 +39,9 @@ pub fn readme_table(group: Option<&str>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A `longhaul.yaml` with every key: those without a default empty, all others as comments.
+/// Returns a `longhaul.yaml` with every key. Keys without a default are empty, and all others are comments.
 ///
-/// The packages install it. Groups that a box alone does not need (`split`, `tracing`) and keys of list items are
+/// The packages install it. Groups that a single box does not need (`split`, `tracing`) and keys of list items are
 /// comments as a whole.
 pub fn example() -> String {
     let mut out = HEAD.to_owned();
@@ -66,7 +65,7 @@ pub fn example() -> String {
     out
 }
 
-/// Keys that a box alone needs and that have no default.
+/// Returns true if a single box needs the key and the key has no default.
 fn is_to_be_filled_in(key: &Key) -> bool {
     matches!(key.default, DefaultValue::Required(_)) && matches!(key.group(), "link" | "proxy" | "upstream")
 }
@@ -76,7 +75,7 @@ fn push_key(out: &mut String, key: &Key, indent: &str, active: bool) {
     push_comment(out, &format!("{}.", sentence(&without_links(short(key.doc)))), &start);
     let values = plain(&key.value.to_string());
     let (value, comment) = match key.default {
-        // An empty list says more than nothing where a list is wanted.
+        // An empty list tells the operator more than an empty value.
         DefaultValue::Required(example) if active => (if example.starts_with('[') { "[]" } else { "" }, plain(example)),
         DefaultValue::Required(example) => (example, "an example; there is no default".to_owned()),
         DefaultValue::Is(value) => (value, values),
@@ -87,12 +86,12 @@ fn push_key(out: &mut String, key: &Key, indent: &str, active: bool) {
     push_line(out, &format!("{:COMMENT_COLUMN$}# {comment}", line.trim_end()));
 }
 
-/// The meaning in a line or two: all of it, or its first sentence.
+/// Returns the whole meaning if it is short, or its first sentence.
 fn short(doc: &str) -> &str {
     if doc.len() <= SHORT_DOC { doc } else { doc.split_once(". ").map_or(doc, |(first, _)| first) }
 }
 
-/// A wrapped comment whose lines begin with `start`.
+/// Appends a wrapped comment whose lines begin with `start`.
 fn push_comment(out: &mut String, text: &str, start: &str) {
     let mut line = format!("{start}#");
     for word in text.split_whitespace() {
@@ -111,7 +110,7 @@ fn push_line(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-/// The page `longhaul.yaml(5)`, in roff.
+/// Returns the page `longhaul.yaml(5)`, in roff.
 pub fn man_page() -> String {
     let mut page = Roff::new();
     page.control("TH", ["longhaul.yaml", "5", "", concat!("longhaul ", env!("CARGO_PKG_VERSION"))]);
@@ -147,13 +146,13 @@ fn is_below(key: &Key, group: &str) -> bool {
     key.name.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// With a capital at its beginning, unless it begins with code.
+/// Returns the text with a capital at its beginning, unless it begins with code.
 fn sentence(markdown: &str) -> String {
     let mut characters = markdown.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Markdown with each link replaced by its text. "([how](...))" goes: it says nothing on paper.
+/// Replaces each link by its text. Drops "([how](...))", which is of no use on paper.
 fn without_links(markdown: &str) -> String {
     let mut text = String::with_capacity(markdown.len());
     let mut rest = markdown;
@@ -172,7 +171,7 @@ fn without_links(markdown: &str) -> String {
     text
 }
 
-/// Markdown to plain text: no links, no marks around code.
+/// Converts Markdown to plain text, without links and marks around code.
 fn plain(markdown: &str) -> String {
     without_links(markdown).replace('`', "")
 }

@@ -18,22 +18,22 @@ pub use table::KEYS;
 /// A key of the file.
 #[derive(Debug)]
 pub struct Key {
-    /// Its full name: `link.rtt`. Keys of the items of a list stand below the list: `tls.terminate.names`.
+    /// Its full name, such as `link.rtt`. Keys of list items stand below the list: `tls.terminate.names`.
     pub name: &'static str,
-    /// The values it takes.
+    /// The values that it accepts.
     pub value: ValueType,
-    /// Its value where it is left out.
+    /// Its value if the file does not set it.
     pub default: DefaultValue,
     /// Its meaning, in Markdown, on one line. Links are relative to envoy-config/README.md.
     pub doc: &'static str,
 }
 
-/// The values that a key takes.
+/// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueType {
     /// `true` or `false`.
     Boolean,
-    /// One of these.
+    /// One of these words.
     Words(&'static [&'static str]),
     /// A whole number in this range.
     Number {
@@ -42,14 +42,14 @@ pub enum ValueType {
         /// Largest.
         max: u32,
     },
-    /// The same, or `off`.
+    /// A whole number in this range, or `off`.
     NumberOrOff {
         /// Smallest.
         min: u32,
         /// Largest.
         max: u32,
     },
-    /// A list of whole numbers in this range, at least one.
+    /// A list of at least one whole number in this range.
     Numbers {
         /// Smallest.
         min: u32,
@@ -70,54 +70,54 @@ pub enum ValueType {
         /// Longest.
         max: Duration,
     },
-    /// A rate such as `20mbit`, of at least this.
+    /// A rate such as `20mbit`, with a minimum.
     Rate {
         /// Smallest.
         min: Rate,
     },
-    /// Any other form, in Markdown; its reader checks it.
+    /// Any other form, described in Markdown. The function that reads the key checks it.
     Form(&'static str),
 }
 
-/// The value of a key that is left out.
+/// The value of a key that the file does not set.
 #[derive(Debug, Clone, Copy)]
 pub enum DefaultValue {
-    /// There is none: the file must have the key. Here is an example of its value.
+    /// No default: the file must have the key. The text is an example of its value.
     Required(&'static str),
-    /// This, as it would be written.
+    /// The default, as written in the file.
     Is(&'static str),
-    /// This, as it would be written; and another one in the named case.
+    /// A default with one exception, both as written in the file.
     Unless {
-        /// In general.
+        /// The general default.
         is: &'static str,
         /// The exception, in Markdown: "with `mode: replace`".
         case: &'static str,
-        /// In the exception.
+        /// The default in the exception.
         then: &'static str,
     },
-    /// Computed from other settings; here is the rule, in Markdown.
+    /// A default computed from other settings. The text is the rule, in Markdown.
     Derived(&'static str),
 }
 
 impl Key {
-    /// The group of the key: `link` of `link.rtt`. Empty at the top of the file.
+    /// Returns the group of the key: `link` of `link.rtt`. Empty at the top of the file.
     pub fn group(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(group, _)| group)
     }
 
-    /// The key alone: `rtt` of `link.rtt`.
+    /// Returns the key alone: `rtt` of `link.rtt`.
     pub fn last(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, last)| last)
     }
 }
 
-/// The row of a setting, by its full name as problems write it: `upstream.ports[0]` has the row of `upstream.ports`.
+/// Returns the row of a setting by its full name in messages: `upstream.ports[0]` has the row of `upstream.ports`.
 pub(super) fn row(setting: &str) -> Option<&'static Key> {
     let name = without_indices(setting);
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The keys below `group`, in the order of the table; `group` is empty for the top of the file.
+/// Returns the keys below `group`, in the order of the table. An empty `group` is the top of the file.
 pub(super) fn below(group: &str) -> Vec<&'static str> {
     let group = without_indices(group);
     match group.as_str() {
@@ -136,7 +136,7 @@ pub(super) fn below(group: &str) -> Vec<&'static str> {
     }
 }
 
-/// `tls.terminate[3].names` to `tls.terminate.names`.
+/// Turns `tls.terminate[3].names` into `tls.terminate.names`.
 fn without_indices(setting: &str) -> String {
     let mut name = String::with_capacity(setting.len());
     let mut inside = false;
@@ -152,7 +152,7 @@ fn without_indices(setting: &str) -> String {
 }
 
 impl fmt::Display for ValueType {
-    /// For tables, in Markdown.
+    /// Writes Markdown for tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Boolean => f.write_str("`true`, `false`"),
@@ -172,7 +172,7 @@ impl fmt::Display for ValueType {
 }
 
 impl fmt::Display for DefaultValue {
-    /// For tables, in Markdown.
+    /// Writes Markdown for tables.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Required(_) => f.write_str("required"),

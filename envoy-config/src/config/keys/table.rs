@@ -9,10 +9,10 @@ use crate::config::units::Rate;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Beyond these bounds an operator has mistaken a unit.
+/// The bounds of a round-trip time. A value beyond them has the wrong unit.
 const RTT: ValueType = Time { min: Duration::from_micros(1), max: Duration::from_mins(1) };
 const RATE: ValueType = RateFrom { min: Rate::from_bits_per_second(1_000) };
-/// Objects sent, fetched or inlined: on or off, in either spelling.
+/// A switch, in either spelling.
 const SWITCH: ValueType = Words(&["off", "false", "on", "true"]);
 
 const fn key(name: &'static str, value: ValueType, default: DefaultValue, doc: &'static str) -> Key {
@@ -247,7 +247,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "split.warm",
-        // Each costs both ends a socket and some memory; a ship full of browsers needs hundreds.
+        // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
         "remote: the number of warm connections. Each one that is used is replaced. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. It is 0 where opening one takes longer than the round trip that it saves",
@@ -272,9 +272,9 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "split.restart_wait",
-        // Nobody waits longer than two minutes for a page.
+        // No client waits longer than two minutes for a page.
         Time { min: Duration::ZERO, max: Duration::from_mins(2) },
-        // A ground's Envoy that died is back within 5 s, a ground that was stopped and started by hand within 10 s.
+        // The ground's Envoy restarts within 5 s after a crash. A restart of the ground by hand takes up to 10 s.
         Is("15s"),
         "remote, with `when_down: error`: for this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried until it is back ([below](#while-the-ground-does-not-answer))",
     ),

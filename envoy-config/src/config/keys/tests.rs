@@ -5,7 +5,7 @@ use std::{env, fs};
 use super::*;
 use crate::config::{LoadError, load_text};
 
-/// The problems of a file with nothing but `text`, by title.
+/// Returns the titles of the problems of a file that holds only `text`.
 fn problems(text: &str) -> Vec<String> {
     match load_text(Path::new("longhaul.yaml"), text.to_owned()) {
         Ok(_) => Vec::new(),
@@ -14,7 +14,7 @@ fn problems(text: &str) -> Vec<String> {
     }
 }
 
-/// A file of `role` that sets `key` alone, to `value`.
+/// Returns a file of `role` that sets only `key`, to `value`.
 fn file(role: &str, key: &Key, value: &str) -> String {
     match key.name.split('.').collect::<Vec<_>>()[..] {
         ["role"] => format!("role: {value}\n"),
@@ -86,7 +86,7 @@ fn the_budget_of_names_has_the_default_of_its_filter() {
     assert_eq!(default, name_budget::limits::DEFAULT.to_string());
 }
 
-/// Compares a document of the repository with what the table says, or writes it.
+/// Compares a document of the repository with the table, or writes it.
 fn agrees(path: &str, expected: &str, actual: &str) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if expected == actual {
@@ -136,7 +136,7 @@ fn the_example_lacks_only_what_has_no_default() {
 
 #[test]
 fn every_line_of_the_example_is_accepted_once_it_is_no_comment() {
-    // Of a pair, and of what needs files beside it.
+    // Keys of a pair, and keys that name other files.
     let elsewhere = ["split", "tls"];
     let mut lines = Vec::new();
     let mut group = String::new();

@@ -1,4 +1,4 @@
-//! `dns`: which names are steered, and the lists that name them.
+//! `dns`: the lists of steered names, and the form of the responses.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use crate::config::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolic
 use crate::config::units::show_duration;
 use crate::config::yaml::NodeValue;
 
-/// RFC 8767 section 4 and RFC 2181 section 8 let resolvers cap TTLs; a week is where they do.
+/// The longest TTL. Resolvers may cap TTLs (RFC 2181 section 8), and RFC 8767 section 4 recommends a week as the cap.
 const MAX_TTL: Duration = Duration::from_hours(7 * 24);
-/// An entry of `except` with one of these endings is a file; no name under them exists.
+/// The endings that mark an entry of `except` as a file. No DNS name ends so.
 const LIST_ENDINGS: &[&str] = &[".txt", ".list", ".hosts", ".conf"];
 
 pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
@@ -97,7 +97,7 @@ fn exception(reader: &mut Reader, setting: &Setting<'_>) -> Option<Exception> {
     }
 }
 
-/// Reads a list through and reports its bad lines at their own place.
+/// Reads a list and reports each bad line with its place in the list.
 fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &std::path::Path) -> bool {
     let Some(text) = reader.file_text(setting, path) else { return false };
     match allowlist::check(&text) {
@@ -157,7 +157,8 @@ fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
 }
 
 fn ttl(reader: &mut Reader, section: &Section<'_>, mode: Option<DnsMode>) -> Option<Ttl> {
-    // A client that roams away stays without the site for as long as it remembers the proxy alone.
+    // In mode `replace` a client knows no address but the proxy's. If it moves to another network, it cannot reach the
+    // site until the TTL ends.
     reader.optional_unless(section, "ttl", mode == Some(DnsMode::Replace), written_ttl)
 }
 
@@ -183,7 +184,7 @@ fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
     Some(Ttl { min: time, max: time })
 }
 
-/// TTLs are whole seconds on the wire.
+/// Reads one TTL, in whole seconds as in DNS messages.
 fn one_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
     let time = reader.duration(setting)?;
     if time.as_secs() == 0 || time.subsec_nanos() != 0 || time > MAX_TTL {

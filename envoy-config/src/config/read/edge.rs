@@ -1,4 +1,4 @@
-//! `link`, `proxy`, `listen`, `upstream`: where the box stands and what it touches.
+//! `link`, `proxy`, `listen`, `upstream`: the link, the addresses of this box, and the hosts it may reach.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -36,7 +36,7 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     };
     let addresses = match kind {
         RoleName::Edge | RoleName::Remote => reader.required(&section, "addresses", what, read),
-        // No client sees it.
+        // Clients never connect to a ground.
         RoleName::Ground => reader.optional_or(&section, "addresses", Vec::new(), read),
     };
     let secure_names = reader.optional(&section, "secure_names", |reader, setting| {
@@ -88,7 +88,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
     Some(Listen { http: Some(http?), tls: tls?, dns: dns?, admin: admin?, metrics: metrics?, intercept: intercept? })
 }
 
-/// `ADDRESS:PORT` or `off`; the outer None is a problem, the inner one says off.
+/// Reads `ADDRESS:PORT` or `off`. The outer None is a problem, and the inner None is `off`.
 #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
 fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<SocketAddr>> {
     if setting.is_off() { Some(None) } else { reader.socket(setting).map(Some) }
@@ -109,7 +109,7 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -
     };
     let resolvers = match kind {
         RoleName::Edge | RoleName::Ground => reader.required(&section, "resolvers", what, read),
-        // The ground finds origins; only a ground given by name must be found from here.
+        // The ground resolves origins. This box needs a resolver only for the name of the ground.
         RoleName::Remote => reader.optional_or(&section, "resolvers", Vec::new(), read),
     };
     let ports = reader.optional(&section, "ports", |reader, setting| {

@@ -1,4 +1,5 @@
-//! The settings of the file, one group of keys a file. Names, ranges and defaults stand in the table of keys (`config::keys`).
+//! Readers of the settings, one file for each group of keys. The table of keys (`config::keys`) holds names, ranges and
+//! defaults.
 
 mod dns;
 mod edge;
@@ -16,7 +17,7 @@ use super::settings::{
 };
 use crate::config::Overrides;
 
-/// The groups that could be read. A group with a problem is None, so that nothing is concluded from half of it.
+/// The groups of the file. A group with a problem is None, so that no later check uses half of it.
 pub(super) struct Draft {
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,
@@ -35,11 +36,11 @@ pub(super) struct Draft {
     pub(super) tracing: Option<Option<Tracing>>,
 }
 
-/// Reads every group; problems are left with `reader`.
+/// Reads every group. Adds problems to `reader`.
 pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn(usize) -> usize) -> Option<Draft> {
     let top = reader.top(root)?;
     let written = split::kind(reader, &top);
-    // What a role lets out is asked for as of an edge where the role itself cannot be read.
+    // If the role cannot be read, the file must have the keys that an edge requires.
     let kind = written.unwrap_or(RoleName::Edge);
     split::refuse_what_is_not_here(reader, &top, kind);
     let link = edge::link(reader, &top);

@@ -32,7 +32,8 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
 }
 
-/// Objects that are sent before a request save request rounds; those that are never requested cost bytes.
+/// Returns the default of `page.bundle`. Objects sent before a request save request rounds, but cost bytes if the page
+/// never requests them.
 fn bundling_pays(kind: RoleName, link: Option<&Link>) -> bool {
     kind != RoleName::Edge && link.is_some_and(|link| LinkModel::of(link).saving_rounds_pays())
 }

@@ -1,4 +1,4 @@
-//! Files with a certificate or a private key, wherever the configuration names one.
+//! Readers for files with a certificate or a private key, for every key that names one.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use crate::config::certificate::{Certificate, Invalid, has_private_key};
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Setting};
 
-/// Reads a file with a certificate. One that is not valid now gets a warning with `consequence`, and is accepted, because it
-/// may be renewed in place.
+/// Reads a file with a certificate. A certificate that is not valid now is accepted, because it may be renewed in
+/// place, but gets a warning with `consequence`.
 pub(super) fn certificate(
     reader: &mut Reader,
     setting: &Setting<'_>,
@@ -41,7 +41,7 @@ pub(super) fn certificate(
     Some((path, certificate))
 }
 
-/// Reads a file with a private key, which must be the key of `certificate`, if that is known.
+/// Reads a file with a private key. It must be the key of `certificate`, if the certificate is known.
 pub(super) fn private_key(
     reader: &mut Reader,
     setting: &Setting<'_>,

@@ -12,7 +12,7 @@ use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, RoleName,
 
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
     let section = reader.section(top, "rewrite");
-    // At a pair handshakes end at the remote: moved URLs would save none.
+    // In a pair handshakes end at the remote, so moving URLs saves none.
     let level = reader.optional_unless(&section, "level", kind != RoleName::Edge, |reader, setting| {
         reader.word(setting, &[("off", Level::Off), ("safe", Level::Safe), ("full", Level::Full)])
     });
@@ -63,7 +63,7 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     Some(Cache::Parent(parent))
 }
 
-/// A field that changes no response: refused where a response may hang on it.
+/// Reads the name of a request field that changes no response. Refuses a field on which a response may depend.
 fn plain_field(reader: &mut Reader, setting: &Setting<'_>) -> Option<PlainField> {
     let text = reader.text(setting, "the name of a request field such as x-app-version", "")?;
     let why = match PlainField::new(text) {
@@ -82,7 +82,7 @@ fn plain_field(reader: &mut Reader, setting: &Setting<'_>) -> Option<PlainField>
     None
 }
 
-/// Envoy takes an address only, and reads it once: a name that moves would be followed by nobody.
+/// Reads the address of a parent cache. Refuses a name: Envoy needs an address, and would not follow a change in DNS.
 fn parent(reader: &mut Reader, setting: &Setting<'_>) -> Option<SocketAddr> {
     let HostPort { host, port } = reader.host_port(setting)?;
     match host {
@@ -119,7 +119,7 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     let page_memory = reader.optional(&section, "page_memory", Reader::size);
     let connections = reader.optional(&section, "connections", Reader::number);
     let header = reader.optional(&section, "header_bytes", Reader::size);
-    // A quarter of the heap that Envoy is given for so many connections.
+    // The URLs that fill a quarter of the heap that Envoy gets for this number of connections.
     let most = connections.map_or(0, |connections| connections.saturating_mul(16).saturating_add(131_072));
     let urls = reader.optional_or(&section, "urls", most, Reader::number);
     let new_names_per_client = reader.optional(&section, "new_names_per_client", Reader::number);

@@ -1,4 +1,4 @@
-//! `role` and `split`: which end of the link this box is, and how it knows the other.
+//! `role` and `split`: the end of the link at which this box stands, and the identity of the other end.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
 
-/// Enough for one page of a browser (28 connections) at any time.
+/// The number of warm connections that suffices for one page of a browser (28 connections) at any time.
 const WARM: u64 = 32;
-/// The bytes on the uplink to open one: a handshake with two certificates, and its acknowledgements.
+/// The bytes on the uplink to open a connection: a handshake with two certificates, and its acknowledgements.
 const HANDSHAKE_BYTES: u64 = 4 << 10;
-/// Opening all of them may keep the uplink busy this long; half as many again are held in use.
+/// The longest time for which opening all warm connections may occupy the uplink. A remote keeps half as many again in
+/// use.
 const OPENING: Duration = Duration::from_secs(3);
 
 pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
@@ -26,7 +27,7 @@ pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
     }
 }
 
-/// The role with what it needs to know of the other end.
+/// Reads the role with its settings of the pair.
 pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link: Option<&Link>) -> Option<Role> {
     if kind == RoleName::Edge {
         refuse_split(reader, top)?;
@@ -96,7 +97,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     }
 }
 
-/// The other end: an address where this end dials, names where it listens.
+/// Reads the other end: an address if this end dials, names if this end listens.
 fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleName) -> Option<Peer> {
     let (other, name) =
         if kind == RoleName::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
@@ -133,7 +134,8 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleNa
     Some(Peer::Dials { listen: listen?, names: names? })
 }
 
-/// A burst's worth, or as many as the uplink bears; none where opening one takes longer than the round trip it saves.
+/// Returns the default of `split.warm`: [`WARM`], or fewer on a slow uplink. Returns 0 if opening a connection takes
+/// longer than the round trip that it saves.
 fn warm_for(link: Option<&Link>) -> u32 {
     let Some(link) = link else { return 0 };
     if link.up.time_for(HANDSHAKE_BYTES) > link.rtt {
@@ -143,7 +145,8 @@ fn warm_for(link: Option<&Link>) -> u32 {
     u32::try_from(affordable.clamp(2, WARM)).unwrap_or(0)
 }
 
-/// Groups and keys that belong to the other end of the link: refused, so that nobody believes them to be in force.
+/// Groups and keys that belong to the other end of the link. They are errors, so that no operator believes that they
+/// have an effect.
 const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
     (RoleName::Remote, "rewrite", &[], "the ground rewrites"),
     (RoleName::Remote, "cache", &[], "the ground caches objects"),
@@ -160,10 +163,10 @@ const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
 /// Keys that a remote needs if it connects to origins itself (`split.when_down: direct`).
 const OF_THE_DIRECT_WAY: &[&str] = &["upstream.ports", "upstream.allow_private", "upstream.deny"];
 
-/// Refuses what only the other end does.
+/// Refuses keys that only the other end uses.
 pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, kind: RoleName) {
     let word = if kind == RoleName::Remote { "remote" } else { "ground" };
-    // The role is read after this.
+    // The role's own settings are read later.
     let when_down = top.get("split").and_then(|split| split.node.entry("when_down"));
     let direct =
         when_down.is_some_and(|entry| matches!(&entry.node.value, NodeValue::Scalar(word) if word == "direct"));
@@ -182,7 +185,7 @@ pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, ki
     }
 }
 
-/// The sockets of a ground: the pipe, where requests come in, and the admin interface.
+/// Returns the sockets of a ground: the pipe, on which requests arrive, and the admin interface.
 pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
         Role::Edge | Role::Remote(_) => listen,
@@ -197,7 +200,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     }
 }
 
-/// With role edge there is no other end.
+/// Refuses `split` with role edge, which has no other end.
 fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
     let Some(split) = top.get("split") else { return Some(()) };
     let mut problem =

@@ -1,4 +1,4 @@
-//! `tls.terminate`: certificates the operator holds.
+//! `tls.terminate`: the certificates of the operator.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ const EXAMPLE: &str = "write `{ names: [portal.example], cert: portal.pem, key: 
 pub(super) fn terminate(reader: &mut Reader, top: &Section<'_>) -> Option<Vec<Termination>> {
     let section = reader.section(top, "tls");
     reader.optional(&section, "terminate", |reader, setting| {
-        // Names already given, and where: a name with two certificates would get either.
+        // The names so far, with their places. With two certificates for one name, Envoy could present either.
         let mut given: Vec<(Host, Place)> = Vec::new();
         reader.list(setting, |reader, item| termination(reader, item, &mut given))
     })
@@ -58,8 +58,8 @@ fn names(reader: &mut Reader, setting: &Setting<'_>, given: &mut Vec<(Host, Plac
     clean.then_some(names)
 }
 
-/// A certificate that browsers would accept for every one of `names`, were its authority known to them. One they would
-/// not accept breaks every page with an object on it, which is worse than not starting.
+/// Reads a certificate that covers every one of `names`. Browsers refuse one that does not, which breaks every page
+/// with an object on it. Refusing to start is better. The check ignores the authority, which browsers may not know.
 fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]>) -> Option<(PathBuf, Certificate)> {
     let (path, certificate) = pem::certificate(reader, setting, "browsers refuse it")?;
     let mut covered = true;

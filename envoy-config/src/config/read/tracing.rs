@@ -1,10 +1,11 @@
-//! `tracing`: spans of requests for an OpenTelemetry collector. Off unless written: spans name the requests of clients.
+//! `tracing`: spans of requests for an OpenTelemetry collector. Off by default, because spans contain the requests of
+//! clients.
 
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{RoleName, Tracing};
 
-/// The outer None is a problem, the inner one says off.
+/// Reads the group. The outer None is a problem, and the inner None means off.
 #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
 pub(super) fn tracing(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Option<Tracing>> {
     let Some(written) = top.get("tracing").filter(|setting| !setting.is_off()) else { return Some(None) };

@@ -1,10 +1,10 @@
-//! `transport`: overrides of derived values, each of the kind and range its key has.
+//! `transport`: overrides of derived values. Each has the kind and the range of its key.
 
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use std::time::Duration;
 
-/// The kernel's `TCP_CA_NAME_MAX` with its final zero is 16.
+/// The longest name. The kernel's `TCP_CA_NAME_MAX` of 16 includes the final zero.
 const MAX_NAME: usize = 15;
 
 pub(super) fn overrides(reader: &mut Reader, top: &Section<'_>, line_of: &dyn Fn(usize) -> usize) -> Option<Overrides> {

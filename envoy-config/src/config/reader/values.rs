@@ -1,4 +1,4 @@
-//! The kinds of value: each function returns the value, or adds a problem and returns None.
+//! Readers for the kinds of value. Each function returns the value, or adds a problem and returns None.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ use crate::config::units::{self, Bytes, Rate, UnitError, show_duration};
 use crate::config::yaml::NodeValue;
 
 impl Reader {
-    /// Adds "`name`: expected ..., found ...".
+    /// Adds the problem "`name`: expected ..., found ...".
     pub(in crate::config) fn expected(&mut self, setting: &Setting<'_>, what: &str, help: &str) {
         let label = format!("expected {what}, found {}", setting.node.found());
         self.bad(setting, label, help);
@@ -53,12 +53,12 @@ impl Reader {
         }
     }
 
-    /// A time of any length.
+    /// Reads a time of any length.
     pub(in crate::config) fn duration(&mut self, setting: &Setting<'_>) -> Option<Duration> {
         self.quantity(setting, "a time such as 600ms", "us, ms, s, m, h, d", units::parse_duration)
     }
 
-    /// A time in the range of its row.
+    /// Reads a time in the range of its row.
     pub(in crate::config) fn time(&mut self, setting: &Setting<'_>) -> Option<Duration> {
         let time = self.duration(setting)?;
         match value_type(setting) {
@@ -67,7 +67,7 @@ impl Reader {
         }
     }
 
-    /// `time`, if it is in this range.
+    /// Returns `time` if it is in this range.
     pub(in crate::config) fn time_between(
         &mut self,
         setting: &Setting<'_>,
@@ -83,7 +83,7 @@ impl Reader {
         None
     }
 
-    /// A rate in the range of its row.
+    /// Reads a rate in the range of its row.
     pub(in crate::config) fn rate(&mut self, setting: &Setting<'_>) -> Option<Rate> {
         let units = "bit, kbit, mbit, gbit (per second)";
         let rate = self.quantity(setting, "a rate such as 20mbit", units, units::parse_rate)?;
@@ -96,7 +96,7 @@ impl Reader {
         }
     }
 
-    /// A size in the range of its row.
+    /// Reads a size in the range of its row.
     pub(in crate::config) fn size(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
         let bytes = self.bytes(setting)?;
         match value_type(setting) {
@@ -105,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// `bytes`, if they are in this range.
+    /// Returns `bytes` if they are in this range.
     pub(in crate::config) fn size_between(
         &mut self,
         setting: &Setting<'_>,
@@ -120,7 +120,7 @@ impl Reader {
         None
     }
 
-    /// A size of any number of bytes.
+    /// Reads a size of any number of bytes.
     pub(in crate::config) fn bytes(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
         self.quantity(
             setting,
@@ -130,7 +130,7 @@ impl Reader {
         )
     }
 
-    /// A whole number in the range of its row.
+    /// Reads a whole number in the range of its row.
     pub(in crate::config) fn number(&mut self, setting: &Setting<'_>) -> Option<u32> {
         let (min, max) = match value_type(setting) {
             ValueType::Number { min, max } | ValueType::NumberOrOff { min, max } | ValueType::Numbers { min, max } => {
@@ -141,7 +141,7 @@ impl Reader {
         self.number_between(setting, min, max)
     }
 
-    /// A whole number from `min` to `max`.
+    /// Reads a whole number from `min` to `max`.
     pub(in crate::config) fn number_between(&mut self, setting: &Setting<'_>, min: u32, max: u32) -> Option<u32> {
         let what = format!("a whole number from {min} to {max}");
         let text = self.text(setting, &what, "")?;
@@ -158,7 +158,7 @@ impl Reader {
         self.word(setting, &[("true", true), ("false", false)])
     }
 
-    /// One of a few words: those of its row.
+    /// Reads one of the words of its row.
     pub(in crate::config) fn word<T: Copy>(&mut self, setting: &Setting<'_>, words: &[(&str, T)]) -> Option<T> {
         debug_assert!(
             match value_type(setting) {
@@ -190,7 +190,7 @@ impl Reader {
         address
     }
 
-    /// `ADDRESS:PORT`, both written.
+    /// Reads `ADDRESS:PORT`. Both are required.
     pub(in crate::config) fn socket(&mut self, setting: &Setting<'_>) -> Option<SocketAddr> {
         let (what, help) =
             ("ADDRESS:PORT such as 0.0.0.0:80", "write an IPv6 address in brackets and quotes: \"[::]:80\"");
@@ -204,7 +204,7 @@ impl Reader {
         }
     }
 
-    /// `ADDRESS[:PORT]`.
+    /// Reads `ADDRESS[:PORT]`.
     pub(in crate::config) fn socket_or_address(
         &mut self,
         setting: &Setting<'_>,
@@ -223,7 +223,7 @@ impl Reader {
         parsed
     }
 
-    /// `HOST:PORT`.
+    /// Reads `HOST:PORT`.
     pub(in crate::config) fn host_port(&mut self, setting: &Setting<'_>) -> Option<HostPort> {
         let what = "HOST:PORT such as squid.example.net:3128";
         let text = self.text(setting, what, "")?;
@@ -282,7 +282,7 @@ impl Reader {
         }
     }
 
-    /// A path, made absolute against the folder of the configuration file.
+    /// Reads a path, and makes it absolute from the folder of the configuration file.
     pub(in crate::config) fn path(&mut self, setting: &Setting<'_>, what: &str) -> Option<PathBuf> {
         let text = self.text(setting, what, "")?;
         Some(self.resolve(text))
@@ -292,12 +292,13 @@ impl Reader {
         self.folder.join(Path::new(text))
     }
 
-    /// The text of a file that a setting names.
+    /// Returns the text of a file that a setting names.
     pub(in crate::config) fn file_text(&mut self, setting: &Setting<'_>, path: &Path) -> Option<String> {
         match fs::read(path) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => {
-                    // The first reading counts: a file that changed between two readings differs from it.
+                    // The hash of the first reading counts. A file that changed between two readings then differs from
+                    // it.
                     self.read.entry(path.to_owned()).or_insert_with(|| Sha256::digest(&text).into());
                     Some(text)
                 }
@@ -330,7 +331,7 @@ impl Reader {
         }
     }
 
-    /// A list, each item read alone so that all bad ones are reported; None if any was.
+    /// Reads a list. Reads each item alone, so that all bad items are reported. Returns None if any item is bad.
     pub(in crate::config) fn list<'n, T>(
         &mut self,
         setting: &Setting<'n>,
@@ -354,7 +355,7 @@ impl Reader {
         read.into_iter().collect()
     }
 
-    /// Reports items that stand twice in a list.
+    /// Reports items that a list contains twice.
     pub(in crate::config) fn without_duplicates<T: PartialEq>(
         &mut self,
         setting: &Setting<'_>,
@@ -382,7 +383,7 @@ impl Reader {
     }
 }
 
-/// The values that a setting takes, by its row.
+/// Returns the values that a setting accepts, from its row.
 fn value_type(setting: &Setting<'_>) -> ValueType {
     let row = keys::row(&setting.name);
     debug_assert!(row.is_some(), "no row for `{}`", setting.name);
