@@ -1,7 +1,7 @@
-//! The result for a page: the filter's own decisions, made here instead of in Envoy.
+//! Explains what the url-rewrite filter and the cache do with a page, without Envoy.
 //!
-//! Nothing is decided in this file. It asks the same crates with the same configuration as the filter has, request and
-//! response headers included, so that an explanation cannot differ from what happens.
+//! This file decides nothing. It calls the crates of the filters, with the configuration and the request and response
+//! headers that the filter has. An explanation can therefore not differ from the filter's behaviour.
 
 mod cache;
 
@@ -25,39 +25,39 @@ use crate::config::{Host, Settings};
 use crate::derive::Derived;
 use crate::render::filter_config;
 
-/// The question.
+/// The page to explain and the response that carries it.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
-    /// The page's own URL.
+    /// The URL of the page.
     pub url: &'a str,
-    /// The origin's response headers, names in lower case; a Content-Type is among them.
+    /// The origin's response headers, with names in lower case. They include Content-Type.
     pub headers: &'a [(String, String)],
-    /// The origin's status.
+    /// The status code of the origin's response.
     pub status: u16,
-    /// The page, decompressed.
+    /// The body of the page, decompressed.
     pub page: &'a [u8],
 }
 
-/// The result.
+/// The result for a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The page's URL, as it was understood.
+    /// The URL of the page, as it was parsed.
     pub url: String,
     /// The result for the page as a whole.
     pub page: PageFate,
-    /// The verdict of the cache; None if Envoy has no cache of its own or does not see the response.
+    /// The verdict of the cache. None if Envoy has no cache of its own or does not see the response.
     pub cache: Option<CacheFate>,
-    /// Response headers that change.
+    /// The response headers that change.
     pub headers: Vec<HeaderChange>,
-    /// Every URL that was found, in the order of the page.
+    /// Every URL found, in the order of the page.
     pub urls: Vec<UrlFate>,
-    /// Objects that could stand in the page themselves, for each of the URLs; none where `page.inline` is off.
+    /// The objects that could be inlined, one entry for each URL found. Empty if `page.inline` is off.
     pub inline: Vec<InlineFate>,
-    /// How many move.
+    /// The number of URLs that move.
     pub moved: u64,
-    /// How many stay, by reason.
+    /// The number of URLs that stay, by reason.
     pub left: Vec<Count>,
-    /// Why rewriting would stop before the end, if it would.
+    /// The reason to stop rewriting before the end of the page, if there is one.
     pub stopped: Option<String>,
 }
 
@@ -65,82 +65,83 @@ pub struct Explanation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
 pub enum PageFate {
-    /// It is read, and what is listed happens.
+    /// The filter reads the page and makes the listed changes.
     Rewritten,
-    /// It passes as it is.
+    /// The page passes unchanged.
     Untouched {
-        /// Why.
+        /// The reason, as a label.
         reason: &'static str,
-        /// In a sentence.
+        /// The reason in a sentence.
         explanation: String,
     },
 }
 
-/// The change of a response header.
+/// A change of one response header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeaderChange {
-    /// Its name.
+    /// The name of the header.
     pub name: String,
-    /// Its new value; None: it is removed.
+    /// The new value. None: the header is removed.
     pub value: Option<String>,
 }
 
-/// The result for a URL.
+/// The result for one URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UrlFate {
-    /// Line of the page, from 1.
+    /// The line in the page, from 1.
     pub line: usize,
-    /// Column in that line, in bytes, from 1.
+    /// The column in that line, in bytes, from 1.
     pub column: usize,
-    /// Where it stands: the element.
+    /// The element that holds the URL.
     pub element: &'static str,
-    /// And its attribute, `#text` for its text.
+    /// The attribute that holds the URL; `#text` for the text of the element.
     pub attribute: &'static str,
-    /// The URL as written; empty if it was not read.
+    /// The URL as written. Empty if it was not read.
     pub url: String,
-    /// The moved URL; None: it stays.
+    /// The URL that replaces it. None: the URL stays as written.
     pub to: Option<String>,
-    /// Why it does not move; None: it moves.
+    /// The reason not to move the URL. None: it moves.
     pub reason: Option<&'static str>,
     /// The reason in a sentence.
     pub explanation: Option<&'static str>,
 }
 
-/// An object of the page, and the reason if it is not put into the page itself.
+/// The result of inlining for one object of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InlineFate {
-    /// Line of the page, from 1.
+    /// The line in the page, from 1.
     pub line: usize,
-    /// Its URL as written.
+    /// The URL of the object, as written.
     pub url: String,
-    /// Why it is not; None: it is, as soon as it is at hand and if it is small enough.
+    /// The reason not to inline the object. None: the filter inlines it once it holds it, if the object is small
+    /// enough.
     pub reason: Option<&'static str>,
 }
 
-/// How many URLs stay for a reason.
+/// The number of URLs that stay for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// The reason.
+    /// The reason, as a label.
     pub reason: &'static str,
-    /// How many.
+    /// The number of URLs.
     pub urls: u64,
 }
 
-/// Why nothing can be explained.
+/// The reason why no explanation is possible.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// Not an http or https URL.
+    /// The given URL is not an http or https URL.
     #[error("`{0}` is not the URL of a page; expected a URL such as http://www.example.org/")]
     Url(String),
     /// The proxy would respond to this request itself.
     #[error("the proxy responds to this request itself: {0}")]
     NotForwarded(String),
-    /// The checked settings make no valid filter configuration: a fault of this program.
+    /// The checked settings make no valid filter configuration. This is a bug in this program.
     #[error("internal fault: {0}")]
     Plan(#[from] PlanError),
 }
 
-/// Asks the filter's crates about one page.
+/// Returns the decisions of the filter's crates about one page.
 pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) -> Result<Explanation, ExplainError> {
     let bad_url = || ExplainError::Url(question.url.to_owned());
     let url = Url::parse(question.url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -176,7 +177,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
     }
 }
 
-/// TLS that does not end here is never read, whatever the page says.
+/// Returns the result for TLS that does not end on this box. Envoy cannot read such a page.
 fn passed_through(settings: &Settings, url: &Url) -> Option<PageFate> {
     let host = url.host_str().and_then(|host| Host::parse(host).ok())?;
     let terminated = settings.terminate.iter().any(|entry| entry.names.contains(&host));
@@ -188,7 +189,7 @@ fn passed_through(settings: &Settings, url: &Url) -> Option<PageFate> {
     })
 }
 
-/// The request as the filter sees it, from a browser that navigates to the page.
+/// Returns the request as the filter sees it, from a browser that navigates to the page.
 fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
     let host = url.host_str().unwrap_or_default();
     let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
@@ -253,7 +254,7 @@ fn rewritten(
     }
 }
 
-/// The reason's own sentence, and for a configuration that moves nothing, which part of it does.
+/// Returns the sentence of the reason. If the configuration moves nothing, the sentence also names the cause in it.
 fn why_untouched(why: Option<Ineligible>, derived: &Derived) -> String {
     match why {
         None => "The response has no body to rewrite.".to_owned(),
@@ -310,14 +311,14 @@ impl UrlFate {
 }
 
 impl InlineFate {
-    /// Nothing is at hand here, so that what would be put in is not held.
+    /// Treats [`NotInlined::NotHeld`] as no refusal, because `explain` never holds the objects of a page.
     fn of(event: &UrlEvent<'_>, why: NotInlined, places: &LineStarts) -> Self {
         let reason = (why != NotInlined::NotHeld).then(|| why.as_str());
         Self { line: places.line_and_column(event.offset).0, url: event.url.to_owned(), reason }
     }
 }
 
-/// Where lines of a page begin.
+/// The offsets in a page at which its lines begin.
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {

@@ -1,6 +1,6 @@
 //! Transport settings computed from the link, each with its formula and source.
 //!
-//! The operator gives the RTT and the rate of the link. One table ([`table`]) holds the values that follow from them.
+//! The operator gives the RTT and the rates of the link. One table ([`table`]) holds the values that follow from them.
 //! The operator can override each value by the name that `longhaul check` prints.
 
 mod host;

@@ -1,4 +1,4 @@
-//! The verdict of the cache on a response: the request from which on other clients are served from it, or the reason.
+//! The verdict of the cache on a response: the first request that the cache serves, or the reason not to store it.
 
 use std::time::SystemTime;
 
@@ -9,24 +9,24 @@ use serde::Serialize;
 
 use crate::config::Cache;
 
-/// The response and Envoy's cache.
+/// The verdict of Envoy's cache on a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CacheFate {
-    /// Seconds for which it may be served from the cache; None: it is never stored.
+    /// The seconds for which the cache may serve the response. None: it is never stored.
     pub fresh_s: Option<u64>,
-    /// The number of the first request for its URL that is served from the cache; None: no request is.
+    /// The number of the first request for the URL that the cache serves. None: it serves no request.
     pub served_from_request: Option<u8>,
-    /// Why it is never stored.
+    /// The reason not to store the response, as a label.
     pub reason: Option<&'static str>,
-    /// In a sentence.
+    /// The verdict in a sentence.
     pub explanation: String,
 }
 
 impl CacheFate {
-    /// For a request without cookies or credentials. None where Envoy has no cache of its own.
+    /// Returns the verdict for a request without cookies or credentials. Returns None if Envoy has no cache of its own.
     pub(super) fn of(cache: &Cache, response: &Fields<'_>, now: SystemTime) -> Option<Self> {
         let Cache::Disk { admit, .. } = cache else { return None };
-        // The first response teaches and the second is stored; at first sight, the first is.
+        // `Learned` learns from the first response and stores the second. `First` stores the first.
         let (nth, number) = match admit {
             Admit::Learned => ("third", 3),
             Admit::First => ("second", 2),

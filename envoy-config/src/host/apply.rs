@@ -1,4 +1,4 @@
-//! Doing a plan, and undoing exactly what was done.
+//! Applies a plan, and undoes exactly the steps that were applied.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,61 +10,62 @@ use serde::{Deserialize, Serialize};
 use super::nft::TABLE;
 use super::plan::{Action, Plan, sysctl_path};
 
-/// Where the record is by default. Nothing that is applied outlives a reboot, and neither does this.
+/// The default path of the record. A reboot removes it together with everything that was applied.
 pub const RECORD: &str = "/run/longhaul/host.json";
-/// Where `longhaul-host@.service` keeps its records.
+/// The folder in which `longhaul-host@.service` keeps its records.
 const UNIT_RECORDS: &str = "/run/longhaul-host";
 
-/// Why a plan could not be done or undone.
+/// The reason why a plan could not be applied or undone.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The record of what is applied would be lost, and with it the way back.
+    /// A record of applied steps exists. Another plan would overwrite it, and nothing could undo those steps.
     #[error("{} records that rules are applied already; undo them first: {}", .0.display(), undo_command(.0))]
     Applied(PathBuf),
-    /// Our packet rules are loaded, and by another record than this one's: they would be replaced.
+    /// Longhaul's packet rules are loaded, but not by this record. Applying this plan would replace them.
     #[error(
         "another `longhaul host --apply` has loaded the packet rules `{TABLE}`, which serve one configuration per host; undo them first: {command}"
     )]
     Taken {
-        /// The command that takes them back.
+        /// The command that removes them.
         command: String,
     },
-    /// Nothing to undo.
+    /// There is nothing to undo.
     #[error("nothing is applied: there is no record at {}", .0.display())]
     NotApplied(PathBuf),
     /// The record cannot be read or written.
     #[error("cannot use the record {}: {error}", path.display())]
     Record {
-        /// Which.
+        /// The path of the record.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system, or of the parser.
         error: io::Error,
     },
     /// A step failed.
     #[error("{step}: {why}")]
     Step {
-        /// The step that was tried.
+        /// The step.
         step: String,
         /// The reason of its failure.
         why: String,
     },
 }
 
-/// A plan that was not done.
+/// A plan that failed or was refused.
 #[derive(Debug)]
 pub struct NotDone {
-    /// Why.
+    /// The reason.
     pub why: HostError,
-    /// Steps before it that could not be taken back; empty: nothing is changed. The record holds them for `undo`.
+    /// The errors of undoing the steps before it. Empty if all of them were undone. The record keeps the steps that
+    /// were not undone for `undo`.
     pub left: Vec<HostError>,
 }
 
-/// The command that undoes the steps of `record`.
+/// Returns the command that undoes the steps of `record`.
 pub fn undo_command(record: &Path) -> String {
     format!("longhaul host --undo --record {}", record.display())
 }
 
-/// How one step is taken back, as it stands in the record.
+/// The reversal of one step, as the record stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum WayBack {
@@ -91,7 +92,7 @@ impl WayBack {
     }
 }
 
-/// Does the plan and writes the record. Where a step fails, the ones before it are taken back.
+/// Applies the plan and writes the record. If a step fails, the steps before it are undone.
 pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
     let refused = |why| Err(NotDone { why, left: Vec::new() });
     if record.exists() {
@@ -102,7 +103,8 @@ pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
     }
     let mut done: Vec<WayBack> = Vec::new();
     for step in &plan.steps {
-        // Recorded before it is done: whatever ends this process, `undo` knows what there may be to take back.
+        // Record the step before doing it. If this process ends at any moment, `undo` knows every step that may have
+        // happened.
         done.push(WayBack::of(&step.action));
         let outcome = write_record(record, &done).and_then(|()| match &step.action {
             Action::Sysctl { name, value, .. } => set(name, value),
@@ -110,7 +112,7 @@ pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
             Action::Rules(rules) => run(&["nft".to_owned(), "-f".to_owned(), "-".to_owned()], rules),
         });
         if let Err(why) = outcome {
-            // Each step is done as a whole or not at all; this one was not.
+            // A step happens as a whole or not at all. This one did not happen.
             done.pop();
             return Err(NotDone { why, left: take_back(record, done) });
         }
@@ -118,8 +120,8 @@ pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
     Ok(())
 }
 
-/// Takes back what the record says, latest first. A step that fails is returned and stays in the record, so that it can
-/// be tried again.
+/// Undoes the steps in the record, latest first. Returns the errors of the steps that failed. These steps stay in the
+/// record for another try.
 pub fn undo(record: &Path) -> Result<Vec<HostError>, HostError> {
     let failed = |error: io::Error| HostError::Record { path: record.to_owned(), error };
     let text = match fs::read_to_string(record) {
@@ -131,7 +133,7 @@ pub fn undo(record: &Path) -> Result<Vec<HostError>, HostError> {
     Ok(take_back(record, done))
 }
 
-/// Takes steps back, latest first, and leaves in the record what could not be taken back.
+/// Undoes `done`, latest first, and leaves the steps that could not be undone in the record. Returns the errors.
 fn take_back(record: &Path, done: Vec<WayBack>) -> Vec<HostError> {
     let mut errors = Vec::new();
     let mut left = Vec::new();
@@ -147,20 +149,21 @@ fn take_back(record: &Path, done: Vec<WayBack>) -> Vec<HostError> {
     errors
 }
 
-/// Returns whether Longhaul's rules are loaded, by this record or another. A host without `nft` has none.
+/// Returns true if Longhaul's packet rules are loaded, by this record or another. Returns false on a host without
+/// `nft`.
 fn rules_are_loaded() -> bool {
     let list: Vec<String> = ["nft", "list", "table"].into_iter().chain(TABLE.split(' ')).map(str::to_owned).collect();
     run(&list, "").is_ok()
 }
 
-/// The command that undoes what loaded the rules: by its record, where that stands in one of the usual places.
+/// Returns the command that removes the loaded rules. It uses the record, if one is in the usual places.
 fn way_to_free_the_rules() -> String {
     let of_units = fs::read_dir(UNIT_RECORDS).into_iter().flatten().flatten().map(|entry| entry.path());
     let record = [PathBuf::from(RECORD)].into_iter().chain(of_units).find(|record| record.is_file());
     record.map_or_else(|| format!("nft delete table {TABLE}"), |record| undo_command(&record))
 }
 
-/// In place at once or not at all: a record that is cut off has no way back in it.
+/// Writes the record atomically. A truncated record could not undo anything.
 fn write_record(record: &Path, done: &[WayBack]) -> Result<(), HostError> {
     let failed = |error: io::Error| HostError::Record { path: record.to_owned(), error };
     let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -194,7 +197,7 @@ fn run(command: &[String], input: &str) -> Result<(), HostError> {
         .spawn()
         .map_err(|error| failed(format!("cannot run {program}: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not want its input says so by its status.
+        // Ignore the error: a program that does not read its input reports the reason by its status.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;

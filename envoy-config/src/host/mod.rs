@@ -1,7 +1,7 @@
 //! The settings of the machine around the proxy: packet rules, routes to the clients, kernel settings.
 //!
-//! A plan is made first, from the settings and the machine as it is ([`plan`]). Printed, it is a shell script to read or
-//! keep ([`script`]). Applied, it leaves a record that undoes exactly its steps ([`apply`]). A reboot removes everything.
+//! [`plan`] computes the steps from the settings and the state of the machine. [`script`] prints them as a shell
+//! script. [`apply`] does them, and leaves a record that undoes exactly these steps. A reboot removes everything.
 
 mod apply;
 mod nft;

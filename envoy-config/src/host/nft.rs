@@ -1,4 +1,4 @@
-//! Packet rules: what of the clients' traffic comes to us, and who may reach our listeners.
+//! The packet rules: they lead clients' traffic to the listeners, and keep everybody else away from them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use crate::config::{Intercept, Remote, Role, Settings, Udp443};
 use crate::derive::offers_http3;
 
-/// The table all our rules are in; removing it removes them.
+/// The table that holds all rules of Longhaul. Deleting it removes them.
 pub(super) const TABLE: &str = "inet longhaul";
-/// Marks packets that TPROXY has given to a listener, so that routing keeps them here.
+/// The mark of packets that TPROXY has given to a listener. Policy routing keeps marked packets on this host.
 pub(super) const MARK: u32 = 0x10_4a;
 
-/// The rule set for clients behind `interface`. Loading it again replaces it.
+/// Returns the rule set for clients behind `interface`. Loading it again replaces it.
 pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     let listen = &settings.listen;
     let mut out = format!("table {TABLE}\ndelete table {TABLE}\n\ntable {TABLE} {{\n");
@@ -28,7 +28,7 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
         Intercept::Redirect => chain(intercept(interface, "nat", "dstnat", &redirects(&[web, dns].concat()))),
         Intercept::Tproxy => {
             chain(intercept(interface, "filter", "mangle", &tproxies(&web)));
-            // CoreDNS's sockets are not transparent: names are asked for by redirection in any case.
+            // CoreDNS's sockets are not transparent, so DNS is always redirected.
             if !dns.is_empty() {
                 chain(
                     intercept(interface, "nat", "dstnat", &redirects(&dns)).replace("chain intercept", "chain names"),
@@ -44,7 +44,7 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     out
 }
 
-/// A chain on what clients send to others than this host.
+/// Returns a chain for the packets that clients send to other hosts.
 fn intercept(interface: &str, kind: &str, priority: &str, rules: &str) -> String {
     format!(
         "\tchain intercept {{\n\
@@ -57,9 +57,11 @@ fn intercept(interface: &str, kind: &str, priority: &str, rules: &str) -> String
     )
 }
 
-/// The first rule leaves alone what is under way: clients who come in from another region, or were here before the rules,
-/// keep the connections they have. Sent to a listener that does not know them, they would be reset. (The same as
-/// `net.netfilter.nf_conntrack_tcp_loose=0`, without a setting that concerns all of the host's traffic.)
+/// Returns the rules that redirect new connections to the listeners.
+///
+/// The first rule leaves existing connections alone: those of clients that arrive from another region, or that were
+/// here before the rules. A listener does not know them and would reset them. `net.netfilter.nf_conntrack_tcp_loose=0`
+/// would do the same, but it affects all traffic of the host.
 fn redirects(ports: &[(u16, SocketAddr)]) -> String {
     const UNDER_WAY: &str = "\t\t# a connection that began elsewhere ends where it began\n\
                              \t\ttcp flags & (fin | syn | rst | ack) != syn accept\n";
@@ -79,8 +81,8 @@ fn tproxies(ports: &[(u16, SocketAddr)]) -> String {
     std::iter::once(established).chain(ports.iter().map(rule)).collect()
 }
 
-/// QUIC would cross the link past the pair, handshakes and all. Told so at once, browsers use TCP; dropped packets they
-/// would send again for seconds.
+/// Returns the chain that rejects QUIC. Otherwise QUIC would cross the link outside the pair, with all its handshakes.
+/// Browsers use TCP at once after a rejection, but retransmit dropped packets for seconds.
 fn refuse_quic(interface: &str) -> String {
     format!(
         "\tchain quic {{\n\
@@ -90,8 +92,11 @@ fn refuse_quic(interface: &str) -> String {
     )
 }
 
-/// Our listeners are for our clients: to anybody else they would be a proxy and a resolver to abuse. Refused at once, so
-/// that a client that was steered here for another port falls through to the origin's address behind ours.
+/// Returns the chain that rejects packets to the listeners from other interfaces than the clients'. For anybody else
+/// the listeners would be an open proxy and an open resolver.
+///
+/// The chain rejects and does not drop. A steered client then tries the origin's address at once, which follows the
+/// proxy's in the DNS response.
 fn guard(settings: &Settings, interface: &str) -> String {
     let listen = &settings.listen;
     let tcp: Vec<String> =

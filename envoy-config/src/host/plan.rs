@@ -1,4 +1,4 @@
-//! The steps on the machine, each with its reason and its reversal.
+//! The steps on the machine. Each has a reason and a reversal.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -12,14 +12,14 @@ use crate::derive::{CongestionControl, Derived};
 /// The steps for one configuration on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// In the order they are taken; taken back in the reverse order.
+    /// The steps in the order in which they are applied. They are undone in reverse order.
     pub steps: Vec<Step>,
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Why.
+    /// The reason for the step.
     pub why: String,
     /// The action.
     pub action: Action,
@@ -28,36 +28,37 @@ pub struct Step {
 /// The action of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// A kernel setting, and what it is now.
+    /// Sets a kernel setting.
     Sysctl {
-        /// As `sysctl` names it.
+        /// The name, as `sysctl` writes it.
         name: String,
         /// The value to set.
         value: String,
         /// The present value.
         before: String,
     },
-    /// A command, and the one that takes it back.
+    /// Runs a command.
     Command {
-        /// Program and arguments.
+        /// The program and its arguments.
         command: Vec<String>,
-        /// Program and arguments of the way back.
+        /// The program and arguments of the command that undoes it.
         undo: Vec<String>,
     },
-    /// A rule set for `nft -f`; it replaces itself.
+    /// Loads a rule set with `nft -f`. The rule set first deletes its earlier version.
     Rules(String),
 }
 
-/// The machine as it is: what the plan starts from.
+/// The present state of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The clients' interface.
+    /// The interface to the clients.
     pub interface: String,
-    /// Its routes, as `ip -4 route show dev IF` prints them; empty where there is no such interface yet.
+    /// The routes of the interface, as `ip -4 route show dev IF` prints them. Empty if the interface does not exist
+    /// yet.
     pub routes: String,
-    /// Values of kernel settings by name.
+    /// The values of kernel settings, by name.
     pub sysctls: Vec<(&'static str, String)>,
-    /// Policy routing rules, as `ip -4 rule show` prints them.
+    /// The policy routing rules, as `ip -4 rule show` prints them.
     pub rules: String,
 }
 
@@ -67,11 +68,11 @@ const RMEM: &str = "net.ipv4.tcp_rmem";
 const FORWARD: &str = "net.ipv4.ip_forward";
 const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED];
-/// The table of routes for packets TPROXY has given to a listener.
+/// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
 
 impl Machine {
-    /// Asks this machine.
+    /// Reads the state of this machine.
     pub fn this(interface: &str) -> Self {
         let read =
             |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
@@ -88,7 +89,7 @@ impl Machine {
     }
 }
 
-/// The network interfaces of this machine, sorted; None where the kernel does not say.
+/// Returns the network interfaces of this machine, sorted. Returns None if `/proc/net/dev` cannot be read.
 pub fn interfaces() -> Option<Vec<String>> {
     let table = fs::read_to_string("/proc/net/dev").ok()?;
     let mut names: Vec<String> =
@@ -97,7 +98,7 @@ pub fn interfaces() -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Output of `ip`; empty where it fails, which for us means: nothing of the kind.
+/// Returns the output of `ip`. A failure returns the empty string, which means that there are no such routes or rules.
 fn output(arguments: &[&str]) -> String {
     let output = Command::new("ip").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
     output
@@ -107,7 +108,7 @@ fn output(arguments: &[&str]) -> String {
         .unwrap_or_default()
 }
 
-/// The kernel separates by tabs what it accepts separated by spaces.
+/// Replaces tabs by spaces. The kernel separates values by tabs, but accepts spaces.
 fn normal(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -116,7 +117,7 @@ pub(super) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// The steps that `settings` need on `machine`, without those that are in place already.
+/// Returns the steps that `settings` need on `machine`, without those that are in place already.
 pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
     let steps = [sysctls(settings, derived, machine), client_routes(derived, machine), interception(settings, machine)];
     Plan { steps: steps.concat() }
@@ -144,11 +145,14 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
     wanted.into_iter().filter_map(step).collect()
 }
 
-/// The payload of a segment on Ethernet.
+/// The payload of a TCP segment on Ethernet, in bytes.
 const SEGMENT_BYTES: u64 = 1460;
 
-/// A remote's pipe receives whole pages at once. The kernel offers half of the default as a connection's first window, whatever
-/// `initrwnd` says, and a window that opens only as bytes come costs a round trip.
+/// Returns `tcp_rmem`. At a remote its default is at least twice the initial window in bytes, up to the maximum, because
+/// the pipe receives whole pages at once.
+///
+/// The kernel offers half of the default as the first window of a connection, whatever `initrwnd` says. A window that
+/// grows only as bytes arrive costs a round trip.
 fn receive_buffers(settings: &Settings, derived: &Derived, present: Option<&str>) -> String {
     let with_maximum = with_maximum(present, derived.receive_buffer_max.value);
     let words: Vec<u64> = with_maximum.split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -161,7 +165,7 @@ fn receive_buffers(settings: &Settings, derived: &Derived, present: Option<&str>
     }
 }
 
-/// `min default max` with at least this maximum: what the host allows already is not taken away.
+/// Returns `min default max` with at least this maximum. A larger maximum of the host stays.
 fn with_maximum(present: Option<&str>, maximum: Bytes) -> String {
     let mut words: Vec<u64> = present.unwrap_or_default().split(' ').filter_map(|word| word.parse().ok()).collect();
     words.resize(3, 4096);

@@ -1,22 +1,22 @@
-//! Routes to the clients. They carry values that no socket can set: the initial window and the clamp.
+//! Routes to the clients. They carry the values that no socket option can set: the initial window and the clamp.
 
 use crate::derive::Derived;
 
-/// Attributes that we set, each followed by its value, `lock` aside.
+/// The attributes that Longhaul sets. Each is followed by its value, with `lock` between them where the route has it.
 const OURS: &[&str] = &["initcwnd", "initrwnd", "cwnd"];
-/// Words of `ip route show` on a route's present state, which `ip route change` does not accept.
+/// Words of `ip route show` about the present state of a route. `ip route change` does not accept them.
 const STATES: &[&str] = &["linkdown", "dead", "pervasive", "offload", "trap"];
 
-/// One route as `ip route show dev IF` prints it, and the route to set.
+/// The change of one route that `ip route show dev IF` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RouteChange {
-    /// Arguments of `ip route change` that put it as it shall be.
+    /// The arguments of `ip route change` that set the new route.
     pub(super) wanted: Vec<String>,
-    /// And as it was.
+    /// The arguments that set the earlier route.
     pub(super) before: Vec<String>,
 }
 
-/// The changes for the routes of `interface`, from the text of `ip -4 route show dev IF`.
+/// Returns the changes of the routes of `interface`. `routes` is the output of `ip -4 route show dev IF`.
 pub(super) fn changes(routes: &str, interface: &str, derived: &Derived) -> Vec<RouteChange> {
     let routes =
         routes.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| !words.is_empty());
@@ -34,7 +34,7 @@ fn change(words: &[&str], interface: &str, derived: &Derived) -> RouteChange {
     RouteChange { wanted, before }
 }
 
-/// `ip route show dev IF` leaves the device out, since all have it.
+/// Adds the device, which `ip route show dev IF` omits.
 fn with_device<'w>(words: impl Iterator<Item = &'w str>, interface: &str) -> Vec<String> {
     let mut words: Vec<String> = words.map(str::to_owned).collect();
     if !words.iter().any(|word| word == "dev") {

@@ -1,9 +1,9 @@
-//! A plan as a shell script.
+//! Renders a plan as a shell script.
 
 use super::nft::TABLE;
 use super::plan::{Action, Plan};
 
-/// A script that does the plan's steps.
+/// Returns a script that does the steps of the plan.
 pub fn script(plan: &Plan, file: &str, interface: &str) -> String {
     let mut out = format!(
         "#!/bin/sh\n\
