@@ -1,4 +1,5 @@
-//! Changes to a run: what is new and right is put in place and seen to be taken; what is not changes nothing.
+//! Applies changes to a run. A valid change is put in place, and the run waits until its children accept it. An invalid
+//! change changes nothing.
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -17,18 +18,19 @@ use crate::config::units::show_duration;
 use crate::config::{LoadError, load};
 use crate::render::RenderedTree;
 
-/// How long a child has to take what it was given.
+/// The time that a child has to accept a change.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(100);
 
 impl Run {
-    /// Looks at the files and the machine; applies what is new and right, reports what is not.
+    /// Checks the files and the machine. Applies a valid change, and reports an invalid one.
     ///
-    /// True: look again soon, because files may have changed where nobody watched.
+    /// Returns true if another check is due soon, because files may have changed in folders that were not watched yet.
     pub(super) fn look(&mut self) -> bool {
         let now = self.generation.inputs.again();
         let changed = now.changed_since(&self.generation.inputs);
-        // What was refused for want of a file may be right once the file is there, though none of ours changed.
+        // A change that was refused because a file was missing may succeed once the file exists, although no input has
+        // changed.
         if changed.is_empty() && self.refusal.is_none() {
             return false;
         }
@@ -79,8 +81,8 @@ impl Run {
         Ok(next)
     }
 
-    /// Puts the files of `next` in place and waits until both children took them; puts the old ones back where not.
-    /// Returns the effect of the `changed` files, for the operator.
+    /// Puts the files of `next` in place and waits until both children accept them. Restores the old files if one
+    /// refuses. Returns the effect of the `changed` files, for the operator.
     fn apply(&mut self, next: Generation, changed: &[String]) -> Result<String, String> {
         let restart = envoy::must_restart(&self.generation, &next);
         if restart {
@@ -103,7 +105,7 @@ impl Run {
         Ok(effect(&written, exchange, self.list_effect(changed)))
     }
 
-    /// The effect of changed lists, which CoreDNS reads by itself; None if none of `changed` is a list.
+    /// Returns the effect of changed lists, which CoreDNS reads by itself. None if none of `changed` is a list.
     fn list_effect(&self, changed: &[String]) -> Option<String> {
         let dns = &self.generation.settings.dns;
         let mut lists = dns.domains.iter().chain(&dns.except_files);
@@ -116,7 +118,8 @@ impl Run {
         })
     }
 
-    /// A Corefile that differs says that it is ready on a port of its own: that is how one knows that it was taken.
+    /// Gives a changed Corefile a readiness port of its own. A response on this port shows that CoreDNS accepted the
+    /// file.
     fn told_apart(&self, next: Generation) -> Result<Generation, String> {
         let same = next.tree.get(COREFILE) == self.generation.tree.get(COREFILE);
         if same {
@@ -129,7 +132,7 @@ impl Run {
     }
 
     fn put_in_place(&mut self, next: &Generation) -> Result<Written, String> {
-        // Not that of the settings: a change of it may still wait for its process.
+        // Not `listen.admin` of the settings: a change of it may still wait for its process.
         let admin = self.envoy.admin().unwrap_or(self.generation.settings.listen.admin);
         let before = XdsCounters::read(admin).unwrap_or_default();
         let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
@@ -155,7 +158,7 @@ impl Run {
         self.dns.answers_at(ready);
         let deadline = Instant::now() + PATIENCE;
         while !is_ready(ready) {
-            // One that died is noticed and started again by whoever tends it, with the old file.
+            // If CoreDNS died, its service restarts it with the old file.
             if Instant::now() > deadline || !self.dns.is_running() {
                 return Err("CoreDNS refuses it; its own message is above".to_owned());
             }
@@ -165,16 +168,16 @@ impl Run {
     }
 }
 
-/// An exchange of Envoy for another process.
+/// The replacement of Envoy by another process.
 #[derive(Clone, Copy)]
 enum Exchange {
     /// It has begun.
     Now,
-    /// An earlier one has to end first.
+    /// It waits for the end of an earlier one.
     Later,
 }
 
-/// The effect of a change, in words.
+/// Describes the effect of a change.
 fn effect(written: &Written, exchange: Option<Exchange>, lists: Option<String>) -> String {
     let (renewals, files): (Vec<&str>, Vec<&str>) =
         written.changed.iter().map(String::as_str).partition(|path| is_renewal(path));
@@ -201,7 +204,7 @@ fn effect(written: &Written, exchange: Option<Exchange>, lists: Option<String>) 
     effects.join("; ")
 }
 
-/// Returns whether certificates were renewed that both trees name: Envoy reads them again without another change.
+/// Returns true if certificates were renewed that both trees name. Envoy reads them again without another change.
 fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
     let path = format!("{RENEWALS}/certificates");
     let (Some(old), Some(new)) = (old.get(&path), new.get(&path)) else { return false };
@@ -210,12 +213,13 @@ fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
     old != new && paths(old) == paths(new)
 }
 
-/// Returns whether a file of the tree stands for renewed certificates.
+/// Returns true if a file of the tree stands for renewed certificates.
 fn is_renewal(path: &str) -> bool {
     path.strip_prefix(RENEWALS).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Waits until Envoy has read what was written, and the certificates if they are `renewed`; Err: what it refused.
+/// Waits until Envoy has read the files, and the certificates if they are `renewed`. The error is Envoy's reason for
+/// refusing them.
 fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, renewed: bool) -> Result<(), String> {
     let expected = written.changed.iter().filter(|path| envoy::is_watched(path)).count();
     let expected = u64::try_from(expected).unwrap_or(u64::MAX);
@@ -237,7 +241,8 @@ fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, re
     Ok(())
 }
 
-/// A socket that a running child has: another key may take it over, and a wider address may replace a narrow one.
+/// Returns true if a running child already has the socket. Another key may take it over, and a wider address may
+/// replace a narrow one.
 fn is_ours(wanted: &ListenSocket, ours: &[ListenSocket]) -> bool {
     ours.iter().any(|have| have.transport == wanted.transport && have.socket.port() == wanted.socket.port())
 }

@@ -1,4 +1,4 @@
-//! One child process: started so that it cannot outlive us, watched, and stopped politely before it is stopped at all.
+//! A child process that cannot outlive its parent. It is watched, and asked to end before it is killed.
 
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -26,7 +26,7 @@ pub(super) struct Program {
     pub(super) arguments: Vec<OsString>,
 }
 
-/// How often a child died that was to live, and of what last.
+/// The number of unexpected deaths of a child, and the cause of the last one.
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
     count: u32,
@@ -46,25 +46,25 @@ pub(super) struct Running {
     pub(super) name: &'static str,
     child: Child,
     pub(super) started: Instant,
-    /// The same by the clock on the wall, in seconds since 1970.
+    /// The start by the wall clock, in seconds since 1970.
     started_at: u64,
 }
 
 impl Running {
-    /// Starts `program`. Must be called from a thread that lives as long as this process does: the kernel ends the child
-    /// with the thread that started it.
+    /// Starts `program`. The calling thread must live as long as this process: the kernel kills the child when the
+    /// thread that started it ends.
     pub(super) fn start(program: &Program) -> io::Result<Self> {
-        // Through ourselves, because asking the kernel to end a child with its parent has to happen in the child.
+        // The child must itself request to be killed with its parent, so this program starts itself first.
         let child = Command::new("/proc/self/exe")
             .arg(BOUND_COMMAND)
             .arg(std::process::id().to_string())
             .arg(&program.path)
             .args(&program.arguments)
             .stdin(Stdio::null())
-            // Our stdout is for one line, `ready`; CoreDNS logs to its stdout.
+            // stdout of this process holds only the line `ready`, and CoreDNS logs to its stdout.
             .stdout(Stdio::from(io::stderr()))
             .stderr(Stdio::inherit())
-            // Ctrl-C in a terminal goes to a whole group: it is ours to pass on, in order.
+            // Ctrl-C in a terminal signals the whole process group. This process forwards it to its children in order.
             .process_group(0)
             .spawn()?;
         Ok(Self { name: program.name, child, started: Instant::now(), started_at: now() })
@@ -74,7 +74,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Its state for `longhaul status`; `died` counts the deaths of its predecessors.
+    /// Returns the state of the child for `longhaul status`. `died` counts the deaths of its predecessors.
     pub(super) fn report(this: Option<&Self>, died: &Deaths) -> ChildReport {
         ChildReport {
             pid: this.map(Self::pid),
@@ -84,27 +84,27 @@ impl Running {
         }
     }
 
-    /// How it ended, if it did.
+    /// Returns how it ended, or None while it runs.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Sends a signal; one that ended meanwhile does not mind.
+    /// Sends a signal. Does nothing if the child has ended.
     pub(super) fn signal(&self, signal: Signal) {
-        // The child has not been waited for, so its number cannot be anybody else's yet.
+        // The child has not been waited for, so no other process can have its number.
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub(super) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Asks all to end and waits, at most until `deadline`, or until `hurry` says so; then ends them.
+/// Asks all children to end. Waits for `patience`, or until `hurry` returns true, and then kills the rest.
 pub(super) fn stop_all(children: &mut [Running], patience: Duration, mut hurry: impl FnMut() -> bool) {
     for child in children.iter() {
         child.signal(Signal::TERM);
@@ -122,8 +122,8 @@ pub(super) fn stop_all(children: &mut [Running], patience: Duration, mut hurry: 
     }
 }
 
-/// Waits for processes that became children of this one when their parents ended: process 1 of a container gets them all,
-/// and they stay zombies until it does. `own` are waited for by the code that started them.
+/// Reaps processes whose parents ended before them. Process 1 of a container becomes their parent, and they stay
+/// zombies until it waits for them. The code that started the processes in `own` waits for those.
 pub(super) fn reap_orphans(own: &[u32]) {
     for child in children_of_this_process().filter(|child| !own.contains(child)) {
         if let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) {
@@ -132,14 +132,14 @@ pub(super) fn reap_orphans(own: &[u32]) {
     }
 }
 
-/// Each thread has a list of its own; empty where the kernel keeps none.
+/// Lists the children of every thread. The list is empty if the kernel does not publish it.
 fn children_of_this_process() -> impl Iterator<Item = u32> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
 }
 
-/// How a child ended, in words.
+/// Describes how a child ended.
 pub(super) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with status {code}"),
@@ -148,12 +148,13 @@ pub(super) fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// In the child: asks the kernel to end this process with its parent, then becomes `program`. Returns only on failure.
+/// Runs in the child. Asks the kernel to kill this process with its parent, then becomes `program`. Returns only on
+/// failure.
 pub fn exec_bound_to_parent(parent: i32, program: &std::path::Path, arguments: &[OsString]) -> io::Error {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
         return error.into();
     }
-    // The parent may have ended before the line above: then nobody will ever send the signal.
+    // If the parent ended before the call above, no signal will come.
     if getppid() != Pid::from_raw(parent) {
         return io::Error::new(io::ErrorKind::BrokenPipe, "the parent has ended");
     }
@@ -161,13 +162,13 @@ pub fn exec_bound_to_parent(parent: i32, program: &std::path::Path, arguments: &
     Command::new(program).args(arguments).exec()
 }
 
-/// A connection is an open file, two with the one to its origin; Envoy takes the limit that it is given.
+/// Raises the limit of open files. A proxied connection takes two files, and Envoy does not raise the limit itself.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Open files a child may have; None: as many as it likes.
+/// Returns the number of files that a child may open. None means no limit.
 pub(super) fn most_files() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
 }

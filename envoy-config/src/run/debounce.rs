@@ -1,35 +1,35 @@
-//! The time to look at changed files. Files that belong together seldom change at one instant, so a look waits until it is
-//! quiet. A busy folder is never quiet, so the wait is bounded.
+//! The time to check changed files. Files that belong together seldom change at the same instant, so a check waits
+//! until no more changes come. A busy folder is never quiet, so the wait is bounded.
 
 use std::time::{Duration, Instant};
 
-/// Files that change together are looked at together.
+/// The time without changes before a check. Files that change together are then checked together.
 const QUIET: Duration = Duration::from_millis(200);
-/// A change waits at most this long for quiet. Logs and editors' copies beside the configuration must not delay it.
+/// The longest wait of a change. Logs and editors' copies beside the configuration must not delay it.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Changes that were seen and not yet looked at.
+/// Changes that were seen and not checked yet.
 #[derive(Debug, Default)]
 pub(super) struct Debounce {
-    /// The first and the last of them.
+    /// The times of the first and the last of them.
     seen: Option<(Instant, Instant)>,
 }
 
 impl Debounce {
-    /// Something changed.
+    /// Records a change.
     pub(super) fn changed(&mut self, now: Instant) {
         let first = self.seen.map_or(now, |(first, _)| first);
         self.seen = Some((first, now));
     }
 
-    /// Returns whether it is time to look.
+    /// Returns true if it is time to check.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.seen.is_some_and(|(first, last)| {
             now.saturating_duration_since(last) >= QUIET || now.saturating_duration_since(first) >= LONGEST
         })
     }
 
-    /// Everything seen so far was looked at.
+    /// Records that everything seen so far was checked.
     pub(super) fn looked(&mut self) {
         self.seen = None;
     }

@@ -1,4 +1,4 @@
-//! The check that a disk has room for a cache of its full size.
+//! Checks that a disk has space for a cache of its full size.
 
 use std::fs;
 use std::io;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 
-/// Bytes a cache in `folder` can grow to: what is free there, and what it has already.
+/// Returns the bytes to which a cache in `folder` can grow: the free bytes and those that it already uses.
 pub(super) fn for_cache(folder: &Path) -> io::Result<u64> {
     let disk = statvfs(folder)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_add(used(folder)))
 }
 
-/// The bytes of the files below `folder`; one that goes meanwhile counts as empty.
+/// Returns the bytes of the files below `folder`. A file that disappears meanwhile counts as empty.
 fn used(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     let sizes = entries.iter().map(|entry| match entry.metadata() {

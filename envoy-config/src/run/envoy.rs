@@ -1,7 +1,7 @@
-//! Envoy as a child: its arguments, its restarts, and the exchange of one Envoy for another without closing a socket.
+//! Envoy as a child: its arguments, its restarts, and hot restart.
 //!
 //! Nearly every change reaches Envoy through watched files. The rest (`bootstrap.yaml`, the drain time) needs another
-//! process. Envoy's own hot restart lets a new one take over the listening sockets while the old one finishes its work.
+//! process. Hot restart lets a new process take over the listening sockets while the old one finishes its connections.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,26 +26,27 @@ use super::watches;
 use crate::config::Role;
 use crate::render::RenderedTree;
 
-/// The old process gets this much longer than its connections to end.
+/// The time between the drain time and the end of the old process.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);
-/// An Envoy that has to end before the next begins is given this long.
+/// The time that an Envoy has to end if it must end before the next one starts.
 const END_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a parent takes at most to close its sockets once its child is ready.
+/// The longest time that a parent takes to close its sockets once its child is ready.
 const HANDOVER_PATIENCE: Duration = Duration::from_secs(2);
 const HANDOVER_TICK: Duration = Duration::from_millis(100);
-/// Without notices that a used feature is young or renamed: they are for who writes the templates, not for who runs them.
+/// Hides notices about new or renamed features. They concern authors of templates, not operators.
 const LOG_LEVELS: &str = "misc:error";
-/// Where the ground dials also without a line for each attempt and request while no tunnel stands, which we say once.
+/// For a ground that dials. Also hides a line for each attempt and each request without a tunnel; `longhaul run`
+/// reports that once.
 const TUNNEL_LOG_LEVELS: &str = "misc:error,filter:critical,io:critical,upstream:error";
-/// Read once, at start.
+/// The file that Envoy reads only once, at its start.
 pub(super) const BOOTSTRAP: &str = "bootstrap.yaml";
 
-/// Envoy, now and while being exchanged.
+/// Envoy, also during a hot restart.
 #[derive(Debug)]
 pub(super) struct Envoy {
     path: PathBuf,
     root: PathBuf,
-    /// Which shared memory its generations meet in; known once the first has started.
+    /// The base ID of the shared memory of all generations. None until the first has started.
     base_id: Option<u32>,
     lineage: Lineage,
     processes: BTreeMap<Id, Process>,
@@ -53,7 +54,7 @@ pub(super) struct Envoy {
     deaths: Deaths,
 }
 
-/// A process, and what it was started with.
+/// A process, and the settings with which it was started.
 #[derive(Debug)]
 struct Process {
     running: Running,
@@ -63,24 +64,24 @@ struct Process {
     drain_time: Duration,
 }
 
-/// Returns whether only another process can take the change: of the bootstrap, or of the command line.
+/// Returns true if only another process can apply the change: one of the bootstrap, or of the command line.
 pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
     old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || old.derived.drain_time.value != new.derived.drain_time.value
 }
 
-/// Returns whether Envoy watches a file of the tree.
+/// Returns true if Envoy watches a file of the tree.
 pub(super) fn is_watched(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "yaml") && path != BOOTSTRAP
 }
 
-/// Returns whether the present process must end before the next begins. A ground's tunnels belong to one process, and no others
-/// come while it has them.
+/// Returns true if the present process must end before the next one starts. A ground's tunnels belong to one process,
+/// and no new ones open while it has them.
 fn must_end_first(old: &Role, new: &Role) -> bool {
     let is_dialled = |role: &Role| matches!(role, Role::Remote(remote) if remote.ground.dials());
     is_dialled(old) || is_dialled(new) || old.ground_dials() != new.ground_dials()
 }
 
-/// How many files of the tree Envoy watches.
+/// Counts the files of the tree that Envoy watches.
 fn watched(tree: &RenderedTree) -> usize {
     tree.files().keys().filter(|path| is_watched(path)).count()
 }
@@ -108,7 +109,7 @@ impl Envoy {
         }
     }
 
-    /// Lets Envoy itself judge a bootstrap before a process depends on it; Err: what it says.
+    /// Lets Envoy validate a bootstrap before a process depends on it. The error is Envoy's message.
     pub(super) fn judge(&self, bootstrap: &str) -> Result<(), String> {
         let judged = (|| {
             let mut file = tempfile::Builder::new().prefix("longhaul-").suffix(".yaml").tempfile()?;
@@ -127,7 +128,7 @@ impl Envoy {
         }
     }
 
-    /// Another process is to take over from the present one, as soon as that cuts no connection before its drain time.
+    /// Requests that another process take over. It starts once that cuts no connection before its drain time.
     pub(super) fn replace(&mut self) {
         self.lineage.want();
     }
@@ -148,24 +149,26 @@ impl Envoy {
             (drain + PARENT_MARGIN.as_secs()).to_string().into(),
         ];
         if tunnels {
-            // A tunnel belongs to a worker, and its requests to the worker they came to: with one they always meet.
+            // A tunnel belongs to one worker, and a request to the worker that accepted it. With a single worker they
+            // always meet.
             arguments.extend(["--concurrency".into(), "1".into()]);
         }
         arguments.extend(more);
         Program { name: "Envoy", path: self.path.clone(), arguments }
     }
 
-    /// Returns whether an earlier process still finishes what it has begun.
+    /// Returns true if a takeover is under way or an earlier process still drains.
     pub(super) fn is_being_exchanged(&self) -> bool {
         self.lineage.is_being_exchanged()
     }
 
-    /// Returns whether a new process takes over and is not ready yet. Until it is, no process can say what it makes of a change.
+    /// Returns true if a new process takes over and is not ready yet. Until then no process can report that it accepts
+    /// a change.
     pub(super) fn is_taking_over(&self) -> bool {
         self.lineage.is_taking_over()
     }
 
-    /// The admin interface of the process that serves; None while there is no such process.
+    /// Returns the admin interface of the process that serves. None while there is none.
     pub(super) fn admin(&self) -> Option<SocketAddr> {
         self.present().map(|process| process.admin)
     }
@@ -178,14 +181,14 @@ impl Envoy {
         self.present().is_some_and(Process::is_live)
     }
 
-    /// How the present process ended, if it did.
+    /// Returns how the present process ended, or None while it runs.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.processes.get_mut(&self.lineage.present()?).and_then(|process| process.running.ended())
     }
 
-    /// To be called often: notices who is ready and who has ended, and takes the steps that follow.
+    /// Notices processes that are ready or have ended, and takes the next steps. Call it often.
     pub(super) fn tend(&mut self, present: &Generation) {
-        // Deaths are collected first. A successor that is ready now was not harmed by the death of its parent.
+        // Deaths are collected first. A successor that is ready now survived the death of its parent.
         let ended: Vec<(Id, ExitStatus)> =
             self.processes.iter_mut().filter_map(|(id, process)| Some((*id, process.running.ended()?))).collect();
         for (id, epoch) in self.lineage.unready() {
@@ -208,14 +211,15 @@ impl Envoy {
         }
     }
 
-    /// Returns whether a successor that has died had taken the sockets over: then its parent does not accept connections any more.
+    /// Returns true if a successor that has died had taken over the sockets. Its parent then accepts no connections any
+    /// more.
     fn took_over(&mut self, present: &Generation) -> bool {
         if self.read_base_id().is_some_and(shared_memory::says_starting) {
             return false;
         }
         let listen = &present.settings.listen;
         let Some(socket) = listen.http.or(listen.tls).or(present.settings.role.dialled_in()) else { return true };
-        // The parent closes its sockets some moments after it was told.
+        // The parent closes its sockets a moment after the takeover.
         let deadline = Instant::now() + HANDOVER_PATIENCE;
         while accepts(socket) {
             if Instant::now() >= deadline {
@@ -267,7 +271,7 @@ impl Envoy {
         self.start_process(id, 0, present, arguments)
     }
 
-    /// Starts a process that takes the sockets over from the present one.
+    /// Starts a process that takes over the sockets of the present one.
     fn succeed(&mut self, id: Id, epoch: u32, present: &Generation) -> io::Result<()> {
         let base_id = self.read_base_id().ok_or_else(|| io::Error::other("its base id is not known"))?;
         shared_memory::forget_dead_successor(base_id)?;
@@ -283,7 +287,7 @@ impl Envoy {
         present: &Generation,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> io::Result<()> {
-        // A process that drains keeps its own.
+        // A draining process keeps its own watches.
         watches::are_to_be_had(watched(&present.tree))?;
         let running = Running::start(&self.program(present, arguments))?;
         let (role, admin) = (present.settings.role.clone(), present.settings.listen.admin);
@@ -321,24 +325,24 @@ impl Envoy {
         }
     }
 
-    /// Envoy opens its access logs again on SIGUSR1; those that finish their connections log too.
+    /// Makes every Envoy open its access log again, by SIGUSR1. Draining processes log too.
     pub(super) fn reopen_logs(&self) {
         for process in self.processes.values() {
             process.running.signal(Signal::USR1);
         }
     }
 
-    /// Every process that was started and has not been seen to end.
+    /// Returns the numbers of all processes that are not known to have ended.
     pub(super) fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.values().map(|process| process.running.pid())
     }
 
-    /// The present process, for `longhaul status`.
+    /// Returns the state of the present process for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.present().map(|process| &process.running), &self.deaths)
     }
 
-    /// Gives all processes away, to be stopped.
+    /// Gives away all processes, so that the caller can stop them.
     pub(super) fn take_all(&mut self) -> Vec<Running> {
         std::mem::take(&mut self.processes).into_values().map(|process| process.running).collect()
     }
@@ -354,7 +358,7 @@ impl Envoy {
         self.base_id
     }
 
-    /// Envoy leaves its shared memory behind, whatever way it ends.
+    /// Removes the shared memory, which Envoy always leaves behind.
     fn forget_base_id(&mut self) {
         if let Some(base_id) = self.read_base_id() {
             let _ = fs::remove_file(shared_memory::path(base_id));
@@ -363,20 +367,21 @@ impl Envoy {
         let _ = fs::remove_file(self.base_id_path());
     }
 
-    /// After the last process has ended.
+    /// Cleans up after the last process has ended.
     pub(super) fn clean_up(&mut self) {
         self.forget_base_id();
     }
 }
 
 impl Process {
-    /// Returns whether this very process serves: for a while its parent responds at the same address.
+    /// Returns true if this process serves. During a takeover its parent responds at the same address, so the epoch
+    /// decides.
     fn is_live(&self) -> bool {
         live_epoch(self.admin) == Some(self.epoch)
     }
 }
 
-/// The end of a message about a takeover that failed.
+/// Returns the end of a message about a takeover that failed.
 fn tried(again: Option<Duration>) -> String {
     again.map_or_else(
         || "; the next change tries again".to_owned(),
@@ -384,7 +389,7 @@ fn tried(again: Option<Duration>) -> String {
     )
 }
 
-/// How long a process that was taken over from may finish its connections, in whole seconds.
+/// Returns the time, in whole seconds, in which a replaced process may finish its connections.
 fn drain_time(present: &Generation) -> Duration {
     Duration::from_secs(present.derived.drain_time.value.as_secs().max(1))
 }

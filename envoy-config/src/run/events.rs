@@ -17,11 +17,11 @@ use crate::config::{FileHashes, Settings};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Ctrl-C or SIGTERM.
+    /// Ctrl-C or SIGTERM: stop.
     Stop,
-    /// SIGHUP: look at the files now.
+    /// SIGHUP: check the files now.
     Reload,
-    /// SIGUSR1: the access log was moved away.
+    /// SIGUSR1: open the access log again, because it was moved.
     ReopenLogs,
     /// Something in a watched folder changed.
     FilesChanged,
@@ -45,18 +45,18 @@ pub(super) fn forward_signals(events: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// The inputs of a configuration, as they were: files by their content, and the machine's addresses.
+/// The inputs of a configuration at one time: the content of files, and the machine's addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Inputs {
     files: BTreeMap<PathBuf, Option<Content>>,
     addresses: Vec<IpAddr>,
 }
 
-/// A file's content, and what tells that it is the same without reading it again.
+/// A file's content, and the metadata that shows without another reading that it is the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Content {
     hash: [u8; 32],
-    /// None where only the content is known.
+    /// Times of change, inode and length. None if only the content is known.
     stamp: Option<(i64, i64, u64, u64)>,
 }
 
@@ -72,8 +72,8 @@ impl Content {
 }
 
 impl Inputs {
-    /// Those of `settings`. A file that was `read` for them counts as it was then, so that a later edit is a change. The
-    /// others are read now; a file that cannot be read is an input too.
+    /// Returns the inputs of `settings`. A file in `read` has the content that it had then, so that a later edit is a
+    /// change. Reads all others now. A file that cannot be read is an input too.
     pub(super) fn of<'a>(settings: &Settings, read: &FileHashes, filters: impl Iterator<Item = &'a Path>) -> Self {
         let content = |path: &Path| match read.get(path) {
             Some(hash) => Some(Content { hash: *hash, stamp: None }),
@@ -83,30 +83,30 @@ impl Inputs {
         Self { files, addresses: local_addresses() }
     }
 
-    /// The same inputs as they are now.
+    /// Reads the same inputs again.
     pub(super) fn again(&self) -> Self {
         let read = |(path, before): (&PathBuf, &Option<Content>)| (path.clone(), Content::of(path, before.as_ref()));
         Self { files: self.files.iter().map(read).collect(), addresses: local_addresses() }
     }
 
-    /// Every address of this machine.
+    /// Returns every address of this machine.
     pub(super) fn addresses(&self) -> &[IpAddr] {
         &self.addresses
     }
 
-    /// SHA-256 of the file `path` as it was, in hex; empty where it could not be read.
+    /// Returns SHA-256 of the content of `path`, in hex. Empty if the file could not be read.
     pub(super) fn hash_of(&self, path: &Path) -> String {
         let content = self.files.get(path).and_then(Option::as_ref);
         content.map(|content| hex(&content.hash)).unwrap_or_default()
     }
 
-    /// The same for each of `paths`, a line each; None without paths.
+    /// Returns the hash of each of `paths`, one on a line. None if there are no paths.
     pub(super) fn hashes_of(&self, paths: &[PathBuf]) -> Option<String> {
         let lines = paths.iter().map(|path| format!("{}  {}\n", self.hash_of(path), path.display()));
         Some(lines.collect()).filter(|text: &String| !text.is_empty())
     }
 
-    /// The names of the inputs that differ from `before`.
+    /// Returns the names of the inputs that differ from `before`.
     pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
         let hash = |content: &Option<Content>| content.as_ref().map(|content| content.hash);
         let differs = |(path, now): &(&PathBuf, &Option<Content>)| {
@@ -117,7 +117,8 @@ impl Inputs {
         files.chain(addresses).collect()
     }
 
-    /// Folders to watch: the files' own, and where links on the way lead to, as with mounted secrets.
+    /// Returns the folders to watch: those of the files and those of their symbolic links' targets, as with mounted
+    /// secrets.
     fn folders(&self) -> BTreeSet<PathBuf> {
         let parent = |path: &Path| path.parent().map(Path::to_owned);
         let folders =
@@ -133,14 +134,14 @@ fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Ve
     [settings.file.clone()].into_iter().chain(filters).chain(lists).chain(certificate_files(settings)).collect()
 }
 
-/// Certificates, keys and authorities that Envoy reads by itself.
+/// Returns the certificates, keys and authorities that Envoy reads by itself.
 pub(super) fn certificate_files(settings: &Settings) -> Vec<PathBuf> {
     let keys = settings.terminate.iter().flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
     let pair = settings.role.identity().map(|own| [own.cert.clone(), own.key.clone(), own.ca.clone()]);
     keys.chain(pair.into_iter().flatten()).collect()
 }
 
-/// Watches folders, not files: editors and deployments replace files, and a watch on the old one would see nothing.
+/// Watches folders, not files: editors and deployments replace files, and a watch on the old file would not notice.
 pub(super) struct FileWatch {
     watcher: RecommendedWatcher,
     folders: BTreeSet<PathBuf>,
@@ -157,7 +158,8 @@ impl FileWatch {
         Ok(Self { watcher, folders: BTreeSet::new() })
     }
 
-    /// Watches the folders of `inputs` and no others. True: some are new, and what changed there before was not seen.
+    /// Watches the folders of `inputs` and no others. Returns true if some are new: earlier changes in those were not
+    /// seen.
     pub(super) fn follow(&mut self, inputs: &Inputs) -> bool {
         let folders = inputs.folders();
         for folder in self.folders.difference(&folders) {

@@ -1,4 +1,4 @@
-//! One configuration as it runs or might run: settings, what was derived, every file.
+//! A configuration that runs or may run: settings, derived values and all rendered files.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,62 +9,63 @@ use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
 
-/// Folder of the tree with the hashes of certificates and keys. They are put in place by a rename, and Envoy reads the
-/// certificates again at each one ([`Artifacts::renewals`]).
+/// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
+/// Envoy read the certificates again ([`Artifacts::renewals`]).
 pub(super) const RENEWALS: &str = "renewals";
-/// Name of the Corefile in the tree.
+/// The name of the Corefile in the tree.
 pub(crate) const COREFILE: &str = "Corefile";
 
 /// The facts of this machine and this run that rendering needs.
 #[derive(Debug, Clone)]
 pub(crate) struct RunContext {
-    /// Where the tree stands or will stand.
+    /// The root of the rendered tree.
     pub(crate) root: PathBuf,
     /// The folder that outlives restarts.
     pub(crate) kept: PathBuf,
-    /// The filters that were found; others are left out.
+    /// The filters that were found.
     pub(crate) filters: FilterPaths,
-    /// Where CoreDNS says that it is ready.
+    /// The socket on which CoreDNS reports that it is ready.
     pub(crate) dns_ready: SocketAddr,
-    /// Where Envoy asks CoreDNS for origins' addresses. The same for a whole run: Envoy would drain for another.
+    /// The socket on which Envoy queries CoreDNS for the addresses of origins. It stays the same for a whole run,
+    /// because a change would make Envoy drain.
     pub(crate) resolver: SocketAddr,
-    /// Where the processes of a remote meet. The same for a whole run, likewise.
+    /// The sockets between the processes of a remote. They stay the same for a whole run, for the same reason.
     pub(crate) near: NearSockets,
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,
     pub(crate) access_log: AccessLog,
 }
 
-/// Settings and what follows from them.
+/// Settings and everything derived from them.
 #[derive(Debug, Clone)]
 pub(crate) struct Generation {
     pub(crate) settings: Settings,
     pub(crate) derived: Derived,
     pub(crate) tree: RenderedTree,
-    /// Its inputs, as they were then.
+    /// The inputs at the time of rendering.
     pub(super) inputs: Inputs,
-    /// Where its CoreDNS says that it is ready.
+    /// The socket on which its CoreDNS reports that it is ready.
     pub(super) dns_ready: SocketAddr,
     resolver: SocketAddr,
     near: NearSockets,
 }
 
-/// Rendering did not come to an end.
+/// The reason why rendering failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerateError {
-    /// The filter or the authorities are not there.
+    /// The filter or the authorities are missing.
     #[error(transparent)]
     Locate(#[from] LocateError),
-    /// A template does not fit.
+    /// A template failed.
     #[error(transparent)]
     Render(#[from] RenderError),
 }
 
 impl Generation {
-    /// Renders everything; reads the filter's hash and the machine's facts, writes nothing.
+    /// Renders everything. Reads the hash of the filter and the facts of the machine, and writes nothing.
     pub(crate) fn of(loaded: Loaded, machine: &RunContext) -> Result<Self, GenerateError> {
         let Loaded { settings, read, .. } = loaded;
-        // Hashed before they are used: a file that changes meanwhile differs afterwards, and is looked at again.
+        // Hashed before use, so that a file that changes meanwhile differs later and is read again.
         let inputs = Inputs::of(&settings, &read, machine.filters.values().map(PathBuf::as_path));
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
@@ -73,7 +74,7 @@ impl Generation {
             modules: locate::wasm_modules(&machine.filters)?,
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
-            // Other remotes ask nobody but for a ground given by name; their own DNS asks through the ground.
+            // Other remotes resolve only a ground given by name, because their own DNS queries through the ground.
             resolver: settings.role.reaches_origins().then_some(machine.resolver),
             near: machine.near,
             renewals: machine.renewals.clone(),
@@ -88,12 +89,12 @@ impl Generation {
         Ok(this.ready_at(machine.dns_ready))
     }
 
-    /// SHA-256 of the configuration file it was made from, in hex.
+    /// Returns SHA-256 of its configuration file, in hex.
     pub(super) fn config_sha256(&self) -> String {
         self.inputs.hash_of(&self.settings.file)
     }
 
-    /// The same with a CoreDNS that says on `socket` that it is ready.
+    /// Returns the same generation with CoreDNS reporting on `socket` that it is ready.
     pub(super) fn ready_at(mut self, socket: SocketAddr) -> Self {
         self.dns_ready = socket;
         let context = CorefileContext {
@@ -136,7 +137,7 @@ mod tests {
             access_log: AccessLog::Off,
         };
         let loaded = load(&file).unwrap();
-        // Both are edited after they were read and before they are applied.
+        // Both files change after they are read and before they are applied.
         fs::write(&file, format!("{config}limits: {{ connections: 7 }}\n")).unwrap();
         fs::write(&list, "example.net\n").unwrap();
         let generation = Generation::of(loaded, &machine).unwrap();

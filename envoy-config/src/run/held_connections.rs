@@ -1,9 +1,9 @@
-//! Connections that are held open at Envoy so that Envoy keeps others open over the link.
+//! Connections to Envoy that a remote holds open, so that Envoy keeps others open over the link.
 //!
-//! Envoy's pools open connections in advance only in proportion to those in use: none at start, and at most two more for
-//! each in use. So a remote keeps some in use all the time, on which nothing is ever sent. These are half of `split.warm`
+//! Envoy's pools open connections in advance only in proportion to those in use: none at start, and at most two more
+//! for each in use. So a remote keeps some in use all the time, without sending on them. These are half of `split.warm`
 //! for clients' bytes, and one per worker for the pipe. They break with the link. Opening them again, with back-off,
-//! brings the pools back before a client needs them.
+//! refills the pools before a client needs them.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -13,14 +13,14 @@ use super::say;
 use crate::config::{Ground, Peer, Remote, Role, Settings, WhenDown};
 use crate::render::NearSockets;
 
-/// Envoy accepts on loopback at once, or is not there.
+/// On loopback, Envoy accepts at once or does not run.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(250);
-/// Waits between attempts while the ground does not respond: doubling from the first to the last.
+/// The waits between attempts while the ground does not respond. They double from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// How often Envoy is asked while the ground is away.
+/// The interval of queries to Envoy while the ground is away.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// Longer than an attempt to connect can hang in Envoy on most links: what lived this long was connected.
+/// A connection that lived this long was connected. On most links an attempt of Envoy to connect cannot hang longer.
 const PROVEN: Duration = Duration::from_secs(15);
 
 /// The connections that a remote holds open.
@@ -28,7 +28,7 @@ const PROVEN: Duration = Duration::from_secs(15);
 pub(super) struct HeldConnections {
     warm: Group,
     pipe: Group,
-    /// True if the ground was there when we last looked; None before the first time.
+    /// True if the ground responded at the last query. None before the first.
     linked: Option<bool>,
     asked_at: Option<Instant>,
     began: Option<Instant>,
@@ -49,7 +49,7 @@ struct Held {
 }
 
 impl HeldConnections {
-    /// To be called often: drops what broke, and takes up what is missing when its time has come.
+    /// Drops connections that broke and opens missing ones when their wait is over. Call it often.
     pub(super) fn tend(
         &mut self,
         settings: &Settings,
@@ -59,7 +59,8 @@ impl HeldConnections {
         let remote = match &settings.role {
             Role::Remote(remote) => remote,
             Role::Ground(Ground { remote: Peer::Dialled { .. }, .. }) => {
-                // Nothing is held: Envoy keeps its tunnels up by itself. Only whether there are any is said.
+                // A ground holds nothing, because Envoy keeps its tunnels open itself. Only the state of the link is
+                // reported.
                 if self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY) {
                     self.asked_at = Some(Instant::now());
                     self.announce(true, link_is_up(WhenDown::Error), &settings.role);
@@ -75,7 +76,7 @@ impl HeldConnections {
         let broke = self.warm.tend(near.hold, warm) | self.pipe.tend(near.hold_pipe, pipe);
         let whole = self.warm.held.len() == warm && self.pipe.held.len() == pipe;
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
-        // Envoy itself turns to origins and back, whatever becomes of what is held here.
+        // Envoy itself switches to origins and back, regardless of the connections held here.
         let turns = remote.when_down == WhenDown::Direct;
         if broke || (due && (turns || (whole && self.linked != Some(true)))) {
             self.asked_at = Some(Instant::now());
@@ -83,9 +84,10 @@ impl HeldConnections {
         }
     }
 
-    /// A start is no outage: until something broke, a link that is not up yet is being opened.
+    /// Reports a change of the link. A start is no outage: until a connection breaks, a link that is not up yet is
+    /// being opened.
     fn announce(&mut self, broke: bool, up: Option<bool>, role: &Role) {
-        // A ground that dials waits between its attempts, and so do those who wait for it.
+        // A ground that dials waits between its attempts, so both ends allow some time at the start.
         let began = *self.began.get_or_insert_with(Instant::now);
         let broke = broke && (self.linked.is_some() || !role.ground_dials() || began.elapsed() > PROVEN);
         match (self.linked, up) {
@@ -112,7 +114,8 @@ fn is_back(role: &Role) -> &'static str {
     }
 }
 
-/// `was_there`: the other end has been seen in this run. Where it has not, its file may be at fault.
+/// Describes the outage. `was_there` is true if the other end responded earlier in this run; if not, its file may be
+/// wrong.
 fn is_away(role: &Role, was_there: bool) -> String {
     let (who, until) = match role {
         Role::Remote(Remote { ground: Peer::Dials { listen, .. }, when_down, .. }) => (
@@ -144,7 +147,7 @@ fn is_away(role: &Role, was_there: bool) -> String {
 }
 
 impl Group {
-    /// Returns whether any broke.
+    /// Returns true if any connection broke.
     fn tend(&mut self, socket: SocketAddr, wanted: usize) -> bool {
         self.held.truncate(wanted);
         let before = self.held.len();
@@ -159,7 +162,7 @@ impl Group {
             self.again_at = None;
             while self.held.len() < wanted {
                 let Ok(stream) = hold(socket) else {
-                    // Envoy is being restarted, which is somebody else's business.
+                    // Envoy is being restarted. Another part of the run handles that.
                     self.again_at = Some(Instant::now() + FIRST_WAIT);
                     break;
                 };
@@ -176,7 +179,7 @@ fn hold(socket: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Nothing is ever said on them: they can only be open or over.
+/// Returns true if the connection is open. No bytes are sent on it, so a read tells only that.
 fn is_open(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 16]) {
         Ok(0) => false,
@@ -185,13 +188,13 @@ fn is_open(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// How many to hold for clients' bytes and for the pipe.
+/// Returns the number of connections to hold for clients' bytes and for the pipe.
 fn wanted(remote: &Remote, workers: usize) -> (usize, usize) {
     let warm = usize::try_from(remote.warm).unwrap_or(usize::MAX);
     (warm.div_ceil(2), if remote.ground.dials() { 1 } else { workers })
 }
 
-/// As many as Envoy starts unless told otherwise.
+/// Returns the number of workers that Envoy starts by default.
 fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,38 +1,39 @@
-//! Which Envoy serves, which one takes over and which ones finish: decided here, without touching a process.
+//! Decides which Envoy serves, which one takes over and which ones drain, without touching a process.
 //!
-//! Envoy's hot restart has rules that a caller must keep, or it loses the Envoy that serves:
+//! Envoy's hot restart has rules. A caller that breaks them loses the Envoy that serves:
 //!
 //! - A process that starts while the one before it is still starting exits at once, with status 1.
 //! - A process that starts makes its parent end its own parent, whose connections then break before their drain time.
 //! - A process that dies before it is ready leaves its parent serving, but without an admin interface.
 //! - A process whose parent dies before it is ready never serves: it waits for the parent and then aborts.
 //!
-//! So one takeover happens at a time, the next one waits until the previous parent has ended, and only a process that
+//! So one takeover happens at a time, and the next one waits until the previous parent has ended. Only a process that
 //! is ready replaces the one that serves.
 
 use std::time::{Duration, Instant};
 
 use super::service::BackOff;
 
-/// How long a process that takes over may start. Its parent serves meanwhile, so only later changes wait.
+/// The time in which a process that takes over must become ready. Its parent serves meanwhile, so only later changes
+/// wait.
 const READY_PATIENCE: Duration = Duration::from_mins(3);
-/// How often a takeover is tried for one change. The next change tries again.
+/// The number of takeovers that are tried for one change. The next change tries again.
 const MOST_ATTEMPTS: u32 = 3;
 /// The wait before a takeover is tried again.
 const RETRY_WAIT: Duration = Duration::from_secs(2);
-/// A parent that its child does not end in time is ended by us this much later.
+/// The time after the drain time at which a parent is asked to end, if its child has not ended it.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
-/// Names one process of the lineage; never used twice.
+/// Names one process of the lineage. A name is never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Id(u64);
 
 /// The next action on the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessStep {
-    /// Start the first process of a new line: nobody hands it sockets.
+    /// Start the first process of a new line, which takes over no sockets.
     Begin(Id),
-    /// Start a process that takes the sockets over from the one that serves.
+    /// Start a process that takes over the sockets of the one that serves.
     Succeed {
         /// The new process.
         id: Id,
@@ -50,11 +51,11 @@ pub(super) enum ProcessStep {
 /// The meaning of a process's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// Nothing: its successor serves.
+    /// None: its successor serves.
     Expected,
-    /// The present process keeps running. The takeover is tried again after a wait, or not again.
+    /// The present process keeps running. The takeover is tried again after this wait, or not again if there is none.
     Successor(Option<Duration>),
-    /// Nobody serves until the next process starts, after a wait.
+    /// No process serves until the next one starts, after this wait.
     Serving(Duration),
 }
 
@@ -69,28 +70,28 @@ struct Member {
 #[derive(Debug, Clone, Copy)]
 struct Draining {
     id: Id,
-    /// When its time is over; None once it was asked to end.
+    /// The end of its time to drain. None once it was asked to end.
     until: Option<Instant>,
 }
 
-/// The processes, as far as decisions need them.
+/// The state of the processes that decisions need.
 #[derive(Debug)]
 pub(super) struct Lineage {
-    /// Serves, or is the first of its line and starts.
+    /// The process that serves, or the first of its line while it starts.
     present: Option<Member>,
-    /// Takes over, and is not ready yet.
+    /// The process that takes over and is not ready yet.
     successor: Option<Member>,
-    /// Have handed their sockets over and finish their connections.
+    /// The processes that have handed over their sockets and finish their connections.
     draining: Vec<Draining>,
-    /// A change waits for a process of its own.
+    /// True if a change waits for a process of its own.
     wanted: bool,
-    /// Failed takeovers for that change.
+    /// The number of failed takeovers for that change.
     attempts: u32,
-    /// No takeover before.
+    /// The earliest time of the next takeover.
     not_before: Option<Instant>,
-    /// When the next line begins; only without a present process.
+    /// The time at which the next line begins. Set only without a present process.
     begin_at: Option<Instant>,
-    /// Slows down new lines.
+    /// The back-off of new lines.
     back_off: BackOff,
     last: u64,
 }
@@ -110,45 +111,45 @@ impl Lineage {
         }
     }
 
-    /// The first process is to start now.
+    /// Starts the first process at the next step.
     pub(super) fn begin(&mut self, now: Instant) {
         self.begin_at = Some(now);
     }
 
-    /// A change needs another process. A later step starts it, as soon as that costs no connection.
+    /// Requests another process for a change. A later step starts it, as soon as that costs no connection.
     pub(super) fn want(&mut self) {
         self.wanted = true;
         self.attempts = 0;
         self.not_before = None;
     }
 
-    /// The process whose admin interface responds, if any does.
+    /// Returns the process whose admin interface responds, if any does.
     pub(super) fn present(&self) -> Option<Id> {
         self.present.map(|member| member.id)
     }
 
-    /// The process that takes over and is not ready, as far as is known.
+    /// Returns the process that takes over and is not known to be ready.
     pub(super) fn successor(&self) -> Option<Id> {
         self.successor.map(|member| member.id)
     }
 
-    /// Returns whether a process is taking over and not ready yet.
+    /// Returns true if a process takes over and is not ready yet.
     pub(super) fn is_taking_over(&self) -> bool {
         self.successor.is_some()
     }
 
-    /// Returns whether a takeover is under way or an earlier process still finishes what it has begun.
+    /// Returns true if a takeover is under way or an earlier process still drains.
     pub(super) fn is_being_exchanged(&self) -> bool {
         self.successor.is_some() || !self.draining.is_empty()
     }
 
-    /// The processes that are not ready, as far as is known, and their generations.
+    /// Returns the processes that are not known to be ready, with their generations.
     pub(super) fn unready(&self) -> Vec<(Id, u32)> {
         let members = self.present.iter().chain(&self.successor);
         members.filter(|member| !member.ready).map(|member| (member.id, member.epoch)).collect()
     }
 
-    /// `id` is ready. The process it took over from gets `drain` to finish.
+    /// Records that `id` is ready. The process that it replaces has `drain` to finish.
     pub(super) fn ready(&mut self, id: Id, now: Instant, drain: Duration) {
         if let Some(new) = self.successor.take_if(|member| member.id == id) {
             let until = Some(now + drain + END_MARGIN);
@@ -160,8 +161,8 @@ impl Lineage {
         }
     }
 
-    /// `id` has ended, or could not be started. One that took over and died before that was seen is to be called ready
-    /// first: its parent does not serve any more.
+    /// Records that `id` has ended or could not be started. If it took over and died before the caller noticed, call
+    /// [`Self::ready`] first: its parent does not serve any more.
     pub(super) fn ended(&mut self, id: Id, now: Instant) -> Loss {
         if self.successor.take_if(|member| member.id == id).is_some() {
             return self.takeover_failed(now);
@@ -175,8 +176,8 @@ impl Lineage {
         Loss::Expected
     }
 
-    /// The next thing to do, to be asked until there is none. `end_first`: the change allows no second process beside
-    /// the present one.
+    /// Returns the next step. Call it until there is none. `end_first` means that the change allows no second process
+    /// beside the present one.
     pub(super) fn next(&mut self, now: Instant, end_first: bool) -> Option<ProcessStep> {
         let orphaned = self.present.is_none();
         let late = |member: &&Member| now.saturating_duration_since(member.started) >= READY_PATIENCE;
@@ -230,7 +231,7 @@ impl Lineage {
     fn first(&mut self, now: Instant) -> Id {
         let new = self.member(0, now);
         self.present = Some(new);
-        // It reads everything that changed.
+        // The first process reads everything that changed.
         self.wanted = false;
         self.attempts = 0;
         new.id
@@ -254,17 +255,17 @@ mod tests {
     const DRAIN: Duration = Duration::from_mins(1);
     const TICK: Duration = Duration::from_millis(100);
 
-    /// Events of a run, in any order.
+    /// The events of a run, in any order.
     #[derive(Debug, Clone, Copy)]
     enum Act {
         Change,
-        /// The process that starts, if one does, becomes ready.
+        /// The starting process becomes ready, if there is one.
         Ready,
         /// One of the processes dies by itself.
         Death(usize),
         /// The next process cannot be started.
         NoStart,
-        /// The supervisor looks.
+        /// The supervisor checks the processes.
         Look,
         Time(u64),
     }
@@ -292,21 +293,21 @@ mod tests {
         phase: Phase,
         parent: Option<Id>,
         config: u32,
-        /// Its parent has died: it never becomes ready.
+        /// True if its parent has died. It then never becomes ready.
         orphan: bool,
         drains_until: Option<Instant>,
     }
 
-    /// Envoy's rules, as observed on the pinned version, and a supervisor that does what the lineage says.
+    /// Envoy's rules, as observed on the pinned version, and a supervisor that follows the lineage.
     struct World {
         lineage: Lineage,
         now: Instant,
         processes: BTreeMap<Id, Process>,
-        /// Ended, and not seen by the supervisor yet; whether it had taken over by then.
+        /// Processes that ended unseen by the supervisor, and true for each that had taken over.
         dead: Vec<(Id, bool)>,
         config: u32,
         no_start: bool,
-        /// The only serving process died by itself, and no other serves yet.
+        /// True if the only serving process died by itself and no other serves yet.
         excused: bool,
         serving_min: usize,
     }
@@ -387,10 +388,10 @@ mod tests {
             self.count();
         }
 
-        /// One look of the supervisor: deaths are collected before readiness is asked, and told after it.
+        /// Runs one check of the supervisor. It collects deaths before it queries readiness, and reports them after it.
         fn look(&mut self) {
             let now = self.now;
-            // Envoy's child ends its parent when its time is over, as long as that child lives.
+            // Envoy's child ends its parent when the drain time is over, as long as that child lives.
             let over: Vec<Id> = self.drained(now);
             for id in over {
                 self.end(id);
@@ -455,7 +456,7 @@ mod tests {
             self.processes.insert(id, process);
         }
 
-        /// Without further faults one process serves in the end, and it has the last change.
+        /// Checks that without further faults one process serves in the end, with the last change.
         fn settles(&mut self) {
             self.no_start = false;
             // A change whose takeovers failed too often waits for the next one.

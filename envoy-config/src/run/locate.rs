@@ -1,4 +1,4 @@
-//! Finding what a run needs: the programs, the filters, the host's certificate authorities and addresses.
+//! Finds the programs and filters of a run, and the host's certificate authorities and addresses.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::render::{FILTERS, Filter, Modules, WasmModule};
 /// Paths of filters, by [`Filter::name`].
 pub type FilterPaths = BTreeMap<&'static str, PathBuf>;
 
-/// Paths given on the command line, before any other place is looked at.
+/// Paths from the command line. They come before every other place.
 #[derive(Debug, Clone, Default)]
 pub struct Overridden {
     /// Envoy.
@@ -67,7 +67,7 @@ pub enum LocateError {
     },
 }
 
-/// A file to find, and the names it may be given by.
+/// A file to find, and the option and the variable that may name it.
 struct Lookup {
     what: String,
     file: String,
@@ -91,7 +91,7 @@ impl Lookup {
     }
 }
 
-/// Where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
+/// The places where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
     crate::render::Artifacts::DEBIAN_CA_BUNDLE,
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -99,10 +99,10 @@ const CA_BUNDLES: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 
-/// Finds both programs: by option, by environment, beside this program, in `$LONGHAUL_DIST`.
+/// Finds both programs: by option, by environment variable, beside this program, in `$LONGHAUL_DIST`.
 ///
 /// # Errors
-/// One is missing.
+/// A program is missing.
 pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
     Ok(Located {
         envoy: find(&Lookup::program("Envoy", "envoy"), overridden.envoy.as_deref())?,
@@ -110,10 +110,11 @@ pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
     })
 }
 
-/// Finds the filters, in the same places. One that `settings` do not need may be missing: a later change may need it.
+/// Finds the filters in the same places. A filter that `settings` do not need may be missing. One that is found is
+/// listed anyway, because a later change may need it.
 ///
 /// # Errors
-/// One that `settings` need is missing.
+/// A filter that `settings` need is missing.
 pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<FilterPaths, LocateError> {
     let mut found = FilterPaths::new();
     for filter in FILTERS {
@@ -127,7 +128,7 @@ pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<F
 }
 
 fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
-    // What was named explicitly is used or refused, never passed over.
+    // A path that was given explicitly is used or refused, never skipped.
     let named = flag
         .map(Path::to_owned)
         .or_else(|| env::var_os(&wanted.variable).filter(|path| !path.is_empty()).map(PathBuf::from));
@@ -155,7 +156,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The filters with the hashes that their copies will be named by.
+/// Returns the filters with the hashes that name their copies.
 pub(super) fn wasm_modules(paths: &FilterPaths) -> Result<Modules, LocateError> {
     paths.iter().map(|(name, path)| Ok((*name, wasm_module(path)?))).collect()
 }
@@ -172,7 +173,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The host's bundle of certificate authorities; `SSL_CERT_FILE` names another, as for OpenSSL.
+/// Returns the host's bundle of certificate authorities. `SSL_CERT_FILE` names another one, as for OpenSSL.
 pub(crate) fn trusted_ca() -> Result<PathBuf, LocateError> {
     let named = env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
     let places: Vec<PathBuf> = named.map_or_else(|| CA_BUNDLES.iter().map(PathBuf::from).collect(), |path| vec![path]);
@@ -181,7 +182,7 @@ pub(crate) fn trusted_ca() -> Result<PathBuf, LocateError> {
     })
 }
 
-/// Every address of this machine, sorted; empty where the system does not say.
+/// Returns every address of this machine, sorted. Empty if the system does not list them.
 pub(crate) fn local_addresses() -> Vec<IpAddr> {
     let mut addresses: Vec<IpAddr> =
         if_addrs::get_if_addrs().unwrap_or_default().iter().map(if_addrs::Interface::ip).collect();

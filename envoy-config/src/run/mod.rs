@@ -1,7 +1,7 @@
-//! Running: from checked settings to processes that serve, and to changes that reach them without cutting connections.
+//! Runs the proxy: starts processes from checked settings, and applies changes without cutting connections.
 //!
-//! One thread owns everything (`supervisor`). Signals, changed files and dead children reach it as events, so it handles
-//! one at a time. Its effects on the outside world stand in files of their own.
+//! One thread owns everything (`supervisor`). Signals, changed files and dead children reach it as events, so it
+//! handles one at a time. Its effects on the outside world stand in files of their own.
 
 mod apply;
 mod child;
@@ -38,7 +38,7 @@ pub(crate) use child::BOUND_COMMAND;
 pub(crate) use generation::{Generation, RunContext};
 pub(crate) use locate::{filters, hex};
 
-/// Says something to the operator, on stderr.
+/// Prints a message for the operator on stderr.
 pub(crate) fn say(message: &str) {
     eprintln!("longhaul: {message}");
 }

@@ -1,5 +1,5 @@
-//! Checks before the start that the sockets are free. Envoy itself only logs a line about a listener, and two programs with
-//! `SO_REUSEPORT` would share a port without an error.
+//! Checks before the start that the sockets are free. Envoy only logs a line about a listener that it cannot open. Two
+//! programs with `SO_REUSEPORT` would share a port without an error.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::{Ground, PipeTransport, Role, Settings};
 use crate::derive::offers_http3;
 
-/// A socket of this box and the key that sets it.
+/// A socket of this box, and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListenSocket {
     pub(super) key: &'static str,
@@ -33,13 +33,13 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// How long a start waits for sockets that are taken. The sockets of a killed run are free only once the last of its
+/// The time for which a start waits for sockets in use. The sockets of a killed run are free only once the last of its
 /// threads has ended, and a supervisor starts the next run at once.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often they are tried meanwhile.
+/// The interval of attempts meanwhile.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
-/// Why a socket cannot be ours.
+/// The reason why a socket cannot be used.
 #[derive(Debug)]
 pub struct PortError {
     wanted: ListenSocket,
@@ -47,14 +47,14 @@ pub struct PortError {
     holder: Option<Holder>,
 }
 
-/// The process that has the socket, as far as /proc says.
+/// The process that has the socket, if /proc shows it.
 #[derive(Debug)]
 struct Holder {
     pid: i32,
     command: String,
 }
 
-/// Every socket of the settings.
+/// Returns every socket of the settings.
 pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
     let listen = &settings.listen;
     let tcp = [
@@ -83,17 +83,18 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
     [all(&tcp, Protocol::Tcp), all(&udp, Protocol::Udp)].concat()
 }
 
-/// The key that sets where requests come in.
+/// Returns the key of the socket on which requests arrive.
 pub(super) fn http_key(settings: &Settings) -> &'static str {
     if matches!(settings.role, Role::Ground(_)) { "split.listen" } else { "listen.http" }
 }
 
-/// Tries to bind each and lets go of it again; all that fail are returned.
+/// Binds each socket and releases it again. Returns the errors.
 pub(super) fn check(wanted: &[ListenSocket]) -> Vec<PortError> {
     failures(wanted).map(|(wanted, error)| PortError::new(wanted, error)).collect()
 }
 
-/// The same for a start: the holder of a socket may be about to end. Errors that waiting does not mend return at once.
+/// Checks as for a start: waits, because the holder of a socket may be about to end. Returns at once if waiting cannot
+/// help.
 pub(super) fn check_patiently(wanted: &[ListenSocket]) -> Vec<PortError> {
     let deadline = Instant::now() + PATIENCE;
     while may_become_free(wanted) && Instant::now() < deadline {
@@ -122,8 +123,8 @@ fn try_bind(wanted: &ListenSocket) -> io::Result<()> {
     }
 }
 
-/// Loopback ports for this process, free for TCP and UDP. All differ, and `wanted` names none of them: those are free,
-/// too, until they are taken.
+/// Returns loopback ports for this process that are free for TCP and UDP. All differ, and none is in `wanted`, whose
+/// ports are free too until they are bound.
 pub(super) fn free_loopback<const N: usize>(wanted: &[ListenSocket]) -> io::Result<[SocketAddr; N]> {
     let mut held = Vec::with_capacity(N);
     for _ in 0..16 * N {
@@ -178,8 +179,8 @@ impl fmt::Display for PortError {
     }
 }
 
-/// The process that has it: from the kernel's socket table to the process with that socket among its files. Other users' processes
-/// show only to root.
+/// Returns the process that has the socket, by the kernel's socket table and the files of each process. Only root sees
+/// other users' processes.
 fn holder(wanted: &ListenSocket) -> Option<Holder> {
     let inodes = match wanted.transport {
         Protocol::Tcp => tcp_inodes(wanted.socket),

@@ -1,4 +1,4 @@
-//! Queries to the children: readiness, and whether Envoy took its files.
+//! Queries to the children: readiness, and the acceptance of files by Envoy.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -8,12 +8,12 @@ use crate::config::WhenDown;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns whether `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
+/// Returns true if `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
     agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
 }
 
-/// Returns whether anybody on this machine accepts connections at `socket`.
+/// Returns true if a program on this machine accepts connections at `socket`.
 pub(super) fn accepts(socket: SocketAddr) -> bool {
     let address = match socket.ip() {
         IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -23,8 +23,8 @@ pub(super) fn accepts(socket: SocketAddr) -> bool {
     TcpStream::connect_timeout(&SocketAddr::new(address, socket.port()), TIMEOUT).is_ok()
 }
 
-/// The restart epoch of the Envoy that responds at `admin`, if that Envoy serves. While one Envoy takes over from
-/// another, both use the same address.
+/// Returns the restart epoch of the Envoy that responds at `admin`, if that Envoy serves. During a takeover both
+/// processes use the same address.
 pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
     let text = agent().get(format!("http://{admin}/server_info")).call().ok()?.body_mut().read_to_string().ok()?;
     let info: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -32,8 +32,8 @@ pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
 }
 
-/// Returns whether a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns whether it uses the pipe.
-/// None if Envoy does not say.
+/// Returns true if a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns true if it uses the
+/// pipe. None if Envoy does not report it.
 pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool> {
     let gauge = match when_down {
         WhenDown::Error => "upstream_cx_active",
@@ -46,7 +46,7 @@ pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool>
     Some(value.trim().parse::<u64>().ok()? > 0)
 }
 
-/// How many different URLs Envoy's cache remembers; None where it does not say, or has none.
+/// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
 pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
     let url = format!("http://{admin}/stats?filter={}", percent_encoded("cache_sessions_entries"));
     let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
@@ -54,19 +54,19 @@ pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
     urls.trim().parse().ok()
 }
 
-/// Counters of Envoy about the files of its configuration. Clusters count queries of the ground's address under the same
-/// names; those are left out.
+/// Envoy's counters of its configuration files. Clusters count queries of the ground's address under the same names;
+/// those are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct XdsCounters(BTreeMap<String, u64>);
 
-/// The counters that matter: what was tried, taken and refused, and sockets that could not be opened.
+/// The counters of attempts, acceptances, refusals, and sockets that could not be opened.
 const FILTER: &str = "(update_attempt|update_success|update_rejected|update_failure|config_fail|config_reload|listener_create_failure\
      |key_rotation_failed|ssl_context_update_by_sds)$";
-/// A TLS context that uses a renewed certificate, of listeners and of clusters.
+/// The counter of renewed certificates in the TLS contexts of listeners and clusters.
 const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 
 impl XdsCounters {
-    /// Reads them; None if the admin interface does not respond.
+    /// Reads the counters. None if the admin interface does not respond.
     pub(super) fn read(admin: SocketAddr) -> Option<Self> {
         let url = format!("http://{admin}/stats?filter={}", percent_encoded(FILTER));
         let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
@@ -79,9 +79,10 @@ impl XdsCounters {
         ))
     }
 
-    /// Counters of refusal that are higher here than in `before`.
+    /// Returns the counters of refusals that are higher here than in `before`.
     pub(super) fn refused_since(&self, before: &Self) -> Vec<String> {
-        // A file that is no YAML, or none of Envoy's, is a failure; one whose content it does not take is rejected.
+        // A file that is not YAML or not a file of Envoy's counts as a failure. A file with invalid content counts as
+        // rejected.
         const REFUSALS: &[&str] =
             &["update_rejected", "update_failure", "config_fail", "listener_create_failure", "key_rotation_failed"];
         self.0
@@ -93,14 +94,14 @@ impl XdsCounters {
             .collect()
     }
 
-    /// Returns whether a TLS context uses another certificate than in `before`.
+    /// Returns true if a TLS context uses another certificate than in `before`.
     pub(super) fn renewed_since(&self, before: &Self) -> bool {
         self.0
             .iter()
             .any(|(name, value)| name.ends_with(CONTEXT_RENEWED) && *value > before.0.get(name).copied().unwrap_or(0))
     }
 
-    /// How often anything was taken or refused since `before`.
+    /// Returns the number of acceptances and refusals since `before`.
     pub(super) fn settled_since(&self, before: &Self) -> u64 {
         const SETTLED: &[&str] = &["update_success", "update_rejected", "update_failure"];
         self.0

@@ -1,7 +1,7 @@
 //! The report of a run on itself: a small file in its state folder, for `longhaul status` and other programs.
 //!
-//! Counters are asked of Envoy and CoreDNS themselves; here stands what neither knows: which file is in force, what was
-//! refused, and who died how often.
+//! Envoy and CoreDNS publish their own counters. This report holds the facts that neither knows: the file in force, the
+//! last refusal, and the deaths of the children.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,24 +17,25 @@ use crate::config::Settings;
 /// Name of the file in the state folder.
 const REPORT: &str = "run.json";
 
-/// A run as it is now.
+/// The present state of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Of this program.
+    /// The version of this program.
     pub version: String,
     /// `edge`, `remote` or `ground`.
     pub role: String,
     /// The process of `longhaul run`.
     pub pid: u32,
-    /// When that process started, as the kernel counts it: tells it from a later one with its number.
+    /// The start time of that process as the kernel counts it. It tells the process from a later one with the same
+    /// number.
     pub process_start: u64,
-    /// Seconds since 1970.
+    /// The time of the start, in seconds since 1970.
     pub started: u64,
     /// The configuration file.
     pub file: PathBuf,
     /// SHA-256 of the configuration file that is in force, in hex.
     pub config_sha256: String,
-    /// Since when, in seconds since 1970.
+    /// The time since when it is in force, in seconds since 1970.
     pub in_force_since: u64,
     /// Changes applied since the start.
     pub changes: u32,
@@ -46,25 +47,25 @@ pub struct RunReport {
     pub lists_names: bool,
     /// Envoy.
     pub envoy: ChildReport,
-    /// CoreDNS; it runs also where `listen.dns` is off, as Envoy's resolver.
+    /// CoreDNS. It also runs if `listen.dns` is off, as Envoy's resolver.
     pub coredns: ChildReport,
 }
 
 /// A change that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Seconds since 1970.
+    /// The time, in seconds since 1970.
     pub at: u64,
     /// The message to the operator.
     pub why: String,
-    /// True if the files are still those that were refused.
+    /// True if the files are still the refused ones.
     pub standing: bool,
 }
 
 /// The sockets by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
-    /// `listen.http`; `split.listen` of a ground that is dialled.
+    /// `listen.http`, or `split.listen` of a ground that the remote dials.
     pub http: Option<SocketAddr>,
     /// `listen.tls`
     pub tls: Option<SocketAddr>,
@@ -72,20 +73,20 @@ pub struct Sockets {
     pub dns: Option<SocketAddr>,
     /// `listen.admin`
     pub admin: SocketAddr,
-    /// `listen.metrics`, where CoreDNS has it.
+    /// `listen.metrics`, if CoreDNS serves it.
     pub metrics: Option<SocketAddr>,
 }
 
-/// One child.
+/// A child process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildReport {
-    /// Its process; None while it waits to be started again.
+    /// Its process. None while it waits for a restart.
     pub pid: Option<u32>,
-    /// When that started, in seconds since 1970.
+    /// The start of that process, in seconds since 1970.
     pub started: Option<u64>,
-    /// How often it died and was started again.
+    /// The number of restarts after a death.
     pub restarts: u32,
-    /// How it died last, in words.
+    /// The cause of its last death.
     pub last_end: Option<String>,
 }
 
@@ -102,21 +103,21 @@ impl Sockets {
     }
 }
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRun {
-    /// Nothing runs, for this file or at all.
+    /// No run was found, for this file or at all.
     #[error("{0}")]
     Nothing(String),
-    /// Several run, and none was named.
+    /// There are several runs, and the operator named none.
     #[error("{} configurations run on this machine; name one:\n{}", .0.len(), list(.0))]
     Several(Vec<PathBuf>),
     /// The folder or file cannot be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         error: std::io::Error,
     },
 }
@@ -125,7 +126,7 @@ fn list(files: &[PathBuf]) -> String {
     files.iter().map(|file| format!("  {}", file.display())).collect::<Vec<_>>().join("\n")
 }
 
-/// Finds the run of `config`, or in the folder `state`; without both, the only one of this user.
+/// Finds the run of `config`, or the run in the folder `state`. Without both, finds the only run of this user.
 pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, NoRun> {
     match (config, state) {
         (_, Some(folder)) => read(folder)?
@@ -141,12 +142,12 @@ pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, No
     }
 }
 
-/// The run of `longhaul.service`, where this user may read of it.
+/// Returns the run of `longhaul.service`, if this user may read its report.
 fn service() -> Option<RunReport> {
     read(Path::new(SERVICE_FOLDER)).ok().flatten()
 }
 
-/// The same if it runs `config`.
+/// Returns the run of `longhaul.service` if it runs `config`.
 fn of_the_service(config: &Path) -> Option<RunReport> {
     let config = fs::canonicalize(config).ok()?;
     service().filter(|run| fs::canonicalize(&run.file).is_ok_and(|file| file == config))
@@ -167,7 +168,7 @@ fn the_only_one() -> Result<RunReport, NoRun> {
     }
 }
 
-/// The report in `folder`; None where no process stands behind it.
+/// Returns the report in `folder`. None if its process does not run any more.
 fn read(folder: &Path) -> Result<Option<RunReport>, NoRun> {
     let path = folder.join(REPORT);
     let text = match fs::read_to_string(&path) {
@@ -180,7 +181,7 @@ fn read(folder: &Path) -> Result<Option<RunReport>, NoRun> {
     Ok((process_start(report.pid) == Some(report.process_start)).then_some(report))
 }
 
-/// Keeps the file true.
+/// Keeps the report up to date.
 #[derive(Debug)]
 pub(super) struct Publisher {
     path: PathBuf,
@@ -192,8 +193,8 @@ impl Publisher {
         Self { path: folder.join(REPORT), last: None }
     }
 
-    /// Writes `report` if it says something new. One that cannot be written (a full disk) is tried again with the next
-    /// change: a run goes on without.
+    /// Writes `report` if it differs from the last one. The run continues if the file cannot be written, as on a full
+    /// disk, and the next change tries again.
     pub(super) fn publish(&mut self, report: RunReport) {
         if self.last.as_ref() == Some(&report) {
             return;
@@ -221,12 +222,12 @@ impl Drop for Publisher {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the time, in seconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// When process `pid` started, in clock ticks since the machine's start.
+/// Returns the start of process `pid`, in clock ticks since the machine's start.
 pub(super) fn process_start(pid: u32) -> Option<u64> {
     let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
     process.stat().ok().map(|stat| stat.starttime)

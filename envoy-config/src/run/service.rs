@@ -1,4 +1,4 @@
-//! A child that is kept running: started again when it dies, ever more slowly while it keeps dying.
+//! A child that is restarted when it dies, with longer waits while it keeps dying.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use super::probe::is_ready;
 use super::report::ChildReport;
 use super::say;
 
-/// Waits between restarts: doubling from the first to the last, and from the start again after a good while.
+/// The waits between restarts. They double from the first to the longest, and start over after a long life.
 #[derive(Debug)]
 pub(super) struct BackOff {
     next: Duration,
@@ -20,7 +20,7 @@ pub(super) struct BackOff {
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// A child that lived this long did not die of its start.
+/// The lifetime after which a death no longer counts as a failed start.
 const GOOD_WHILE: Duration = Duration::from_secs(30);
 
 impl BackOff {
@@ -28,7 +28,7 @@ impl BackOff {
         Self { next: FIRST_WAIT }
     }
 
-    /// The wait after a child that lived for `lifetime`.
+    /// Returns the wait after a child that lived for `lifetime`.
     pub(super) fn after(&mut self, lifetime: Duration) -> Duration {
         if lifetime >= GOOD_WHILE {
             self.next = FIRST_WAIT;
@@ -39,16 +39,16 @@ impl BackOff {
     }
 }
 
-/// A program that shall run, and its present process.
+/// A program to keep running, and its present process.
 #[derive(Debug)]
 pub(super) struct Service {
     program: Program,
-    /// Where it says that it is ready.
+    /// The socket on which it reports that it is ready.
     ready: SocketAddr,
     running: Option<Running>,
     back_off: BackOff,
     restart_at: Option<Instant>,
-    /// Set from its death until it responds again.
+    /// True from its death until it responds again.
     recovering: bool,
     deaths: Deaths,
 }
@@ -72,12 +72,12 @@ impl Service {
         Ok(())
     }
 
-    /// How it ended, if it did and nobody asked before.
+    /// Returns how it ended, or None while it runs.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.running.as_mut().and_then(Running::ended)
     }
 
-    /// To be called often: notices a death, starts again when the wait is over, says when it responds.
+    /// Notices a death, restarts the program when its wait is over, and reports when it responds. Call it often.
     pub(super) fn tend(&mut self) {
         if let Some(status) = self.ended() {
             self.died(status);
@@ -110,17 +110,17 @@ impl Service {
         self.recovering = true;
     }
 
-    /// Its process, if one runs.
+    /// Returns its process, if one runs.
     pub(super) fn pid(&self) -> Option<u32> {
         self.running.as_ref().map(Running::pid)
     }
 
-    /// Its state for `longhaul status`.
+    /// Returns its state for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.running.as_ref(), &self.deaths)
     }
 
-    /// It says from now on at `ready` that it is ready.
+    /// Sets the socket on which it reports from now on that it is ready.
     pub(super) fn answers_at(&mut self, ready: SocketAddr) {
         self.ready = ready;
     }
@@ -129,14 +129,14 @@ impl Service {
         self.running.is_some() && self.ended().is_none()
     }
 
-    /// SIGUSR1: CoreDNS reads its Corefile again, and keeps the old one where it does not like the new.
+    /// Makes CoreDNS read its Corefile again, by SIGUSR1. CoreDNS keeps the old one if it refuses the new one.
     pub(super) fn reload(&self) {
         if let Some(running) = &self.running {
             running.signal(Signal::USR1);
         }
     }
 
-    /// Gives the process away, to be stopped; it is not started again.
+    /// Gives away the process, so that the caller can stop it. It is not restarted.
     pub(super) fn take(&mut self) -> Option<Running> {
         self.restart_at = None;
         self.running.take()

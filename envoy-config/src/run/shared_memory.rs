@@ -1,38 +1,39 @@
-//! The shared memory in which the generations of one Envoy meet.
+//! The shared memory of all generations of one Envoy.
 //!
-//! Envoy sets a flag there while a generation starts. A generation that dies before it is ready leaves the flag set, and
-//! from then on every other one exits with "previous envoy process is still initializing".
+//! A generation sets a flag there while it starts. If it dies before it is ready, the flag remains. From then on every
+//! other generation exits with "previous envoy process is still initializing".
 
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Of a `pthread_mutex_t` in the C library.
+/// The size of a `pthread_mutex_t` in the C library.
 const MUTEX: u64 = if cfg!(target_arch = "aarch64") { 48 } else { 40 };
-/// Envoy 1.40's `SharedMemory` (`hot_restart_impl.h`): its size, its version, two mutexes, the flags.
+/// The place of the flags in `SharedMemory` of Envoy 1.40 (`hot_restart_impl.h`), behind its size, its version and two
+/// mutexes.
 const FLAGS_AT: u64 = 16 + 2 * MUTEX;
 const SIZE: u64 = FLAGS_AT + 8;
 /// `HOT_RESTART_VERSION` there.
 const VERSION: u64 = 11;
 
-/// Where it is, for the generations that share `base_id`.
+/// Returns the path of the memory of the generations that share `base_id`.
 pub(super) fn path(base_id: u32) -> PathBuf {
-    // Envoy multiplies it by ten, to tell generations apart.
+    // Envoy multiplies the base ID by ten, to distinguish generations.
     PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}", u64::from(base_id) * 10))
 }
 
-/// Returns whether a generation starts, or died while it started. False also where the memory does not say.
+/// Returns true if a generation is starting, or died while it started. Returns false if the memory cannot be read.
 pub(super) fn says_starting(base_id: u32) -> bool {
     let mut flags = [0; 8];
     let read = OpenOptions::new().read(true).open(path(base_id)).and_then(|it| it.read_exact_at(&mut flags, FLAGS_AT));
     read.is_ok() && flags != [0; 8]
 }
 
-/// Clears the flag of a generation that died while it started. To be called only while none starts.
+/// Clears the flag of a generation that died while it started. Call it only while no generation starts.
 ///
 /// # Errors
-/// The memory is not there, or not as this version of Envoy makes it.
+/// The memory does not exist, or differs from the layout of this version of Envoy.
 pub(super) fn forget_dead_successor(base_id: u32) -> io::Result<()> {
     clear_flags(&path(base_id))
 }

@@ -1,4 +1,4 @@
-//! The folder a run lives in: rendered files, what outlives restarts, and a lock so that two runs do not share one.
+//! The state folder of a run: rendered files, files that outlive restarts, and a lock so that two runs do not share it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -28,25 +28,25 @@ pub enum StateError {
     /// It cannot be made or opened.
     #[error("cannot use the state folder {}: {error}; choose another with --state DIR", path.display())]
     Unusable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         error: io::Error,
     },
-    /// It belongs to somebody else, who could put files of his own into it.
+    /// It belongs to another user, who could put files into it.
     #[error("the state folder {} belongs to another user (uid {owner}); choose another with --state DIR", path.display())]
     Foreign {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Whose.
+        /// The user who owns it.
         owner: u32,
     },
     /// Another run has it.
     #[error("another longhaul{holder} runs with the state folder {}; stop it, or choose another with --state DIR", path.display())]
     Locked {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// ` (process N)` where it said so.
+        /// ` (process N)`, if the other run wrote its number.
         holder: String,
     },
 }
@@ -61,7 +61,8 @@ impl StateFolder {
         let unusable = |error| StateError::Unusable { path: path.clone(), error };
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(unusable)?;
         refuse_foreign(&path)?;
-        // A default folder lies in one of ours, maybe in /tmp: whoever owned that could exchange this one.
+        // A default folder lies in a folder of this program, possibly in /tmp. An owner of that folder could replace
+        // this one.
         if let (None, Some(parent)) = (given, path.parent()) {
             refuse_foreign(parent)?;
         }
@@ -103,12 +104,12 @@ fn lock(folder: &Path) -> Result<File, StateError> {
         }
         Err(TryLockError::Error(error)) => return Err(unusable(error)),
     }
-    // Only for the message above: the lock itself is the kernel's.
+    // Only for the message above. The kernel holds the lock itself.
     file.set_len(0).and_then(|()| writeln!(file, "{}", process::id())).map_err(unusable)?;
     Ok(file)
 }
 
-/// One folder a configuration file, so that several can run on one machine.
+/// Returns the default folder. Each configuration file has its own, so that several runs fit on one machine.
 pub(super) fn default_folder(config: &Path) -> PathBuf {
     let path = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
     let hash = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()));
@@ -116,10 +117,10 @@ pub(super) fn default_folder(config: &Path) -> PathBuf {
     base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
 }
 
-/// Where `longhaul.service` keeps its state.
+/// The state folder of `longhaul.service`.
 pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
 
-/// Default folders in which something runs or ran.
+/// Returns the default folders in which a run has been.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {
     let entries = fs::read_dir(base()).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()

@@ -1,4 +1,4 @@
-//! The run itself: start, wait, serve, apply changes, restart what died, stop.
+//! The run itself: starts, waits, serves, applies changes, restarts dead children, stops.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,20 +29,20 @@ use crate::config::units::Bytes;
 use crate::config::{Cache, Loaded, Settings};
 use crate::render::{AccessLog, NearSockets, steers};
 
-/// How `longhaul run` was called.
+/// The options of `longhaul run`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The configuration file.
     pub file: PathBuf,
-    /// The state folder, where not the default.
+    /// The state folder, if not the default one.
     pub state: Option<PathBuf>,
-    /// Programs named by hand.
+    /// Programs and filters given by option.
     pub overridden: Overridden,
-    /// Where requests are logged.
+    /// The destination of the access log.
     pub access_log: AccessLog,
 }
 
-/// Why a run could not start.
+/// The reason why a run could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A program, the filter or the certificate authorities are missing.
@@ -51,7 +51,7 @@ pub enum RunError {
     /// The state folder cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// Sockets that cannot be ours, one line each.
+    /// Sockets that cannot be used, one on a line.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "))]
     Ports(Vec<PortError>),
     /// A file could not be written.
@@ -63,47 +63,47 @@ pub enum RunError {
     /// The cache folder cannot be made.
     #[error("cannot use the folder {}, set by `cache.dir`: {error}", path.display())]
     CacheFolder {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         error: io::Error,
     },
-    /// Envoy breaks off what it means to keep once the disk is full.
+    /// The disk is smaller than the cache. Once it is full, Envoy aborts the responses that it caches.
     #[error(
         "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has {room} free. On a full disk, responses break off. Write a smaller size, or another folder",
         path.display()
     )]
     CacheTooLarge {
-        /// Which folder.
+        /// The cache folder.
         path: PathBuf,
-        /// The size that the settings give.
+        /// The size in the settings.
         size: Bytes,
-        /// The bytes that are free, or the cache's already.
+        /// The bytes that are free or already belong to the cache.
         room: Bytes,
     },
     /// A program could not be started, or ended before it served.
     #[error("{0}")]
     Start(String),
-    /// Signals or file watches are not to be had.
+    /// Signals or file watches are not available.
     #[error("cannot set up: {0}")]
     System(String),
-    /// Told to stop a second time.
+    /// A second signal to stop arrived.
     #[error("stopped at once")]
     Interrupted,
 }
 
-/// How long a start may take; a filter's compilation on a busy machine is most of it.
+/// The longest time for a start. Compiling a filter on a busy machine takes most of it.
 const START_PATIENCE: Duration = Duration::from_mins(3);
-/// How long an orderly end may take.
+/// The longest time for an orderly end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// How often children are looked at.
+/// The interval at which children are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// How often process 1 waits for the children of others.
+/// The interval at which process 1 reaps orphans.
 const REAP: Duration = Duration::from_millis(500);
-/// How often the machine's addresses are looked at, and files on filesystems that tell nobody of changes.
+/// The interval at which the machine's addresses are checked, and files on filesystems that report no changes.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// Starts everything for the accepted file, serves until told to stop, and leaves nothing behind.
+/// Starts everything for the accepted file, serves until asked to stop, and leaves nothing behind.
 pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let located = locate(&options.overridden)?;
     let state = StateFolder::open(options.state.as_deref(), &options.file)?;
@@ -154,14 +154,14 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     outcome.and(stopped)
 }
 
-/// A run under way; what changes it stands in `apply`.
+/// A run. `apply` holds the methods that change it.
 pub(super) struct Run {
     pub(super) options: Options,
     pub(super) machine: RunContext,
     pub(super) generation: Generation,
-    /// Why the files as they are now are not what runs.
+    /// The reason why the present files are not the ones in force.
     pub(super) refusal: Option<String>,
-    /// The last refusal, standing or not.
+    /// The last refusal, also if it no longer stands.
     pub(super) last_refusal: Option<Refusal>,
     pub(super) applied: Applied,
     started: u64,
@@ -169,7 +169,7 @@ pub(super) struct Run {
     pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
-    /// Only a remote has any.
+    /// Empty unless this box is a remote.
     holders: HeldConnections,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
@@ -178,16 +178,16 @@ pub(super) struct Run {
 
 /// The configuration in force.
 pub(super) struct Applied {
-    /// Since when, in seconds since 1970.
+    /// The time since when it is in force, in seconds since 1970.
     pub(super) at: u64,
-    /// How many changes since the start.
+    /// The number of changes since the start.
     pub(super) changes: u32,
-    /// Of the configuration file.
+    /// SHA-256 of the configuration file.
     pub(super) config_sha256: String,
 }
 
 impl Run {
-    /// Starts both, one after the other; false where told to stop meanwhile.
+    /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
     fn start(&mut self) -> Result<bool, RunError> {
         self.watch.follow(&self.generation.inputs);
         let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
@@ -196,12 +196,13 @@ impl Run {
             return Ok(false);
         }
         self.refuse_half_started()?;
-        // Second, because it steers nobody to a proxy that does not answer, and takes its time to ask again.
+        // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
+        // a while.
         self.dns.start().map_err(|error| failed("CoreDNS", error))?;
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
-        // Before the line that others wait for: what it announces can be asked at once.
+        // Published before the line that other programs wait for, so that they can query the run at once.
         let report = self.report();
         self.publisher.publish(report);
         self.announce()?;
@@ -209,13 +210,14 @@ impl Run {
         Ok(true)
     }
 
-    /// Waits until `ready`; false where told to stop meanwhile. A child that ends now will not serve by being restarted.
+    /// Waits until `ready`. Returns false if asked to stop meanwhile. A child that ends now is an error, because a
+    /// restart would not help.
     fn wait_for(&mut self, name: &str, ready: impl Fn(&Self) -> bool) -> Result<bool, RunError> {
         let deadline = Instant::now() + START_PATIENCE;
         while !ready(self) {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
-                // A change during the start is found by comparing, once serving.
+                // The first check while serving finds changes that came during the start.
                 Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs) | Err(RecvTimeoutError::Timeout) => {}
             }
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
@@ -236,7 +238,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Envoy calls itself ready even where it refused a listener.
+    /// Refuses a start with missing listeners. Envoy reports that it is ready even if it refused one.
     fn refuse_half_started(&self) -> Result<(), RunError> {
         let counters = XdsCounters::read(self.generation.settings.listen.admin).unwrap_or_default();
         let refused = counters.refused_since(&XdsCounters::default());
@@ -249,7 +251,7 @@ impl Run {
         )))
     }
 
-    /// The one line on stdout.
+    /// Prints the only line on stdout.
     fn announce(&self) -> Result<(), RunError> {
         let line = ready_line(&self.generation.settings);
         let mut stdout = io::stdout().lock();
@@ -259,7 +261,7 @@ impl Run {
     }
 
     fn serve(&mut self) -> Result<(), RunError> {
-        // Looked at once in any case: a file may have changed during the start.
+        // The first check is due at once, because a file may have changed during the start.
         let mut settling = Debounce::default();
         settling.changed(Instant::now());
         let mut looked_at = Instant::now();
@@ -269,7 +271,7 @@ impl Run {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Reload) => {
                     say("checking the files (SIGHUP)");
-                    // `systemctl reload` waits for the word that it is done, also where nothing changed.
+                    // `systemctl reload` waits for the message that it is done, even if nothing changed.
                     self.manager.reloading();
                     settling.changed(Instant::now());
                 }
@@ -309,7 +311,7 @@ impl Run {
         }
     }
 
-    /// One line for `systemctl status`.
+    /// Returns the line for `systemctl status`.
     fn status_line(&self) -> String {
         let role = self.generation.settings.role.as_str();
         if self.envoy.admin().is_none() {
@@ -323,7 +325,8 @@ impl Run {
         }
     }
 
-    /// Envoy's cache keeps a note of every requested URL. Before the notes fill its heap, another Envoy takes over.
+    /// Replaces an Envoy whose cache remembers too many URLs. The cache keeps a note of every requested URL, and the
+    /// notes must not fill the heap.
     fn exchange_full_envoy(&mut self) {
         let settings = &self.generation.settings;
         let Some(admin) = self.envoy.admin().filter(|_| matches!(settings.cache, Cache::Disk { .. })) else { return };
@@ -339,7 +342,7 @@ impl Run {
         }
     }
 
-    /// The admin address of the present Envoy. A changed `listen.admin` comes into force with the process that has it.
+    /// Returns the admin address of the present Envoy. A changed `listen.admin` applies from the next process on.
     fn admin(&self) -> SocketAddr {
         self.envoy.admin().unwrap_or(self.generation.settings.listen.admin)
     }
@@ -387,7 +390,8 @@ fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
     }
 }
 
-/// Two files a connection, one to the client and one to the origin.
+/// Warns if the limit of open files is too low. Each connection takes two files, one to the client and one to the
+/// origin.
 fn warn_of_few_files(settings: &Settings) {
     let wanted = u64::from(settings.limits.connections) * 2;
     if let Some(most) = child::most_files().filter(|most| *most < wanted) {
@@ -406,7 +410,7 @@ pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
     if let Cache::Disk { dir, size, .. } = &settings.cache {
         let error = |error| RunError::CacheFolder { path: dir.clone(), error };
         fs::create_dir_all(dir).map_err(error)?;
-        // Envoy would start, and quietly keep nothing.
+        // Envoy would start and cache nothing, without a message.
         tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
         let room = disk_space::for_cache(dir).map_err(error)?;
         if room < size.0 {
@@ -416,7 +420,7 @@ pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
     Ok(())
 }
 
-/// `ready http=127.0.0.1:8080 ...`: the sockets, by their keys.
+/// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys.
 fn ready_line(settings: &Settings) -> String {
     let listen = &settings.listen;
     let dns = listen.dns;

@@ -1,7 +1,7 @@
-//! Putting a rendered tree in place so that a watching program sees whole files, and only those that changed.
+//! Puts a rendered tree in place so that Envoy sees whole files, and only those that changed.
 //!
-//! Envoy notices a file only when it is moved into a watched folder. A file that differs is therefore written beside the
-//! old one and renamed. A file that is the same is left alone, because Envoy would read it again.
+//! Envoy notices a file only when it is moved into a watched folder. So a file that differs is written beside the old
+//! one and renamed. A file that is the same is left alone, because Envoy would read it again.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use crate::render::RenderedTree;
 /// The result of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Paths below the root that were replaced or made, in the order it happened.
+    /// The paths below the root that were created or replaced, in this order.
     pub changed: Vec<String>,
 }
 
@@ -21,20 +21,20 @@ pub struct Written {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {error}", path.display())]
 pub struct WriteError {
-    /// Which.
+    /// The path.
     pub path: PathBuf,
-    /// Why.
+    /// The system's reason.
     pub error: io::Error,
 }
 
-/// Writes `tree` below `root` in the order a running Envoy needs. Files of an earlier tree that are in this one no more
-/// are removed last; anything else in the folder is left alone.
+/// Writes `tree` below `root` in the order that a running Envoy needs. At the end, removes files of `earlier` that are
+/// not in `tree`. Leaves all other files in the folder alone.
 pub fn write_tree(root: &Path, tree: &RenderedTree, earlier: Option<&RenderedTree>) -> Result<Written, WriteError> {
     let mut written = Written::default();
     make_folder(root)?;
     for module in tree.modules() {
         let to = root.join(&module.to);
-        // Its name bears its hash: what is there under this name is it.
+        // The name of a module contains its hash, so a file of this name is the same module.
         if !to.is_file() {
             let bytes = fs::read(&module.from).map_err(|error| WriteError { path: module.from.clone(), error })?;
             replace(&to, &bytes)?;
@@ -55,7 +55,7 @@ pub fn write_tree(root: &Path, tree: &RenderedTree, earlier: Option<&RenderedTre
     Ok(written)
 }
 
-/// Old modules stay: streams under way may still be in them, and the way back to the previous tree needs them.
+/// Removes files that only `earlier` has. Old modules stay: open streams may use them, and a rollback needs them.
 fn remove_leftovers(root: &Path, tree: &RenderedTree, earlier: &RenderedTree) -> Result<(), WriteError> {
     let kept: BTreeSet<&String> = tree.files().keys().collect();
     for path in earlier.files().keys().filter(|path| !kept.contains(path)) {
@@ -81,7 +81,7 @@ fn replace(to: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     result.map_err(|error| WriteError { path: to.to_owned(), error })
 }
 
-/// Temporary files are made for their owner alone; a rendered tree is there to be read, as umask would have left it.
+/// Lets everybody read a file. Temporary files are readable only by their owner, but a rendered tree is public.
 pub(super) fn make_readable(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))

@@ -1,19 +1,20 @@
-//! The check that Envoy can watch its files. Each takes one of the kernel's inotify instances, and a user has a fixed
-//! number for all programs together. If none is left, Envoy aborts with a message that names another setting.
+//! Checks that Envoy can watch its files. Each watched file takes one of the kernel's inotify instances, and a user has
+//! a fixed number for all programs together. If none is left, Envoy aborts with a message that names another setting.
 
 use std::io;
 
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
-/// Ok if `wanted` instances are free now. Err says how many are, and the remedy. Other programs may take them meanwhile.
+/// Checks that `wanted` instances are free now. The error gives the number of free ones and the remedy. Other programs
+/// may take them before Envoy does.
 pub(super) fn are_to_be_had(wanted: usize) -> io::Result<()> {
     let mut held = Vec::with_capacity(wanted);
     while held.len() < wanted {
         match inotify::init(inotify::CreateFlags::CLOEXEC) {
             Ok(instance) => held.push(instance),
             Err(Errno::MFILE) => return Err(exhausted(wanted, held.len())),
-            // Whoever needs them will say it better.
+            // Envoy will report this error better.
             Err(_) => break,
         }
     }
