@@ -132,9 +132,21 @@ def test_of_a_rust_file_only_the_doc_comments_are_read(tmp_path: Path) -> None:
     assert (problem.line, problem.text.split(":")[0]) == (7, '"in vain"')
 
 
-def test_folders_whose_doc_comments_are_read_are_there() -> None:
+def test_of_a_template_only_the_comments_of_the_rendered_file_are_read(tmp_path: Path) -> None:
+    template = tmp_path / "lds.yaml.j2"
+    template.write_text(
+        "{# in vain #}\n# ------ in vain\n# The {{ in.vain | yaml }} filter.\nname: in vain   # in vain\n"
+        "  # {{ timeout.in.vain }}\n  timeout: 1s\n{% if a %}\n  # Gives up\n  # in vain.\n{% endif %}\n"
+    )
+    text = prose.prose_of(template)
+    assert read(text) == ["The Code filter.", "Gives up in vain."]
+    (problem,) = prose.problems(text)
+    assert (problem.line, problem.text.split(":")[0]) == (9, '"in vain"')
+
+
+def test_folders_whose_comments_are_read_are_there() -> None:
     for folder in prose.REWRITTEN:
-        assert list((REPOSITORY / folder).rglob("*.rs")), folder
+        assert any(path.suffix in prose.COMMENT for path in (REPOSITORY / folder).rglob("*")), folder
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in prose.BANNED])
