@@ -1,6 +1,7 @@
 //! The pair's own authority. It signs one certificate for each end, and nothing else.
 //!
-//! Both ends trust this authority alone, so its key admits anybody to the ground. It never leaves the folder in which it was made.
+//! Both ends trust only this authority, so its key gives access to the ground. The key never leaves the folder in which
+//! it was made.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,11 +10,11 @@ use rcgen::{
 };
 
 const DAY: Duration = Duration::from_hours(24);
-/// Ships' clocks are wrong. A certificate is valid from a week before it was made.
+/// The clocks of ships are wrong, so a certificate is valid from a week before it was made.
 const EARLY: Duration = DAY.saturating_mul(7);
-/// Ten years. A new authority needs a visit to every box.
+/// The lifetime of an authority: ten years. A new one needs a visit to every box.
 const AUTHORITY_LASTS: Duration = DAY.saturating_mul(3_650);
-/// Three years. `longhaul pair renew` replaces an end's certificate while both ends run.
+/// The lifetime of an end's certificate: three years. `longhaul pair renew` replaces it while both ends run.
 const END_LASTS: Duration = DAY.saturating_mul(1_095);
 
 /// A certificate and its private key, both in PEM.
@@ -22,7 +23,7 @@ pub(super) struct Issued {
     pub(super) key: String,
 }
 
-/// An authority of which the key is at hand.
+/// An authority whose key is at hand.
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
@@ -48,8 +49,8 @@ impl Authority {
         Ok(Self { issuer: Issuer::from_ca_cert_pem(certificate, KeyPair::from_pem(key)?)? })
     }
 
-    /// Makes a key and a certificate for an end. `name` is a host name or an address. The certificate serves both sides of a
-    /// handshake, because either end may dial.
+    /// Makes a key and a certificate for an end. `name` is a host name or an address. The certificate serves both sides
+    /// of a handshake, because either end may dial.
     pub(super) fn issue(&self, name: &str, now: SystemTime) -> Result<Issued, AuthorityError> {
         let key = KeyPair::generate()?;
         let mut params = params(&[name], name, now, END_LASTS)?;

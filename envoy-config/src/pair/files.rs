@@ -1,6 +1,6 @@
 //! The configuration files of a new pair, as text.
 //!
-//! A value that the operator has not given stays empty. `longhaul check` refuses the file then, and points to the line.
+//! A value that the operator has not given stays empty. `longhaul check` then refuses the file and points to the line.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use std::net::IpAddr;
 use super::folder::{AUTHORITY, GROUND};
 use crate::config::names::{Host, HostName, HostPort};
 
-/// The port that a ground listens on unless `split.listen` names another one.
+/// The port of a ground, unless `split.listen` names another one.
 const DEFAULT_PORT: u16 = 8443;
 
-/// The figures of the link, as `link:` takes them.
+/// The values of the link, as `link:` accepts them.
 #[derive(Debug, Clone, Default)]
 pub struct LinkText {
     /// The round-trip time, for example `600ms`.
@@ -27,7 +27,7 @@ pub struct LinkText {
 pub struct Site {
     /// The link between the ends.
     pub link: LinkText,
-    /// The address of the remote at which its clients meet it.
+    /// The address at which clients reach the remote.
     pub clients: Option<IpAddr>,
     /// A resolver for the names of origins.
     pub resolver: Option<IpAddr>,

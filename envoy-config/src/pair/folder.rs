@@ -21,11 +21,11 @@ use crate::config::names::{HostName, HostPort};
 pub const AUTHORITY: &str = "pair-ca.pem";
 /// The authority's key.
 pub const AUTHORITY_KEY: &str = "pair-ca.key";
-/// The folder of the ground, and the name of its files.
+/// The folder of the ground, and the base name of its files.
 pub const GROUND: &str = "ground";
 /// An end's configuration file.
 const CONFIG: &str = "longhaul.yaml";
-/// The address of the ground, as the first `pair init` was given it.
+/// The address of the ground, as the first `pair init` received it.
 const GROUND_ADDRESS: &str = "ground.address";
 
 /// The reason why a pair was not set up or changed.
@@ -34,7 +34,7 @@ pub enum PairError {
     /// A remote with the name of the ground's folder.
     #[error("`{GROUND}` is the folder of the ground's files; choose another name for the remote")]
     Reserved,
-    /// The remote is there already.
+    /// The remote exists already.
     #[error("{} exists; to replace its certificate and key type: longhaul pair renew {}", .folder.display(), .name)]
     Exists {
         /// The remote's name.
@@ -42,7 +42,7 @@ pub enum PairError {
         /// Its folder.
         folder: PathBuf,
     },
-    /// No such end to renew.
+    /// There is no such end to renew.
     #[error("{} does not exist; `longhaul pair init {} GROUND:PORT` makes it", .folder.display(), .name)]
     Unknown {
         /// The name that was given.
@@ -50,12 +50,12 @@ pub enum PairError {
         /// Its folder.
         folder: PathBuf,
     },
-    /// The folder's ground stands at another address.
+    /// The ground of the folder has another address.
     #[error("the ground in {} stands at {}; name that address, or another folder with --dir", .folder.display(), .at)]
     OtherGround {
         /// The folder.
         folder: PathBuf,
-        /// The address in it.
+        /// The address in the folder.
         at: String,
     },
     /// A file could not be read or written.
@@ -101,7 +101,7 @@ pub struct Added {
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder at `path`, which need not exist.
+    /// Returns the folder at `path`, which need not exist.
     pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
@@ -204,7 +204,7 @@ impl Folder {
         PairError::Authority { path: self.0.join(AUTHORITY_KEY), error }
     }
 
-    /// The certificate of `end` is for `host`.
+    /// Writes all files of `end`, with a certificate for `host`.
     fn write_end(
         &self,
         end: &str,
@@ -234,12 +234,13 @@ impl Folder {
     }
 }
 
-/// The host of a ground as a certificate names it: an IPv6 address has no brackets there.
+/// Returns the host of a ground as in a certificate, where an IPv6 address has no brackets.
 fn host_of(ground: &HostPort) -> String {
     ground.host.to_string().trim_matches(['[', ']']).to_owned()
 }
 
-/// Adds `name` to the list of the line with `peer: [`, which [`files::ground`] writes. None if there is not exactly one.
+/// Adds `name` to the list `peer: [` that [`files::ground`] writes. Returns None if the text does not have exactly one
+/// such list.
 fn with_peer(text: &str, name: &str) -> Option<String> {
     const LIST: &str = "peer: [";
     let mut lists = text.match_indices(LIST);
@@ -255,7 +256,7 @@ fn with_peer(text: &str, name: &str) -> Option<String> {
     Some(format!("{before}{}, {name}]{after}", names.trim_end()))
 }
 
-/// The people who may read a file, besides its owner.
+/// The users who may read a file, besides its owner.
 #[derive(Debug, Clone, Copy)]
 enum Readers {
     Owner,
@@ -286,7 +287,7 @@ fn read(path: &Path) -> Result<String, PairError> {
     fs::read_to_string(path).map_err(|error| PairError::File { path: path.to_owned(), error })
 }
 
-/// Fails if the file exists.
+/// Writes a new file. Fails if it exists.
 fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(), PairError> {
     let mut options = OpenOptions::new();
     let opened = options.write(true).create_new(true).mode(readers.mode()).open(path);
@@ -295,7 +296,7 @@ fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(), PairError>
         .map_err(|error| PairError::File { path: path.to_owned(), error })
 }
 
-/// Writes beside the file and renames, so that a running proxy never reads half of it.
+/// Writes a new file and renames it, so that a running proxy never reads half of it.
 fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), PairError> {
     let beside = path.with_extension("new");
     write_new(&beside, text, readers)?;

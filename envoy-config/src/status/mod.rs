@@ -1,6 +1,6 @@
-//! How a running PEP is: what `longhaul run` says of itself, and what Envoy and CoreDNS count, put together.
+//! The state of a running PEP: the report of `longhaul run` with the counters of Envoy and CoreDNS.
 //!
-//! Every counter that is read here is described in `METRICS.md`.
+//! `METRICS.md` describes every counter that is read here.
 
 mod pair;
 mod scrape;
@@ -19,18 +19,18 @@ use scrape::Scrape;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running PEP. Counters begin with the process that counts: a restart takes them back to 0.
+/// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]
 pub struct Status {
     /// The problems; empty if there are none.
     pub problems: Vec<String>,
-    /// Of `longhaul run`.
+    /// The version of `longhaul run`.
     pub version: String,
     /// Its process.
     pub pid: u32,
     /// `edge`, `remote` or `ground`.
     pub role: String,
-    /// For how long it runs.
+    /// The time since its start, in seconds.
     pub uptime_s: u64,
     /// The configuration in force.
     pub config: Config,
@@ -53,11 +53,11 @@ pub struct Status {
 pub struct Config {
     /// The file.
     pub file: PathBuf,
-    /// SHA-256 of what it held when it was applied.
+    /// SHA-256 of its content when it was applied.
     pub sha256: String,
-    /// True if that is what it holds now.
+    /// True if the file has the same content now.
     pub is_the_file: bool,
-    /// For how long it is in force.
+    /// The time since it is in force, in seconds.
     pub in_force_s: u64,
     /// Changes applied since the start.
     pub changes: u32,
@@ -74,35 +74,35 @@ pub struct Child {
     pub version: Option<String>,
     /// Its process.
     pub pid: Option<u32>,
-    /// For how long that process runs.
+    /// The time since the start of that process, in seconds.
     pub uptime_s: Option<u64>,
-    /// How often it died and was started again.
+    /// The number of restarts after a death.
     pub restarts: u32,
-    /// How it died last.
+    /// The cause of its last death.
     pub last_end: Option<String>,
 }
 
 /// The traffic through Envoy.
 #[derive(Debug, Serialize)]
 pub struct Traffic {
-    /// From clients.
+    /// Requests and connections of clients.
     pub clients: Clients,
     /// Pages and style sheets.
     pub pages: Pages,
     /// Envoy's cache.
     pub cache: CacheCounts,
-    /// Toward origins, http and https.
+    /// Connections to origins, http and https.
     pub upstream: UpstreamCounts,
 }
 
 /// Requests and connections of clients.
 #[derive(Debug, Serialize)]
 pub struct Clients {
-    /// Open now.
+    /// Connections that are open now.
     pub connections: u64,
-    /// Requests that were read (http, and names whose TLS ends here).
+    /// Requests that Envoy read: http, and names whose TLS ends here.
     pub requests: u64,
-    /// Connections that were passed on unread.
+    /// Connections that were passed through unread.
     pub passed_through: u64,
     /// The input of the compressors, in bytes.
     pub bytes_to_compress: u64,
@@ -120,7 +120,7 @@ pub struct Pages {
     /// URLs that were left, by reason, most first.
     #[serde(serialize_with = "as_map")]
     pub urls_left: Vec<(String, u64)>,
-    /// Bodies that passed untouched from some point on, by reason.
+    /// Bodies that were left unchanged from some point on, by reason.
     #[serde(serialize_with = "as_map")]
     pub bail_outs: Vec<(String, u64)>,
     /// Requests for documents that were sent to their true URL.
@@ -128,20 +128,20 @@ pub struct Pages {
     /// Requests to the proxy's own origin that were refused, by reason.
     #[serde(serialize_with = "as_map")]
     pub refused: Vec<(String, u64)>,
-    /// Round trips of look-ups and handshakes that did not cross the link: an estimate.
+    /// An estimate of the round trips of DNS queries and handshakes that did not cross the link.
     pub round_trips_saved: u64,
-    /// The bytes of the same.
+    /// The bytes of these round trips.
     pub link_bytes_saved: u64,
-    /// Both, by page.
+    /// Both estimates per page.
     pub per_page: Option<PerPage>,
 }
 
 /// Means over all pages.
 #[derive(Debug, Serialize)]
 pub struct PerPage {
-    /// Round trips.
+    /// The round trips.
     pub round_trips_saved: f64,
-    /// Bytes.
+    /// The bytes.
     pub link_bytes_saved: f64,
 }
 
@@ -150,13 +150,13 @@ pub struct PerPage {
 pub struct CacheCounts {
     /// Requests served from the cache.
     pub hits: u64,
-    /// Asked of the origin, and kept if it may be.
+    /// Requests sent to the origin, whose responses may be cached.
     pub misses: u64,
     /// Responses that may not be cached.
     pub uncacheable: u64,
-    /// The bytes that it holds.
+    /// The bytes in the cache.
     pub bytes: u64,
-    /// Of how much.
+    /// The size limit of the cache, in bytes.
     pub limit_bytes: u64,
 }
 
@@ -167,28 +167,29 @@ pub struct UpstreamCounts {
     pub requests: u64,
     /// Connections opened.
     pub connections: u64,
-    /// Open now.
+    /// Connections that are open now.
     pub open: u64,
-    /// Part of the requests that needed no connection of their own; None before the first.
+    /// The part of the requests that needed no new connection. None before the first request.
     pub reuse: Option<f64>,
 }
 
 /// Counts of CoreDNS.
 #[derive(Debug, Serialize)]
 pub struct DnsCounts {
-    /// True if listed names are steered; a proxy that does not respond stops it. None where no names are listed.
+    /// True if listed names are steered. False if the proxy does not respond or steering is paused. None if no names
+    /// are listed.
     pub steering: Option<bool>,
-    /// All questions.
+    /// All queries.
     pub questions: u64,
-    /// Responses in which the proxy was placed, or that name it.
+    /// Responses that contain or name the proxy.
     pub steered: u64,
-    /// Responses turned into "no such data".
+    /// Responses that were replaced by "no such data".
     pub suppressed: u64,
-    /// All others.
+    /// All other queries.
     pub untouched: u64,
     /// SERVFAIL responses: no resolver responded, or its response is not valid.
     pub failed: u64,
-    /// Responses for listed names that were left, by reason.
+    /// Responses for listed names that were not steered, by reason.
     #[serde(serialize_with = "as_map")]
     pub left: Vec<(String, u64)>,
 }
@@ -251,7 +252,7 @@ impl Status {
 
     fn ask_coredns(&mut self, lists_names: bool) {
         let Some(metrics) = self.listen.metrics else {
-            // Nobody to ask: its process is all there is to see.
+            // Without metrics, only the process of CoreDNS is visible.
             self.coredns.up = self.coredns.pid.is_some();
             return;
         };
@@ -274,7 +275,7 @@ impl Status {
         } else if !self.config.is_the_file {
             self.problems.push("the configuration file changed a moment ago and is not yet in force".to_owned());
         }
-        // A ground may wait for remotes as long as they like.
+        // Only a remote needs the other end. A ground may wait for remotes for any time.
         if self.role == "remote" && self.pair.as_ref().is_some_and(|pair| !pair.up) {
             self.problems.push("the ground does not respond".to_owned());
         }
@@ -339,7 +340,7 @@ impl Pages {
 
 impl UpstreamCounts {
     fn of(scrape: &Scrape) -> Self {
-        // `inner` and `tunnel` lead from one hop to the other; origin_tcp has connections that are nobody's requests.
+        // `inner` and `tunnel` lead from one hop to the other. Connections of `origin_tcp` do not belong to requests.
         let origins = |name| {
             scrape.sum_where(name, |of| {
                 of("envoy_cluster_name").is_some_and(|cluster| {
@@ -359,7 +360,7 @@ impl UpstreamCounts {
 }
 
 impl DnsCounts {
-    /// The gauge is there, and 0, also where no names are listed.
+    /// Reads the counters. The gauge of steering exists and is 0 even if no names are listed.
     fn of(scrape: &Scrape, lists_names: bool) -> Self {
         let ours = |name| scrape.sum(&format!("coredns_longhaul_{name}_total"));
         let questions = scrape.sum("coredns_dns_requests_total");

@@ -5,43 +5,43 @@ use serde::Serialize;
 use super::ratio;
 use super::scrape::Scrape;
 
-/// One end's view of the other.
+/// The state of the link, as one end sees it.
 #[derive(Debug, Serialize)]
 pub struct PairStatus {
-    /// True if requests have a connection to cross the link on; a remote that goes to origins itself has none.
+    /// True if requests have a connection over the link. False at a remote that connects to origins itself.
     pub up: bool,
-    /// Connections of requests: at a remote to the ground, at a ground those of remotes.
+    /// Connections for requests: of a remote to the ground, or of all remotes to a ground.
     pub pipe: u64,
-    /// Connections for clients' bytes that are open and unused. None at a ground, which does not count them apart.
+    /// Connections for clients' bytes that are open and unused. None at a ground, which does not count them separately.
     pub warm: Option<u64>,
     /// Bytes of headers before compression, and after.
     pub headers: Packed,
-    /// Objects of pages that were sent before a request; None where `page.bundle` is off.
+    /// Objects that were sent before a request. None if `page.bundle` is off.
     pub bundled: Option<Bundled>,
 }
 
-/// Header fields.
+/// The sizes of header fields.
 #[derive(Debug, Serialize)]
 pub struct Packed {
-    /// As names and values, in bytes.
+    /// The bytes of names and values.
     pub plain_bytes: u64,
-    /// As they crossed the link.
+    /// The bytes that crossed the link.
     pub packed_bytes: u64,
-    /// The one as part of the other; None before the first.
+    /// Compressed bytes divided by plain bytes. None before the first field.
     pub ratio: Option<f64>,
 }
 
-/// Objects sent ahead.
+/// Objects that were sent before a request.
 #[derive(Debug, Serialize)]
 pub struct Bundled {
-    /// Remote: pages whose objects were to come. Ground: pages that were read for them.
+    /// Remote: pages with a flight. Ground: pages that were scanned for objects.
     pub pages: u64,
     /// Remote: browsers' requests served with such an object. Ground: objects sent.
     pub objects: u64,
 }
 
 impl PairStatus {
-    /// None for the role `edge`.
+    /// Reads the counters. None for the role `edge`.
     pub(super) fn of(role: &str, scrape: &Scrape) -> Option<Self> {
         let cluster =
             |gauge: &str, name: &str| scrape.sum_of(&format!("envoy_cluster_{gauge}"), "envoy_cluster_name", name);

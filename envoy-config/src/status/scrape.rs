@@ -1,4 +1,4 @@
-//! Prometheus' text format as Envoy and CoreDNS write it, and sums over it.
+//! Parses Prometheus' text format as Envoy and CoreDNS write it, and sums over it.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +14,33 @@ struct Sample {
 }
 
 impl Scrape {
-    /// Reads a page; lines that are no sample are left out, as a newer program may write what we do not know.
+    /// Parses a page. Skips lines that are no sample, because a newer program may write lines of unknown form.
     pub(super) fn parse(text: &str) -> Self {
         Self(text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect())
     }
 
-    /// The sum of `name` over all samples whose labels satisfy `holds`; 0 where there is none.
+    /// Returns the sum of `name` over all samples whose labels satisfy `holds`. 0 if there are none.
     pub(super) fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
         let matching = self.0.iter().filter(|sample| sample.name == name && holds(&|label| sample.label(label)));
         whole(matching.map(|sample| sample.value).sum())
     }
 
-    /// The sum of `name` over all labels.
+    /// Returns the sum of `name` over all labels.
     pub(super) fn sum(&self, name: &str) -> u64 {
         self.sum_where(name, |_| true)
     }
 
-    /// The sum of `name` where `label` is `value`.
+    /// Returns the sum of `name` over the samples whose `label` is `value`.
     pub(super) fn sum_of(&self, name: &str, label: &str, value: &str) -> u64 {
         self.sum_where(name, |of| of(label).as_deref() == Some(value))
     }
 
-    /// Returns whether any name begins so.
+    /// Returns true if any name begins with `beginning`.
     pub(super) fn has(&self, beginning: &str) -> bool {
         self.0.iter().any(|sample| sample.name.starts_with(beginning))
     }
 
-    /// `name` by the values of `label`, largest first, without those that are 0.
+    /// Returns `name` by the values of `label`, largest first, without zeros.
     pub(super) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.0.iter().filter(|sample| sample.name == name) {
@@ -53,7 +53,7 @@ impl Scrape {
         found
     }
 
-    /// The value of `label` in the first sample of `name`.
+    /// Returns the value of `label` in the first sample of `name`.
     pub(super) fn label(&self, name: &str, label: &str) -> Option<String> {
         self.0.iter().find(|sample| sample.name == name)?.label(label)
     }
@@ -65,14 +65,14 @@ impl Sample {
     }
 }
 
-/// Counters are whole numbers that are written as floating point ones.
+/// Converts a counter. Counters are whole numbers written as floating point.
 fn whole(value: f64) -> u64 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below 2^53")]
     let whole = value.max(0.0) as u64;
     whole
 }
 
-/// `NAME{LABEL="VALUE",...} NUMBER`, where the braces may be missing and a time may follow.
+/// Parses `NAME{LABEL="VALUE",...} NUMBER`. The braces are optional, and a time may follow.
 fn sample(line: &str) -> Option<Sample> {
     let end = line.find(['{', ' '])?;
     let (name, rest) = line.split_at(end);
@@ -84,7 +84,7 @@ fn sample(line: &str) -> Option<Sample> {
     Some(Sample { name: name.to_owned(), labels, value })
 }
 
-/// Labels up to the closing brace, and what follows it.
+/// Parses labels up to the closing brace. Returns them with the rest of the line.
 fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -99,7 +99,7 @@ fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     }
 }
 
-/// A value up to its closing quote, with its escapes undone.
+/// Parses a value up to its closing quote and resolves its escapes. Returns it with the rest of the line.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -149,7 +149,7 @@ broken{a="b 1
     #[test]
     fn what_is_no_sample_is_left_out() {
         assert_eq!(Scrape::parse("no sample at all\nbroken{a=\"b 1\n{} 1 1\n\n"), {
-            // A name may not be empty, but nothing of ours asks for one.
+            // A name may not be empty, but no code here sums an empty one.
             Scrape(vec![Sample { name: String::new(), labels: Vec::new(), value: 1.0 }])
         });
     }
