@@ -1,8 +1,9 @@
-//! The longhaul command: `longhaul.yaml` to Envoy and CoreDNS configuration: checked, rendered, run, explained.
+//! The longhaul command. It checks `longhaul.yaml`, renders the configuration of Envoy and CoreDNS, runs both, and
+//! explains its decisions.
 //!
-//! [`config`] reads a file into checked, immutable [`config::Settings`]. [`derive`] computes the transport from the link.
-//! [`render`] makes the files of Envoy and CoreDNS from both, without touching a disk. [`run`] writes them, starts the
-//! processes and applies changes. No later part repeats a check of an earlier one.
+//! [`config`] reads a file into checked, immutable [`config::Settings`]. [`derive`] computes the transport from the
+//! link. [`render`] makes the files of Envoy and CoreDNS from both, without touching a disk. [`run`] writes them,
+//! starts the processes and applies changes. No later part repeats a check of an earlier one.
 
 pub mod cli;
 pub mod config;

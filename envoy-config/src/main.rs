@@ -1,4 +1,4 @@
-//! The longhaul command. Everything it does is in the library; see `longhaul --help`.
+//! The longhaul command. The library does all its work; see `longhaul --help`.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! The configuration once it has been checked: what every other part of the command works from.
+//! The checked configuration, on which every other part of the command works.
 //!
-//! A value of these types has passed every check of `longhaul check`; nobody checks again. There is no string where a
-//! type exists, and nothing here changes after loading: a changed file makes a new `Settings`.
+//! A value of these types has passed every check of `longhaul check`, and no other part repeats a check. There is no
+//! string if a type exists. Nothing here changes after loading: a changed file makes a new `Settings`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -19,35 +19,35 @@ use crate::config::{LinkClass, LinkModel, Overrides};
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The file this was read from, absolute. Relative paths in it have been resolved against its folder already.
+    /// The absolute path of the configuration file. Relative paths in it have been resolved against its folder.
     pub file: PathBuf,
     /// The role of this box.
     pub role: Role,
     /// The slow link.
     pub link: Link,
-    /// Where clients find us.
+    /// The addresses and names of the proxy for clients.
     pub proxy: Proxy,
     /// The sockets that this box binds.
     pub listen: Listen,
     /// The hosts that this box may reach.
     pub upstream: Upstream,
-    /// Which URLs move where.
+    /// The URLs that move, and their target.
     pub rewrite: Rewrite,
-    /// Which names are steered.
+    /// The DNS names that are steered.
     pub dns: Dns,
-    /// Where objects are kept.
+    /// The cache of objects.
     pub cache: Cache,
     /// The compression of responses.
     pub compress: Compress,
     /// Prefetching, bundling and inlining of a page's objects.
     pub page: Page,
-    /// Certificates the operator holds, in the order written.
+    /// The certificates of the operator, in the order of the file.
     pub terminate: Vec<Termination>,
-    /// Values the operator set in place of derived ones.
+    /// Values that the operator set in place of derived ones.
     pub transport: Overrides,
-    /// Bounds.
+    /// Bounds on the cost of one client or page.
     pub limits: Limits,
-    /// Where spans of requests go. None: nowhere.
+    /// The destination of spans. None if there is no tracing.
     pub tracing: Option<Tracing>,
 }
 
@@ -63,11 +63,11 @@ pub struct Tracing {
 /// The role of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
-    /// One box on the wired side of the link.
+    /// A single box on the wired side of the link.
     Edge,
-    /// The near end of a pair: beside the clients.
+    /// The end of a pair beside the clients.
     Remote(Remote),
-    /// The far end of a pair: on the wired side.
+    /// The end of a pair on the wired side of the link.
     Ground(Ground),
 }
 
@@ -83,7 +83,7 @@ pub enum RoleName {
 }
 
 impl RoleName {
-    /// The word in the file.
+    /// Returns the word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Edge => "edge",
@@ -94,7 +94,7 @@ impl RoleName {
 }
 
 impl Role {
-    /// The role's name.
+    /// Returns the role's name.
     pub fn name(&self) -> RoleName {
         match self {
             Self::Edge => RoleName::Edge,
@@ -103,12 +103,12 @@ impl Role {
         }
     }
 
-    /// The word in the file.
+    /// Returns the word in the file.
     pub fn as_str(&self) -> &'static str {
         self.name().as_str()
     }
 
-    /// Returns whether origins are reached from here, at least at times.
+    /// Returns true if this box connects to origins, at least at times.
     pub fn reaches_origins(&self) -> bool {
         match self {
             Self::Edge | Self::Ground(_) => true,
@@ -116,7 +116,7 @@ impl Role {
         }
     }
 
-    /// The other end of a pair; none for a box alone.
+    /// Returns the other end of a pair. None for a single box.
     pub fn peer(&self) -> Option<&Peer> {
         match self {
             Self::Edge => None,
@@ -125,7 +125,7 @@ impl Role {
         }
     }
 
-    /// Where a remote waits for a ground that dials; a ground's own socket is [`Listen::http`].
+    /// Returns the socket on which a remote waits for a ground that dials. A ground's own socket is [`Listen::http`].
     pub fn dialled_in(&self) -> Option<SocketAddr> {
         match self {
             Self::Remote(remote) => remote.ground.listen(),
@@ -133,7 +133,7 @@ impl Role {
         }
     }
 
-    /// Returns whether the ground opens the connections over the link (`split.dial: ground`).
+    /// Returns true if the ground opens the connections over the link (`split.dial: ground`).
     pub fn ground_dials(&self) -> bool {
         match self {
             Self::Edge => false,
@@ -142,7 +142,7 @@ impl Role {
         }
     }
 
-    /// The certificate of an end of a pair; none for a box alone.
+    /// Returns the certificate of an end of a pair. None for a single box.
     pub fn identity(&self) -> Option<&Identity> {
         match self {
             Self::Edge => None,
@@ -152,48 +152,51 @@ impl Role {
     }
 }
 
-/// The end beside the clients.
+/// The settings of the end beside the clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// Where the ground is, or that it comes to us.
+    /// The ground, and which end dials.
     pub ground: Peer,
-    /// This end's certificate, and the authority of the other end's.
+    /// The certificate of this end, and the authority of the other end's.
     pub identity: Identity,
-    /// Connections over the link that are open and unused at any time, so that a client's need not wait for a handshake.
+    /// The number of connections over the link that are open and unused at any time, so that clients' connections need
+    /// no handshake.
     pub warm: u32,
-    /// The treatment of QUIC, which a proxy of TCP cannot carry.
+    /// The treatment of QUIC, which a TCP proxy cannot carry.
     pub udp443: Udp443,
-    /// Queries for listed names get this box's address before the ground was queried. It finds the origin by the name.
+    /// True if queries for listed names get this box's address before the ground is queried. The ground finds the
+    /// origin by its name.
     pub instant_answers: bool,
-    /// Headers are compressed before they cross the link.
+    /// True if headers are compressed before they cross the link.
     pub pack_headers: bool,
     /// The result for clients while the ground does not respond.
     pub when_down: WhenDown,
-    /// For this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried.
+    /// The time in which a ground that refuses connections counts as restarting. Requests that are safe to repeat are
+    /// retried meanwhile.
     pub restart_wait: Duration,
     /// The protocol of the pipe.
     pub transport: PipeTransport,
 }
 
-/// The other end of a pair, and who opens the connections between the two (`split.dial`).
+/// The other end of a pair, and which end opens the connections (`split.dial`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {
-    /// We do.
+    /// This end opens them.
     Dialled {
-        /// Where it listens. Its certificate must be for this very host.
+        /// The address of the other end. Its certificate must be for exactly this host.
         at: HostPort,
     },
-    /// It does.
+    /// The other end opens them.
     Dials {
-        /// Where we listen.
+        /// The socket on which this end listens.
         listen: SocketAddr,
-        /// Names of which its certificate must bear one. At least one.
+        /// The accepted names, at least one. The certificate of the other end must have one of them.
         names: Vec<HostName>,
     },
 }
 
 impl Peer {
-    /// Where we listen for it; None where we dial.
+    /// Returns the socket on which this end listens. None if this end dials.
     pub fn listen(&self) -> Option<SocketAddr> {
         match self {
             Self::Dialled { .. } => None,
@@ -201,150 +204,153 @@ impl Peer {
         }
     }
 
-    /// Returns whether it opens the connections.
+    /// Returns true if the other end opens the connections.
     pub fn dials(&self) -> bool {
         matches!(self, Self::Dials { .. })
     }
 }
 
-/// The protocol of the pipe. Clients' bytes have TCP connections in any case.
+/// The protocol of the pipe. Clients' bytes use TCP connections in either case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeTransport {
     /// HTTP/2 over TCP.
     H2,
-    /// HTTP/3 over QUIC: a lost packet holds up the requests it belongs to and no others.
+    /// HTTP/3 over QUIC: a lost packet delays only the requests to which it belongs.
     H3,
 }
 
 /// The behaviour of a remote while the ground does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenDown {
-    /// Says so.
+    /// Clients get an error.
     Error,
-    /// Goes to origins itself, over whatever route its host has.
+    /// The remote connects to origins itself, over any route of its host.
     Direct,
 }
 
-/// The end on the wired side.
+/// The settings of the end on the wired side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ground {
-    /// Where remotes come to us, or the one we go to.
+    /// The remotes or the one remote, and which end dials.
     pub remote: Peer,
-    /// Headers are compressed before they cross the link, if the remote does so too.
+    /// True if headers are compressed before they cross the link, provided that the remote compresses too.
     pub pack_headers: bool,
-    /// The protocols that remotes may use: HTTP/2 always, and HTTP/3 if it is written.
+    /// The protocols of remotes: HTTP/2 always, and HTTP/3 if configured.
     pub transport: PipeTransport,
-    /// This end's certificate, and the authority of the other end's.
+    /// The certificate of this end, and the authority of the other end's.
     pub identity: Identity,
 }
 
-/// A certificate for mutual TLS, and the authority that signed the other end's. Absolute paths.
+/// A certificate for mutual TLS, and the authority of the other end's. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// PEM certificate chain.
     pub cert: PathBuf,
     /// PEM private key.
     pub key: PathBuf,
-    /// PEM certificates of the authorities that sign for this pair, and for nobody else.
+    /// PEM certificates of the authorities that sign for this pair only.
     pub ca: PathBuf,
 }
 
-/// UDP to port 443 from clients of a remote.
+/// The treatment of UDP to port 443 from clients of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Udp443 {
     /// Routed as usual: QUIC bypasses the pair.
     Pass,
-    /// Refused with ICMP, so that browsers use TCP at once, and the pair.
+    /// Refused with ICMP, so that browsers use TCP, and with it the pair, at once.
     Refuse,
 }
 
-/// The slow link, as its operator describes it.
+/// The slow link, as the operator describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Round-trip time without queueing.
+    /// The round-trip time without queueing.
     pub rtt: Duration,
-    /// Rate toward the clients.
+    /// The rate towards the clients.
     pub down: Rate,
-    /// Rate from the clients.
+    /// The rate from the clients.
     pub up: Rate,
 }
 
-/// Where clients find the proxy.
+/// The addresses and names of the proxy for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// First in DNS responses, and the http targets of moved URLs. At least one; without duplicates.
+    /// The addresses, at least one, without duplicates. They come first in DNS responses, and are the http targets of
+    /// moved URLs.
     pub addresses: Vec<IpAddr>,
-    /// The proxy's own https names or addresses; each is covered by a certificate in [`Settings::terminate`].
+    /// The proxy's own https names or addresses. A certificate in [`Settings::terminate`] covers each.
     pub secure_names: Vec<Host>,
 }
 
-/// The sockets we bind.
+/// The sockets that this box binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listen {
-    /// Transparent and proxy-address http traffic; a ground's pipe. None: a ground that dials.
+    /// Intercepted http traffic and that to the proxy's addresses; at a ground, the pipe. None if the ground dials.
     pub http: Option<SocketAddr>,
-    /// TLS: our own names, terminated names, everything else passed through by SNI. None: `off`.
+    /// TLS: ends here for the proxy's own names and terminated names, and is passed through by SNI for all others.
+    /// None: `off`.
     pub tls: Option<SocketAddr>,
-    /// The steering DNS, UDP and TCP. None: `off`.
+    /// The steering DNS, over UDP and TCP. None: `off`.
     pub dns: Option<SocketAddr>,
-    /// Envoy's admin interface; always a loopback address.
+    /// Envoy's admin interface, always on a loopback address.
     pub admin: SocketAddr,
     /// Prometheus metrics of CoreDNS. None: `off`.
     pub metrics: Option<SocketAddr>,
-    /// How packets get here that were not addressed to us.
+    /// The way in which packets for other addresses reach this box.
     pub intercept: Intercept,
 }
 
-/// How client packets for other addresses reach our listeners.
+/// The way in which client packets for other addresses reach the listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intercept {
-    /// An nft `redirect` rule; the original destination is read from conntrack.
+    /// By an nft `redirect` rule. Envoy reads the original destination from conntrack.
     Redirect,
-    /// An nft `tproxy` rule; the listeners are transparent sockets (`CAP_NET_ADMIN`).
+    /// By an nft `tproxy` rule. The listeners are transparent sockets (`CAP_NET_ADMIN`).
     Tproxy,
-    /// None: clients come because DNS sent them.
+    /// Not at all: clients come because DNS steers them.
     None,
 }
 
 /// The hosts that this box may reach on the wired side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
-    /// Resolvers for the names of origins, never this box's own DNS. At least one.
+    /// Resolvers for the names of origins, at least one. Never this box's own DNS.
     pub resolvers: Vec<SocketAddr>,
-    /// Ports that clients may reach through the proxy. At least one.
+    /// Ports that clients may reach through the proxy, at least one.
     pub ports: BTreeSet<u16>,
-    /// Private, loopback, link-local or multicast ranges that are reachable anyway.
+    /// Private, loopback, link-local or multicast ranges that are reachable nevertheless.
     pub allow_private: Vec<IpNet>,
-    /// Ranges that are not reachable, whatever else allows them: this box's public address behind a NAT, for one.
+    /// Ranges that are never reachable, even if another key allows them. An example is this box's public address behind
+    /// a NAT.
     pub deny: Vec<IpNet>,
-    /// Origins reached at a fixed address and port instead of by DNS on the URL's port.
+    /// Origins with a fixed address and port, which replace DNS and the URL's port.
     pub map: BTreeMap<HostName, SocketAddr>,
 }
 
 /// The URLs that move, and their target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
-    /// How much is moved.
+    /// The URLs that may move.
     pub level: Level,
-    /// The target as written; the chosen one is [`crate::derive::Derived::target`].
+    /// The target in the file. The chosen one is [`crate::derive::Derived::target`].
     pub target: TargetWish,
-    /// Names never touched, each with everything below it.
+    /// Names that are never rewritten, each with everything below it.
     pub exclude: Vec<HostName>,
 }
 
-/// How much a page is changed.
+/// The extent of the changes to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Nothing.
     Off,
     /// URLs that can move without a change in the page's behaviour.
     Safe,
-    /// Also objects of the page's own host.
+    /// The same, and objects of the page's own host.
     Full,
 }
 
 impl Level {
-    /// The word in the file, and in the filter's configuration.
+    /// Returns the word in the file and in the filter's configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -354,10 +360,10 @@ impl Level {
     }
 }
 
-/// Where moved URLs shall point.
+/// The target of moved URLs that the operator wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetWish {
-    /// The kind that the link model expects to gain; nothing moves where moving would slow a page.
+    /// The kind with a gain by the link model. No URL moves if moving would slow a page.
     Auto,
     /// The secure names.
     Https,
@@ -368,29 +374,29 @@ pub enum TargetWish {
 /// DNS steering.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dns {
-    /// Allowlist files, absolute, each readable and without a bad line when checked.
+    /// Allowlist files with absolute paths. Each was readable and without a bad line when checked.
     pub domains: Vec<PathBuf>,
-    /// Names in the file itself that are never steered.
+    /// Names in the configuration file that are never steered.
     pub except_names: Vec<NamePattern>,
-    /// Files of names that are never steered, absolute and checked like `domains`.
+    /// Files of names that are never steered, with absolute paths and checked like `domains`.
     pub except_files: Vec<PathBuf>,
-    /// Also steer any name whose first label is `www`.
+    /// True if any name whose first label is `www` is steered too.
     pub www: bool,
     /// The treatment of the origin's addresses.
     pub mode: DnsMode,
     /// TTL of steered responses.
     pub ttl: Ttl,
-    /// The response to AAAA queries where the proxy has no IPv6 address.
+    /// The response to AAAA queries if the proxy has no IPv6 address.
     pub aaaa: AaaaPolicy,
     /// The response to HTTPS queries (type 65).
     pub https: HttpsPolicy,
     /// The treatment of responses that a client may validate.
     pub dnssec: DnssecPolicy,
-    /// Respond to `use-application-dns.net` so that browsers keep using this server.
+    /// True if `use-application-dns.net` gets a response that keeps browsers on this server.
     pub canary: bool,
-    /// How often lists are looked at; zero: never.
+    /// The interval of checks for changed lists. Zero means never.
     pub reload: Duration,
-    /// Stop steering while the proxy does not respond.
+    /// True if steering stops while the proxy does not respond.
     pub health: bool,
     /// Clients that always get the truth.
     pub bypass: Vec<IpNet>,
@@ -399,34 +405,34 @@ pub struct Dns {
 /// The treatment of the origin's addresses in a steered response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnsMode {
-    /// Proxy first, then at most this many of the origin's.
+    /// The proxy first, then at most this many of the origin's.
     Prepend {
-        /// Origin addresses kept.
+        /// The number of origin addresses.
         max_origin: u8,
     },
     /// Only the proxy.
     Replace,
 }
 
-/// Bounds of the one TTL of a steered response, which is the origin's otherwise.
+/// Bounds of the TTL of a steered response. Within them it is the origin's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ttl {
-    /// Lower bound.
+    /// The lower bound.
     pub min: Duration,
-    /// Upper bound.
+    /// The upper bound.
     pub max: Duration,
 }
 
-/// AAAA of a steered name where the proxy has no IPv6 address.
+/// The response to an AAAA query for a steered name if the proxy has no IPv6 address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AaaaPolicy {
     /// No data, with an SOA.
     Nodata,
-    /// The truth: clients with IPv6 bypass the proxy.
+    /// The truth. Clients with IPv6 bypass the proxy.
     Pass,
 }
 
-/// HTTPS records of a steered name.
+/// The treatment of HTTPS records of a steered name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpsPolicy {
     /// No data, with an SOA.
@@ -437,106 +443,106 @@ pub enum HttpsPolicy {
     Pass,
 }
 
-/// Signed responses to a client that validates.
+/// The treatment of signed responses to a client that validates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnssecPolicy {
-    /// Left alone.
+    /// Left unchanged.
     Skip,
-    /// Rewritten anyway: validation at clients fails.
+    /// Rewritten, so that validation at clients fails.
     Break,
 }
 
-/// Where objects are kept.
+/// The cache of objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cache {
-    /// Nowhere.
+    /// No cache.
     Off,
     /// Envoy's own cache on disk.
     Disk {
-        /// Its folder, absolute.
+        /// The folder, absolute.
         dir: PathBuf,
-        /// Its size.
+        /// The size.
         size: Bytes,
-        /// When a URL is admitted.
+        /// The condition on which a URL is admitted.
         admit: Admit,
-        /// Request fields that change no response and keep no request from the cache.
+        /// Request fields that change no response. They keep no request from the cache.
         plain_fields: Vec<PlainField>,
     },
-    /// An existing caching proxy is asked instead of the origin; by address, as Envoy connects to it for every object.
+    /// An existing caching proxy replaces the origin. It has an address, because Envoy connects to it for every object.
     Parent(SocketAddr),
 }
 
-/// Compression toward clients.
+/// Compression of responses to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compress {
-    /// Brotli quality 0-11; None: `off`.
+    /// The Brotli quality, 0-11. None: `off`.
     pub brotli: Option<u8>,
-    /// Gzip level 1-9; None: `off`.
+    /// The gzip level, 1-9. None: `off`.
     pub gzip: Option<u8>,
 }
 
 /// Prefetching, bundling and inlining of a page's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// Its moved objects are fetched into the cache while it streams by.
+    /// True if its moved objects are prefetched into the cache while the page passes.
     pub prefetch: bool,
-    /// Its objects are sent to the near end of a pair behind it.
+    /// True if its objects are sent to the remote of a pair behind the page.
     pub bundle: bool,
-    /// Small objects are put into it.
+    /// The inlining of small objects.
     pub inline: Inline,
 }
 
-/// When small objects are put into pages.
+/// The cases in which small objects are inlined into pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inline {
-    /// Where the link model expects it to pay.
+    /// If the link model expects a gain.
     Auto,
-    /// Within the link's budget, always.
+    /// Always, within the budget of the link.
     On,
     /// Never.
     Off,
 }
 
-/// A certificate the operator gave and the names it is used for.
+/// A certificate of the operator, and the names for which it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Termination {
-    /// Names (or, for the proxy itself, addresses) served with it. At least one; a name stands in one entry only.
+    /// The names, or addresses of the proxy itself, at least one. A name belongs to only one entry.
     pub names: Vec<Host>,
-    /// PEM certificate chain, absolute path.
+    /// PEM certificate chain, an absolute path.
     pub cert: PathBuf,
-    /// PEM private key, absolute path.
+    /// PEM private key, an absolute path.
     pub key: PathBuf,
 }
 
-/// Bounds on what one client or page may cost.
+/// Bounds on the cost of one client or page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory the rewriter may hold for one page.
+    /// The memory that the rewriter may use for one page.
     pub page_memory: Bytes,
-    /// Client connections at one time.
+    /// The number of client connections at one time.
     pub connections: u32,
-    /// Header block of one request.
+    /// The size of the header block of one request.
     pub header: Bytes,
-    /// Different URLs that Envoy's cache may remember, some kilobyte each, before another Envoy takes over.
+    /// The number of URLs, at about a kilobyte each, that Envoy's cache may remember before another Envoy takes over.
     pub urls: u32,
-    /// New names that one client may request at once, and each minute.
+    /// The number of new names that one client may request at once, and each minute.
     pub new_names_per_client: u32,
 }
 
 impl Settings {
-    /// Authorities an http object can be moved to without TLS: `ADDRESS`, with the port where it is not 80.
+    /// Returns the authorities to which an http object can move without TLS: `ADDRESS`, with the port if it is not 80.
     pub fn http_authorities(&self) -> Vec<String> {
         let Some(http) = self.listen.http else { return Vec::new() };
         self.proxy.addresses.iter().map(|a| Host::Address(*a).authority(http.port(), 80)).collect()
     }
 
-    /// The proxy's own https authorities: names or addresses, with the port where it is not 443.
+    /// Returns the proxy's own https authorities: names or addresses, with the port if it is not 443.
     pub fn https_authorities(&self) -> Vec<String> {
         let Some(tls) = self.listen.tls else { return Vec::new() };
         self.proxy.secure_names.iter().map(|name| name.authority(tls.port(), 443)).collect()
     }
 
-    /// Returns whether a filter requests objects of its own accord, through the hop `fetch`.
+    /// Returns true if a filter sends requests of its own, through the hop `fetch`.
     pub fn fetches(&self) -> bool {
         let sees_pages = match self.role {
             Role::Edge | Role::Ground(_) => true,
@@ -546,13 +552,14 @@ impl Settings {
         sees_pages && (self.prefetches() || bundles)
     }
 
-    /// Returns whether a page's moved objects are fetched ahead: where some move, and into a cache of our own, as nothing else
-    /// would keep them.
+    /// Returns true if a page's moved objects are prefetched: if URLs move, and if this box has a disk cache. Nothing
+    /// else would keep the objects.
     pub fn prefetches(&self) -> bool {
         self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
     }
 
-    /// Returns whether small objects are put into pages: of those that were fetched ahead, and where no near box can hold them.
+    /// Returns true if small objects are inlined. They must have been prefetched, and no remote of a pair may be there
+    /// to hold them.
     pub fn inlines(&self) -> bool {
         let pays = match self.page.inline {
             Inline::On => true,
@@ -562,7 +569,7 @@ impl Settings {
         pays && self.prefetches() && matches!(self.role, Role::Edge)
     }
 
-    /// Every authority that is the proxy itself, secure names first.
+    /// Returns every authority of the proxy itself, secure names first.
     pub fn own_authorities(&self) -> Vec<String> {
         let mut own = self.https_authorities();
         own.extend(self.http_authorities());

@@ -1,11 +1,11 @@
 //! Quantities as an operator writes them: `600ms`, `20mbit`, `1gib`.
 //!
-//! A number without its unit is refused everywhere: 600 of what is how links get misconfigured.
+//! A number without a unit is always refused, because a guess at the unit would misconfigure the link.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Bits per second.
+/// A rate in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
     bits_per_second: u64,
@@ -16,23 +16,23 @@ pub struct Rate {
 pub struct Bytes(pub u64);
 
 impl Rate {
-    /// A rate from bits per second.
+    /// Makes a rate from bits per second.
     pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
         Self { bits_per_second }
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.bits_per_second
     }
 
-    /// Bytes this rate carries in `time`, rounded down; saturates.
+    /// Returns the bytes that this rate carries in `time`, rounded down. Saturates.
     pub fn bytes_in(self, time: Duration) -> u64 {
         let bits = u128::from(self.bits_per_second).saturating_mul(time.as_micros()) / 1_000_000;
         u64::try_from(bits / 8).unwrap_or(u64::MAX)
     }
 
-    /// Time this rate needs for `bytes`.
+    /// Returns the time that this rate needs for `bytes`.
     pub fn time_for(self, bytes: u64) -> Duration {
         let micros = u128::from(bytes).saturating_mul(8_000_000) / u128::from(self.bits_per_second.max(1));
         Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
@@ -45,7 +45,7 @@ struct Unit {
     factor: u64,
 }
 
-// Decimal for the wire (as links are sold), binary and decimal told apart for storage.
+// Rates are decimal, as links are sold. Sizes are binary or decimal, by their unit.
 const RATE_UNITS: &[Unit] = &[
     Unit { suffix: "gbit", factor: 1_000_000_000 },
     Unit { suffix: "mbit", factor: 1_000_000 },
@@ -74,16 +74,16 @@ const LONG_UNITS: &[Unit] = &[
 const SHORT_UNITS: &[Unit] =
     &[Unit { suffix: "s", factor: 1_000_000 }, Unit { suffix: "ms", factor: 1_000 }, Unit { suffix: "us", factor: 1 }];
 
-/// Why a quantity was refused.
+/// The reason why a quantity was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitError {
-    /// A number alone.
+    /// A number without a unit.
     NoUnit,
-    /// A number and a unit this kind of value does not have.
+    /// A number with a unit that this kind of value does not have.
     UnknownUnit,
-    /// No number at the start, a sign, an exponent.
+    /// No number at the start, or one with a sign or an exponent.
     NotANumber,
-    /// More than 64 bits, or finer than the unit can be divided.
+    /// A number of more than 64 bits, or finer than the unit can be divided.
     OutOfRange,
 }
 
@@ -98,17 +98,17 @@ impl fmt::Display for UnitError {
     }
 }
 
-/// `600ms`, `1.5s`, `1h`, `1d`.
+/// Parses `600ms`, `1.5s`, `1h`, `1d`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     parse(text, &[SHORT_UNITS, LONG_UNITS]).map(Duration::from_micros)
 }
 
-/// `20mbit`, `0.5mbit`, `78kbit`.
+/// Parses `20mbit`, `0.5mbit`, `78kbit`.
 pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     parse(text, &[RATE_UNITS]).map(Rate::from_bits_per_second)
 }
 
-/// `256kib`, `1gib`, `100mb`.
+/// Parses `256kib`, `1gib`, `100mb`.
 pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
     parse(text, &[BINARY_UNITS, DECIMAL_UNITS]).map(Bytes)
 }
@@ -128,7 +128,7 @@ fn parse(text: &str, units: &[&[Unit]]) -> Result<u64, UnitError> {
     decimal(number, unit.factor)
 }
 
-/// `number` times `factor` without a detour over floating point, so that `0.1gbit` is exactly 100 mbit.
+/// Returns `number` times `factor` without floating point, so that `0.1gbit` is exactly 100 mbit.
 fn decimal(number: &str, factor: u64) -> Result<u64, UnitError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.contains('.') || (number.contains('.') && fraction.is_empty()) {
@@ -139,7 +139,7 @@ fn decimal(number: &str, factor: u64) -> Result<u64, UnitError> {
     let mut place = factor;
     for digit in fraction.bytes() {
         let digit = u64::from(digit.saturating_sub(b'0'));
-        // A binary unit is not divisible by ten for ever: what is left of a byte is dropped, as nobody means it.
+        // A binary unit cannot be divided by ten without end. The fraction of a byte is dropped.
         value = value.checked_add(digit.saturating_mul(place) / 10).ok_or(UnitError::OutOfRange)?;
         place /= 10;
         if place == 0 && digit != 0 {
@@ -149,7 +149,7 @@ fn decimal(number: &str, factor: u64) -> Result<u64, UnitError> {
     Ok(value)
 }
 
-/// `value` in one unit, with at most three decimals.
+/// A value in one unit, with at most three decimals.
 struct Scaled {
     whole: u64,
     thousandths: u64,
@@ -158,7 +158,7 @@ struct Scaled {
 }
 
 impl Scaled {
-    /// In the largest of `units` that is not more than `value`.
+    /// Scales `value` to the largest of `units` that does not exceed it.
     fn of(value: u64, units: &[Unit]) -> Self {
         let unit = units.iter().find(|unit| value >= unit.factor).or(units.last());
         let (factor, suffix) = unit.map_or((1, ""), |unit| (unit.factor, unit.suffix));
@@ -189,7 +189,7 @@ impl fmt::Display for Rate {
 }
 
 impl fmt::Display for Bytes {
-    /// In binary units where they are exact, as buffers are sized; in decimal ones else, as links are.
+    /// Writes binary units if they are exact, as for buffers. Otherwise writes decimal units, as for links.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let binary = Scaled::of(self.0, BINARY_UNITS);
         let shown = if binary.exact { binary } else { Scaled::of(self.0, DECIMAL_UNITS) };
@@ -197,7 +197,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A duration as the configuration file would say it: whole hours or minutes, else seconds.
+/// Returns a duration as in the configuration file: whole hours or minutes, or else seconds.
 pub fn show_duration(duration: Duration) -> String {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let whole = LONG_UNITS

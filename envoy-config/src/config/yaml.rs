@@ -1,8 +1,8 @@
-//! YAML text to a tree that knows where everything stands.
+//! Parses YAML into a tree that holds the place of every value.
 //!
-//! Scalars stay text: whether `8080` is a port or a name is for the reader of the key to say, and YAML's own guesses
-//! (`no`, `1e3`, `0x10`) would only be in the way. Anchors, aliases and tags are refused, since a value that is written
-//! elsewhere has no place an error could point to.
+//! Scalars stay text. The reader of a key decides if `8080` is a port or a name, and YAML's own guesses (`no`, `1e3`,
+//! `0x10`) would only be in the way. Anchors, aliases and tags are refused: a value that is written elsewhere has no
+//! place to which an error could point.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
 use super::diagnostic::Problem;
 
-/// Bytes of the configuration file.
+/// A range of bytes of the configuration file.
 pub(super) type Place = Range<usize>;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) place: Place,
@@ -22,7 +22,7 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NodeValue {
-    /// Nothing, `~` or `null`, unquoted.
+    /// An empty value, `~` or `null`, unquoted.
     Null,
     Scalar(String),
     List(Vec<Node>),
@@ -37,17 +37,18 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// Deeper than any valid file; a bound on recursion.
+/// The bound on recursion. No valid file is as deep.
 const MAX_DEPTH: usize = 16;
 
-/// Parses one document. Problems of form (not YAML, duplicate keys, anchors) are added to `problems`; None where no
+/// Parses one document. Adds problems of form (not YAML, duplicate keys, anchors) to `problems`. Returns None if no
 /// tree could be made.
 pub(super) fn parse(text: &str, problems: &mut Vec<Problem>) -> Option<Node> {
     let mut builder = Builder { text, offsets: char_offsets(text), parser: Parser::new_from_str(text), problems };
     builder.document()
 }
 
-/// Byte offset of every character, and of the end: the parser counts characters, everything else here bytes.
+/// Returns the byte offset of every character, and of the end. The YAML parser counts characters, and everything else
+/// here counts bytes.
 fn char_offsets(text: &str) -> Vec<usize> {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).collect()
 }
@@ -193,7 +194,7 @@ impl<'t> Builder<'t, '_> {
 
     fn place(&self, span: Span) -> Place {
         let start = self.offset(span.start);
-        // Block collections end at the next token; what shows them is their first line.
+        // Block collections end at the next token, so their place is cut at the end of the first line.
         let end = self.offset(span.end).max(start);
         let end = end.min(self.to_line_end(start).end);
         let shown = self.text.get(start..end).unwrap_or_default().trim_end();
@@ -216,7 +217,7 @@ fn no_anchors(place: Place) -> Problem {
 }
 
 impl Node {
-    /// The entry of a mapping.
+    /// Returns the entry of `key` if this is a mapping that has it.
     pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             NodeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
@@ -224,7 +225,7 @@ impl Node {
         }
     }
 
-    /// A word for what this is, for "found ...".
+    /// Describes the value, for "found ...".
     pub(super) fn found(&self) -> String {
         match &self.value {
             NodeValue::Null => "nothing".to_owned(),
