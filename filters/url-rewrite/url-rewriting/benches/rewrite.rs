@@ -1,9 +1,9 @@
-//! Megabytes a second on named pages: the parser alone with different handlers, and the rewriter with and without
-//! something to move. `cargo bench -p url-rewriting -- [part of a page's name] [milliseconds a figure]
-//! [part of a variant's name]`
+//! Megabytes per second on named pages: the parser alone with different handlers, and the rewriter with and without
+//! URLs to move. `cargo bench -p url-rewriting -- [part of a page's name] [milliseconds a figure] [part of a variant's
+//! name]`
 //!
-//! Every figure is the best of several rounds, variants taking turns, because the machine's speed changes while this
-//! runs. Ratios within one run mean something; figures of different runs do not.
+//! Every figure is the best of several rounds. The variants take turns, because the machine's speed changes during a
+//! run. Only ratios within one run are meaningful.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::cast_precision_loss, reason = "a program for measuring")]
 
@@ -16,7 +16,7 @@ use lol_html::{HtmlRewriter, Settings, element};
 use url_mapping::{Base, Scheme};
 use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
-/// Pages that differ as pages do: dense with tags, ordinary news of two ages, long with scripts and data.
+/// Pages of different kinds: dense with tags, ordinary news of two ages, long with scripts and data.
 const PAGES: [(&str, &str); 7] = [
     ("spec", "lol-html/benches/data/ecma402-spec.html"),
     ("shop", "lol-html/benches/data/cloudflare.com.html"),
@@ -27,10 +27,10 @@ const PAGES: [(&str, &str); 7] = [
     ("magazine", "trafilatura/tests/cache/pcgamer.com.skyrim.html"),
 ];
 
-/// As Envoy hands bodies over.
+/// The size in which Envoy hands bodies over.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Takes a page and says how many bytes came out.
+/// Rewrites a page and returns the size of the output in bytes.
 type Run = Box<dyn Fn(&[u8]) -> usize>;
 type Variant = (&'static str, Run);
 

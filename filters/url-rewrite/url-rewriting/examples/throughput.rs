@@ -1,7 +1,7 @@
-//! Rewrites one page over and over and prints what that took, for `make bench` to set beside the filter in Envoy.
+//! Rewrites one page repeatedly and prints the cost. `make bench` compares it with the filter in Envoy.
 //!
-//! `throughput PAGE HOST CONFIGURATION MILLISECONDS`, where CONFIGURATION is the filter's JSON. Prints one line of JSON;
-//! `cpu_seconds` are the thread's own, so that what else runs on the machine does not count.
+//! `throughput PAGE HOST CONFIGURATION MILLISECONDS`, where CONFIGURATION is the filter's JSON. Prints one line of
+//! JSON. `cpu_seconds` counts this thread only, so that other programs on the machine do not count.
 
 #![allow(
     missing_docs,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use url_mapping::{Base, Scheme};
 use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 
-/// As Envoy hands bodies over.
+/// The size in which Envoy hands bodies over.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 fn main() {
@@ -60,7 +60,7 @@ fn rewrite(plan: &Rc<Plan>, base: Base, page: &[u8]) -> u64 {
     rewriter.counts().moved
 }
 
-/// Processor time of this thread (Linux).
+/// Returns the processor time of this thread (Linux).
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds: u64 = text.split(' ').next().unwrap().parse().unwrap();

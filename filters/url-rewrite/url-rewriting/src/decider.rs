@@ -1,4 +1,4 @@
-//! The visitor of a body that is rewritten: every URL is decided, counted and, for `explain`, reported.
+//! The visitor of a body that is rewritten. It decides and counts every URL and reports it to the observer.
 
 use std::fmt;
 use std::rc::Rc;
@@ -14,14 +14,14 @@ use crate::preloads::{Preloads, may_lack_consumer};
 use crate::savings::{MovedHosts, Savings};
 use crate::substitute::{DecidedUrl, Decider, Substitute, Substitution};
 
-/// How many URLs of a body moved, and how many stayed for which reason.
+/// The number of URLs of a body that moved, and of those that stayed, by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlCounts {
     /// URLs that now point to the proxy.
     pub moved: u64,
-    /// URLs in whose place stands the object itself.
+    /// URLs that the object itself replaced.
     pub substituted: u64,
-    /// Bytes of these objects, as they stand in the page.
+    /// Bytes of these objects as they stand in the page.
     pub substituted_bytes: u64,
     left: [u64; Reason::ALL.len()],
     hosts: MovedHosts,
@@ -40,17 +40,17 @@ impl Default for UrlCounts {
 }
 
 impl UrlCounts {
-    /// The reasons for which URLs stayed, and how many each; reasons without a URL are not listed.
+    /// Returns each reason for which URLs stayed, with their number. Reasons without a URL are left out.
     pub fn left(&self) -> impl Iterator<Item = (Reason, u64)> {
         Reason::ALL.iter().copied().zip(self.left).filter(|&(_, count)| count > 0)
     }
 
-    /// What the moves so far save on the link, by estimate.
+    /// Returns an estimate of what the moves so far save on the link.
     pub fn savings(&self) -> Savings {
         self.hosts.savings()
     }
 
-    /// `substituted`: the bytes of the object itself, if that stands in the page.
+    /// Counts one URL. `substituted` is the length in bytes of the object itself, if it stands in the page.
     fn count(&mut self, outcome: &Outcome, substituted: Option<usize>, page_host: &str) {
         match outcome {
             Outcome::Moved(url) => {
@@ -71,15 +71,15 @@ impl UrlCounts {
     }
 }
 
-/// Decides and keeps count, for one body.
+/// Decides and counts the URLs of one body.
 pub(crate) struct UrlDecider {
     pub(crate) plan: Rc<Plan>,
     pub(crate) base: Base,
-    /// Content-Security-Policy of headers and, from where they stand, of `meta` elements.
+    /// The Content-Security-Policy of the header fields and, from their position on, of `meta` elements.
     pub(crate) policies: Policies,
     preloads: Preloads,
     pub(crate) counts: UrlCounts,
-    /// None where nothing is put into the page.
+    /// `None` if nothing is put into the page.
     pub(crate) substitute: Option<Box<dyn Substitute>>,
     observer: Option<Box<dyn Observer>>,
 }
@@ -106,7 +106,7 @@ impl UrlDecider {
         }
     }
 
-    /// The object itself, if it stands in the page.
+    /// Returns the object itself, if it takes the URL's place.
     fn substituted(&mut self, reference: &UrlReference<'_>, outcome: &Outcome) -> Option<Substitution> {
         let Self { plan, base, policies, substitute: Some(substitute), .. } = self else { return None };
         let UrlReference { place, offset, url, request, tag } = *reference;
@@ -167,7 +167,7 @@ impl Visitor for UrlDecider {
 
     fn unread(&mut self, place: &'static Place, offset: usize, reason: Reason) {
         let outcome = Outcome::Left(reason);
-        // A substitute that counts the uses of objects must see it.
+        // A substitute that counts the uses of objects must see this use, too.
         self.substituted(&UrlReference { place, offset, url: "", request: Err(reason), tag: None }, &outcome);
         self.record(place, offset, "", &outcome, None, None);
     }
@@ -179,7 +179,7 @@ impl Visitor for UrlDecider {
         }
     }
 
-    /// Translates a policy, so that it allows what moves and nothing else.
+    /// Translates a policy so that it allows the moved objects and nothing else.
     fn policy(&mut self, policy: Option<&str>) -> Option<String> {
         let Some(policy) = policy else {
             self.policies.extend(Policies::unreadable(&self.base));

@@ -1,4 +1,4 @@
-//! What observers learn of a URL.
+//! The observer of URLs, and the facts that it receives of each.
 
 use page_scanner::{LoadRequest, Place};
 use url_mapping::{Base, Outcome};
@@ -6,23 +6,23 @@ use url_mapping::{Base, Outcome};
 /// One URL of a body and its outcome.
 #[derive(Debug)]
 pub struct UrlEvent<'e> {
-    /// Where it stands: element and attribute.
+    /// The element and attribute that hold it.
     pub place: &'static Place,
-    /// What it says, decoded; empty where it was not read.
+    /// The URL as written, decoded. Empty if it was not read.
     pub url: &'e str,
-    /// Its outcome.
+    /// The decision.
     pub outcome: &'e Outcome,
-    /// How a browser loads the object; none where it loads none, or in a way of its own.
+    /// How a browser loads the object. `None` if it loads none, or under conditions that rule out a move.
     pub load: Option<LoadRequest>,
-    /// What it is relative to, where it stands.
+    /// The base URL at this position.
     pub base: &'e Base,
-    /// Where its value begins, in bytes from the start of the body.
+    /// The position of its value, in bytes from the start of the body.
     pub offset: usize,
 }
 
 /// Receives every URL, in the order of the body.
 pub trait Observer {
-    /// One URL was found and decided.
+    /// Receives one decided URL.
     fn url(&mut self, event: &UrlEvent<'_>);
 }
 

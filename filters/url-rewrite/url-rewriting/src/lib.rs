@@ -1,18 +1,18 @@
-//! May a URL move, and what do the headers of its page say about that? Pure, streaming.
+//! Decides whether a URL may move, and translates the headers of its page to match. Pure and streaming.
 //!
-//! [`page_scanner`] finds URLs in bodies, and [`url_mapping`] says what a URL becomes. This crate stands between them: it
-//! knows the page's policies, preloads and cookies, and decides.
+//! [`page_scanner`] finds URLs in bodies, and [`url_mapping`] maps a URL to the proxy. This crate stands between them:
+//! it knows the page's policies, preloads and cookies, and decides.
 //!
 //! | module | job |
 //! |---|---|
 //! | [`config`], [`plan`] | the configuration as written, and compiled |
 //! | [`headers`] | decisions about requests, and parts of responses |
 //! | [`response`], [`eligible`] | the headers of a response, and whether its body is rewritten |
-//! | [`Rewriter`] | one body on its way through |
-//! | `decider` | the scanner's visitor: each URL decided and counted |
-//! | [`Preloads`] | preloads and their consumers move together |
-//! | [`Observer`] | the seam for those who look at decided URLs |
-//! | [`Substitute`], [`sheet`] | the seam for those who put objects into pages |
+//! | [`Rewriter`] | rewrites one body as a stream |
+//! | `decider` | the scanner's visitor: decides and counts each URL |
+//! | [`Preloads`] | moves a preload and its consumers together |
+//! | [`Observer`] | the interface for code that observes decided URLs |
+//! | [`Substitute`], [`sheet`] | the interface for code that puts objects into pages |
 //! | [`Savings`] | an estimate of what moves save on the link |
 
 pub mod config;

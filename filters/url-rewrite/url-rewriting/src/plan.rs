@@ -1,4 +1,4 @@
-//! The configuration checked and compiled: immutable, shared by every stream of a worker.
+//! The checked and compiled configuration. It is immutable, and all streams of a worker share it.
 
 use crate::config::Config;
 use page_scanner::Limits;
@@ -8,16 +8,16 @@ use std::rc::Rc;
 use thiserror::Error;
 use url_mapping::{Mapper, RuleError, Rules};
 
-/// Why a configuration is refused.
+/// The reason why a configuration is refused.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// Not the JSON that is expected; the message names line and column.
+    /// Not the expected JSON. The message names line and column.
     #[error("url-rewrite configuration: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// Well-formed, but a value cannot be meant.
+    /// Well-formed, but with a value that makes no sense.
     #[error("url-rewrite configuration: {0}")]
     Rule(#[from] RuleError),
-    /// A limit of zero would turn rewriting off in a way nobody could find.
+    /// A limit of zero, which would turn rewriting off in a way that is hard to find.
     #[error("url-rewrite configuration: limits.{0}: expected at least 1, found `0`; use level off to move nothing")]
     ZeroLimit(&'static str),
 }
@@ -26,13 +26,13 @@ impl<Inline: DeserializeOwned> Config<Inline> {
     /// Reads a configuration.
     ///
     /// # Errors
-    /// Says where in the text, and what was expected.
+    /// Names the place in the text and the expected value.
     pub fn from_json(json: &[u8]) -> Result<Self, PlanError> {
         Ok(serde_json::from_slice(json)?)
     }
 }
 
-/// What every stream of this configuration shares.
+/// The compiled configuration, which its streams share.
 #[derive(Debug)]
 pub struct Plan {
     mapper: Mapper,
@@ -42,10 +42,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads, checks and compiles a configuration. Sections of other crates are not looked at.
+    /// Reads, checks and compiles a configuration. Ignores the sections of other crates.
     ///
     /// # Errors
-    /// Says where in the text, or which key, and what was expected.
+    /// Names the place in the text or the key, and the expected value.
     pub fn from_json(json: &[u8]) -> Result<Rc<Self>, PlanError> {
         Self::new(&<Config>::from_json(json)?)
     }
@@ -53,7 +53,7 @@ impl Plan {
     /// Checks and compiles a configuration.
     ///
     /// # Errors
-    /// Says which key and what was expected.
+    /// Names the key and the expected value.
     pub fn new<Inline>(config: &Config<Inline>) -> Result<Rc<Self>, PlanError> {
         let limits = config.limits;
         let zero = [
@@ -77,33 +77,34 @@ impl Plan {
         Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config), keeps_account: config.account }))
     }
 
-    /// What URLs become.
+    /// Returns the mapper of URLs.
     pub fn mapper(&self) -> &Mapper {
         &self.mapper
     }
 
-    /// Bounds of one page.
+    /// Returns the bounds of one page.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether somebody reads an account of each page in the proxy's access log.
+    /// Returns true if the proxy's access log prints an account of each page.
     pub fn keeps_account(&self) -> bool {
         self.keeps_account
     }
 
-    /// Changes with everything that can change a rewritten page: the configuration and this crate's version. Part of
-    /// the entity tags of rewritten pages, so that a browser's copy from before a change is not revalidated.
+    /// Returns a hash of everything that can change a rewritten page: the configuration and this crate's version. The
+    /// entity tags of rewritten pages contain it, so that a copy from before a change is not revalidated.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 }
 
-/// `DefaultHasher::new()` has fixed keys; should a compiler release change it, pages are fetched once more.
+/// Hashes with fixed keys by `DefaultHasher::new()`. If a compiler release changes them, browsers fetch each page once
+/// more.
 fn fingerprint<Inline>(config: &Config<Inline>) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    // What is fetched ahead or told changes no page, and a page that objects are put into has no tag.
+    // Prefetching and the account change no page, and a page that objects are put into has no tag.
     let Config { targets, own, level, exclude, ports, limits, prefetch: _, inline: _, account: _ } = config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
     format!("{limits:?}").hash(&mut hasher);

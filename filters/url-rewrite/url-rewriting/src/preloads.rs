@@ -1,30 +1,33 @@
 //! Preloads, and the objects that they name.
 //!
-//! A preload saves time only if its consumer asks for the same URL; otherwise browsers fetch the object twice. The
-//! consumer may stand anywhere behind the preload, or a script may make it, which names the URL as it was. So the first
-//! of both in the page decides for the other: a preload stays where it is, and so does every later use of its URL. A
+//! A preload saves time only if its consumer requests the same URL. Otherwise the browser fetches the object twice. The
+//! consumer may stand anywhere behind the preload. It may also be a script, which names the original URL.
+//!
+//! So the first of the two in the page decides for both. A preload stays, and so does every later use of its URL. A
 //! preload behind a use that moved moves with it.
 
 use memchr::memchr;
 use url_mapping::Use;
 
-/// Preloads of one page that are remembered. Further ones move wherever their URL may.
+/// The largest number of preloads remembered per page. Further ones move wherever their URL may.
 const PRELOADS: usize = 64;
 
-/// Moved URLs of one page that are remembered, at 8 bytes each, so that a preload behind its consumer moves with it.
+/// The largest number of moved URLs remembered per page, at 8 bytes each. A preload behind its consumer moves only if
+/// the consumer's URL is remembered.
 const MOVED_REMEMBERED: usize = 4096;
 
-/// The URLs of one page by which preloads and their consumers find each other, as hashes of their moved forms.
+/// Matches the preloads of one page with their consumers, by hashes of their moved URLs.
 #[derive(Debug, Default)]
 pub struct Preloads {
-    /// Of preloads that stay.
+    /// Preloads that stay.
     staying: Vec<u64>,
-    /// Of everything else that moved.
+    /// All other uses that moved.
     moved: Vec<u64>,
 }
 
 impl Preloads {
-    /// Decides a preload that could move to `moved`. Returns false if it must stay; later uses then stay as well.
+    /// Decides a preload that could move to `moved`. Returns false if it must stay. Later uses of its URL then stay,
+    /// too.
     pub(crate) fn may_move_preload(&mut self, moved: &str) -> bool {
         let object = object(moved);
         if self.moved.contains(&object) {
@@ -33,7 +36,7 @@ impl Preloads {
         if self.staying.contains(&object) {
             return false;
         }
-        // With no room to remember it, it moves: most consumers are in the markup.
+        // Without room to remember it, the preload moves, because most consumers are in the markup.
         let has_room = self.staying.len() < PRELOADS;
         if has_room {
             self.staying.push(object);
@@ -41,7 +44,7 @@ impl Preloads {
         !has_room
     }
 
-    /// Decides any other use that could move to `moved`. Returns false if a preload of it stays.
+    /// Decides any other use that could move to `moved`. Returns false if a preload of the same URL stays.
     pub(crate) fn may_move(&mut self, moved: &str) -> bool {
         let object = object(moved);
         if self.staying.contains(&object) {
@@ -54,15 +57,15 @@ impl Preloads {
     }
 }
 
-/// Returns true if a script may be the consumer of such a preload. Fonts, media and tracks only move at level full, where
-/// all their consumers do.
+/// Returns true if the consumer of such a preload may be a script. Fonts, media and tracks only move at level full,
+/// where all their consumers move, too.
 pub(crate) fn may_lack_consumer(usage: Use) -> bool {
     matches!(usage, Use::Image | Use::Script | Use::Stylesheet)
 }
 
-/// A hash of a URL without its fragment, which is not sent. It is made of a few instructions, because every URL that
-/// moves pays for it; its key is fixed, so that any run gives the same result. Whoever makes two URLs of a page collide
-/// only keeps his own page from moving one.
+/// Returns a hash of a URL without its fragment, which browsers do not send. It takes few instructions, because every
+/// moved URL pays for it. Its key is fixed, so every run gives the same result. An author who makes two URLs of a page
+/// collide only keeps a URL of that page from moving.
 fn object(url: &str) -> u64 {
     const ODD: u64 = 0x517c_c1b7_2722_0a95;
     let end = memchr(b'#', url.as_bytes()).unwrap_or(url.len());

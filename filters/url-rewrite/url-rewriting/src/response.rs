@@ -1,4 +1,4 @@
-//! What comes down, and whether the body is rewritten.
+//! Decisions about responses: edits of the headers, and whether the body is rewritten.
 
 use crate::eligible;
 use crate::headers::csp::{self, Policies};
@@ -11,12 +11,13 @@ use http_semantics::media_type;
 use page_scanner::{Kind, Packing};
 use url_mapping::{Base, Cookies, Scheme};
 
-/// Never comes down from any host: it would send the browser around the proxy, or have bodies encoded with
-/// dictionaries that only the origin's own bytes fit, or report our faults to the origin.
+/// Fields removed from every response. They would send the browser around the proxy, or report the proxy's faults to
+/// the origin. Dictionaries would fit only the origin's own bytes.
 const NEVER_DOWN: [&str; 4] = ["alt-svc", "alternate-protocol", "nel", "use-as-dictionary"];
 
-/// Never comes down from the proxy's own origin: it speaks for a whole origin, and that one is shared by all sites; or
-/// asks for credentials, which nobody should type into it; or names places relative to a page that is none.
+/// Fields removed from responses of the proxy's own origin. Some speak for a whole origin, and all sites share this
+/// one. Some request credentials, which nobody should type into it. Others name URLs relative to a page that does not
+/// exist.
 const NEVER_DOWN_MOVED: [&str; 46] = [
     "accept-ch",
     "activate-storage-access",
@@ -66,14 +67,14 @@ const NEVER_DOWN_MOVED: [&str; 46] = [
     "x-sourcemap",
 ];
 
-/// Says something about the body's bytes or length that is not so any more once it is rewritten.
+/// Fields about the body's bytes or length, which are wrong once the body is rewritten.
 const ABOUT_BYTES: [&str; 6] =
     ["accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest"];
 
-/// What to do with a response.
+/// The decision about a response.
 #[derive(Debug)]
 pub enum Decision {
-    /// Send the body as it is.
+    /// Send the body unchanged.
     Pass {
         /// Edits of the response's headers.
         edits: Vec<Edit>,
@@ -82,14 +83,14 @@ pub enum Decision {
     Rewrite {
         /// Edits of the response's headers.
         edits: Vec<Edit>,
-        /// For the rewriter.
+        /// The properties of the body, for the rewriter.
         body: Box<Body>,
     },
-    /// Answer something else instead.
+    /// Send this response instead.
     Reply(Reply),
 }
 
-/// Decides about the response to `visit` by its headers, `:status` included.
+/// Decides about the response to `visit` by its headers, including `:status`.
 pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
     let mut edits: Vec<Edit> =
         NEVER_DOWN.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove).collect();
@@ -100,7 +101,8 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
     let body = match &visit.moved {
         None => {
             let kind = eligible::kind(plan, visit, status, fields).ok();
-            // A 304 makes browsers take its headers for those of the page they have, so it is translated as that was.
+            // A 304 updates the headers of the page that the browser has stored, so they are translated as the page's
+            // were.
             let base = (kind.is_some() || (status == 304 && !eligible::is_isolated(fields)))
                 .then(|| Base::new(visit.scheme, &visit.authority, &visit.path))
                 .flatten()
@@ -153,8 +155,8 @@ fn body(kind: Kind, mut base: Base, policies: Policies, preloads: Preloads, fiel
     Body { kind, packing: eligible::packing(fields).unwrap_or(Packing::Plain), base, encoding, policies, preloads }
 }
 
-/// How far the cookies reach that the browser has with the page. A request does not say which hosts else its cookies are
-/// for; those that scripts set on a first visit are not seen.
+/// Returns the reach of the cookies that the browser has for the page. A request does not say which other hosts its
+/// cookies are for. Cookies that scripts set on a first visit are not seen.
 fn cookies(visit: &Visit, fields: &Fields<'_>) -> Cookies {
     let has_domain = |cookie: &[u8]| {
         let mut attributes = cookie.split(|&byte| byte == b';').skip(1).map(<[u8]>::trim_ascii_start);
@@ -169,7 +171,7 @@ fn cookies(visit: &Visit, fields: &Fields<'_>) -> Cookies {
     }
 }
 
-/// Reads and translates the page's policies, report-only ones too.
+/// Reads and translates the page's policies, including report-only ones.
 fn policies(plan: &Plan, base: &Base, fields: &Fields<'_>, edits: &mut Vec<Edit>) -> Policies {
     let mut policies = Policies::default();
     for name in ["content-security-policy", "content-security-policy-report-only"] {
@@ -190,7 +192,7 @@ fn policies(plan: &Plan, base: &Base, fields: &Fields<'_>, edits: &mut Vec<Edit>
     policies
 }
 
-/// The page's `Link` headers, all in one. A 304 may repeat them, and then they must be what they were.
+/// Rewrites the page's `Link` fields as one field. A 304 may repeat them, and must then give the same result.
 fn links(plan: &Plan, base: &Base, policies: &Policies, preloads: &mut Preloads, fields: &Fields<'_>) -> Option<Edit> {
     let values: Vec<&[u8]> = fields.all("link").collect();
     let value = link::rewrite(plan, base, policies, preloads, &values.join(&b", "[..]))?;
@@ -208,14 +210,14 @@ fn rewrap_etag(plan: &Plan, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
 
 // ----- the proxy's own origin
 
-/// Makes an answer of the proxy's own origin harmless: it can be shown, but is nobody's page and nobody's account.
+/// Makes a response of the proxy's own origin harmless: browsers can show it, but it acts for no page and no account.
 fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
     edits.extend(NEVER_DOWN_MOVED.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
     edits.push(Edit::Set("content-security-policy", b"sandbox".to_vec()));
     let embeddable = embedding::resource_policy(moved.page.as_deref(), (visit.scheme, &visit.authority), fields);
     edits.push(Edit::Set("cross-origin-resource-policy", embeddable.as_bytes().to_vec()));
     if embeddable != "cross-origin" {
-        // A page of the object's own origin must not find this answer in the browser's cache.
+        // A page of the object's own origin must not find this response in the browser's cache.
         edits.push(Edit::Add("vary", b"Referer".to_vec()));
     }
     let origins_own = fields.get("x-content-type-options").is_some_and(|value| value.eq_ignore_ascii_case(b"nosniff"));
@@ -231,7 +233,7 @@ fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields
             None => Edit::remove("refresh"),
         });
     }
-    // What was same-origin before needs no permission from the origin, and does now.
+    // The object's own page needed no permission from the origin to read it. After the move it needs CORS.
     let page = moved.origin.as_deref().unwrap_or_default();
     let objects_own = format!("{}://{}", visit.scheme, visit.authority);
     if page == objects_own.as_bytes() && fields.get("access-control-allow-origin").is_none() {
@@ -240,8 +242,9 @@ fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields
     }
 }
 
-/// Whether `nosniff` blocks nothing that loads without it: scripts and sheets of a wrong declared type (Fetch, "should
-/// response to request be blocked due to nosniff?"), and images that browsers recognise by their bytes.
+/// Returns true if `nosniff` blocks nothing that loads without it. It blocks scripts and style sheets of a wrong
+/// declared type (Fetch, "should response to request be blocked due to nosniff?"). It also blocks images that browsers
+/// recognise by their bytes.
 fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<'_>) -> bool {
     let kind = media_type::essence(fields.get("content-type").unwrap_or_default());
     match destination {
@@ -253,8 +256,9 @@ fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<
     }
 }
 
-/// Whether this may be a script or sheet with a wrong declared type that came from our http address, where browsers do
-/// not say what they want it for: `nosniff` would block it and its absence would be a hole, so it is not moved.
+/// Returns true for a response of the proxy's http address that may be a script or style sheet of a wrong declared
+/// type. Browsers do not tell http origins how they use it. `nosniff` would block it, and its absence would be a hole.
+/// So the browser gets a redirect to the true URL.
 fn is_mislabelled(moved: &Moved, status: u16, fields: &Fields<'_>) -> bool {
     let kind = media_type::essence(fields.get("content-type").unwrap_or_default());
     let unclear = moved.destination == Destination::Unknown

@@ -1,4 +1,4 @@
-//! One body on its way through: the scanner finds URLs, and the decider answers.
+//! Rewrites one body as a stream: the scanner finds URLs, and the decider decides each of them.
 
 use std::rc::Rc;
 
@@ -13,27 +13,27 @@ use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::substitute::Substitute;
 
-/// What the headers say about a body, as far as rewriting needs to know.
+/// The properties of a body that rewriting needs, from the headers of its response.
 #[derive(Debug)]
 pub struct Body {
-    /// How to read it.
+    /// The kind of markup.
     pub kind: Kind,
-    /// How it is packed. What leaves is plain.
+    /// The content encoding. The rewriter's output is not compressed.
     pub packing: Packing,
-    /// What its references are relative to.
+    /// The base URL of its references.
     pub base: Base,
-    /// The `charset` of its Content-Type, if there is one.
+    /// The `charset` of the `Content-Type` field, if there is one.
     pub encoding: Option<&'static Encoding>,
-    /// The Content-Security-Policy of its headers, translated; default where there is none.
+    /// The translated Content-Security-Policy of the header fields, or the default without one.
     pub policies: Policies,
-    /// The preloads of its headers; default where there is none.
+    /// The preloads of the header fields, or the default without one.
     pub preloads: Preloads,
 }
 
-/// Rewrites one body as it streams by.
+/// Rewrites one body as a stream.
 ///
-/// Every byte that is certain leaves with the call that made it so. Whatever goes wrong, the output is whole: rewritten up
-/// to some point, and the input's own bytes from there ([`Rewriter::bail_out`] says why).
+/// Each call appends all bytes that are certain by then. After any failure the output is still complete: rewritten up
+/// to some point, and equal to the input from there. [`Rewriter::bail_out`] gives the reason.
 ///
 /// ```
 /// use url_mapping::{Base, Scheme};
@@ -62,7 +62,7 @@ pub struct Rewriter {
 }
 
 impl Rewriter {
-    /// A rewriter for one body. `observer` is told of every URL; the counts are kept without one.
+    /// Creates a rewriter for one body. `observer` receives every URL. The rewriter counts URLs with or without one.
     pub fn new(plan: Rc<Plan>, body: Body, observer: Option<Box<dyn Observer>>) -> Self {
         let Body { kind, packing, base, encoding, policies, preloads } = body;
         let scanner = Scanner::new(kind, packing, encoding, *plan.limits());
@@ -70,44 +70,44 @@ impl Rewriter {
         Self { scanner, decider, is_page: kind == Kind::Html }
     }
 
-    /// Has objects put into the body, if it is a page. To be called before the first bytes.
+    /// Lets `substitute` put objects into the body, if the body is a page. Call it before the first bytes.
     pub fn substitute(&mut self, substitute: Box<dyn Substitute>) {
         if self.is_page {
             self.decider.substitute = Some(substitute);
         }
     }
 
-    /// Takes the next bytes of the body and appends to `out` all that is certain by now.
+    /// Reads the next bytes of the body and appends to `out` all bytes that are certain by now.
     pub fn write(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Chunk {
         self.scanner.write(chunk, &mut self.decider, out)
     }
 
-    /// The body is complete: appends the rest. Later calls add nothing.
+    /// Ends the body and appends the rest to `out`. Later calls append nothing.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.scanner.finish(&mut self.decider, out);
     }
 
-    /// Bytes of the body so far, decompressed.
+    /// Returns the number of bytes read so far, after decompression.
     pub fn bytes_read(&self) -> u64 {
         self.scanner.bytes_read()
     }
 
-    /// Returns true if the body comes compressed and leaves plain.
+    /// Returns true if the input is compressed and the output is not.
     pub fn unpacks(&self) -> bool {
         self.scanner.unpacks()
     }
 
-    /// Why a compressed body ended before its end, if it did; see [`Scanner::broken`].
+    /// Returns why a compressed body ended early, if it did; see [`Scanner::broken`].
     pub fn broken(&self) -> Option<Broken> {
         self.scanner.broken()
     }
 
-    /// Why rewriting stopped, if it did.
+    /// Returns why rewriting stopped, if it did.
     pub fn bail_out(&self) -> Option<BailOut> {
         self.scanner.bail_out()
     }
 
-    /// What was moved and left so far.
+    /// Returns how many URLs moved and how many stayed so far.
     pub fn counts(&self) -> UrlCounts {
         self.decider.counts.clone()
     }

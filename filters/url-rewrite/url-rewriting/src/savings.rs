@@ -1,40 +1,40 @@
-//! What a page's moved URLs save on the slow link: an estimate, counted from the hosts a browser need not go to any more.
+//! Estimates what a page's moved URLs save on the slow link, from the hosts that the browser no longer connects to.
 //!
-//! It is of setting connections up alone. What fewer, fuller connections and the proxy's cache do besides depends on the
-//! browser and is measured by experiments, not counted here.
+//! The estimate covers the setup of connections alone. The effect of fewer, fuller connections and of the proxy's cache
+//! depends on the browser. Experiments measure that effect.
 
 use memchr::memchr_iter;
 
-/// Of one host: the look-up of its name and the TCP handshake; and for https a TLS 1.3 handshake.
+/// Round trips to one host: the look-up of its name and the TCP handshake. For https, the TLS 1.3 handshake adds one.
 const PLAIN_ROUND_TRIPS: u64 = 2;
 const TLS_ROUND_TRIPS: u64 = 3;
-/// What the page's first use of the proxy's own origin costs. http targets are addresses, which nobody looks up.
+/// Cost of the page's first use of the proxy's own origin. http targets are addresses, which need no look-up.
 const PLAIN_TARGET_ROUND_TRIPS: u64 = 1;
 const TLS_TARGET_ROUND_TRIPS: u64 = 3;
 
-/// Query and answer with their headers, and seven TCP segments without data.
+/// DNS query and response with their headers, and seven TCP segments without data.
 const PLAIN_BYTES: u64 = 200 + 7 * 52;
-/// A client hello of 1.8 kB (post-quantum key share), 1.2 kB of key share and 2.5 kB of certificates in answer, 0.2 kB to
-/// finish.
+/// A TLS client hello of 1.8 kB (post-quantum key share). The response: 1.2 kB of key share and 2.5 kB of certificates.
+/// The end of the handshake: 0.2 kB.
 const TLS_BYTES: u64 = PLAIN_BYTES + 5_700;
 const PLAIN_TARGET_BYTES: u64 = 7 * 52;
 const TLS_TARGET_BYTES: u64 = TLS_BYTES;
 
-/// A page that names more hosts than this saves no more: bounded, whatever a page says.
+/// The largest number of hosts counted per scheme. It bounds the memory for any page.
 const MOST_HOSTS: usize = 64;
 
-/// Round trips and bytes that a page does not cost the link, both ways together.
+/// The round trips and bytes that a page saves on the link, both directions together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Savings {
-    /// Hosts a browser would have gone to and does not, each once.
+    /// Hosts that the browser no longer connects to, each once.
     pub hosts: u64,
-    /// Of name look-ups and handshakes. Several of them may have run side by side.
+    /// Round trips of name look-ups and handshakes. Some of them may have run in parallel.
     pub round_trips: u64,
-    /// Of the same.
+    /// Bytes of name look-ups and handshakes.
     pub bytes: u64,
 }
 
-/// The hosts whose objects moved, each once, as hashes: two in 2^64 would count as one.
+/// The hosts whose objects moved, each once, as 64-bit hashes. Hosts with equal hashes count as one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MovedHosts {
     plain: Vec<u64>,
@@ -43,8 +43,8 @@ pub(crate) struct MovedHosts {
 }
 
 impl MovedHosts {
-    /// Counts the host in `moved`, a URL in its moved form: `SCHEME://TARGET/HOST[:PORT]/...`. The browser has been to the
-    /// page's own already.
+    /// Counts the host in `moved`, a URL in its moved form: `SCHEME://TARGET/HOST[:PORT]/...`. The page's own host does
+    /// not count, because the browser has connected to it already.
     pub(crate) fn count(&mut self, moved: &str, page_host: &str) {
         // `https://NAME/HOST/...`
         let mut slashes = memchr_iter(b'/', moved.as_bytes()).skip(2);
@@ -54,7 +54,7 @@ impl MovedHosts {
             return;
         }
         self.to_tls |= moved.starts_with("https:");
-        // The port says the origin's scheme: the moved form's own rule.
+        // In the moved form, port 443 means https, and every other port means http.
         let seen = if host.ends_with(":443") { &mut self.tls } else { &mut self.plain };
         let hash = fnv1a(host.as_bytes());
         if seen.len() < MOST_HOSTS && !seen.contains(&hash) {
@@ -77,7 +77,8 @@ impl MovedHosts {
     }
 }
 
-/// FNV-1a, 64 bits. Whoever writes a page with colliding hosts makes an estimate of his own page too small.
+/// Returns the FNV-1a hash, 64 bits. An author whose page names colliding hosts only makes the estimate for that page
+/// too small.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! The URLs of a whole style sheet, for whoever writes the sheet into a page.
+//! The URLs of a whole style sheet, for code that writes the style sheet into a page.
 
 use std::ops::Range;
 
@@ -10,19 +10,20 @@ use url_mapping::Base;
 
 use crate::substitute::{DecidedUrl, Decider};
 
-/// A URL in a sheet.
+/// A URL in a style sheet.
 #[derive(Debug)]
 pub struct SheetReference {
-    /// The bytes of the sheet that say it: between the quotes, or between `url(` and `)`. [`css::escape`] makes a URL fit there.
+    /// Its bytes in the style sheet: between the quotes, or between `url(` and `)`. [`css::escape`] makes a URL fit
+    /// there.
     pub range: Range<usize>,
     /// How a browser fetches it.
     pub fetch: css::Fetch,
-    /// What it says and what becomes of it. None: it is longer than the page's limit, and was not read.
+    /// The URL and the decision. `None` if it is longer than the page's limit, and was not read.
     pub decided: Option<DecidedUrl>,
 }
 
-/// Reads a sheet in UTF-8 and decides its URLs, in their order, as if it stood in the page of `decider`. They are relative
-/// to `base`.
+/// Reads a style sheet in UTF-8 and decides its URLs in their order, as if it stood in the page of `decider`. The URLs
+/// are relative to `base`.
 pub fn references(sheet: &str, decider: &Decider<'_>, base: &Base) -> Vec<SheetReference> {
     let mut found = Vec::new();
     let mut keep = |SheetUrl { range, value, fetch }| {

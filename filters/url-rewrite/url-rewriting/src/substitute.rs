@@ -1,5 +1,5 @@
-//! The seam to whoever puts objects into pages in the place of their URLs. This crate decides URLs; it knows neither which
-//! objects are at hand nor when one may stand in a page.
+//! The interface for code that puts objects into pages in place of their URLs. This crate decides URLs. It does not
+//! know which objects are available, or when one may stand in a page.
 
 use page_scanner::{LoadRequest, TagContext, UrlReference};
 use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
@@ -10,10 +10,10 @@ use crate::plan::Plan;
 
 /// Puts objects into one page.
 pub trait Substitute {
-    /// Considers a URL of the page that was decided, also one that stays. Returns what stands in its place, if the object
-    /// itself does. The URLs come in the order of the page, and each comes once.
+    /// Considers a decided URL of the page, including one that stays. Returns the replacement if the object itself
+    /// takes the URL's place. The URLs come in the order of the page, each once.
     ///
-    /// `tag`: the tag of the URL. Without it, only a [`Substitution::Url`] can be written.
+    /// `tag` is the tag of the URL. Without it, only a [`Substitution::Url`] can be written.
     fn consider(
         &mut self,
         event: &UrlEvent<'_>,
@@ -22,22 +22,22 @@ pub trait Substitute {
     ) -> Option<Substitution>;
 }
 
-/// What stands in the page instead of a URL.
+/// The replacement of a URL in the page.
 #[derive(Debug)]
 pub enum Substitution {
-    /// A `data:` URL, in the place of the URL.
+    /// A `data:` URL, in place of the URL.
     Url(String),
-    /// An element, in the place of the tag.
+    /// An element, in place of the tag.
     Element {
         /// The markup, in the encoding of the page.
         text: Vec<u8>,
-        /// URLs of a sheet in it, and what became of them: they are counted and observed as URLs of the page.
+        /// The decided URLs of a style sheet in the markup. They are counted and observed as URLs of the page.
         urls: Vec<DecidedUrl>,
     },
 }
 
 impl Substitution {
-    /// Bytes in the page.
+    /// Returns the length in the page, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Url(url) => url.len(),
@@ -49,15 +49,15 @@ impl Substitution {
 /// A URL that was read and decided.
 #[derive(Debug)]
 pub struct DecidedUrl {
-    /// What it says, decoded.
+    /// The URL as written, decoded.
     pub url: String,
-    /// What becomes of it.
+    /// The decision.
     pub outcome: Outcome,
-    /// How a browser loads the object; none where it loads none, or in a way of its own.
+    /// How a browser loads the object. `None` if it loads none, or under conditions that rule out a move.
     pub load: Option<LoadRequest>,
 }
 
-/// Decides URLs as the page does that it is of, and counts nothing.
+/// Decides URLs under the rules of one page, and counts nothing.
 #[derive(Debug)]
 pub struct Decider<'p> {
     pub(crate) plan: &'p Plan,
@@ -66,7 +66,7 @@ pub struct Decider<'p> {
 }
 
 impl<'p> Decider<'p> {
-    /// What URLs of the page are relative to.
+    /// Returns the base URL of the page.
     pub fn base(&self) -> &'p Base {
         self.base
     }
@@ -81,12 +81,12 @@ impl<'p> Decider<'p> {
         self.policies.permit_inline(usage)
     }
 
-    /// The longest reference that is looked at, in bytes as written.
+    /// Returns the largest reference that is read, in bytes as written.
     pub(crate) fn url_bytes(&self) -> usize {
         self.plan.limits().url_bytes
     }
 
-    /// What becomes of a URL that is relative to `base`.
+    /// Decides a URL that is relative to `base`.
     pub(crate) fn outcome(&self, reference: &UrlReference<'_>, base: &Base) -> Outcome {
         let mapper = self.plan.mapper();
         match reference.request {
@@ -97,7 +97,7 @@ impl<'p> Decider<'p> {
                 self.policies.permit(usage, object)
             }),
             Err(reason) => match mapper.forward_if(base, reference.url, Use::Image, |_| Err(reason)) {
-                // Left or not, a reference in a sheet that was moved must go on meaning what it meant.
+                // A moved style sheet has another base, so its references must be pinned even if they stay.
                 Outcome::Pinned(url, _) => Outcome::Pinned(url, reason),
                 Outcome::Left(none @ (Reason::Empty | Reason::Fragment | Reason::Scheme)) => Outcome::Left(none),
                 _ => Outcome::Left(reason),
@@ -105,7 +105,8 @@ impl<'p> Decider<'p> {
         }
     }
 
-    /// Whether the page may read the object without its server's consent today, which it could not after a move.
+    /// Returns true if the object is of the page's own origin. The page may read it without CORS now, but could not
+    /// after a move.
     fn is_own_origin(&self, object: &Object<'_>) -> bool {
         let base = self.base;
         object.host == base.page_host() && object.scheme == base.page_scheme() && object.port == base.page_port()

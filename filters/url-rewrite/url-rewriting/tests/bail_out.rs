@@ -1,4 +1,4 @@
-//! Beyond a limit, the rest of the page passes untouched; and nothing that a page holds makes it lose a byte.
+//! Beyond a limit, the rest of the page passes unchanged. No content of a page makes it lose a byte.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -13,14 +13,14 @@ use url_rewriting::{BailOut, Rewriter};
 const IMAGE: &str = "<img src=http://a.example/x.png>";
 const MOVED: &str = "<img src=https://pep.example.net/a.example/x.png>";
 
-/// The largest number of bytes that a rewriter keeps back, when fed one small piece at a time.
+/// Returns the largest number of bytes that a rewriter holds back when it gets one small piece at a time.
 fn most_held(html: &[u8]) -> usize {
     let mut rewriter = Rewriter::new(plan("full"), page(), None);
     let (mut out, mut given, mut most) = (Vec::new(), 0, 0);
     for piece in html.chunks(512) {
         rewriter.write(piece, &mut out);
         given += piece.len();
-        // Moving URLs makes the output longer, never by more than is given here.
+        // Moved URLs make the output longer, so this may count too few bytes as held.
         most = most.max(given.saturating_sub(out.len()));
     }
     rewriter.finish(&mut out);
@@ -55,7 +55,7 @@ fn no_page_is_too_large_too_deep_or_too_strange_to_be_read_to_its_end() {
 
 #[test]
 fn a_page_that_needs_too_much_memory_is_whole_with_the_rest_untouched() {
-    // In SVG the parser is asked, and it must keep the names of tags.
+    // In SVG the scanner consults the parser, which must store the names of tags.
     let html = format!("{IMAGE}<svg><{}>{IMAGE}", "x".repeat(200_000));
     for piece in [1000, 16 * 1024, usize::MAX] {
         let done = rewrite_in(&plan("full"), page(), html.as_bytes(), piece);

@@ -1,7 +1,7 @@
-//! Pages and sheets by example: every folder of `cases/` is one, with what comes of it.
+//! Pages and style sheets by example. Every folder of `cases/` is one example with its expected output.
 //!
-//! `input.html` (or `input.css`), `expected.html` (or `.css`) and `case.json`, which says what the case shows, where the
-//! body is from, and the fate of every URL in it, in order. To add a case, add a folder.
+//! The page is `input.html` (or `input.css`), and the output is `expected.html` (or `.css`). `case.json` holds the
+//! purpose of the case, the body's URL, and the fate of every URL in it, in order. To add a case, add a folder.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
@@ -17,14 +17,14 @@ use url_rewriting::{Body, Kind};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// A sentence: what the case shows.
+    /// The purpose of the case, as a sentence.
     shows: String,
-    /// Where the body is from.
+    /// The URL of the body.
     #[serde(default = "default_url")]
     url: String,
     #[serde(default = "default_level")]
     level: String,
-    /// The charset of its Content-Type.
+    /// The `charset` of its `Content-Type`.
     #[serde(default)]
     charset: Option<String>,
     /// `place url fate` for every URL, in order.

@@ -1,7 +1,7 @@
-//! Other people's tests: html5lib's tokenizer inputs and the tokens of css-parsing-tests.
+//! Conformance tests of other projects: html5lib's tokenizer inputs and the tokens of css-parsing-tests.
 //!
-//! `expected_failures.txt` names what is known to come out otherwise, with the reason. What is listed and comes out right
-//! fails the test as much as what comes out wrong and is not.
+//! `expected_failures.txt` names each known difference with its reason. The test fails if an unlisted case fails, and
+//! also if a listed case passes.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -13,7 +13,7 @@ use common::{corpora, files_below, page, plan, rewrite, rewrite_in, sheet, undo}
 use serde_json::Value;
 use url_rewriting::Body;
 
-/// The names under this heading.
+/// Returns the names under this heading.
 fn expected_failures(heading: &str) -> BTreeSet<String> {
     let listed = include_str!("expected_failures.txt").lines().filter(|line| !line.starts_with('#'));
     listed.filter_map(|line| line.strip_prefix(heading)?.strip_prefix(": ")).map(str::to_owned).collect()
@@ -31,7 +31,7 @@ fn read_json(path: &std::path::Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// (name, input) of every tokenizer test.
+/// Returns the name and the input of every tokenizer test.
 fn tokenizer_inputs() -> Vec<(String, String)> {
     let Some(folder) = corpora("conformance/html5lib-tests/tokenizer") else { return Vec::new() };
     let mut inputs = Vec::new();
@@ -59,7 +59,7 @@ fn tokenizer_inputs_are_untouched_at_every_split_and_only_urls_in_them_move() {
             let pieces = [first, second].into_iter();
             assert_eq!(common::rewrite_pieces(&off, page(), pieces).bytes, input.as_bytes(), "{name} split at {split}");
         }
-        // With something to move before and after whatever the input does to the tokenizer.
+        // One movable URL stands before the input and one behind it, for any effect of the input on the tokenizer.
         let html = format!("{image}{input}{image}");
         let whole = rewrite(&full, page(), html.as_bytes());
         for piece in [1, 2, 3, 5, 8, 13, 21, 34] {
@@ -78,13 +78,14 @@ fn tokenizer_inputs_are_untouched_at_every_split_and_only_urls_in_them_move() {
     }
 }
 
-/// The URLs that css-parsing-tests says are in this list of component values: `url()` tokens, and strings in `url("")`.
+/// Collects the URLs that css-parsing-tests finds in this list of component values: `url()` tokens, and strings in
+/// `url("")`.
 fn urls_in(value: &Value, found: &mut Vec<String>) {
     let Some(list) = value.as_array() else { return };
     match list.first().and_then(Value::as_str) {
         Some("url") => found.push(list[1].as_str().unwrap().to_owned()),
         Some("function") if list[1].as_str().is_some_and(|name| name.eq_ignore_ascii_case("url")) => {
-            // A string comes first in it or not at all; what follows is a modifier.
+            // A string comes first in the function or not at all. The rest are modifiers.
             match list.iter().skip(2).find(|item| item.as_str() != Some(" ")) {
                 Some(item) if item[0] == "string" => found.push(item[1].as_str().unwrap().to_owned()),
                 _ => list.iter().skip(2).for_each(|item| urls_in(item, found)),
@@ -107,7 +108,7 @@ fn url_tokens_are_those_of_css_parsing_tests() {
         let input = case[0].as_str().unwrap();
         let mut wanted = Vec::new();
         urls_in(&case[1], &mut wanted);
-        // In a declaration, where every such token would be fetched.
+        // In a declaration, browsers fetch every such token.
         let css = format!("a{{b:{input}");
         let done = rewrite(&plan, sheet(), css.as_bytes());
         let found: Vec<String> = done.seen.iter().map(|url| url.url.clone()).collect();

@@ -1,4 +1,4 @@
-//! Every saved real page: cut anywhere it comes out the same, only URLs change, and they lead back.
+//! Rewrites every saved real page. The pieces do not change the output, only URLs change, and they lead back.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 

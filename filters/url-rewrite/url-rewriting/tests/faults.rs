@@ -1,4 +1,4 @@
-//! Faults that were found in pages. Each test bears the name of the fault and fails where it is back.
+//! Faults that were found in pages. Each test is named after its fault, and fails if the fault returns.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
@@ -7,7 +7,7 @@ mod common;
 use common::{PROXY, page, plan, rewrite};
 use url_mapping::Level;
 
-/// The page after a pass at level safe.
+/// Rewrites the page at level safe.
 fn safe(page_text: &str) -> String {
     at("safe", page_text)
 }
@@ -16,7 +16,7 @@ fn at(level: &str, page_text: &str) -> String {
     String::from_utf8(rewrite(&plan(level), page(), page_text.as_bytes()).bytes).unwrap()
 }
 
-/// The page with `here/` written for what moves.
+/// Checks the page, in which `here/` stands before every URL that moves.
 fn moved(level: Level, page_text: &str) {
     let level = if level == Level::Full { "full" } else { "safe" };
     let source = page_text.replace("here/", "//");
@@ -30,7 +30,7 @@ fn a_policy_that_is_named_with_a_character_reference_is_overlooked() {
             format!("<meta http-equiv='{name}' content=\"img-src i.example.com\"><img src=//j.example.com/a.png>");
         assert!(safe(&page).ends_with("<img src=//j.example.com/a.png>"), "{page}");
     }
-    // Another name is another thing.
+    // Another name is another header.
     moved(
         Level::Safe,
         "<meta http-equiv='Content&#47;Security-Policy' content=\"img-src 'self'\"><img src=here/i.example.com/a>",
@@ -79,16 +79,16 @@ fn a_preload_is_moved_although_a_script_makes_its_consumer() {
 #[test]
 fn a_file_is_fetched_once_where_its_preload_stays() {
     for page in [
-        // The consumer stays with the preload, wherever it stands behind it.
+        // The consumer stays with the preload, anywhere behind it.
         "<link rel=preload as=script href=//s.example.com/a.js><script src=//s.example.com/a.js></script>\
          <script src=here/s.example.com/b.js></script>",
         "<link rel=preload as=image href=//s.example.com/a.png><p style='background: url(//s.example.com/a.png)'>\
          <img srcset='here/s.example.com/b.png 1x, //s.example.com/a.png 2x'>",
         "<link rel=preload as=style href=//s.example.com/a.css#x><link rel=stylesheet href=//s.example.com/a.css>",
         "<link rel=preload as=image imagesrcset='//s.example.com/a.png 1x'><img src=//s.example.com/a.png>",
-        // Behind its consumer a preload moves with it.
+        // Behind its consumer, a preload moves with it.
         "<script src=here/s.example.com/a.js></script><link rel=preload as=script href=here/s.example.com/a.js>",
-        // A preload that turns into the sheet itself is its own consumer.
+        // A preload that turns into the style sheet itself is its own consumer.
         "<link rel=preload as=style href=here/s.example.com/a.css onload=\"this.rel='stylesheet'\">\
          <noscript><link rel=stylesheet href=here/s.example.com/a.css></noscript>",
     ] {
@@ -126,7 +126,7 @@ fn text_of_a_script_behind_svg_that_math_closes_is_changed() {
         let page = format!("{start}<script>\"<img src=http://s.example.com/a.png>\"</script>");
         assert_eq!(safe(&page), page, "{start}");
     }
-    // Properly nested, and behind end tags of nothing, what follows is read as ever.
+    // After correct nesting, and after unmatched end tags, the scanner reads on as usual.
     for start in
         ["<math><annotation-xml><svg></svg></annotation-xml></math>", "<svg></math></svg>", "<svg></svg></svg>"]
     {

@@ -1,4 +1,4 @@
-//! The laws of rewriting, for pages made of what matters.
+//! The laws of rewriting, tested on pages made of the markup that matters.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -8,7 +8,7 @@ use common::{Rewritten, page, plan, plan_with, rewrite, rewrite_in, sheet, undo}
 use proptest::prelude::*;
 use url_rewriting::BailOut;
 
-/// Markup that is whole, in which something can move.
+/// Complete markup in which something can move.
 const MARKUP: &[&str] = &[
     "<img src=http://a.example/1.png>",
     "<img alt='x' src = \"//a.example/2.png?x=1&amp;y=2\" / >",
@@ -52,7 +52,7 @@ fn markup(breaking: bool) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(word, 0..12).prop_map(|words| words.concat())
 }
 
-/// What any outcome must be: the whole input, with only URLs changed.
+/// Checks the law of every outcome: the output is the whole input, with only URLs changed.
 fn is_whole(input: &[u8], done: &Rewritten, level: &str) -> Result<(), TestCaseError> {
     let fault = undo::only_moved_urls_differ(input, &done.bytes, &done.seen, plan(level).mapper());
     prop_assert!(fault.is_ok(), "{:?}\n{}\n{}", fault, String::from_utf8_lossy(input), done.text());

@@ -1,4 +1,4 @@
-//! The behaviour table of bodies that come packed, natively; `wasm/tests` has the same in Envoy.
+//! The behaviour table of compressed bodies, tested natively. `wasm/tests` tests the same table in Envoy.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -30,7 +30,7 @@ fn packed(body: Body) -> Body {
     Body { packing: Packing::Gzip, ..body }
 }
 
-/// The output, and whether it is the whole.
+/// Returns the output, and why it is not complete, if it is not.
 fn through(plan: &Rc<Plan>, body: Body, sent: &[u8], piece: usize) -> (Vec<u8>, Option<Broken>) {
     let mut rewriter = Rewriter::new(Rc::clone(plan), body, None);
     let mut out = Vec::new();
@@ -71,7 +71,7 @@ fn a_body_that_breaks_off_is_rewritten_up_to_there_to_the_last_byte_and_known_as
     let whole = gzip(&html());
     for part in [20, whole.len() / 3, whole.len() - 20] {
         let sent = &whole[..part];
-        // What can be had of it, by another way.
+        // The expected part of the body, by another decoder.
         let mut held = Vec::new();
         let _ = std::io::copy(&mut flate2::read::GzDecoder::new(sent), &mut held);
         assert!(html().starts_with(&held));

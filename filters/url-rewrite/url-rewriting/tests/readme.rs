@@ -1,4 +1,4 @@
-//! The README's tables are the code's, and its configuration is one.
+//! The README's tables agree with the code, and its configuration is valid.
 
 #![allow(clippy::unwrap_used)] // clippy.toml does not see that this is a test
 

@@ -1,4 +1,4 @@
-//! What a request means and what of it goes up: the policy, row by row.
+//! The policy of request headers, row by row.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
 
@@ -9,10 +9,10 @@ use url_mapping::{Refusal, Scheme};
 use url_rewriting::headers::ReplyReason;
 use url_rewriting::headers::request::{Decision, Destination, Exchange, Visit, decide};
 
-/// A request to somebody else's host.
+/// A request to another host than the proxy.
 const TRANSPARENT: &[(&str, &str)] =
     &[(":method", "GET"), (":scheme", "http"), (":authority", "www.foo.example"), (":path", "/a?b")];
-/// A request for an object that was moved to our https name.
+/// A request for an object that moved to the proxy's https name.
 const MOVED: &[(&str, &str)] =
     &[(":method", "GET"), (":scheme", "https"), (":authority", "pep.example.net"), (":path", "/i.cnn.net/a?b")];
 
@@ -238,7 +238,7 @@ fn what_would_run_or_be_shown_in_the_proxys_origin_is_sent_to_its_true_url() {
     forwarded(&with(MOVED, &[("sec-fetch-dest", "empty"), (":method", "OPTIONS")]));
 }
 
-/// The ways in which browsers say that they navigate, to an https name and to an http address.
+/// The fields by which browsers mark a navigation, to an https name and to an http address.
 const NAVIGATIONS: [&[(&str, &str)]; 4] = [
     &[("sec-fetch-dest", "document"), ("sec-fetch-mode", "navigate")],
     &[("sec-fetch-mode", "navigate")],
@@ -271,7 +271,7 @@ fn the_proxys_name_is_an_open_redirect() {
     }
     let excluded = with(&with(MOVED, NAVIGATIONS[0]), &[(":path", "/www.bank.example:443/")]);
     assert_eq!(replied(&excluded).2, ReplyReason::LinkOffered);
-    // What names no host is an error, as ever.
+    // A path that names no host is an error, for a navigation as well.
     let unknown = with(&with(MOVED, NAVIGATIONS[0]), &[(":path", "/not_a_host/")]);
     assert_eq!(replied(&unknown).0, 403);
 }

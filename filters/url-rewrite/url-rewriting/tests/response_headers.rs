@@ -1,4 +1,4 @@
-//! What comes down and which bodies are rewritten: the policy, row by row.
+//! The policy of response headers and of bodies to rewrite, row by row.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests are not seen as tests by clippy.toml
 
@@ -47,7 +47,7 @@ fn with<'a>(base: &[(&'a str, &'a str)], more: &[(&'a str, &'a str)]) -> Vec<(&'
     base.iter().filter(|(name, _)| more.iter().all(|(other, _)| other != name)).chain(more).copied().collect()
 }
 
-/// The headers as the client gets them, and the kind of body that is rewritten.
+/// Returns the headers that the client gets, and the kind of body that is rewritten.
 #[track_caller]
 fn through(visit: &Visit, response: &[(&str, &str)]) -> (Vec<(String, String)>, Option<Kind>) {
     match decide(&plan("safe"), visit, &fields(response)) {
@@ -61,7 +61,7 @@ fn get<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
 
-// ----- pages and sheets at home
+// ----- pages and style sheets at their own URLs
 
 #[test]
 fn a_page_is_rewritten_and_nothing_says_its_old_length_or_digest() {
@@ -179,7 +179,7 @@ fn every_reason_not_to_rewrite_is_found_and_leaves_the_length_alone() {
         (&[("content-disposition", "attachment; filename=x.html")], Ineligible::Attachment),
         (&[("content-type", "text/html; charset=utf-16le")], Ineligible::Charset),
         (&[("content-type", "text/html; charset=iso-2022-jp")], Ineligible::Charset),
-        // Labels that the standard knows only in order to read nothing of what is in them.
+        // Labels of the standard's `replacement` encoding, which decodes nothing.
         (&[("content-type", "text/html; charset=iso-2022-kr")], Ineligible::Charset),
         (&[("content-type", "text/html; charset=hz-gb-2312")], Ineligible::Charset),
         (&[("trailer", "x-checksum")], Ineligible::Trailers),
@@ -488,7 +488,7 @@ fn an_object_keeps_the_policy_that_keeps_the_asking_page_out_and_no_other() {
     for policies in [
         &[][..],
         &[("cross-origin-resource-policy", "cross-origin")],
-        // Browsers take neither for a policy.
+        // Browsers treat neither as a policy.
         &[("cross-origin-resource-policy", "Same-Origin")],
         &[same_origin[0], same_origin[0]],
     ] {

@@ -1,14 +1,15 @@
-//! Whom an object on the proxy's own origin may be shown to: what its own `Cross-Origin-Resource-Policy` says (Fetch,
-//! "cross-origin resource policy check"), as far as the request tells the page.
+//! Decides which pages may show an object on the proxy's own origin. The object's own `Cross-Origin-Resource-Policy`
+//! decides (Fetch, "cross-origin resource policy check"), as far as the request names the page.
 //!
-//! Where it is not certain that the page may not show the object, any page may: nobody's page is on the proxy's own
-//! origin, so a narrower policy there would block what loads from the true URL.
+//! The policy forbids only pages that certainly may not show the object. All pages are cross-origin to the proxy's own
+//! origin. A narrower policy there would block objects that load from the true URL.
 
 use super::fields::Fields;
 use url_mapping::{Mapper, Scheme, may_be_same_site};
 
-/// The origin of the page that asks for a moved object, as `scheme://authority`, by its `Referer`. None if the request
-/// does not say, or names a sheet on the proxy's own origin: browsers check the page that uses the sheet.
+/// Returns the origin of the page that requests a moved object, as `scheme://authority`, from its `Referer`. `None`
+/// without a `Referer`, or if it names a style sheet on the proxy's own origin: browsers check the page that uses the
+/// style sheet.
 pub(crate) fn page_of(mapper: &Mapper, fields: &Fields<'_>) -> Option<String> {
     let referer = std::str::from_utf8(fields.get("referer")?).ok()?;
     let (scheme, rest) = referer.split_once("://")?;
@@ -17,7 +18,7 @@ pub(crate) fn page_of(mapper: &Mapper, fields: &Fields<'_>) -> Option<String> {
     (!mapper.is_own_authority(authority.as_bytes())).then(|| format!("{scheme}://{authority}"))
 }
 
-/// The policy to send down for the object at `scheme://authority` that the page of this origin asks for.
+/// Returns the policy to send for the object at `scheme://authority` when the page of origin `page` requests it.
 pub(crate) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields: &Fields<'_>) -> &'static str {
     let mut policies = fields.all("cross-origin-resource-policy");
     let (scheme, authority) = object;
@@ -28,7 +29,7 @@ pub(crate) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields
     }
 }
 
-/// The host of an origin or authority.
+/// Returns the host of an origin or authority.
 pub fn host_of(origin: &str) -> &str {
     let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
     match authority.rsplit_once(':') {

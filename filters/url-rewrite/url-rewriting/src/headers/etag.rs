@@ -1,9 +1,11 @@
 //! Entity tags of rewritten bodies.
 //!
-//! A rewritten body is another representation than the origin's, so it gets a tag of its own: weak (bytes differ
-//! between compressed and plain copies, and no range of it may be combined), with the fingerprint of the rewriting.
-//! The origin's tag stays readable inside, so that a browser's `If-None-Match` becomes the origin's again and a 304
-//! still saves the body. After a change of configuration the fingerprint differs and the browser gets the page anew.
+//! A rewritten body is another representation than the origin's, so it gets its own tag with the fingerprint of the
+//! rewriting. The tag is weak: compressed and plain copies have different bytes, and ranges of them must not be
+//! combined.
+//!
+//! The tag contains the origin's tag. So a browser's `If-None-Match` can be restored for the origin, and a 304 still
+//! saves the body. A change of configuration changes the fingerprint, and the browser fetches the page again.
 //!
 //! ```text
 //! origin "abc"    we send W/"abc;lh=0123456789abcdef"
@@ -13,7 +15,7 @@
 const STRONG: &str = ";lh=";
 const WEAK: &str = ";lhw=";
 
-/// The tag of the rewritten body. None for what is no entity tag: then better none than a wrong one.
+/// Returns the tag of the rewritten body. `None` if `tag` is not an entity tag: no tag is better than a wrong one.
 pub(crate) fn wrap(tag: &[u8], fingerprint: u64) -> Option<Vec<u8>> {
     let (opaque, marker) = match tag.strip_prefix(b"W/") {
         Some(opaque) => (opaque, WEAK),
@@ -26,14 +28,15 @@ pub(crate) fn wrap(tag: &[u8], fingerprint: u64) -> Option<Vec<u8>> {
     Some([b"W/\"", inner, marker.as_bytes(), format!("{fingerprint:016x}").as_bytes(), b"\""].concat())
 }
 
-/// A request's `If-None-Match` as the origin should see it.
+/// A request's `If-None-Match` as the origin should receive it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unwrapped {
-    /// No tag of ours in it: leave it.
+    /// It contains no tag of this filter. Leave it.
     Foreign,
-    /// This instead; some tag of ours with the current fingerprint is in it.
+    /// Send this value instead. Tags with the current fingerprint are restored, outdated ones are dropped, and others
+    /// stay.
     Restored(Vec<u8>),
-    /// Only tags of ours from before a change: nothing the origin could confirm.
+    /// It contains only tags of this filter from before a change. The origin could confirm none of them.
     Outdated,
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn unwrap(if_none_match: &[u8], fingerprint: u64) -> Unwrapped {
     }
 }
 
-/// The origin's tag and the version in a tag of ours.
+/// Splits a tag of this filter into the origin's tag and the fingerprint.
 fn parse(tag: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let inner = tag.strip_prefix(b"W/").unwrap_or(tag).strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let (start, weak, version) = [(STRONG, false), (WEAK, true)].into_iter().find_map(|(marker, weak)| {

@@ -1,27 +1,27 @@
-//! What to do to a header list, and responses of our own.
+//! Edits of a header list, and local responses.
 
 use std::borrow::Cow;
 
 pub use http_semantics::Fields;
 
-/// One thing to do to a header list.
+/// One edit of a header list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// Exactly this one value from now on.
+    /// Replace all values by this one.
     Set(&'static str, Vec<u8>),
-    /// One more value.
+    /// Add one more value.
     Add(&'static str, Vec<u8>),
-    /// No value.
+    /// Remove all values.
     Remove(Cow<'static, str>),
 }
 
 impl Edit {
-    /// Removal of a name known beforehand.
+    /// Returns the removal of a name that is known at compile time.
     pub const fn remove(name: &'static str) -> Self {
         Self::Remove(Cow::Borrowed(name))
     }
 
-    /// The header it is about.
+    /// Returns the name of the field that it changes.
     pub fn name(&self) -> &str {
         match self {
             Self::Set(name, _) | Self::Add(name, _) => name,
@@ -30,27 +30,27 @@ impl Edit {
     }
 }
 
-/// A response of ours instead of the origin's.
+/// A local response, sent instead of the origin's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
     /// Headers besides the status.
     pub headers: Vec<(&'static str, Vec<u8>)>,
-    /// One line for a person, or nothing.
+    /// One line for a person, a page, or nothing.
     pub body: String,
-    /// For access logs and metrics.
+    /// The reason, for metrics.
     pub because: ReplyReason,
 }
 
-/// Why we answered ourselves.
+/// The reason for a local response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyReason {
-    /// Sent to the true URL: the proxy's own origin serves sub-resources only.
+    /// A redirect to the true URL: the proxy's own origin serves sub-resources only.
     Redirected,
-    /// A navigation that did not come from the target's own site: a page offers the link.
+    /// A page that offers the link, for a navigation that did not come from the target's own site.
     LinkOffered,
-    /// The path names no origin we serve.
+    /// The path names no origin that the proxy serves.
     Refused(url_mapping::Refusal),
     /// A transparent request for a port that is not listed.
     PortNotListed,

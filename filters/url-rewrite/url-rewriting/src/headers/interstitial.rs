@@ -1,20 +1,22 @@
-//! The page that a navigation to the proxy's own origin gets, unless it comes from the target's own site: it names the
-//! target and offers a link. A redirect would make every proxy's name an open redirect, by which a mail can lead to any
-//! site under a name that its reader trusts.
+//! The page sent to a navigation to the proxy's own origin, unless it comes from the target's own site. The page names
+//! the target and offers a link.
+//!
+//! A redirect would make the proxy name an open redirect. A mail could then lead to any site under a name that its
+//! reader trusts.
 
 use url_mapping::Scheme;
 
 use super::fields::{Reply, ReplyReason};
 
-/// More of a target than this is not shown, in bytes. The link has all of it.
+/// The largest part of a target that is shown, in bytes. The link has all of it.
 const SHOWN_BYTES: usize = 300;
 
-/// The page for a target. `browser`: the scheme by which the browser came, below which no link leads.
+/// Returns the page for a target. `browser` is the scheme by which the browser came. No link leads to a lower scheme.
 pub(super) fn offer(browser: Scheme, scheme: Scheme, authority: &str, path: &[u8]) -> Reply {
     let path = encoded(path);
     let target = format!("{scheme}://{authority}{path}");
     let shown = target.get(..SHOWN_BYTES).map_or_else(|| escaped(&target), |start| format!("{}...", escaped(start)));
-    // On the default port, https is likely to lead to the same; on another one nobody knows.
+    // On the default port, https likely leads to the same page. On another port that is unknown.
     let link = match (browser, scheme) {
         (Scheme::Https, Scheme::Http) if has_port(authority) => None,
         (Scheme::Https, Scheme::Http) => Some(format!("https://{authority}{path}")),
@@ -47,8 +49,8 @@ fn has_port(authority: &str) -> bool {
     authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
 }
 
-/// Path and query as browsers send them: whatever else is in them, signs of HTML and bytes beyond ASCII among it, is
-/// percent-encoded.
+/// Returns path and query as browsers send them. All other characters are percent-encoded, including markup characters
+/// and bytes beyond ASCII.
 fn encoded(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for &byte in path {
@@ -61,7 +63,7 @@ fn encoded(path: &[u8]) -> String {
     text
 }
 
-/// As text or as a value in double quotes.
+/// Escapes text for HTML: as text, or as a value in double quotes.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,4 @@
-//! The `Link` header of a page (RFC 8288): targets are replaced in place, the rest of the value stays as it is.
+//! Rewrites the `Link` field of a page (RFC 8288). Only the targets change; the rest of the value stays.
 
 use super::csp::Policies;
 use crate::plan::Plan;
@@ -7,23 +7,24 @@ use page_scanner::links::{self, Purpose};
 use std::ops::Range;
 use url_mapping::{Base, Object, Outcome, Reason};
 
-/// What stands between links.
+/// The characters between links.
 const BETWEEN: [char; 3] = [' ', '\t', ','];
 
 /// One link of the header's value.
 struct Link<'a> {
-    /// The whole of it, without the comma.
+    /// The bytes of the link, without the comma.
     whole: Range<usize>,
-    /// Its target, without the brackets.
+    /// The bytes of its target, without the brackets.
     target: Range<usize>,
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// The value with what moves moved, if anything changes. What is no list of links stays.
+/// Moves the targets that may move, and returns the new value if it differs. A value that is not a list of links stays.
 ///
-/// Links to compression dictionaries go: browsers would offer a dictionary for bodies that are not the origin's.
+/// Links to compression dictionaries are removed. Otherwise browsers would offer a dictionary for bodies that are not
+/// the origin's.
 ///
-/// Preloads that could move are added to `preloads`: they stay, and so do later uses of the same objects.
+/// Adds preloads that could move to `preloads`. They stay, and so do later uses of the same objects.
 pub(crate) fn rewrite(
     plan: &Plan,
     base: &Base,
@@ -72,7 +73,7 @@ impl Link<'_> {
         self.get("rel").is_some_and(|value| value.split_ascii_whitespace().any(|token| token.eq_ignore_ascii_case(rel)))
     }
 
-    /// As for the element: only what is fetched without conditions moves.
+    /// Returns the use of the target, by the rules of the `link` element: only objects fetched without conditions move.
     fn purpose(&self) -> Result<Purpose, Reason> {
         let purpose = links::purpose(
             self.get("rel").unwrap_or_default().as_bytes(),
@@ -92,7 +93,7 @@ impl Link<'_> {
     }
 }
 
-/// Every link of a value; None if it is no list of links.
+/// Returns every link of a value, or `None` if it is not a list of links.
 fn parse(value: &str) -> Option<Vec<Link<'_>>> {
     let mut links = Vec::new();
     let mut scanner = Scanner { value, at: 0 };
@@ -148,7 +149,7 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Up to one of `ends`, which must come.
+    /// Skips to one of `ends` and returns the range before it. `None` if no such character follows.
     fn until<const N: usize>(&mut self, ends: [char; N]) -> Option<Range<usize>> {
         let length = self.rest().find(ends)?;
         let start = self.at;
@@ -156,7 +157,7 @@ impl<'a> Scanner<'a> {
         Some(start..self.at)
     }
 
-    /// Up to one of `ends` or the end.
+    /// Returns the text before one of `ends`, or before the end.
     fn token<const N: usize>(&mut self, ends: [char; N]) -> &'a str {
         let length = self.rest().find(ends).unwrap_or(self.rest().len());
         let token = self.rest().get(..length).unwrap_or_default();
@@ -164,7 +165,7 @@ impl<'a> Scanner<'a> {
         token
     }
 
-    /// A token or a quoted string, here without unescaping: what decides holds nothing that is escaped.
+    /// Returns a token or a quoted string, without unescaping it. The values that this module compares need no escapes.
     fn parameter_value(&mut self) -> Option<&'a str> {
         if self.expect('"').is_none() {
             return Some(self.token([';', ',', ' ', '\t']));

@@ -1,11 +1,11 @@
-//! Addresses in response headers of the proxy's own origin, where a relative one would mean the proxy.
+//! URLs in response headers of the proxy's own origin, where a relative URL would mean the proxy.
 
 use crate::plan::Plan;
 use page_scanner::refresh;
 use url_mapping::{Base, Outcome, Use};
 
-/// `Location` of an object that was moved: stays in the prefix space where it may, else goes to the true URL. What the
-/// object is used as is not known here; it was moved already, so the rules of an image are as good as any.
+/// Translates the `Location` of a moved object. The redirect stays in the prefix space if it may, and otherwise goes to
+/// the true URL. The use of the object is unknown here. It moved already, so the rules of an image apply.
 pub(crate) fn redirect(plan: &Plan, base: &Base, location: &[u8]) -> Option<Vec<u8>> {
     let location = std::str::from_utf8(location).ok()?;
     match plan.mapper().forward(base, location, Use::Image) {
@@ -14,7 +14,7 @@ pub(crate) fn redirect(plan: &Plan, base: &Base, location: &[u8]) -> Option<Vec<
     }
 }
 
-/// The address in a `Refresh` header made absolute: a refresh is a navigation, and those belong to the true origin.
+/// Makes the URL in a `Refresh` field absolute. A refresh is a navigation, which belongs to the true origin.
 /// <https://html.spec.whatwg.org/multipage/semantics.html#shared-declarative-refresh-steps>
 pub(crate) fn refresh(base: &Base, refresh: &[u8]) -> Option<Vec<u8>> {
     let (time, url) = refresh::target(std::str::from_utf8(refresh).ok()?)?;

@@ -1,15 +1,16 @@
-//! Header policy: pure decisions about requests and parts of responses, as lists of edits that the filter's glue applies.
+//! Header policy. Pure decisions about requests and parts of responses, as lists of edits. The filter's glue applies
+//! the edits.
 //!
 //! | module | job |
 //! |---|---|
-//! | `fields` | a header list to read, edits to make, a reply to send instead |
-//! | [`request`] | reverse map, gate of the proxy origin, what goes up |
-//! | [`csp`] | policies of the page translated, never widened; what they let move |
-//! | `embedding` | which pages may show a moved object |
-//! | `interstitial` | the page that a navigation to the proxy's own origin gets |
+//! | `fields` | reads a header list; the types of an edit and of a local response |
+//! | [`request`] | maps requests back to their origin, guards the proxy's own origin, edits request headers |
+//! | [`csp`] | translates a page's policies without widening them, and says which URLs they let move |
+//! | `embedding` | decides which pages may show a moved object |
+//! | `interstitial` | the page sent to a navigation to the proxy's own origin |
 //! | `etag` | entity tags that name the version of the rewriting |
-//! | `referer` | the address a page has without us |
-//! | `link` | preloads and their kin, as the `link` element has them |
+//! | `referer` | restores the `Referer` that the origin would get without the proxy |
+//! | `link` | preloads and other links in the `Link` field, as for the `link` element |
 //! | `location` | redirects inside the prefix space |
 
 pub mod csp;

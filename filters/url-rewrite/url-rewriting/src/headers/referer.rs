@@ -1,21 +1,23 @@
-//! The Referer that the origin would have seen without us.
+//! Restores the `Referer` that the origin would get without the proxy.
 
 use url_mapping::{Mapper, Origin, Scheme};
 
-/// What to send up instead of a `Referer` that points to the proxy itself.
+/// The value to send instead of a `Referer` that points to the proxy.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Restored {
     /// It does not point to the proxy.
     AsIs,
-    /// The true address.
+    /// The true URL.
     To(Vec<u8>),
-    /// No true address is known, or a browser would not have told it.
+    /// No true URL is known, or a browser would not have sent it.
     None,
 }
 
-/// `target` is what is asked for. The true address is cut as browsers cut it by default
-/// (`strict-origin-when-cross-origin`): whole within an origin, its origin across, nothing from https down to http.
-/// The browser cut by what it saw, and within the proxy's origin it cut nothing.
+/// Restores the `Referer` of a request for the origin `target`. The true URL is cut by the default policy of browsers,
+/// `strict-origin-when-cross-origin`. Within an origin it stays whole, across origins it becomes the origin, and from
+/// https to http nothing is sent.
+///
+/// The browser applied its policy to the URLs that it saw. Within the proxy's origin it cut nothing.
 pub(crate) fn restore(mapper: &Mapper, referer: &[u8], target: (Scheme, &[u8])) -> Restored {
     let after = |prefix: &[u8]| referer.get(prefix.len()..).filter(|_| referer.starts_with(prefix));
     let Some(rest) = after(b"https://").or_else(|| after(b"http://")) else { return Restored::AsIs };

@@ -1,4 +1,4 @@
-//! What a request means, what of it goes up, and which requests the proxy's own origin does not serve.
+//! Maps a request to its origin, edits its headers, and refuses requests that the proxy's own origin does not serve.
 
 use super::embedding;
 use super::etag::{self, Unwrapped};
@@ -9,12 +9,12 @@ use crate::plan::Plan;
 use std::borrow::Cow;
 use url_mapping::{Origin, Refusal, Reverse, Scheme};
 
-/// Tells the inner hop how to reach the origin. Clients' own are removed before and here.
+/// Names the origin's scheme for the inner hop. This module removes the field from what clients send.
 pub const SCHEME_HEADER: &str = "x-longhaul-scheme";
 const OUR_PREFIX: &[u8] = b"x-longhaul-";
 
-/// What of a request to the proxy's own origin never goes up: whatever the browser or a person means for the proxy is
-/// not the origin's, and the other way round.
+/// Request fields that the proxy's own origin never forwards. Credentials and hints meant for the proxy are not for the
+/// origin, and the reverse.
 const NEVER_UP: [&str; 13] = [
     "attribution-reporting-eligible",
     "attribution-reporting-support",
@@ -31,74 +31,78 @@ const NEVER_UP: [&str; 13] = [
     "secure-session-response",
 ];
 
-/// Never goes up at all: dictionaries of the browser are for bodies as they were, not as the proxy changes them.
+/// Request fields that are never forwarded. The browser's dictionaries fit the origin's bodies, and the proxy may
+/// change those.
 const DICTIONARIES: [&str; 2] = ["available-dictionary", "dictionary-id"];
 
-/// Fetch Metadata (W3C): how a request relates to the page that caused it. To the browser a moved object is never of the
-/// page's site, so an origin that keeps others out by `Sec-Fetch-Site` would turn its own pages away. Origins let pass
-/// what does not say, as older browsers do not.
+/// Prefix of Fetch Metadata (W3C), which describes how a request relates to the page that caused it. To the browser, a
+/// moved object is never of the page's site. An origin that rejects other sites by `Sec-Fetch-Site` would reject its
+/// own pages. Origins accept requests without it, because older browsers do not send it.
 const FETCH_METADATA: &[u8] = b"sec-fetch-";
 
-/// What of it a move does not change: what the object is for, and whether it is fetched with CORS.
+/// The fields of Fetch Metadata that a move does not change: the object's destination, and whether it is fetched with
+/// CORS.
 const TRUE_AFTER_A_MOVE: [&[u8]; 2] = [b"sec-fetch-dest", b"sec-fetch-mode"];
 
-/// What browsers send to https origins only. An http origin behind our https name would see it for the first time.
+/// Prefixes of fields that browsers send to https origins only. An http origin behind the proxy's https name would
+/// otherwise get them.
 const SECURE_ONLY: [&[u8]; 2] = [FETCH_METADATA, b"sec-ch-"];
 
-/// Destinations (Fetch, `Sec-Fetch-Dest`) the proxy's own origin serves. Everything else, known or to come, would run
-/// or be shown in that origin, which belongs to nobody, and is sent to its true URL.
+/// Destinations (Fetch, `Sec-Fetch-Dest`) that the proxy's own origin serves. All others, including future ones, would
+/// run or be shown in that origin, which all sites share. They are redirected to their true URL.
 const SERVED: [&[u8]; 8] = [b"audio", b"empty", b"font", b"image", b"script", b"style", b"track", b"video"];
 
-/// What the response has to know of its request.
+/// The facts about a request that its response needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visit {
-    /// The object's true URL.
+    /// The scheme of the object's true URL.
     pub scheme: Scheme,
     /// Host and port of the true URL.
     pub authority: String,
     /// Path and query of the true URL.
     pub path: String,
-    /// Where the browser asked for it, if that was the proxy's own origin.
+    /// The URL on the proxy's own origin, if the browser requested the object there.
     pub moved: Option<Moved>,
-    /// What follows the response's headers.
+    /// The parts of the response.
     pub exchange: Exchange,
-    /// Whether a script asked for it, to do with it what nobody knows.
+    /// True if a script requested it, to use it in an unknown way. Always false on the proxy's own origin.
     pub is_fetched_by_script: bool,
-    /// Whether it bore a cookie, if it is not for the proxy's own origin.
+    /// True if the request had a cookie. Always false on the proxy's own origin.
     pub bears_cookie: bool,
-    /// Whether `If-None-Match` named a body that we had rewritten.
+    /// True if `If-None-Match` named a body that this filter rewrote, unless all its tags are outdated.
     pub names_our_etag: bool,
 }
 
-/// What a request leads to, by its method.
+/// The kind of exchange that a request starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exchange {
     /// Headers and perhaps a body.
     Ordinary,
     /// Headers alone (HEAD).
     HeadersOnly,
-    /// An upgrade (WebSocket) or CONNECT: bytes of no known meaning.
+    /// An upgrade (WebSocket) or CONNECT: bytes of unknown meaning.
     Tunnel,
 }
 
 /// A request to the proxy's own origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// How the browser reached the proxy.
+    /// The scheme by which the browser reached the proxy.
     pub scheme: Scheme,
     /// The proxy's own authority.
     pub authority: String,
     /// Path and query with the origin's host in front.
     pub path: String,
-    /// What the browser will use it as, as far as it says.
+    /// The use of the object, as far as the browser names it.
     pub destination: Destination,
-    /// The origin of the page that asks, as `scheme://authority`, if it is certain.
+    /// The origin of the requesting page, as `scheme://authority`, if it is certain.
     pub page: Option<String>,
-    /// The page's origin, if the object is fetched with CORS.
+    /// The `Origin` field: the page's origin, if the object is fetched with CORS.
     pub origin: Option<Vec<u8>>,
 }
 
-/// What a browser uses an object as, by `Sec-Fetch-Dest`, or by `Accept` on http origins, which are not told more.
+/// The use of an object, from `Sec-Fetch-Dest`. Browsers do not send that field to http origins, so `Accept` decides
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// A classic script.
@@ -107,27 +111,27 @@ pub enum Destination {
     Style,
     /// Images, sound, video, tracks.
     Media,
-    /// Fonts, or for a script to read.
+    /// Fonts, or data for a script.
     Other,
-    /// Not said: any of these.
+    /// Unknown: any of these.
     Unknown,
 }
 
-/// What to do with a request.
+/// The decision about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Send it up with these edits.
+    /// Forward it with these edits.
     Forward {
         /// Edits of the request's headers.
         edits: Vec<Edit>,
-        /// For the response.
+        /// The facts for the response.
         visit: Visit,
     },
-    /// Answer it.
+    /// Send a local response.
     Reply(Reply),
 }
 
-/// Decides about a request by its headers, pseudo headers (`:authority`, ...) included.
+/// Decides about a request by its headers, including pseudo-headers (`:authority`, ...).
 pub fn decide(plan: &Plan, fields: &Fields<'_>) -> Decision {
     let authority = fields.get(":authority").unwrap_or_default();
     let path = fields.get(":path").unwrap_or_default();
@@ -138,7 +142,7 @@ pub fn decide(plan: &Plan, fields: &Fields<'_>) -> Decision {
     }
 }
 
-// ----- somebody else's authority: the browser believes to talk to the origin
+// ----- another authority: to the browser, the proxy is the origin
 
 fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) -> Decision {
     let scheme = scheme_of(fields);
@@ -155,8 +159,8 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
     if !url_mapping::host_can_exist(authority) {
         return Decision::Reply(refused(Refusal::Host));
     }
-    // The header for the inner hop is the listener's to set here: it knows no other scheme, and an edit of ours would
-    // have the route chosen again for every request.
+    // The listener sets the header for the inner hop here, because it knows no other scheme. An edit in this filter
+    // would make Envoy select the route again for every request.
     let mut edits = Vec::new();
     let names_our_etag = common(plan, fields, (scheme, authority), &mut edits);
     let visit = Visit {
@@ -173,7 +177,7 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
     Decision::Forward { edits, visit }
 }
 
-// ----- our own authority: an object that was moved
+// ----- the proxy's own authority: a moved object
 
 fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin: &Origin<'_>) -> Decision {
     if exchange(fields) == Exchange::Tunnel {
@@ -222,8 +226,8 @@ fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin
     Decision::Forward { edits, visit }
 }
 
-/// Whether the proxy's own origin serves this request. Browsers send `Sec-Fetch-*` to https origins only; to our http
-/// address a navigation still says that it can be upgraded and that it prefers HTML.
+/// Returns true if the proxy's own origin serves this request. Browsers send `Sec-Fetch-*` to https origins only. A
+/// navigation to the http address still has `Upgrade-Insecure-Requests` and an `Accept` that prefers HTML.
 fn is_sub_resource(fields: &Fields<'_>) -> bool {
     let readable = matches!(fields.get(":method"), Some(b"GET" | b"HEAD" | b"OPTIONS"));
     let worker = fields.get("service-worker").is_some();
@@ -238,8 +242,8 @@ fn is_sub_resource(fields: &Fields<'_>) -> bool {
     readable && !worker && !navigation && destination
 }
 
-/// Whether a person may be on the way to a page of its own, with the proxy's name in the address bar. What browsers do
-/// not say counts as that; frames, which show no address, do not.
+/// Returns true if a person may be navigating to a page, with the proxy name in the address bar. It also returns true
+/// for navigations that browsers do not describe further. Frames show no address, so they do not count.
 fn is_navigation(fields: &Fields<'_>) -> bool {
     match (fields.get("sec-fetch-dest"), fields.get("sec-fetch-mode")) {
         (Some(destination), _) => destination == b"document",
@@ -251,8 +255,9 @@ fn is_navigation(fields: &Fields<'_>) -> bool {
     }
 }
 
-/// Whether the `Referer` is of the target's own site, so that a redirect leads nowhere the page itself could not. A
-/// page of https never leads to http this way. The proxy's own origin stands for the site that its path names.
+/// Returns true if the `Referer` is of the target's own site. A redirect then leads only where the page itself could
+/// lead. An https page never leads to http this way. A `Referer` on the proxy's own origin stands for the site that its
+/// path names.
 fn comes_from_site_of(plan: &Plan, fields: &Fields<'_>, target: &Origin<'_>) -> bool {
     let Some(referer) = fields.get("referer") else { return false };
     let target_authority = (target.scheme, target.authority.as_bytes());
@@ -284,7 +289,7 @@ fn destination(fields: &Fields<'_>) -> Destination {
 
 // ----- both
 
-/// Edits that do not depend on whose authority it is. Returns whether the client named a body we had rewritten.
+/// Adds the edits that every authority needs. Returns true if the client named a body that this filter rewrote.
 fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut Vec<Edit>) -> bool {
     let is_set = |name: &[u8]| edits.iter().any(|edit| edit.name().as_bytes() == name);
     edits.extend(remove_where(fields, |name| name.starts_with(OUR_PREFIX) && !is_set(name)));
@@ -304,7 +309,7 @@ fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut
             true
         }
         Some(Unwrapped::Outdated) => {
-            // The date would have the origin confirm the very copy that is outdated.
+            // With the date, the origin would confirm the outdated copy.
             edits.push(Edit::remove("if-none-match"));
             edits.push(Edit::remove("if-modified-since"));
             false
@@ -317,8 +322,8 @@ fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut
     names_our_etag
 }
 
-/// Whether the response may be a body that is rewritten: a range of the origin's bytes would not fit what the client
-/// has of ours. The rest of the ranges pass both ways untouched.
+/// Returns true if the response may be rewritten. A range of the origin's bytes would not fit the client's rewritten
+/// copy. All other ranges pass unchanged in both directions.
 fn may_be_rewritten(fields: &Fields<'_>) -> bool {
     let accept = fields.get("accept").unwrap_or_default();
     fields.get("upgrade-insecure-requests").is_some()
@@ -348,15 +353,16 @@ fn exchange(fields: &Fields<'_>) -> Exchange {
     }
 }
 
-/// As text: what is no UTF-8 in it cannot be part of a base URL's meaning, and goes up from the fields, not from here.
+/// Returns the bytes as text. Invalid UTF-8 does not matter to a base URL, and the forwarded path comes from the
+/// fields, not from here.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 // ----- replies
 
-/// Sends a request to the object's true URL. Not to be stored: the same URL is served to whoever asks for it as a
-/// sub-resource. 307 keeps method and body.
+/// Redirects a request to the object's true URL. The redirect must not be stored, because the proxy serves the same URL
+/// to a request for a sub-resource. Status 307 keeps method and body.
 pub(crate) fn to_true_url(scheme: Scheme, authority: &str, path: &[u8]) -> Reply {
     let location = [scheme.as_str().as_bytes(), b"://", authority.as_bytes(), path].concat();
     let mut reply = reply(307, ReplyReason::Redirected, String::new());

@@ -1,4 +1,4 @@
-//! What every test of the crate needs: a plan, a page through it whole or in pieces, and the corpora.
+//! Shared by all tests of the crate: a plan, the rewriting of a page whole or in pieces, and the corpora.
 
 #![allow(
     dead_code,
@@ -21,12 +21,12 @@ use url_rewriting::{BailOut, Body, Chunk, Kind, Packing, Plan, Policies, Preload
 /// The proxy of all tests.
 pub const PROXY: &str = "https://pep.example.net/";
 
-/// A plan with an https target, at a level, with the default limits.
+/// Returns a plan with an https target, at `level`, with the default limits.
 pub fn plan(level: &str) -> Rc<Plan> {
     plan_with(level, "{}")
 }
 
-/// The same with limits of its own, as JSON.
+/// Returns the same plan with other limits, as JSON.
 pub fn plan_with(level: &str, limits: &str) -> Rc<Plan> {
     let json = format!(
         r#"{{"targets": {{"https": ["pep.example.net"]}}, "own": ["pep.example.net", "198.51.100.12:8080"],
@@ -35,22 +35,22 @@ pub fn plan_with(level: &str, limits: &str) -> Rc<Plan> {
     Plan::from_json(json.as_bytes()).unwrap()
 }
 
-/// An HTML page at this host.
+/// Returns an HTML page at this host.
 pub fn page_at(host: &str) -> Body {
     body(Kind::Html, Base::new(Scheme::Http, host, "/dir/page.html").unwrap())
 }
 
-/// An HTML page of a host that none of the test pages names.
+/// Returns an HTML page of a host that none of the test pages names.
 pub fn page() -> Body {
     page_at("www.test.example")
 }
 
-/// A style sheet.
+/// Returns a style sheet.
 pub fn sheet() -> Body {
     body(Kind::Css, Base::new(Scheme::Http, "css.test.example", "/dir/sheet.css").unwrap())
 }
 
-/// A body of which the headers say nothing.
+/// Returns a body without header fields that matter.
 pub fn body(kind: Kind, base: Base) -> Body {
     Body {
         kind,
@@ -62,7 +62,7 @@ pub fn body(kind: Kind, base: Base) -> Body {
     }
 }
 
-/// A URL as an observer was told of it.
+/// A URL as the observer received it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     pub place: String,
@@ -72,7 +72,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The new URL, if it moved.
+    /// Returns the new URL, if it moved.
     pub fn moved(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Moved(url) => Some(url),
@@ -80,7 +80,7 @@ impl Seen {
         }
     }
 
-    /// The metric's label, or `moved`.
+    /// Returns the metric's label, or `moved`.
     pub fn fate(&self) -> &'static str {
         match self.outcome {
             Outcome::Moved(_) => "moved",
@@ -89,7 +89,7 @@ impl Seen {
     }
 }
 
-/// All that came of a body.
+/// The results of rewriting one body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewritten {
     pub bytes: Vec<u8>,
@@ -103,7 +103,7 @@ impl Rewritten {
     }
 }
 
-/// A body through the rewriter, in these pieces.
+/// Rewrites a body in these pieces.
 pub fn rewrite_pieces<'p>(plan: &Rc<Plan>, body: Body, pieces: impl Iterator<Item = &'p [u8]>) -> Rewritten {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let sink = Rc::clone(&seen);
@@ -129,17 +129,17 @@ pub fn rewrite_pieces<'p>(plan: &Rc<Plan>, body: Body, pieces: impl Iterator<Ite
     Rewritten { bytes, seen: seen.take(), bail_out }
 }
 
-/// A body through the rewriter in one piece.
+/// Rewrites a body in one piece.
 pub fn rewrite(plan: &Rc<Plan>, body: Body, input: &[u8]) -> Rewritten {
     rewrite_pieces(plan, body, std::iter::once(input))
 }
 
-/// A body through the rewriter in pieces of one size.
+/// Rewrites a body in pieces of one size.
 pub fn rewrite_in(plan: &Rc<Plan>, body: Body, input: &[u8], piece_bytes: usize) -> Rewritten {
     rewrite_pieces(plan, body, input.chunks(piece_bytes))
 }
 
-/// The folder of test material, or none with the reason printed.
+/// Returns the folder of test material. Without it, prints the reason and returns `None`.
 pub fn corpora(folder: &str) -> Option<PathBuf> {
     let root = std::env::var_os("LONGHAUL_CORPORA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora"), PathBuf::from);
@@ -152,7 +152,7 @@ pub fn corpora(folder: &str) -> Option<PathBuf> {
     }
 }
 
-/// Every file below a folder with this extension, in order.
+/// Returns every file below a folder with this extension, in order.
 pub fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -178,9 +178,9 @@ impl Dice {
         Self(seed.wrapping_mul(2).wrapping_add(1))
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
-        // Knuth's multiplier; the high bits are the good ones.
+        // Knuth's multiplier. Its high bits are the most random ones.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit.max(1)
     }

@@ -1,16 +1,16 @@
-//! Compares a rewritten body with its original, byte by byte, without the rewriter's help.
+//! Compares a rewritten body with its original byte by byte, independently of the rewriter.
 
 use url_mapping::{Mapper, Reverse};
 
 use super::{PROXY, Seen};
 
-/// Checks that `output` is `input` but for the URLs that `seen` says moved, in the places it says, and that each of them
-/// leads back. Returns what is wrong.
+/// Checks that `output` is `input` except for the URLs that moved according to `seen`, in the places it names. Each of
+/// them must lead back.
 pub fn only_moved_urls_differ(input: &[u8], output: &[u8], seen: &[Seen], mapper: &Mapper) -> Result<(), String> {
     let mut moved = seen.iter().filter_map(|url| url.moved().map(|moved| (url, moved))).peekable();
     let (mut at, mut out) = (0, 0);
     loop {
-        // The next moved URL in the output begins with the proxy's name, which no test page has.
+        // The next moved URL in the output begins with the proxy name, which no test page contains.
         let next = find(&output[out..], PROXY.as_bytes()).map(|distance| out + distance);
         let before = &output[out..next.unwrap_or(output.len())];
         let Some(same) = same_text(&input[at..], before, next.is_none()) else {
@@ -47,7 +47,7 @@ fn leads_back(moved: &str, mapper: &Mapper) -> Result<(), String> {
     }
 }
 
-/// How many bytes of `input` say the same as all of `output`; character references may be written differently.
+/// Returns how many bytes of `input` mean the same as all of `output`. Character references may be written differently.
 fn same_text(input: &[u8], output: &[u8], to_the_end: bool) -> Option<usize> {
     let (mut at, mut out) = (0, 0);
     while out < output.len() {
@@ -66,7 +66,7 @@ fn same_text(input: &[u8], output: &[u8], to_the_end: bool) -> Option<usize> {
     (!to_the_end || at == input.len()).then_some(at)
 }
 
-/// The first character, as (ASCII value or 0, bytes), with the references that this crate writes decoded.
+/// Reads the first character, as (ASCII value or 0, bytes). Decodes the references that this crate writes.
 fn character(text: &[u8]) -> Option<(u8, usize)> {
     let first = *text.first()?;
     if first != b'&' {
@@ -85,7 +85,8 @@ fn character(text: &[u8]) -> Option<(u8, usize)> {
     Some((decoded, name.len() + 2))
 }
 
-/// How many bytes of `text` say `url`, with what may stand around it; only ASCII is compared, encodings differ.
+/// Returns how many bytes of `text` say `url`, including characters that may stand around it. Only ASCII is compared,
+/// because encodings differ.
 fn length_of(text: &[u8], url: &str) -> Option<usize> {
     let wanted: Vec<u8> = url.bytes().filter(|byte| byte.is_ascii() && !is_blank(*byte)).collect();
     let mut said = 0;
@@ -107,7 +108,7 @@ fn length_of(text: &[u8], url: &str) -> Option<usize> {
             return None;
         }
     }
-    // Characters outside ASCII at the end belong to it as well; white space does not.
+    // Characters outside ASCII at the end belong to the URL as well. White space does not.
     Some(at + text[at..].iter().take_while(|byte| !byte.is_ascii()).count())
 }
 

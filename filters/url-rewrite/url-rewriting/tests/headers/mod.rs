@@ -1,4 +1,4 @@
-//! What the tests of header policy share.
+//! Shared by the tests of header policy.
 
 #![allow(dead_code, unreachable_pub)] // each test uses its part
 #![allow(clippy::unwrap_used)] // clippy.toml does not see that this is a test
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use url_rewriting::Plan;
 use url_rewriting::headers::{Edit, Fields};
 
-/// A plan with an https name and an http address; objects move to the name.
+/// Returns a plan with an https name and an http address. Objects move to the name.
 pub fn plan(level: &str) -> Rc<Plan> {
     let json = format!(
         r#"{{"targets": {{"https": ["pep.example.net"], "http": []}}, "own": ["pep.example.net", "198.51.100.12:8080"],
@@ -20,7 +20,7 @@ pub fn fields<'a>(list: &[(&'a str, &'a str)]) -> Fields<'a> {
     list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
 }
 
-/// An edit that is easy to write down.
+/// An edit that is short to write.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Change {
     Set(String, String),
@@ -48,7 +48,7 @@ pub fn changes(edits: &[Edit]) -> Vec<Change> {
         .collect()
 }
 
-/// A header list after edits, as a client would see it.
+/// Returns a header list after edits, as a client would receive it.
 pub fn edited(list: &[(&str, &str)], edits: &[Edit]) -> Vec<(String, String)> {
     let mut list: Vec<_> = list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     for change in changes(edits) {

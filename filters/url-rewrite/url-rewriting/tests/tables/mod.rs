@@ -1,11 +1,11 @@
-//! The tables of the README, for the tests of each crate that hold its labels to them.
+//! Reads the tables of the README, for the tests that compare them with the labels of each crate.
 
 #![allow(dead_code, unreachable_pub)] // each test uses its part
 #![allow(clippy::unwrap_used)] // clippy.toml does not see that this is a test
 
 pub const README: &str = include_str!("../../../README.md");
 
-/// First and second cell of every row of the table below `heading`.
+/// Returns the first and second cell of every row of the table below `heading`.
 pub fn table(heading: &str) -> Vec<(String, String)> {
     let (_, below) = README.split_once(heading).unwrap_or_else(|| unreachable!("no `{heading}` in the README"));
     below

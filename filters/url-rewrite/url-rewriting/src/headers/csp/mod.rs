@@ -1,13 +1,14 @@
-//! Content-Security-Policy kept exactly as strong while objects move.
+//! Keeps a page's Content-Security-Policy exactly as strong while objects move.
 //!
-//! A source of a policy may carry a path, so an object that `i.cnn.net` allowed is allowed on the proxy by
-//! `https://NAME/i.cnn.net/`, and nothing else is. [`translate`] adds that second source beside every source that names
-//! one host. It cannot be said for wildcards (`*.cnn.net`), and nonces, hashes and `strict-dynamic` are not about
-//! hosts: what only those allow is left where it is. Nothing is ever removed, and nothing is added that allows a byte
-//! of another origin than before.
+//! A source of a policy may have a path. So `https://NAME/i.cnn.net/` allows on the proxy exactly the objects that
+//! `i.cnn.net` allowed. [`translate`] adds that second source beside every source that names one host.
 //!
-//! So that header and page agree, [`Policies::permit`] is asked before every move. It permits only what is allowed
-//! where it is now, by a source that was translated or that covers the proxy too (`*`, `https:`).
+//! Wildcards (`*.cnn.net`) have no such form. Nonces, hashes and `strict-dynamic` do not depend on hosts. Objects that
+//! only these allow stay where they are. Nothing is ever removed. No addition allows a byte of an origin that was not
+//! allowed before.
+//!
+//! The caller asks [`Policies::permit`] before every move, so that header and page agree. It permits only objects whose
+//! present URL is allowed, by a source that was translated or that also covers the proxy (`*`, `https:`).
 //!
 //! References: Content Security Policy Level 3, sections 2.2.1 (parsing), 6.7.2 (matching), 6.8.3 (fallback).
 
@@ -17,15 +18,15 @@ use crate::plan::Plan;
 use source::{PageOrigin, Place, SourceList};
 use url_mapping::{Base, Mapper, Object, Reason, Scheme, Use};
 
-/// How much a policy may grow, in bytes. Proxies and browsers bound header lists; a policy near such a bound is left as
-/// it is, and so is what it governs.
+/// The largest growth of a policy, in bytes. Proxies and browsers bound header lists. A policy that would grow more
+/// stays unchanged, and the objects that it governs stay, too.
 const GROWTH_BYTES: usize = 8 * 1024;
 
-/// The directives that govern objects which can move; positions in [`Policy::lists`].
+/// The directives that govern objects which can move. Their positions here are those in [`Policy::lists`].
 const DIRECTIVES: [&str; 8] =
     ["default-src", "img-src", "script-src", "script-src-elem", "style-src", "style-src-elem", "font-src", "media-src"];
 
-/// Which directives govern a use: the first of them that the policy has (6.8.3).
+/// Returns the directives that govern a use. The first of them that the policy has decides (6.8.3).
 const fn governing(usage: Use) -> &'static [usize] {
     match usage {
         Use::Image | Use::Icon | Use::Poster | Use::Background | Use::CssImage => &[1, 0],
@@ -36,12 +37,12 @@ const fn governing(usage: Use) -> &'static [usize] {
     }
 }
 
-/// Whether nonces and hashes decide about this use besides, or instead of, hosts.
+/// Returns true if nonces and hashes decide about this use, besides or instead of hosts.
 const fn has_nonces(usage: Use) -> bool {
     matches!(usage, Use::Script | Use::Stylesheet | Use::CssImport)
 }
 
-/// All policies of a page; every one of them must allow an object.
+/// All policies of a page. Each of them must allow an object.
 #[derive(Debug, Clone, Default)]
 pub struct Policies {
     policies: Vec<Policy>,
@@ -51,26 +52,26 @@ pub struct Policies {
 #[derive(Debug, Clone)]
 struct Policy {
     page: PageOrigin,
-    /// By the positions of [`DIRECTIVES`].
+    /// The source lists, by the positions of [`DIRECTIVES`].
     lists: [Option<SourceList>; DIRECTIVES.len()],
     base_uri: Option<SourceList>,
-    /// It could not be translated: what it governs stays.
+    /// True if it could not be translated. The objects that it governs stay.
     frozen: bool,
 }
 
 /// A serialized policy list, translated.
 #[derive(Debug, Clone)]
 pub struct Translation {
-    /// What the page may do.
+    /// The policies for this page.
     pub policies: Policies,
-    /// The new text, if it changes.
+    /// The new text, if it differs.
     pub text: Option<String>,
 }
 
-/// Translates the value of a `Content-Security-Policy` header, of its `-Report-Only` sister, or of a `meta` element, of
-/// a page with the base `base`.
+/// Translates the value of a `Content-Security-Policy` or `Content-Security-Policy-Report-Only` field, or of a `meta`
+/// element. `base` is the base of the page.
 ///
-/// Report-only policies are translated as well: left as they are, they would report every object that moved.
+/// Report-only policies are translated as well. Otherwise they would report every moved object.
 pub fn translate(plan: &Plan, base: &Base, text: &str) -> Translation {
     let page = PageOrigin::of(base);
     let mut policies = Policies::default();
@@ -87,25 +88,25 @@ pub fn translate(plan: &Plan, base: &Base, text: &str) -> Translation {
 }
 
 impl Policies {
-    /// Policies that cannot be read: everything they might govern stays.
+    /// Returns a stand-in for policies that cannot be read. Everything that they might govern stays.
     pub fn unreadable(base: &Base) -> Self {
         let lists = std::array::from_fn(|index| (index == 0).then(SourceList::default));
         let policy = Policy { page: PageOrigin::of(base), lists, base_uri: None, frozen: true };
         Self { policies: vec![policy], upgrade_insecure_requests: false }
     }
 
-    /// Adds policies that hold from here on (a second header, a `meta` element).
+    /// Adds policies that apply from here on (a second field, a `meta` element).
     pub fn extend(&mut self, more: Self) {
         self.policies.extend(more.policies);
         self.upgrade_insecure_requests |= more.upgrade_insecure_requests;
     }
 
-    /// Whether browsers fetch http URLs of this page with https.
+    /// Returns true if browsers fetch http URLs of this page by https.
     pub fn upgrade_insecure_requests(&self) -> bool {
         self.upgrade_insecure_requests
     }
 
-    /// Whether an object may move as far as these policies are concerned.
+    /// Returns `Ok` if these policies let an object move.
     ///
     /// # Errors
     /// [`Reason::Csp`].
@@ -114,19 +115,19 @@ impl Policies {
         if permitted { Ok(()) } else { Err(Reason::Csp) }
     }
 
-    /// Whether an object may stand in the page as a `data:` URL.
+    /// Returns true if an object may stand in the page as a `data:` URL.
     pub fn permit_data(&self, usage: Use) -> bool {
         self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| list.has_data && !policy.frozen))
     }
 
-    /// Whether an element may hold the text of a sheet or a script itself (6.7.3, "does a source list allow all inline
-    /// behavior"): said in so many words, and by nothing that takes it back.
+    /// Returns true if an element may contain the text of a style sheet or script (6.7.3, "does a source list allow all
+    /// inline behavior"). The policy must say `'unsafe-inline'`, and no nonce or hash may cancel it.
     pub fn permit_inline(&self, usage: Use) -> bool {
         let permits = |list: &SourceList| list.has_unsafe_inline && !list.has_nonces;
         self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| permits(list) && !policy.frozen))
     }
 
-    /// Whether the browser heeds `<base href>` that means `url`.
+    /// Returns true if the browser accepts a `<base href>` that resolves to `url`.
     pub fn permits_base(&self, url: &str) -> bool {
         self.policies.iter().all(|policy| match (&policy.base_uri, Place::of_url(url)) {
             (None, _) => true,
@@ -160,7 +161,7 @@ impl Policy {
                 continue;
             }
             let position = DIRECTIVES.iter().position(|known| name.eq_ignore_ascii_case(known));
-            // The first directive of a name counts, later ones are ignored.
+            // The first directive of a name counts. Later ones are ignored.
             if let Some(list @ None) = position.and_then(|position| policy.lists.get_mut(position)) {
                 list.insert(SourceList::read(tokens)).translate(mapper, page, directive, out);
             }
@@ -174,7 +175,7 @@ impl Policy {
         Read { policy, upgrade_insecure_requests }
     }
 
-    /// The list that decides about a use, if there is one.
+    /// Returns the source list that decides about a use, if there is one.
     fn governing(&self, usage: Use) -> Option<&SourceList> {
         governing(usage).iter().find_map(|&position| self.lists.get(position)?.as_ref())
     }
@@ -195,8 +196,8 @@ impl Policy {
 }
 
 impl SourceList {
-    /// Appends the moved form of every source that names one host. `directive` is what `out` ends with; what another
-    /// proxy has added to it already is not added again.
+    /// Appends the moved form of every source that names one host. `out` ends with `directive`. Sources that another
+    /// proxy already added to it are not added twice.
     fn translate(&self, mapper: &Mapper, page: &PageOrigin, directive: &str, out: &mut String) {
         let mut added: Vec<String> = Vec::new();
         for source in &self.sources {
@@ -220,7 +221,7 @@ impl SourceList {
     }
 }
 
-/// The default port is none.
+/// Returns the port, or `None` for the default port.
 fn normal_port(scheme: Scheme, port: Option<u16>) -> Option<u16> {
     port.filter(|&port| port != scheme.default_port())
 }

@@ -1,12 +1,12 @@
-//! One source of a policy, and whether it matches (Content Security Policy Level 3, 6.7.2).
+//! One source of a policy, and the rules by which it matches (Content Security Policy Level 3, 6.7.2).
 //!
-//! Where browsers differ from the text or from each other, matching here is the narrower: an object that is not matched
-//! stays, which is never wrong.
+//! Browsers differ from the text and from each other in places. Matching here takes the narrower rule: an object that
+//! is not matched stays, which is never wrong.
 
 use super::normal_port;
 use url_mapping::{Base, Scheme};
 
-/// Where an object is, or would be.
+/// The present or future URL of an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) scheme: Scheme,
@@ -16,7 +16,7 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The place of an absolute http or https URL in the parser's spelling.
+    /// Returns the place of an absolute http or https URL as serialized by the URL parser.
     pub(super) fn of_url(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let scheme = Scheme::from_name(scheme.as_bytes())?;
@@ -28,7 +28,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The origin that `'self'` means, and the scheme that sources without one inherit.
+/// The origin that `'self'` means. Sources without a scheme inherit its scheme.
 #[derive(Debug, Clone)]
 pub(super) struct PageOrigin {
     scheme: Scheme,
@@ -46,11 +46,11 @@ impl PageOrigin {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SourceList {
     pub(super) sources: Vec<Source>,
-    /// Nonces, hashes or `strict-dynamic` are among them.
+    /// True with a nonce, a hash or `strict-dynamic`.
     pub(super) has_nonces: bool,
-    /// `data:` is among them; `*` does not cover it.
+    /// True with `data:`, which `*` does not cover.
     pub(super) has_data: bool,
-    /// `'unsafe-inline'` is among them.
+    /// True with `'unsafe-inline'`.
     pub(super) has_unsafe_inline: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) enum Source {
     Itself,
     /// `https:`
     Scheme(Scheme),
-    /// `https://*.example.org:8080/path`, all but the host optional
+    /// `https://*.example.org:8080/path`. All parts but the host are optional.
     Host { scheme: Option<Scheme>, host: Host, port: Port, path: Option<String> },
 }
 
@@ -91,7 +91,7 @@ pub(super) enum Source {
 pub(super) enum Host {
     /// `*`
     Any,
-    /// `*.example.org`, kept with the dot in front.
+    /// `*.example.org`, stored with the leading dot.
     Below(String),
     Exactly(String),
 }
@@ -104,7 +104,7 @@ pub(super) enum Port {
 }
 
 impl Source {
-    /// None for what no http object matches: keywords, other schemes, nonsense.
+    /// Reads a token. `None` if no http object can match it: keywords, other schemes, invalid tokens.
     fn read(token: &str) -> Option<Self> {
         if token == "*" {
             return Some(Self::Any);
@@ -135,12 +135,12 @@ impl Source {
             None if letters(&host) => Host::Exactly(host),
             _ => return None,
         };
-        // `/` alone matches as no path does.
+        // A path of `/` matches like no path.
         let path = path.filter(|&path| path != "/").map(str::to_owned);
         Some(Self::Host { scheme, host, port, path })
     }
 
-    /// 6.7.2.5 to 6.7.2.12
+    /// Returns true if the source matches `place` (6.7.2.5 to 6.7.2.12).
     pub(super) fn matches(&self, page: &PageOrigin, place: &Place<'_>) -> bool {
         match self {
             Self::Any => true,
@@ -163,7 +163,7 @@ impl Source {
         }
     }
 
-    /// Whether it covers more than one host, so that it may cover the proxy as it is.
+    /// Returns true if the source covers more than one host, and so may cover the proxy without translation.
     pub(super) fn covers_hosts(&self) -> bool {
         match self {
             Self::Any | Self::Scheme(_) => true,
@@ -172,7 +172,8 @@ impl Source {
         }
     }
 
-    /// Whether it names one host and so has a moved form at `target`. Policies cannot name addresses but this one.
+    /// Returns true if the source names one host and so has a moved form at `target`. A policy can name no IP address
+    /// but 127.0.0.1.
     pub(super) fn is_translated(&self, target: &Place<'_>) -> bool {
         let one_host = match self {
             Self::Itself => true,
@@ -182,7 +183,7 @@ impl Source {
         one_host && !is_unnamable(target.host)
     }
 
-    /// Every origin it matches, with its path, if it names one host.
+    /// Returns every origin that the source matches, with its path, if it names one host.
     pub(super) fn places<'a>(&'a self, page: &'a PageOrigin) -> Vec<Place<'a>> {
         let (host, port, path) = match self {
             Self::Itself => (page.host.as_str(), page.port, "/"),
@@ -211,12 +212,13 @@ impl Host {
     }
 }
 
-/// 6.7.2.9: a source that says http reaches https too.
+/// Returns true if a source of scheme `source` covers `place` (6.7.2.9): http also covers https.
 fn reaches(source: Scheme, place: Scheme) -> bool {
     source == place || place == Scheme::Https
 }
 
-/// 6.7.2.12: exact, or a prefix if it ends with a slash; compared percent-decoded.
+/// Returns true if the path matches (6.7.2.12): equal, or a prefix that ends with a slash. Both are percent-decoded
+/// first.
 fn path_matches(source: &str, path: &str) -> bool {
     let (source, path) = (percent_decoded(source), percent_decoded(path));
     if source.ends_with(b"/") { path.starts_with(&source) } else { path == source }
@@ -239,13 +241,13 @@ fn percent_decoded(path: &str) -> Vec<u8> {
     decoded
 }
 
-/// 6.7.2.10: no address but 127.0.0.1 can be named.
+/// Returns true if no policy can name this host (6.7.2.10): an IP address other than 127.0.0.1.
 fn is_unnamable(host: &str) -> bool {
     let address = host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
     address && host != "127.0.0.1"
 }
 
-/// Host and port of an authority in the parser's spelling.
+/// Splits an authority, as serialized by the URL parser, into host and port.
 pub(super) fn split_port(authority: &str) -> (&str, Option<u16>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
