@@ -148,8 +148,8 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
 /// The payload of a TCP segment on Ethernet, in bytes.
 const SEGMENT_BYTES: u64 = 1460;
 
-/// Returns `tcp_rmem`. At a remote its default is at least twice the initial window in bytes, up to the maximum, because
-/// the pipe receives whole pages at once.
+/// Returns `tcp_rmem`. At a remote its default is at least twice the initial window in bytes, up to the maximum,
+/// because the pipe receives whole pages at once.
 ///
 /// The kernel offers half of the default as the first window of a connection, whatever `initrwnd` says. A window that
 /// grows only as bytes arrive costs a round trip.

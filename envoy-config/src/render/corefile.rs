@@ -1,6 +1,7 @@
 //! The Corefile: `dns`, `listen.dns`, `listen.metrics` and `upstream.resolvers` for CoreDNS with the longhaul plugin.
 //!
-//! Nothing in it logs the queries of clients. Failed queries are summed up by name alone.
+//! The Corefile does not log the queries of clients. Of failed queries, CoreDNS logs the first of each minute with its
+//! name and reason, and the others as a count.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,25 +14,28 @@ use super::guard;
 use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings};
 use crate::derive::offers_http3;
 
-/// The facts of this run that the Corefile needs.
+/// The facts about this run that the Corefile needs.
 #[derive(Debug, Clone, Copy)]
 pub struct CorefileContext<'a> {
     /// The loopback socket of `/ready`.
     pub ready: SocketAddr,
-    /// The loopback socket where Envoy queries origins' addresses ([`Artifacts::resolver`](super::Artifacts::resolver)).
+    /// The loopback socket where Envoy resolves the names of origins
+    /// ([`Artifacts::resolver`](super::Artifacts::resolver)).
     pub resolver: SocketAddr,
-    /// Where a remote asks the ground's resolver ([`NearSockets::dns`](super::NearSockets::dns)), a loopback socket.
+    /// The loopback socket where a remote queries the ground's resolver
+    /// ([`NearSockets::dns`](super::NearSockets::dns)).
     pub near_dns: SocketAddr,
-    /// Every address of this host, as for [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
+    /// Every address of this host, as in [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
     pub local_addresses: &'a [IpAddr],
 }
 
-/// UDP responses larger than this are left to TCP (DNS flag day 2020).
+/// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
 const UDP_BYTES: u16 = 1232;
-/// CoreDNS looks at the file itself, too, so that rendered trees can be used without `longhaul run`. Its least interval.
+/// The interval and jitter of *reload*, the shortest that CoreDNS accepts. CoreDNS reads the file again itself, so that
+/// rendered trees work without `longhaul run`.
 const RELOAD: &str = "2s 1s";
 
-/// The Corefile: the steering DNS unless `listen.dns` is off, and the resolver that Envoy asks.
+/// Renders the Corefile: the steering DNS, unless `listen.dns` is off, and the resolver that Envoy queries.
 pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
     let mut out = Lines::default();
     out.line(0, "# Longhaul: the DNS of this box. Written by `longhaul`; edit longhaul.yaml instead.");
@@ -46,7 +50,7 @@ pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
     out.0
 }
 
-/// Lines with four blanks a level.
+/// Lines of text, indented by four spaces per level.
 #[derive(Default)]
 struct Lines(String);
 
@@ -56,7 +60,7 @@ impl Lines {
     }
 }
 
-/// The server for clients.
+/// Writes the server block for clients.
 fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &CorefileContext<'_>) {
     open(out, listen, context);
     if let Some(metrics) = settings.listen.metrics {
@@ -80,7 +84,8 @@ fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &
     }
 }
 
-/// A server that responds to nobody. Without any server block, CoreDNS would respond to everybody at port 53.
+/// Writes a server block that refuses every query. Without any server block, CoreDNS would respond to everybody on port
+/// 53.
 fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# `listen.dns` is off, and Envoy asks nobody: this server refuses every question.");
@@ -91,7 +96,7 @@ fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
     out.line(0, "}");
 }
 
-/// The server for Envoy: the truth without refused addresses and without this box's own.
+/// Writes the server block for Envoy. Its responses are the truth without refused addresses and without this box's own.
 fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# For Envoy alone: addresses that nobody may reach through this box are left out of answers.");
@@ -108,7 +113,7 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
     ask(out, &resolvers(settings));
 }
 
-/// The head of a server block.
+/// Writes the head of a server block.
 fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
     out.line(0, &format!(".:{} {{", listen.port()));
     out.line(1, &format!("bind {}", listen.ip()));
@@ -123,7 +128,7 @@ fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
     out.line(1, "}");
 }
 
-/// The resolvers: the lines of a *forward*.
+/// Returns the lines of a *forward* to the configured resolvers.
 fn resolvers(settings: &Settings) -> Vec<String> {
     let lines = [
         &format!("forward . {} {{", joined(&settings.upstream.resolvers)),
@@ -136,7 +141,7 @@ fn resolvers(settings: &Settings) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
 }
 
-/// The same over the link.
+/// Returns the lines of a *forward* to the ground's resolver, over the link.
 fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
     let lines = [
         "# over the link, on connections that are open already",
@@ -151,7 +156,7 @@ fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
 }
 
-/// The rest of a server block, up to its end.
+/// Writes the rest of a server block: the cache and the *forward*.
 fn ask(out: &mut Lines, forward: &[String]) {
     out.line(1, "cache {");
     out.line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
@@ -167,7 +172,7 @@ fn ask(out: &mut Lines, forward: &[String]) {
     out.line(0, "}");
 }
 
-/// Returns whether there are names to steer. Without any the plugin has nothing to do, and says so by refusing to start.
+/// Returns true if there are names to steer. Without any, the plugin would refuse to start.
 pub(crate) fn steers(settings: &Settings) -> bool {
     let dns = &settings.dns;
     !dns.domains.is_empty() || dns.www || dns.canary || own_names(settings).next().is_some()
@@ -186,7 +191,8 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
     let own: Vec<String> = own_names(settings).collect();
     if !own.is_empty() {
         lines.push(format!("own {}", own.join(" ")));
-        // An HTTPS record upgrades http: URLs of the name (RFC 9460 section 9.5) and names no port here: only for 443.
+        // An HTTPS record upgrades http URLs of the name (RFC 9460 section 9.5). This one names no port, so it is only
+        // valid for 443.
         if settings.listen.tls.is_some_and(|tls| tls.port() == 443) {
             lines.push(if offers_http3(settings) { "alpn h3 h2" } else { "alpn h2" }.to_owned());
         }
@@ -243,7 +249,8 @@ fn policy(dns: &Dns) -> Vec<String> {
     lines
 }
 
-/// The listener as it is bound. On a wildcard address, the port is enough, and each proxy address is checked by itself.
+/// Returns the address of the health check. For a wildcard address it is the port alone, and the plugin checks each
+/// proxy address.
 fn health(http: SocketAddr) -> String {
     if http.ip().is_unspecified() { http.port().to_string() } else { http.to_string() }
 }
@@ -252,12 +259,12 @@ fn joined<T: ToString>(items: &[T]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Go's own notation, which has no days.
+/// Formats a duration in Go's notation, which has no days.
 fn go_duration(time: Duration) -> String {
     if time.subsec_nanos() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }
 
-/// Caddy's lexer takes a quoted token whole and knows `\"` in it.
+/// Quotes a token for Caddy's lexer, which knows the escape `\"`.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\\\""))
 }

@@ -1,18 +1,19 @@
-//! Envoy's cache on disk: its bounds, from the size that the operator gives it.
+//! The bounds of Envoy's disk cache, computed from the size that the operator configures.
 
 use serde::Serialize;
 
 use crate::config::Cache;
 use crate::config::units::Bytes;
 
-/// The mean web object is some tens of kilobytes. An entry costs memory, so the number of entries is bounded too.
+/// The bytes of cache per entry. An entry costs memory, so the number of entries is bounded. The mean web object is
+/// some tens of kilobytes.
 const BYTES_PER_ENTRY: u64 = 16 << 10;
 /// The least number of entries.
 const LEAST_ENTRIES: u64 = 64;
-/// One object may take this part of the cache at most, so that one download does not empty it.
+/// The share of the cache that one object may use: one part in so many. One download can then not empty the cache.
 const OBJECT_SHARE: u64 = 16;
-/// And no more than this: `cache_v2` holds in memory what it has not yet written to disk, so this bounds the cost of a
-/// client.
+/// The largest object, in bytes. `cache_v2` holds in memory what it has not yet written to disk, so this bounds the
+/// cost of a client.
 const OBJECT_BYTES: u64 = 4 << 20;
 
 /// The cache as the templates render it.
@@ -25,7 +26,7 @@ pub(super) struct DiskCache {
 }
 
 impl DiskCache {
-    /// None without a cache on disk.
+    /// Returns None without a disk cache.
     pub(super) fn of(cache: &Cache) -> Option<Self> {
         match cache {
             Cache::Off | Cache::Parent(_) => None,
@@ -39,7 +40,7 @@ impl DiskCache {
     }
 }
 
-/// The largest object that a cache of `size` takes, in bytes.
+/// Returns the size of the largest object that a cache of `size` stores, in bytes.
 pub(super) fn object_bytes(size: Bytes) -> u64 {
     (size.0 / OBJECT_SHARE).min(OBJECT_BYTES)
 }

@@ -1,14 +1,14 @@
-//! The template engine, set so that a slip in a template is an error and never a silent gap in a security rule.
+//! The template engine. A mistake in a template is an error, and never a silent gap in a security rule.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
-/// Rendering failed: a template and the program do not fit together.
+/// Rendering failed, because a template and the program do not match.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// A template names something it is not given, or is malformed.
+    /// A template uses an undefined value, or is malformed.
     #[error("internal fault in a built-in template: {0:#}")]
     Template(#[from] minijinja::Error),
     /// The filter's configuration could not be written as JSON.
@@ -16,7 +16,7 @@ pub enum RenderError {
     FilterConfig(#[from] serde_json::Error),
 }
 
-/// Every template, by the name others include it by.
+/// Every template, by the name that other templates include it by.
 const TEMPLATES: &[(&str, &str)] = &[
     ("bootstrap.yaml", include_str!("../../templates/bootstrap.yaml.j2")),
     ("rds_pipe.yaml", include_str!("../../templates/rds_pipe.yaml.j2")),
@@ -72,7 +72,7 @@ impl Engine {
     pub(super) fn new() -> Result<Self, RenderError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        // By its name a template of YAML would be escaped as JSON; what needs quoting says `| yaml` here.
+        // The engine would escape YAML templates as JSON because of their names. Here a template quotes with `| yaml`.
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         let syntax =
             SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true).build()?;
@@ -89,7 +89,7 @@ impl Engine {
         Ok(self.environment.get_template(template)?.render(context! { v => Value::from(Serde(view)) })?)
     }
 
-    /// As [`Self::render`], with one more value by the name `key`.
+    /// Renders like [`Self::render`], with one more value named `key`.
     pub(super) fn render_with(
         &self,
         template: &str,
@@ -102,13 +102,14 @@ impl Engine {
     }
 }
 
-/// A string as a double-quoted YAML scalar. JSON's strings are YAML's: nothing in a path or a name ends the scalar.
+/// Formats a string as a double-quoted YAML scalar. JSON strings are YAML strings, so no character of a path or a name
+/// ends the scalar.
 fn quoted(text: &str) -> Result<String, minijinja::Error> {
     serde_json::to_string(text)
         .map_err(|e| minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "cannot be quoted").with_source(e))
 }
 
-/// A block moved `columns` to the right, ending with one line break: what stands below a key.
+/// Indents a block by `columns` and ends it with one line break, for use below a key.
 fn nested(block: &str, columns: usize) -> String {
     let mut out = String::with_capacity(block.len() * 2);
     for line in block.trim_end().lines() {

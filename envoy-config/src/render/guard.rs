@@ -1,8 +1,8 @@
 //! The ranges, addresses and ports that no client may reach through the proxy.
 //!
-//! A client chooses the host name, so it chooses the address: these ranges keep it from choosing the operator's own
-//! network. They are matched against the address Envoy resolved, after resolution, so a public name that points inside
-//! is caught like an address literal.
+//! A client chooses the host name, so it also chooses the address. These ranges keep it away from the operator's own
+//! network. Envoy matches them against the resolved address, so a public name that points inside is refused like an
+//! address literal.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,31 +13,31 @@ use serde::Serialize;
 
 use crate::config::{Host, Settings};
 
-/// The rules the guard is written from.
+/// The rules that the guard is rendered from.
 #[derive(Debug, Serialize)]
 pub(super) struct Guard {
     pub(super) refused: Vec<Range>,
     pub(super) allowed: Vec<Range>,
     pub(super) own: Vec<Endpoint>,
-    /// `upstream.deny`.
+    /// The ranges of `upstream.deny`.
     pub(super) denied: Vec<Range>,
     pub(super) ports: Vec<u16>,
 }
 
-/// An address range in the two fields Envoy wants.
+/// An address range, in the two fields that Envoy expects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Range {
     pub(super) address: IpAddr,
     pub(super) length: u8,
 }
 
-/// An address of this host, with the port that is refused there.
+/// An address of this host, with the refused port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Endpoint {
     pub(super) address: IpAddr,
-    /// 32 or 128: one address.
+    /// The length of the prefix, 32 or 128: a single address.
     pub(super) length: u8,
-    /// None: every port.
+    /// The refused port. None: every port.
     pub(super) port: Option<u16>,
 }
 
@@ -59,13 +59,16 @@ impl From<IpNet> for Range {
     }
 }
 
-/// The refused ranges, those behind NAT64 among them: [`addresses`] is the table.
+/// Returns the refused ranges, including those behind NAT64. [`addresses`] is the table.
 pub(super) fn refused() -> impl Iterator<Item = IpNet> {
     addresses::refused().filter_map(|range| IpNet::new(range.network, range.length).ok())
 }
 
-/// The refused endpoints of this host: every port of its addresses, because other services there trust it. If
-/// `upstream.allow_private` names exactly one of them, only the ports of this box's listeners are refused, as a loop.
+/// Returns the refused endpoints of this host. Every port of its addresses is refused, because other services there
+/// trust this host.
+///
+/// If `upstream.allow_private` lists one of the addresses by itself (`/32` or `/128`), only the ports of this box's
+/// listeners are refused there, as a loop.
 fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     let listen = &settings.listen;
     let dialled_in = settings.role.dialled_in();
@@ -81,7 +84,7 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     endpoints.collect()
 }
 
-/// Every address at which one of Envoy's connections would come back to this host, also through NAT64.
+/// Returns every address at which a connection of Envoy would come back to this host, also through NAT64.
 pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<IpAddr> {
     let listen = &settings.listen;
     let dialled_in = settings.role.dialled_in();
@@ -100,7 +103,8 @@ pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<I
     addresses
 }
 
-/// An IPv4 address as seen through the well-known NAT64 prefix (RFC 6052). Prefixes of the operator's own are his to deny.
+/// Returns an IPv4 address as seen through the well-known NAT64 prefix (RFC 6052). The operator must deny prefixes of
+/// their own.
 fn nat64(address: IpAddr) -> Option<IpAddr> {
     const PREFIX: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
     match address {
@@ -116,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Addresses at the edges of every row, and close to them.
+    /// Generates addresses at the edges of every row, and close to them.
     fn near_a_row() -> impl Strategy<Value = IpAddr> {
         (0..addresses::rows().len(), any::<u32>(), 0_u32..32).prop_map(|(row, low, shift)| {
             match addresses::rows()[row].range.network {

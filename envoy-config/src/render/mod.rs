@@ -1,8 +1,8 @@
-//! Checked settings to the files Envoy and CoreDNS run: pure, so that every line can be reviewed and tested before
-//! anything is started.
+//! Renders checked settings to the files that Envoy and CoreDNS run. Rendering is pure, so that every line can be
+//! reviewed and tested before anything starts.
 //!
-//! Envoy is configured from files alone (filesystem xDS). Settings that change often live in files of their own. A
-//! change of them leaves the listeners byte-identical and cuts no connection:
+//! Envoy is configured from files alone (filesystem xDS). Settings that change often have files of their own. A change
+//! of them leaves the listeners byte-identical and cuts no connection:
 //!
 //! | file | holds | changes with |
 //! |---|---|---|
@@ -16,10 +16,11 @@
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //! | `sds/authority.yaml` | who may be at the other end of a pair | `split.peer`, `split.ca` |
 //!
-//! The two ends of a pair have the same files but for routes: `rds/remote.yaml` on the one, `rds/pipe.yaml` on the other. A
-//! remote that goes to origins itself while the ground does not respond has `rds/direct.yaml` and the guard, too.
+//! The two ends of a pair have the same files except for routes: the remote has `rds/remote.yaml`, and the ground
+//! `rds/pipe.yaml`. A remote that goes to origins itself while the ground does not respond also has `rds/direct.yaml`
+//! and the guard.
 //!
-//! The module has no opinion on processes: who writes the tree, in which order and when, is `run`.
+//! This module knows no processes. `run` decides who writes the tree, in which order and when.
 
 mod artifacts;
 mod corefile;
@@ -44,10 +45,10 @@ use crate::derive::Derived;
 use engine::Engine;
 use view::View;
 
-/// Renders every file of one configuration. No I/O: the same arguments give the same bytes.
+/// Renders every file of one configuration. It does no I/O: the same arguments give the same bytes.
 ///
 /// # Errors
-/// A template that does not fit what it is given, which is a fault of this program.
+/// A template that does not match its values, which is a bug in this program.
 pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<RenderedTree, RenderError> {
     let view = View::new(settings, derived, artifacts)?;
     let engine = Engine::new()?;
@@ -76,7 +77,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     Ok(tree)
 }
 
-/// The files of a role, by the template of each.
+/// Returns the files of a role, each with its template.
 fn files(role: &Role) -> &'static [(&'static str, &'static str)] {
     match role {
         Role::Edge => &[

@@ -1,9 +1,10 @@
-//! Access lists for `cache.parent`: it looks names up again, so that the guard's word on an address does not bind it.
+//! Access lists for `cache.parent`. The parent resolves names again, so the guard's check of an address does not bind
+//! it.
 //!
-//! A name may have a public address when the guard asks and a private one when the parent does (DNS rebinding). The parent
-//! cannot be given the address instead: a proxy takes `Host` from the URL (RFC 9112 section 3.2.2), and it would keep
-//! objects by address. So it needs the guard's ranges as a list of its own. Varnish needs none: it connects to the backends
-//! of its VCL alone.
+//! A name may have a public address when the guard resolves it and a private one when the parent does (DNS rebinding).
+//! Envoy cannot give the parent the address instead: a proxy derives `Host` from the URL (RFC 9112 section 3.2.2), and
+//! the parent would cache objects by address. So the parent needs the guard's ranges as a list of its own. Varnish
+//! needs none, because it connects only to the backends in its VCL.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,12 +15,12 @@ use ipnet::{IpNet, Ipv6Net};
 use super::guard;
 use crate::config::{Cache, Settings};
 
-/// For Squid, and for Apache Traffic Server 9 and later. Below the root of the rendered tree.
+/// The path of the list for Squid, below the root of the rendered tree.
 const SQUID: &str = "parent/squid.conf";
-/// See [`SQUID`].
+/// The path of the list for Apache Traffic Server 9 and later, below the root of the rendered tree.
 const TRAFFIC_SERVER: &str = "parent/ip_allow.yaml";
 
-/// The lists, by their path; none without a parent.
+/// Returns the lists with their paths. There are none without a parent.
 pub(super) fn access_lists(settings: &Settings, local: &[IpAddr]) -> Vec<(&'static str, String)> {
     match settings.cache {
         Cache::Parent(parent) => {
@@ -30,7 +31,8 @@ pub(super) fn access_lists(settings: &Settings, local: &[IpAddr]) -> Vec<(&'stat
     }
 }
 
-/// The ranges that the guard refuses and the parent itself, without those that `upstream.allow_private` allows.
+/// Returns the ranges that the guard refuses and the parent's address, without those that `upstream.allow_private`
+/// allows. Adds all of `upstream.deny`.
 fn refused(settings: &Settings, local: &[IpAddr], parent: IpAddr) -> BTreeSet<IpNet> {
     let allowed = &settings.upstream.allow_private;
     let special = guard::refused().flat_map(|range| without(range, allowed));
@@ -39,7 +41,8 @@ fn refused(settings: &Settings, local: &[IpAddr], parent: IpAddr) -> BTreeSet<Ip
     special.chain(own).chain(settings.upstream.deny.iter().copied()).collect()
 }
 
-/// The parts of a range that no allowed range covers. Splits it in halves until each is inside or outside.
+/// Returns the parts of a range that no allowed range covers. Splits the range in halves until each is inside or
+/// outside.
 fn without(range: IpNet, allowed: &[IpNet]) -> Vec<IpNet> {
     if allowed.iter().any(|net| net.contains(&range)) {
         return Vec::new();
@@ -56,7 +59,8 @@ fn squid(settings: &Settings, refused: &BTreeSet<IpNet>) -> String {
         "# Longhaul: what its guard refuses, for the Squid that cache.parent names. In squid.conf, before every\n\
          # `http_access allow`: include .../parent/squid.conf\n",
     );
-    // Squid keeps IPv4 addresses as mapped ones: this range would be all of them. It judges what is inside.
+    // Squid stores IPv4 addresses as IPv4-mapped ones, so this range would refuse all of them. Squid matches the IPv4
+    // address itself.
     let mapped = Ipv6Net::new(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96).ok().map(IpNet::V6);
     for range in refused.iter().filter(|range| Some(**range) != mapped) {
         // Writing to a string cannot fail.

@@ -44,7 +44,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     if !settings.page.bundle {
         return Ok(None);
     }
-    // At the remote the filter's own requests go to the ground, and there to origins.
+    // A remote sends the filter's own requests to the ground. The ground sends its own to origins.
     let (role, cluster) = match settings.role.name() {
         RoleName::Edge => return Ok(None),
         RoleName::Remote => (End::Remote, "pipe"),
@@ -58,7 +58,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         down: link.down.bytes_in(Duration::from_secs(1)),
         up: link.up.bytes_in(Duration::from_secs(1)),
         store_bytes: STORE_BYTES,
-        // A stream buffers as much of a response as its window lets in of a request.
+        // Envoy's stream buffer holds as much of a response as the stream window admits of a request.
         buffer_bytes: usize::try_from(stream_window_bytes(context.derived)).unwrap_or(usize::MAX),
     })?))
 }

@@ -24,8 +24,8 @@ pub(super) const FILTER: Filter = Filter {
             shares_vm: false,
             configuration: of_this_end,
         },
-        // As a ground has it, before origins that a remote reaches itself: a request may have been compressed for the
-        // pipe before a retry takes it past the ground.
+        // The filter decompresses like a ground before origins that a remote reaches itself. A request may have been
+        // compressed for the pipe before a retry bypasses the ground.
         Position {
             name: "header-compression-direct",
             roles: &[RoleName::Remote],

@@ -1,9 +1,9 @@
-//! The table of filters. Everything that names every filter iterates over [`FILTERS`]: the search for modules, the
+//! The table of filters. All code that names every filter iterates over [`FILTERS`]: the search for modules, the
 //! options of the commands, the watched files, the rendered `ecds/*.yaml`.
 //!
-//! A filter has one row in [`FILTERS`] and one file beside this one. The row holds what is the same at each of its
-//! positions; a position is one place in Envoy's chains of filters, with a configuration of its own. The templates say
-//! where a position stands (`part/wasm_filter.yaml`).
+//! A filter has one row in [`FILTERS`] and one file beside this one. The row holds the facts that are the same at each
+//! of its positions. A position is one place in Envoy's filter chains, with a configuration of its own. The templates
+//! place the positions (`part/wasm_filter.yaml`).
 //!
 //! | filter | edge | remote | ground | hop |
 //! |---|---|---|---|---|
@@ -36,30 +36,30 @@ pub const FILTERS: &[Filter] =
 /// A filter: one wasm module.
 #[derive(Debug)]
 pub struct Filter {
-    /// Its name in files and options, with hyphens: `name-budget`.
+    /// The name in files and options, with hyphens: `name-budget`.
     pub name: &'static str,
-    /// Its job, as a sentence with "The filter that" before it.
+    /// The job of the filter. It completes the sentence "The filter that ...".
     pub purpose: &'static str,
-    /// Settings with which nothing starts without the module. With others it is left out where it is missing.
+    /// Returns true for settings that cannot run without the module. With other settings a missing filter is left out.
     pub needed: fn(&Settings) -> bool,
-    /// Callbacks, host calls and WASI calls beside those of every filter.
+    /// The callbacks, host calls and WASI calls beside those of every filter.
     capabilities: &'static [&'static str],
-    /// At least one.
+    /// The positions of the filter, at least one.
     positions: &'static [Position],
 }
 
-/// One place of a filter in Envoy's chains.
+/// One place of a filter in Envoy's filter chains.
 #[derive(Debug)]
 struct Position {
-    /// Its name in Envoy: of the resource, of its file in `ecds/`, and of the plugin's root. Unique.
+    /// The unique name in Envoy: of the resource, of its file in `ecds/`, and of the plugin's root.
     name: &'static str,
-    /// Roles that may have it.
+    /// The roles that may have it.
     roles: &'static [RoleName],
-    /// Only requests with this header pass through it.
+    /// The header that a request needs to pass through the filter. None: every request does.
     only_with: Option<&'static str>,
-    /// Uses the virtual machine, and so the shared values, of the filter's other positions.
+    /// True if the position shares the VM of the filter's other positions, and so the shared values.
     shares_vm: bool,
-    /// The configuration as JSON, from the type that the filter reads. None leaves the position out.
+    /// Returns the configuration as JSON, from the type that the filter reads. None leaves the position out.
     configuration: fn(&Context<'_>) -> Result<Option<String>, RenderError>,
 }
 
@@ -71,24 +71,24 @@ struct Context<'a> {
 }
 
 impl Filter {
-    /// File name of the built module: `name_budget.wasm`.
+    /// Returns the file name of the built module: `name_budget.wasm`.
     pub fn file(&self) -> String {
         format!("{}.wasm", self.name.replace('-', "_"))
     }
 
-    /// Environment variable that names the module: `LONGHAUL_NAME_BUDGET`.
+    /// Returns the environment variable that names the module: `LONGHAUL_NAME_BUDGET`.
     pub fn variable(&self) -> String {
         format!("LONGHAUL_{}", self.name.replace('-', "_").to_ascii_uppercase())
     }
 }
 
-/// Every position by name, so that a template can test each. None: it is left out.
+/// Every position by name, so that a template can test each. None: the position is left out.
 pub(super) type Positions = BTreeMap<&'static str, Option<WasmFilter>>;
 
-/// The filters of one configuration.
+/// Returns the positions of the filters in one configuration.
 ///
 /// # Errors
-/// A configuration that cannot be written as JSON, which is a fault of this program.
+/// A configuration that cannot be written as JSON, which is a bug in this program.
 pub(super) fn positions(
     settings: &Settings,
     derived: &Derived,

@@ -37,7 +37,7 @@ pub(super) const FILTER: Filter = Filter {
     ],
     positions: &[Position {
         name: "url-rewrite",
-        // At a pair the ground rewrites.
+        // In a pair, the ground rewrites.
         roles: &[RoleName::Edge, RoleName::Ground],
         only_with: None,
         shares_vm: true,
@@ -51,7 +51,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     Ok(Some(serde_json::to_string(&config)?))
 }
 
-/// The configuration of url-rewrite. Envoy's copy is rendered from it, and `longhaul explain` asks it: both decide alike.
+/// Returns the configuration of url-rewrite. Envoy and `longhaul explain` both use it, so that they decide alike.
 pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
     let target = &derived.target;
     let of = |kind| if target.kind == kind { target.authorities.clone() } else { Vec::new() };

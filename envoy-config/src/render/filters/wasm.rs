@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::{Filter, Position};
 use crate::render::artifacts::WasmModule;
 
-/// Callbacks, host calls and WASI calls that every filter is allowed: its runtime, configuration, metrics and log, and the head
-/// of a request. Envoy returns an error for a call that neither this list nor the filter's own allows with an error.
+/// The callbacks, host calls and WASI calls that every filter may use: its runtime, configuration, metrics and log, and
+/// the head of a request. Envoy returns an error for a call that neither this list nor the filter's own list allows.
 const OF_EVERY_FILTER: &[&str] = &[
     "clock_time_get",
     "environ_get",
@@ -29,24 +29,25 @@ const OF_EVERY_FILTER: &[&str] = &[
     "random_get",
 ];
 
-/// One position, with the copy of the module that Envoy loads.
+/// One position of a filter, with the copy of the module that Envoy loads.
 #[derive(Debug, Serialize)]
 pub(in crate::render) struct WasmFilter {
     name: &'static str,
-    /// The virtual machine, and so the shared values, that it uses.
+    /// The VM, and so the shared values, that the position uses.
     vm: &'static str,
-    /// Requests without this header pass it by.
+    /// Requests without this header bypass the filter.
     only_with: Option<&'static str>,
-    /// The module as it was found.
+    /// The path of the built module.
     #[serde(skip)]
     pub(in crate::render) from: PathBuf,
-    /// The copy, below the root. Its name holds the module's hash: Envoy reads a module again only under another name.
+    /// The path of the copy, below the root. Its name holds the module's hash, because Envoy reads a module again only
+    /// under another name.
     pub(in crate::render) module_file: String,
-    /// The copy, absolute.
+    /// The absolute path of the copy.
     module: String,
-    /// JSON, as the filter reads it.
+    /// The configuration as JSON, as the filter reads it.
     configuration: String,
-    /// In alphabetical order.
+    /// The allowed callbacks and calls, in alphabetical order.
     capabilities: Vec<&'static str>,
 }
 
@@ -75,7 +76,7 @@ impl WasmFilter {
         }
     }
 
-    /// Its file below the root.
+    /// Returns the path of its file, below the root.
     pub(in crate::render) fn file(&self) -> String {
         format!("ecds/{}.yaml", self.name)
     }

@@ -1,4 +1,4 @@
-//! The view of the templates: plain values, already decided, so that a template only places them.
+//! The values that templates use. Every decision is made here, so a template only places values.
 
 mod pair;
 mod tls;
@@ -23,25 +23,26 @@ use tls::{Certificate, TlsListener};
 use transport::Transport;
 use upstream::Mapped;
 
-/// Everything a template may name, as `v`.
+/// The values that a template may use, as `v`.
 #[derive(Debug, Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts that templates ask for")]
 pub(super) struct View {
     root: String,
     state: String,
-    /// `edge`, `remote` or `ground`.
+    /// The role: `edge`, `remote` or `ground`.
     role: &'static str,
     reaches_origins: bool,
     pub(super) pair: Option<Pair>,
-    /// The token of this box in `CDN-Loop`, by which it knows a request that comes back. It survives restarts and differs
-    /// from box to box.
+    /// The token of this box in `CDN-Loop`, by which it recognises a request that comes back. It survives restarts and
+    /// differs between boxes.
     cdn_id: String,
     admin: Socket,
-    /// None: a ground that dials.
+    /// The listener for http. None: a ground that dials.
     http: Option<Socket>,
-    /// Client packets for other addresses reach our listeners: the kernel knows the original destination.
+    /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
+    /// destination.
     intercepts: bool,
-    /// The listeners' sockets accept foreign destination addresses as their own (TPROXY).
+    /// True if the listeners' sockets accept foreign destination addresses as their own (TPROXY).
     transparent: bool,
     tls: Option<TlsListener>,
     edges: Edges,
@@ -51,45 +52,45 @@ pub(super) struct View {
     heap_bytes: u64,
     compress: Compress,
     cache: Option<DiskCache>,
-    /// The caching proxy that http origins are reached through.
+    /// The caching proxy through which http origins are reached.
     cache_parent: Option<Socket>,
     guard: Guard,
-    /// Server names that are names, as a regular expression.
+    /// The regular expression of the server names that Envoy accepts.
     server_name: &'static str,
     resolvers: Vec<Socket>,
     dns_cache: String,
     mapped: Vec<Mapped>,
     trusted_ca: String,
     access_log: Option<LogTarget>,
-    /// A filter requests objects of its own accord.
+    /// True if a filter sends requests of its own.
     fetches: bool,
     tracing: Option<Spans>,
-    /// Media types worth compressing.
+    /// The regular expression of the media types worth compressing.
     compressible: &'static str,
-    /// `Content-Type` of what came in gzip and is decompressed before it goes on.
+    /// The regular expression of the `Content-Type` of gzip responses that Envoy decompresses.
     unpack_gzip: String,
-    /// By the name of the position; none where it is left out.
+    /// The filters, by the name of the position. None: the position is left out.
     pub(super) filters: Positions,
 }
 
-/// An address and port in the two fields Envoy wants.
+/// An address and port, in the two fields that Envoy expects.
 #[derive(Debug, Serialize)]
 struct Socket {
     address: String,
     port: u16,
 }
 
-/// The outer hop behind one listener: the scheme of a request is known by the listener alone.
+/// The outer hop behind one listener. Only the listener knows the scheme of a request.
 #[derive(Debug, Serialize)]
 struct Edge {
     name: &'static str,
     scheme: &'static str,
-    /// Name of the routes.
+    /// The name of the routes.
     routes: &'static str,
-    /// Templates of the filters and of the proxy's own responses.
+    /// The templates of the filters and of the proxy's own responses.
     filters: &'static str,
     replies: &'static str,
-    /// The HTTP connection manager's codec.
+    /// The codec of the HTTP connection manager.
     codec: &'static str,
     /// The value of `Alt-Svc` in responses (RFC 7838).
     alt_svc: Option<String>,
@@ -116,18 +117,18 @@ impl Edge {
 struct Edges {
     http: Edge,
     tls: Edge,
-    /// HTTP/3, on the UDP port of `listen.tls`.
+    /// The hop for HTTP/3, on the UDP port of `listen.tls`.
     quic: Option<Edge>,
 }
 
-/// Compression toward clients: quality and level, or nothing.
+/// Compression of responses to clients: the Brotli quality and the gzip level. None: not offered.
 #[derive(Debug, Serialize)]
 struct Compress {
     brotli: Option<u8>,
     gzip: Option<u8>,
 }
 
-/// Spans of requests.
+/// The tracing of requests.
 #[derive(Debug, Serialize)]
 struct Spans {
     collector: String,
@@ -135,27 +136,27 @@ struct Spans {
     sample_percent: u32,
 }
 
-/// An access log: `file` is empty for stderr.
+/// The destination of the access log. Without a `file`, it is stderr.
 #[derive(Debug, Serialize)]
 struct LogTarget {
     file: Option<String>,
 }
 
-/// Media types that shrink. Images, video, woff and archives are compressed already.
+/// The media types that are worth compressing. Images, video, WOFF and archives are compressed already.
 const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ecmascript|json|xml|wasm|graphql|x-ndjson\
 |vnd\\.ms-fontobject|x-font-(ttf|otf)|font-sfnt|.+\\+(json|xml))|font/(ttf|otf|sfnt|collection)\
 |image/(svg\\+xml|bmp|x-icon|vnd\\.microsoft\\.icon))";
-/// Media types the filter rewrites.
+/// The media types that url-rewrite rewrites.
 const REWRITTEN: &str = "(?i)(text/html|application/xhtml\\+xml|text/css)";
 
-/// Letters, digits and the signs found in host names (RFC 6066 section 3, with the underscore that some names have).
+/// The letters, digits and signs of host names (RFC 6066 section 3), with the underscore that some names have.
 const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 
-/// How long a client remembers that a name speaks HTTP/3: the day that RFC 7838 takes for granted.
+/// The seconds for which a client remembers that a name offers HTTP/3: one day, the default of RFC 7838.
 const ALT_SVC_SECONDS: u32 = 86_400;
-/// Envoy with its filters, before any connection.
+/// The memory of Envoy with its filters before any connection, in bytes.
 const HEAP_BASE_BYTES: u64 = 512 << 20;
-/// A connection at work: buffers on both hops, stream and parser state.
+/// The memory of a busy connection, in bytes: buffers on both hops, stream and parser state.
 const HEAP_PER_CONNECTION_BYTES: u64 = 64 << 10;
 
 impl View {
@@ -165,7 +166,7 @@ impl View {
         let connections = u64::from(settings.limits.connections);
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
-        // Without admission one slow client could fill the memory: then there is no cache.
+        // Without cache-admission, one slow client could fill the memory. There is no cache then.
         let admits = filters.get("cache-admission-client").is_some_and(Option::is_some);
         Ok(Self {
             root: artifacts.root.display().to_string(),
@@ -232,7 +233,7 @@ impl From<SocketAddr> for Socket {
     }
 }
 
-/// A media type as it stands in a `Content-Type` header.
+/// Returns a regular expression of `Content-Type` values with these media types.
 fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
 }
@@ -244,15 +245,15 @@ fn cache_parent(cache: &Cache) -> Option<Socket> {
     }
 }
 
-/// A token of RFC 8586 made from what tells this box from others and says nothing about it.
+/// Returns the token of this box for `CDN-Loop` (RFC 8586). It differs between boxes and reveals nothing about them.
 fn cdn_id(settings: &Settings) -> String {
     let listen = &settings.listen;
-    // A ground that dials has no socket of its own: it is known by the remote it goes to.
+    // A ground that dials has no socket of its own. The remote that it dials identifies it.
     let http = listen.http.map_or_else(|| format!("{:?}", settings.role.peer()), |socket| socket.to_string());
     format!("longhaul-{}", short_hash(&format!("{:?} {http} {:?}", settings.proxy, listen.tls)))
 }
 
-/// Twelve hex digits of a SHA-256: for names that must change with what they name.
+/// Returns 12 hexadecimal digits of a SHA-256. They make names that must change with the thing they name.
 fn short_hash(text: &str) -> String {
     let mut hex = String::new();
     for byte in Sha256::digest(text.as_bytes()).iter().take(6) {

@@ -1,4 +1,4 @@
-//! The pair: what one end of the link shows the other.
+//! The pair: the values of one box for its connection to the other.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -11,141 +11,145 @@ use super::transport::envoy as envoy_duration;
 use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Role, Settings, WhenDown};
 use crate::render::Artifacts;
 
-/// ALPN of connections that carry one client's bytes each. They carry TLS of the client, routed by its server
-/// name, or DNS over TCP: the remote lets nothing else onto them.
+/// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
+/// over TCP. The remote puts nothing else on these connections.
 const ALPN_BYTES: &str = "longhaul-bytes";
-/// ALPN of a ground that dials, while it shows who it is.
+/// The ALPN of a ground that dials, while it authenticates itself.
 const ALPN_DIAL: &str = "longhaul-dial";
 
-/// Tunnels that a ground opens where it is the one that dials: the pipe, a check of it where the remote wants one, and
-/// two for what comes after them. Each costs a handshake, and a ping now and then.
+/// The number of tunnels that a ground opens if it dials: one for the pipe, one for its health check, and two for their
+/// successors. Each costs a handshake and a ping now and then.
 const TUNNELS: u32 = 4;
-/// Streams of one pipe. Where the remote dials it opens another pipe for more; out of so few tunnels it cannot, and
-/// every TLS connection of a client is a stream.
+/// The most streams on one pipe. If the remote dials, it opens another pipe for more.
 const STREAMS: u32 = 1000;
+/// The most streams on one pipe in a tunnel. The remote cannot open more pipes than there are tunnels, and every TLS
+/// connection of a client is a stream.
 const STREAMS_OF_A_TUNNEL: u32 = 16_384;
 
-/// The first wait must be nothing beside a round trip: a request whose compressed headers the ground could not read is
-/// sent again in another form, and waits as well. Doubling it reaches a second within eight attempts.
+/// The longest wait before the first retry. It must be negligible beside a round trip, because a request whose
+/// compressed headers the ground could not read waits, too, before it is sent again in another form. Doubling it
+/// reaches a second within eight attempts.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
-/// A pipe that broke in between, and headers that the ground could not read.
+/// The least number of retries: one for a pipe that broke, and one for headers that the ground could not read.
 const LEAST_RETRIES: u32 = 2;
-/// One check may be lost on any link.
+/// The least number of failed checks in a row. Any link may lose one check.
 const LEAST_FAILURES: u32 = 2;
-/// How much later than needed a request may notice that the ground is back.
+/// The longest wait before a retry. A request notices at most this late that the ground is back.
 const RETRY_LAST: Duration = Duration::from_secs(2);
-/// While the ground responds, a check costs some 300 bytes of the link: a quarter of a kilobit a second at most.
+/// The interval of checks while the ground responds. A check costs some 300 bytes of the link, so at most 0.25 kbit/s.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A box's end of the link; `remote` or `ground` is set.
+/// This box's end of the link. Either `remote` or `ground` is set.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct Pair {
     alpn_bytes: &'static str,
     alpn_dial: &'static str,
-    /// Our certificate, as a secret of its own: renewed without touching a connection.
+    /// The certificate of this box. It is a separate secret, so that its renewal affects no connection.
     pub(in super::super) certificate: Certificate,
-    /// The trust in the other end, as a secret of its own.
+    /// The trust in the other end, as a separate secret.
     pub(in super::super) authority: PeerTrust,
-    /// The resolver for remotes' clients: this box's CoreDNS, which leaves refused addresses out.
+    /// The resolver for the clients of remotes: this box's CoreDNS, which leaves refused addresses out.
     resolver: Option<Socket>,
     remote: Option<RemoteEnd>,
     ground: Option<GroundEnd>,
-    /// Most streams on one connection of the pipe.
+    /// The most streams on one connection of the pipe.
     streams: u32,
 }
 
-/// The end beside the clients.
+/// The end of the link beside the clients.
 #[derive(Debug, Serialize)]
 struct RemoteEnd {
-    /// Where connections to the ground are opened; on this host where it dials.
+    /// The target of connections to the ground. It is on this host if the ground dials.
     ground: Target,
-    /// The ground dials, and where.
+    /// The sockets for a ground that dials. None: the remote dials.
     dialled: Option<Dialled>,
-    /// Where clients meet us: what is sent there and names nobody else has come to its end.
+    /// The proxy's addresses, at which clients reach this box. Traffic to them that names no other host ends here,
+    /// because the ground would send it back.
     own_addresses: Vec<Own>,
-    /// Where connections are held open that keep others warm.
+    /// The socket for held connections that keep other connections warm.
     hold: Socket,
-    /// The same for the pipe.
+    /// The socket for held connections that keep the pipe open.
     hold_pipe: Socket,
     /// The socket where CoreDNS queries the ground's resolver.
     dns: Socket,
-    /// Connections are opened ahead of need, each for one client's bytes; without, those are streams of the pipe.
+    /// True if each client's bytes use a connection of their own, opened ahead of need. Otherwise they use streams of
+    /// the pipe.
     pool: bool,
-    /// Clusters of clients' requests and of their bytes.
+    /// The clusters of clients' requests and of their bytes.
     requests: &'static str,
     bytes: &'static str,
-    /// Requests cross the link on QUIC.
+    /// True if requests cross the link on QUIC.
     quic: bool,
-    /// This box connects to origins itself while the ground does not respond.
+    /// True if this box connects to origins itself while the ground does not respond.
     direct: bool,
     /// The health check of the ground.
     check: Check,
     /// The retries of requests that the pipe lost.
     again: Again,
-    /// Most connections of clients' bytes at one time, warm ones included.
+    /// The most connections for clients' bytes at one time, including warm ones.
     max_connections: u64,
 }
 
-/// The other end as it is dialled.
+/// The other end, as it is dialled.
 #[derive(Debug, Serialize)]
 struct Target {
-    /// Address or name, and port.
+    /// The address or name, and the port.
     socket: Socket,
-    /// It is found by its name.
+    /// True if the other end is given by name.
     by_name: bool,
-    /// The server name of an end that is known by name; an address sends none.
+    /// The server name. None for an end given by address.
     server_name: Option<String>,
-    /// The resolvers that know the address of an end given by name.
+    /// The resolvers for an end given by name.
     resolvers: Vec<Socket>,
 }
 
-/// How a ground that dials is met.
+/// The sockets of a remote for a ground that dials.
 #[derive(Debug, Serialize)]
 struct Dialled {
-    /// Where its tunnels come in.
+    /// The socket at which the ground's tunnels arrive.
     listen: Socket,
-    /// Where the pipe is led into one of them.
+    /// The loopback socket through which the pipe enters a tunnel.
     near: Socket,
 }
 
-/// Checks of the ground, in Envoy's notation.
+/// The health check of the ground, in Envoy's notation.
 #[derive(Debug, Serialize)]
 struct Check {
-    /// Between two of them.
+    /// The time between two checks.
     interval: String,
-    /// The same after a failed check.
+    /// The time between two checks after a failed one.
     failing_interval: String,
-    /// How long one may take.
+    /// The time after which a check fails.
     timeout: String,
-    /// After so many failed checks in a row, the ground counts as down.
+    /// The number of failed checks in a row after which the ground counts as down.
     failures: u32,
 }
 
-/// How requests are sent again that may be.
+/// The retries of requests that are safe to retry.
 #[derive(Debug, Serialize)]
 struct Again {
-    /// How often.
+    /// The number of retries.
     retries: u32,
-    /// Waits before that: at most so much before the first, twice as much before each next, and never more than the last.
+    /// The longest wait before the first retry. It doubles before each further retry, up to `last`.
     first: String,
     last: String,
 }
 
-/// One of our addresses, and the length of the prefix that is it alone.
+/// One of the proxy's addresses, with the length of its host prefix.
 #[derive(Debug, Serialize)]
 struct Own {
     text: String,
     bits: u8,
 }
 
-/// The end on the wired side.
+/// The end of the link on the wired side.
 #[derive(Debug, Serialize)]
 struct GroundEnd {
-    /// None: it dials.
+    /// The listener for the remote. None: the ground dials.
     listen: Option<Socket>,
-    /// The remote it dials.
+    /// The remote to dial. None: the remote dials.
     dials: Option<Target>,
-    /// How many tunnels to it are kept open.
+    /// The number of tunnels to keep open if the ground dials.
     tunnels: u32,
 }
 
@@ -154,15 +158,15 @@ struct GroundEnd {
 pub(in super::super) struct PeerTrust {
     pub(in super::super) file: &'static str,
     name: &'static str,
-    /// Authorities that sign for the pair, as a PEM file.
+    /// The PEM file of the certificate authorities that sign for the pair.
     ca: String,
     /// The folder in which a renewed file appears.
     dir: String,
-    /// The peer's certificate must bear one of these names.
+    /// The names of the peer. Its certificate must have one of them.
     pinned: Vec<Pinned>,
 }
 
-/// A subject alternative name and a matcher of it, in Envoy's notation.
+/// The type of a subject alternative name and a matcher for it, in Envoy's notation.
 #[derive(Debug, Serialize)]
 struct Pinned {
     san_type: &'static str,
@@ -170,14 +174,15 @@ struct Pinned {
 }
 
 impl Pair {
-    /// None for a box alone.
+    /// Returns the pair's values. Returns None for an edge.
     pub(super) fn new(settings: &Settings, artifacts: &Artifacts) -> Option<Self> {
         match &settings.role {
             Role::Edge => None,
             Role::Remote(remote) => {
                 let direct = remote.when_down == WhenDown::Direct;
                 let rtt = settings.link.rtt;
-                // Where the ground dials, there is a tunnel or there is none: that is known here.
+                // If the ground dials, this box knows at once whether there is a tunnel. A failed attempt then takes no
+                // time.
                 let attempt = if remote.ground.dials() { Duration::ZERO } else { rtt };
                 let end = RemoteEnd {
                     ground: match &remote.ground {
@@ -267,21 +272,24 @@ impl Target {
         }
     }
 
-    /// On this host.
+    /// Returns a target on this host.
     fn near(socket: SocketAddr) -> Self {
         Self { socket: socket.into(), by_name: false, server_name: None, resolvers: Vec::new() }
     }
 }
 
 impl Check {
-    /// One failed check is enough, because going direct for a while costs less than waiting.
+    /// Returns the check of a remote that goes direct. One failed check is enough, because going direct for a while
+    /// costs less than waiting.
     fn to_go_past(rtt: Duration) -> Self {
         let interval = envoy_duration(Self::failing(rtt));
         Self { interval: interval.clone(), failing_interval: interval, timeout: Self::timeout(rtt), failures: 1 }
     }
 
-    /// As many failed checks as fit into the retries, for a ground that refuses connections. A ground whose checks time
-    /// out may be behind an outage of the link, so it gets three times as long and more.
+    /// Returns the check of a remote that waits for a restart. The ground counts as down after as many failed checks as
+    /// fit into `restart_wait`, if it refuses connections.
+    ///
+    /// If checks time out, there may be an outage of the link. Then it takes three times as long or more.
     fn to_give_up(rtt: Duration, restart_wait: Duration) -> Self {
         let each = Self::failing(rtt) + rtt;
         Self {
@@ -298,24 +306,26 @@ impl Check {
         Duration::from_secs(1) + rtt * 2
     }
 
-    /// The first check of a connection takes three round trips, and finds the link's queue full at times.
+    /// Returns the timeout of a check: 2 s + 4 x RTT. The first check on a connection takes three round trips, and the
+    /// link's queue may be full.
     fn timeout(rtt: Duration) -> String {
         envoy_duration(Duration::from_secs(2) + rtt * 4)
     }
 }
 
 impl Again {
-    /// Two until the ground is left alone, and two on the way past it.
+    /// Returns the retries of a remote that goes direct: two until requests bypass the ground, and two on the direct
+    /// way.
     fn then_past() -> Self {
         Self::times(4)
     }
 
-    /// As often as fits into a restart of the ground, each failed `attempt` taking so long.
+    /// Returns [`LEAST_RETRIES`] and as many more as fit into `restart_wait`, if each failed attempt takes `attempt`.
     fn until_restarted(attempt: Duration, restart_wait: Duration) -> Self {
         let (mut retries, mut longest, mut passed) = (LEAST_RETRIES, RETRY_FIRST, Duration::ZERO);
         while passed < restart_wait {
             retries += 1;
-            // Envoy draws each wait between nothing and the longest it may be.
+            // Envoy draws each wait uniformly from zero to the longest wait, so the mean is half of it.
             passed += longest / 2 + attempt;
             longest = (longest * 2).min(RETRY_LAST);
         }
@@ -334,7 +344,7 @@ impl From<IpAddr> for Own {
 }
 
 impl Pinned {
-    /// The names that the certificate of `peer` may be for.
+    /// Returns a matcher for each name that the certificate of `peer` may have.
     fn all(peer: &Peer) -> Vec<Self> {
         match peer {
             Peer::Dialled { at } => vec![Self::of(&at.host)],
@@ -342,7 +352,8 @@ impl Pinned {
         }
     }
 
-    /// By an expression: Envoy's exact matcher of DNS names takes `*.example`, and any case, for `ship.example`.
+    /// Matches a name by a regular expression. Envoy's exact matcher of DNS names would accept `*.example` for
+    /// `ship.example`, and any case.
     fn name(name: &HostName) -> Self {
         let literal = name.to_string().replace('.', "[.]");
         Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{literal}\" }}") }
@@ -364,7 +375,7 @@ mod tests {
         text.trim_end_matches('s').parse().unwrap()
     }
 
-    /// How long a request is sent again at the most, and half of that on average.
+    /// Returns the longest time for which a request is retried, in seconds. The mean of the waits is half as long.
     fn longest(again: &Again, attempt: Duration) -> f64 {
         let (first, last) = (seconds(&again.first), seconds(&again.last));
         let waits = (0..again.retries).scan(first, |wait, _| Some(std::mem::replace(wait, (*wait * 2.0).min(last))));

@@ -1,4 +1,4 @@
-//! Certificates, and which TLS connections end here.
+//! Certificates, and the TLS connections that end here.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,17 +10,17 @@ use crate::config::names::Host;
 use crate::config::{Identity, Intercept, Settings};
 use crate::render::Artifacts;
 
-/// One entry of `tls.terminate`: one filter chain, one secret.
+/// One entry of `tls.terminate`: one filter chain and one secret.
 ///
-/// Both are named after the first name of the entry, so that another name on the same certificate, or a renewed one,
-/// changes neither the chain nor the connections on it.
+/// Both have the first name of the entry. A further name on the certificate, or a renewed certificate, then changes
+/// neither the chain nor its connections.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct Certificate {
     pub(in super::super) file: String,
     name: String,
     chain: String,
     key: String,
-    /// Where renewed files appear.
+    /// The folder in which renewed files appear.
     dir: String,
     server_names: Vec<String>,
 }
@@ -29,17 +29,19 @@ pub(in super::super) struct Certificate {
 #[derive(Debug, Serialize)]
 pub(super) struct TlsListener {
     socket: Socket,
-    /// Server name to chain, for every name that ends here.
+    /// The filter chain of each server name whose TLS ends here.
     chains: BTreeMap<String, String>,
-    /// Where a connection to our own address goes that names no server; none: it is refused like any other to ourselves.
+    /// The chain for connections to the proxy's own address without a server name. None: they are passed on, and
+    /// refused like every connection to this box itself.
     nameless: Option<Nameless>,
 }
 
-/// An address literal in a URL sends no server name: to our own address it means us.
+/// The filter chain for connections without a server name. A client sends none for a URL with an address, so such a
+/// connection to the proxy's address is meant for the proxy.
 #[derive(Debug, Serialize)]
 struct Nameless {
     chain: String,
-    /// Our addresses; empty where every connection was addressed to us.
+    /// The proxy's addresses. Empty if every connection is addressed to the proxy.
     addresses: Vec<IpAddr>,
 }
 
@@ -59,7 +61,7 @@ pub(super) fn certificates(settings: &Settings, artifacts: &Artifacts) -> Vec<Ce
 }
 
 impl Certificate {
-    /// The one an end of a pair shows the other.
+    /// Returns the certificate that one end of a pair presents to the other.
     pub(super) fn of_pair(identity: &Identity, artifacts: &Artifacts) -> Self {
         Self {
             file: "sds/pair.yaml".to_owned(),
@@ -79,7 +81,7 @@ impl TlsListener {
     }
 }
 
-/// The certificate for our address: one that bears it, else the one of our first name.
+/// Returns the chain for the proxy's address. Its certificate names the address, or else a name of the proxy.
 fn nameless(settings: &Settings, certificates: &[Certificate]) -> Option<Nameless> {
     let own = &settings.proxy.secure_names;
     let serves = |wanted: fn(&Host) -> bool| {

@@ -1,4 +1,4 @@
-//! Transport values as Envoy writes them, each with the comment that says where it came from.
+//! Transport values in Envoy's notation. Each has a comment about its origin.
 
 use std::time::Duration;
 
@@ -17,10 +17,11 @@ pub(super) struct Commented<T> {
     comment: String,
 }
 
-/// Durations are Envoy's (`1.5s`), sizes bytes.
+/// The transport values. Durations are in Envoy's notation (`1.5s`), and sizes are in bytes.
 #[derive(Debug, Serialize)]
 pub(super) struct Transport {
-    /// Base64 of the kernel's name for it, as a socket option's value; none: the host's default.
+    /// The kernel's name of the congestion control, in base64, as the value of a socket option. None: the host's
+    /// default.
     congestion_control: Option<Commented<String>>,
     notsent_lowat: Commented<u64>,
     user_timeout_ms: Commented<u64>,
@@ -37,7 +38,7 @@ pub(super) struct Transport {
     connection_window: Commented<u64>,
     quic_stream_window: Commented<u64>,
     quic_connection_window: Commented<u64>,
-    /// QUIC brings its own congestion control: BBR, unless the operator chose another for TCP.
+    /// True if QUIC uses BBR. It does, unless the operator chose another congestion control for TCP.
     quic_bbr: bool,
     concurrent_streams: Commented<u32>,
     connection_buffer: Commented<u64>,
@@ -50,7 +51,7 @@ pub(super) struct Transport {
     pipe_quic_idle: Commented<String>,
 }
 
-/// The largest header block that Envoy can accept.
+/// The largest header block that Envoy accepts, in KiB.
 const MAX_HEADER_KIB: u64 = 8192;
 
 impl Transport {
@@ -133,7 +134,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A duration as Envoy's YAML has it, to the millisecond.
+/// Formats a duration for Envoy's YAML, to the millisecond.
 pub(super) fn envoy(time: Duration) -> String {
     match (time.as_secs(), time.subsec_millis()) {
         (seconds, 0) => format!("{seconds}s"),

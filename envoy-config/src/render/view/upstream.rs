@@ -1,4 +1,4 @@
-//! Origins: those on the map, and the resolver cache for the rest.
+//! Origins: the names in `upstream.map`, and the DNS cache for all others.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use super::{Socket, short_hash};
 use crate::config::Settings;
 use crate::render::Artifacts;
 
-/// The names of `upstream.map` that are reached at one address: one cluster for http and one for https.
+/// The names of `upstream.map` with the same address. They have one cluster for http and one for https.
 #[derive(Debug, Serialize)]
 pub(super) struct Mapped {
     id: String,
@@ -23,7 +23,7 @@ pub(super) fn mapped(settings: &Settings) -> Vec<Mapped> {
         by_socket.entry(*socket).or_default().push(name.to_string());
     }
     let one = |(socket, names): (SocketAddr, Vec<String>)| Mapped {
-        // A dot or colon in a name would become a level of Envoy's statistics, and Prometheus would see half a name.
+        // A dot or a colon would start a new level in Envoy's statistics, and Prometheus would show half a name.
         id: format!("{}_{}", socket.ip().to_string().replace(['.', ':'], "-"), socket.port()),
         socket: socket.into(),
         names,
@@ -31,8 +31,8 @@ pub(super) fn mapped(settings: &Settings) -> Vec<Mapped> {
     by_socket.into_iter().map(one).collect()
 }
 
-/// Envoy refuses a resolver cache whose settings differ from those of a live one of the same name, so other settings
-/// have another name.
+/// Returns the name of the DNS cache. It depends on the resolvers, because Envoy refuses a cache whose settings differ
+/// from those of a live cache of the same name.
 pub(super) fn dns_cache_name(resolvers: &[SocketAddr]) -> String {
     format!("origins_{}", short_hash(&format!("{resolvers:?}")))
 }
