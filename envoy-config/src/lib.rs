@@ -1,7 +1,7 @@
 //! The longhaul command. It checks `longhaul.yaml`, renders the configuration of Envoy and CoreDNS, runs both, and
 //! explains its decisions.
 //!
-//! [`config`] reads a file into checked, immutable [`config::Settings`]. [`derive`] computes the transport from the
+//! [`config`] reads a file into checked, immutable [`config::Settings`]. [`mod@derive`] computes the transport from the
 //! link. [`render`] makes the files of Envoy and CoreDNS from both, without touching a disk. [`run`] writes them,
 //! starts the processes and applies changes. No later part repeats a check of an earlier one.
 

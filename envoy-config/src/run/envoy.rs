@@ -181,7 +181,7 @@ impl Envoy {
         self.present().is_some_and(Process::is_live)
     }
 
-    /// Returns how the present process ended, or None while it runs.
+    /// Returns how the present process ended. None while it runs, and if there is none.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.processes.get_mut(&self.lineage.present()?).and_then(|process| process.running.ended())
     }

@@ -56,7 +56,7 @@ pub(super) struct Inputs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Content {
     hash: [u8; 32],
-    /// Times of change, inode and length. None if only the content is known.
+    /// Change time, inode and length. None if only the content is known.
     stamp: Option<(i64, i64, u64, u64)>,
 }
 

@@ -72,7 +72,7 @@ impl Service {
         Ok(())
     }
 
-    /// Returns how it ended, or None while it runs.
+    /// Returns how its process ended. None while it runs, and once [`Self::tend`] has noticed the end.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.running.as_mut().and_then(Running::ended)
     }

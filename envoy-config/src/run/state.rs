@@ -120,7 +120,7 @@ pub(super) fn default_folder(config: &Path) -> PathBuf {
 /// The state folder of `longhaul.service`.
 pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
 
-/// Returns the default folders in which a run has been.
+/// Returns the default folders of present and past runs.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {
     let entries = fs::read_dir(base()).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
