@@ -14,7 +14,7 @@ from harness.pair import PIPE_PORT
 from harness.topology import FORBIDDEN
 from harness.waiting import wait_for
 
-GONE, BACK = "going to origins directly", "its pipe is used again"
+GONE, BACK = "connecting to origins directly", "requests use the pipe again"
 SWITCH_S = 12.0
 """A check, its patience and a round trip or two of this link, on a busy machine."""
 
