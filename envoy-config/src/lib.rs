@@ -12,5 +12,6 @@ pub mod explain;
 pub mod host;
 pub mod pair;
 pub mod render;
+mod replaced_file;
 pub mod run;
 pub mod status;

@@ -77,15 +77,15 @@ impl Certificate {
         KeyPair::from_pem(pem).map_or(true, |key| key.der_bytes() == self.public_key)
     }
 
-    /// Returns true if an authority in `pem` signed the certificate, directly or through the chain in its own file.
-    pub(super) fn is_signed_by(&self, pem: &str) -> bool {
-        let authorities = certificates(pem);
+    /// Returns true if an authority in the file of `authorities` signed the certificate, directly or through the chain in
+    /// its own file.
+    pub(super) fn is_signed_by(&self, authorities: &Self) -> bool {
         let mut current = self.chain.first();
         for _ in 0..CHAIN {
             let Some((_, certificate)) = current.and_then(|der| X509Certificate::from_der(der).ok()) else {
                 return false;
             };
-            if authorities.iter().any(|authority| has_signed(authority, &certificate)) {
+            if authorities.chain.iter().any(|authority| has_signed(authority, &certificate)) {
                 return true;
             }
             current = self.chain.iter().skip(1).find(|issuer| has_signed(issuer, &certificate));
@@ -185,10 +185,14 @@ mod tests {
         params
     }
 
+    fn read(pem: &str) -> Certificate {
+        Certificate::of_pem(pem).unwrap()
+    }
+
     /// Returns a certificate that signed itself.
     fn lone(from: SystemTime, until: SystemTime) -> Certificate {
         let pem = params(from, until).self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
-        Certificate::of_pem(&pem).unwrap()
+        read(&pem)
     }
 
     fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
@@ -213,7 +217,7 @@ mod tests {
         for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ED25519] {
             let own = KeyPair::generate_for(algorithm).unwrap();
             let pem = params(days_ago(1), in_days(1)).self_signed(&own).unwrap().pem();
-            let certificate = Certificate::of_pem(&pem).unwrap();
+            let certificate = read(&pem);
             assert!(certificate.fits_key(&own.serialize_pem()));
             assert!(!certificate.fits_key(&KeyPair::generate_for(algorithm).unwrap().serialize_pem()));
             assert!(certificate.fits_key("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"));
@@ -225,21 +229,21 @@ mod tests {
         let (root, other) = (authority("root"), authority("root"));
         let key = KeyPair::generate().unwrap();
         let leaf = params(days_ago(1), in_days(1)).signed_by(&key, &root).unwrap().pem();
-        let certificate = Certificate::of_pem(&leaf).unwrap();
-        assert!(certificate.is_signed_by(&root.pem()));
+        let certificate = read(&leaf);
+        assert!(certificate.is_signed_by(&read(&root.pem())));
         assert!(
-            certificate.is_signed_by(&format!("{}{}", other.pem(), root.pem())),
+            certificate.is_signed_by(&read(&format!("{}{}", other.pem(), root.pem()))),
             "an authority that is being replaced"
         );
-        assert!(!certificate.is_signed_by(&other.pem()), "of the same name");
+        assert!(!certificate.is_signed_by(&read(&other.pem())), "of the same name");
 
         let mut below = params(days_ago(1), in_days(1));
         below.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         below.distinguished_name.push(DnType::CommonName, "below");
         let below = CertifiedIssuer::signed_by(below, KeyPair::generate().unwrap(), &root).unwrap();
         let leaf = params(days_ago(1), in_days(1)).signed_by(&key, &below).unwrap().pem();
-        assert!(Certificate::of_pem(&format!("{leaf}{}", below.pem())).unwrap().is_signed_by(&root.pem()));
-        assert!(!Certificate::of_pem(&leaf).unwrap().is_signed_by(&root.pem()), "without its chain");
+        assert!(read(&format!("{leaf}{}", below.pem())).is_signed_by(&read(&root.pem())));
+        assert!(!read(&leaf).is_signed_by(&read(&root.pem())), "without its chain");
     }
 
     #[test]

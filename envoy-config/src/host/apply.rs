@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::nft::TABLE;
 use super::plan::{Action, Plan, sysctl_path};
+use crate::replaced_file;
 
 /// The default path of the record. A reboot removes it together with everything that was applied.
 pub const RECORD: &str = "/run/longhaul/host.json";
@@ -168,10 +169,8 @@ fn write_record(record: &Path, done: &[WayBack]) -> Result<(), HostError> {
     let failed = |error: io::Error| HostError::Record { path: record.to_owned(), error };
     let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::Builder::new().prefix(".host-").tempfile_in(folder).map_err(failed)?;
-    serde_json::to_writer_pretty(&mut file, done).map_err(|error| failed(error.into()))?;
-    file.persist(record).map_err(|error| failed(error.error))?;
-    Ok(())
+    let text = serde_json::to_vec_pretty(done).map_err(|error| failed(error.into()))?;
+    replaced_file::replace(record, &text, 0o600).map_err(failed)
 }
 
 fn remove_record(record: &Path) -> Result<(), HostError> {

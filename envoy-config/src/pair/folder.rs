@@ -16,6 +16,7 @@ use std::time::SystemTime;
 use super::authority::{Authority, AuthorityError, Issued};
 use super::files::{self, Site};
 use crate::config::names::{HostName, HostPort};
+use crate::replaced_file;
 
 /// The authority's certificate, which each end has.
 pub const AUTHORITY: &str = "pair-ca.pem";
@@ -296,11 +297,10 @@ fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(), PairError>
         .map_err(|error| PairError::File { path: path.to_owned(), error })
 }
 
-/// Writes a new file and renames it, so that a running proxy never reads half of it.
+/// Replaces a file that a running proxy may be reading.
 fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), PairError> {
-    let beside = path.with_extension("new");
-    write_new(&beside, text, readers)?;
-    fs::rename(&beside, path).map_err(|error| PairError::File { path: path.to_owned(), error })
+    replaced_file::replace(path, text.as_bytes(), readers.mode())
+        .map_err(|error| PairError::File { path: path.to_owned(), error })
 }
 
 #[cfg(test)]

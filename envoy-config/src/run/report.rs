@@ -4,7 +4,6 @@
 //! last refusal, and the deaths of the children.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use crate::config::Settings;
+use crate::replaced_file;
 
 /// Name of the file in the state folder.
 const REPORT: &str = "run.json";
@@ -206,13 +206,7 @@ impl Publisher {
     }
 
     fn write(&self, report: &RunReport) -> std::io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
-        serde_json::to_writer_pretty(&mut file, report)?;
-        file.flush()?;
-        super::tree::make_readable(file.as_file())?;
-        file.persist(&self.path)?;
-        Ok(())
+        replaced_file::replace(&self.path, &serde_json::to_vec_pretty(report)?, 0o644)
     }
 }
 

@@ -4,11 +4,12 @@
 //! one and renamed. A file that is the same is left alone, because Envoy would read it again.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::render::RenderedTree;
+use crate::replaced_file;
 
 /// The result of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,23 +69,10 @@ fn remove_leftovers(root: &Path, tree: &RenderedTree, earlier: &RenderedTree) ->
     Ok(())
 }
 
+/// A rendered tree is public.
 fn replace(to: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    let folder = to.parent().unwrap_or(Path::new("/"));
-    make_folder(folder)?;
-    let result = (|| {
-        let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        make_readable(file.as_file())?;
-        file.persist(to).map_err(|error| error.error)?;
-        Ok(())
-    })();
-    result.map_err(|error| WriteError { path: to.to_owned(), error })
-}
-
-/// Lets everybody read a file. Temporary files are readable only by their owner, but a rendered tree is public.
-pub(super) fn make_readable(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
+    make_folder(to.parent().unwrap_or(Path::new("/")))?;
+    replaced_file::replace(to, bytes, 0o644).map_err(|error| WriteError { path: to.to_owned(), error })
 }
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WriteError> {

@@ -5,8 +5,9 @@
 //! From `url-mapping` it takes two words, [`Use`](url_mapping::Use) and [`Reason`](url_mapping::Reason).
 //!
 //! Laws:
-//! - it reports in HTML exactly the places that the parser `lol_html` finds, and in SVG and `MathML` none that
-//!   it does not find (`tests/finding.rs`, on saved pages and on random markup);
+//! - in HTML, it reports exactly the places that the parser `lol_html` finds (`tests/finding.rs`, on saved pages and on
+//!   random markup);
+//! - in SVG and `MathML`, it reports no place that `lol_html` does not find;
 //! - only the bytes of a replaced URL change: an edit is a range of the input;
 //! - cut anywhere, a body gives the same reports and the same output;
 //! - memory is bounded by [`Limits`], and beyond a limit the rest of the body leaves as it came ([`BailOut`]).

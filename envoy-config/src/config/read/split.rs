@@ -227,9 +227,8 @@ fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<Identity> {
         pem::private_key(reader, setting, own.as_ref())
     });
     let ca = reader.required(section, "ca", "the PEM file of the authority that signs for this pair", |reader, setting| {
-        let (path, _) = certificate(reader, setting)?;
-        let text = reader.file_text(setting, &path)?;
-        if own.as_ref().is_some_and(|own| !own.is_signed_by(&text)) {
+        let (path, authorities) = certificate(reader, setting)?;
+        if own.as_ref().is_some_and(|own| !own.is_signed_by(&authorities)) {
             let title = "`split.ca` has not signed the certificate of `split.cert`";
             let label = format!("no authority in {} signed it", path.display());
             let help = "the other end refuses the certificate if it has the same authorities; name the authority that signed \

@@ -1,6 +1,7 @@
 //! `transport`: overrides of derived values. Each has the kind and the range of its key.
 
 use crate::config::reader::{Reader, Section, Setting};
+use crate::config::units::{Bytes, show_duration};
 use crate::config::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use std::time::Duration;
 
@@ -27,12 +28,13 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: ValueKind) -> Option<
     match kind {
         ValueKind::Bytes { min, max } => {
             let bytes = reader.bytes(setting)?;
-            reader.size_between(setting, bytes, min, max).map(OverrideValue::Bytes)
+            let range = (Bytes(min), Bytes(max));
+            reader.in_range(setting, bytes, range, |bytes| bytes.to_string()).map(OverrideValue::Bytes)
         }
         ValueKind::Duration { min_ms, max_ms } => {
-            let (min, max) = (Duration::from_millis(min_ms), Duration::from_millis(max_ms));
+            let range = (Duration::from_millis(min_ms), Duration::from_millis(max_ms));
             let time = reader.duration(setting)?;
-            reader.time_between(setting, time, min, max).map(OverrideValue::Duration)
+            reader.in_range(setting, time, range, show_duration).map(OverrideValue::Duration)
         }
         ValueKind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
         ValueKind::Count { min, max, .. } => reader.number_between(setting, min, max).map(OverrideValue::Count),

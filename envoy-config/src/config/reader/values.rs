@@ -62,23 +62,23 @@ impl Reader {
     pub(in crate::config) fn time(&mut self, setting: &Setting<'_>) -> Option<Duration> {
         let time = self.duration(setting)?;
         match value_type(setting) {
-            ValueType::Time { min, max } => self.time_between(setting, time, min, max),
+            ValueType::Time { min, max } => self.in_range(setting, time, (min, max), show_duration),
             _ => Some(time),
         }
     }
 
-    /// Returns `time` if it is in this range.
-    pub(in crate::config) fn time_between(
+    /// Returns `found` if it is from `min` to `max`. `show` writes a value as the file does.
+    pub(in crate::config) fn in_range<T: PartialOrd + Copy>(
         &mut self,
         setting: &Setting<'_>,
-        time: Duration,
-        min: Duration,
-        max: Duration,
-    ) -> Option<Duration> {
-        if (min..=max).contains(&time) {
-            return Some(time);
+        found: T,
+        (min, max): (T, T),
+        show: impl Fn(T) -> String,
+    ) -> Option<T> {
+        if (min..=max).contains(&found) {
+            return Some(found);
         }
-        let [least, most, found] = [min, max, time].map(show_duration);
+        let [least, most, found] = [min, max, found].map(show);
         self.bad(setting, format!("expected {least} to {most}, found {found}"), "");
         None
     }
@@ -100,24 +100,11 @@ impl Reader {
     pub(in crate::config) fn size(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
         let bytes = self.bytes(setting)?;
         match value_type(setting) {
-            ValueType::Size { min, max } => self.size_between(setting, bytes, min, max),
+            ValueType::Size { min, max } => {
+                self.in_range(setting, bytes, (Bytes(min), Bytes(max)), |bytes| bytes.to_string())
+            }
             _ => Some(bytes),
         }
-    }
-
-    /// Returns `bytes` if they are in this range.
-    pub(in crate::config) fn size_between(
-        &mut self,
-        setting: &Setting<'_>,
-        bytes: Bytes,
-        min: u64,
-        max: u64,
-    ) -> Option<Bytes> {
-        if (min..=max).contains(&bytes.0) {
-            return Some(bytes);
-        }
-        self.bad(setting, format!("expected {} to {}, found {bytes}", Bytes(min), Bytes(max)), "");
-        None
     }
 
     /// Reads a size of any number of bytes.

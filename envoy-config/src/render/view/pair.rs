@@ -72,7 +72,7 @@ struct RemoteEnd {
     hold_pipe: Socket,
     /// The socket where CoreDNS queries the ground's resolver.
     dns: Socket,
-    /// True if each client's bytes use a connection of their own, opened ahead of need. Otherwise they use streams of
+    /// True if each client's bytes use a connection of their own, opened in advance. Otherwise they use streams of
     /// the pipe.
     pool: bool,
     /// The clusters of clients' requests and of their bytes.
