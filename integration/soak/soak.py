@@ -22,12 +22,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness.artifacts import scratch
-from harness.origins import Origins, Site
-from harness.pep import Pep, write_config
-from harness.ports import free_ports
+from harness.desk import IMG, WWW, desk_in
+from harness.pep import Pep
 from soak.load import Client, Target
 
-PAGE_HOST, OBJECT_HOST = "www.example.org", "img.example.org"
 CLIENTS = 4
 MIB = 1 << 20
 
@@ -65,36 +63,14 @@ def children(parent: int) -> dict[str, int]:
 
 def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: None, *, pages: int = 38_000) -> Result:
     """Runs the load for so long. Of each of the `pages` Envoy's cache remembers a kilobyte or so."""
-    http, dns, admin, metrics, origin_http, origin_dns = free_ports(6)
-    host = {"address": "127.78.1.1", "special": True, "generate": True}
-    site = Site(
-        dns=[f"127.0.0.1:{origin_dns}"],
-        http_port=origin_http,
-        hosts={PAGE_HOST: host, OBJECT_HOST: {**host, "address": "127.78.1.2"}},
-    )
-    config = {
-        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
-        "proxy": {"addresses": ["127.0.0.1"]},
-        "listen": {
-            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
-            "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
-        },
-        "upstream": {
-            "resolvers": [f"127.0.0.1:{origin_dns}"],
-            "allow_private": ["127.78.1.0/24"],
-            "map": {PAGE_HOST: f"127.78.1.1:{origin_http}", OBJECT_HOST: f"127.78.1.2:{origin_http}"},
-        },
-        "rewrite": {"target": "http"},
-        "dns": {"domains": ["steered.txt"]},
-        "cache": {"dir": str(folder / "cache"), "size": "16mib"},
-    }  # fmt: skip
     stop = threading.Event()
     samples: list[dict[str, int]] = []
     with (
-        Origins(site.write(folder / "site.json"), folder),
-        Pep(write_config(folder, config, ["example.org"]), folder, log_requests=False) as pep,
+        desk_in(folder) as desk,
+        Pep(desk.write(cache={**desk.config["cache"], "size": "16mib"}), folder, log_requests=False) as pep,
     ):
-        clients = [Client(seed, Target(http, dns, PAGE_HOST, OBJECT_HOST, pages), stop) for seed in range(CLIENTS)]
+        target = Target(desk.http, desk.dns, WWW, IMG, pages)
+        clients = [Client(seed, target, stop) for seed in range(CLIENTS)]
         for client in clients:
             client.start()
         begun = time.monotonic()
