@@ -43,6 +43,8 @@ export RUSTUP_TOOLCHAIN := $(shell sed -n 's/^channel *= *"\(.*\)"/\1/p' rust-to
 export CARGO_TARGET_DIR := $(abspath target)
 export LONGHAUL_DIST := $(abspath $(DIST))
 export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
+# Most end-to-end tests wait for links and timeouts, so two files of them run at a time. Each has namespaces and ports of its own.
+TWO_AT_ONCE := --numprocesses logical --maxprocesses 2 --dist loadfile
 # Where a test writes why it did not run; `make test` prints the list, and fails on it when LONGHAUL_REQUIRE_ALL=1.
 export LONGHAUL_SKIPS := $(abspath target)/test/skips.txt
 
@@ -183,7 +185,7 @@ test-e2e: build $(VENV_TEST)/.ready test-start
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \
 	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
-	cd integration && ../$(VENV_TEST)/bin/python -m pytest
+	cd integration && ../$(VENV_TEST)/bin/python -m pytest $(TWO_AT_ONCE)
 
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
