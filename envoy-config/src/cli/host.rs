@@ -52,6 +52,12 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     }
     let loaded = load_or_refuse(file)?;
     let derived = derive(&loaded.settings, &HostFacts::unknown());
+    if loaded.settings.listen.ipv6_bypasses() {
+        eprintln!(
+            "warning: IPv6 traffic of clients bypasses this box: `listen.http` has no IPv6 address, so the rules \
+             intercept IPv4 alone. Browsers prefer IPv6 where they have it"
+        );
+    }
     let machine = Machine::this(clients);
     let plan = plan(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {

@@ -76,6 +76,9 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         if let Some(dns) = &draft.dns {
             steering_without_dns(&places, listen, !dns.domains.is_empty(), dns.www, problems);
         }
+        if !matches!(draft.role, Some(Role::Ground(_))) {
+            ipv6_bypasses(&places, listen, problems);
+        }
         if let (Some(proxy), Some(terminate)) = (&draft.proxy, &draft.terminate) {
             secure_names(&places, listen, proxy, terminate, problems);
         }
@@ -313,6 +316,22 @@ fn map_place(places: &Places<'_>, name: &str) -> Place {
             .map_or(map.key_place.clone(), |entry| entry.node.place.clone()),
         _ => map.key_place.clone(),
     }
+}
+
+/// Warns if clients' packets are intercepted over IPv4 alone. Browsers prefer IPv6 where they have it, and the operator
+/// would see no error.
+fn ipv6_bypasses(places: &Places<'_>, listen: &Listen, problems: &mut Vec<Problem>) {
+    if !(listen.ipv6_bypasses() && places.written("listen", "http")) {
+        return;
+    }
+    problems.push(
+        Problem::warning(
+            "IPv6 traffic of clients bypasses this box",
+            places.of(&["listen", "http"]),
+            "the packet rules intercept IPv4 alone; browsers prefer IPv6 where they have it",
+        )
+        .help("give clients no IPv6, or expect no gain for sites with IPv6 addresses"),
+    );
 }
 
 fn steering_without_dns(places: &Places<'_>, listen: &Listen, lists: bool, www: bool, problems: &mut Vec<Problem>) {

@@ -300,6 +300,15 @@ pub struct Listen {
     pub intercept: Intercept,
 }
 
+impl Listen {
+    /// Returns true if clients' packets are intercepted over IPv4 alone, so that their IPv6 traffic bypasses this box.
+    /// A box on loopback has no clients.
+    pub fn ipv6_bypasses(&self) -> bool {
+        let ipv4_alone = self.http.is_some_and(|socket| socket.is_ipv4() && !socket.ip().is_loopback());
+        self.intercept != Intercept::None && ipv4_alone
+    }
+}
+
 /// The way in which client packets for other addresses reach the listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intercept {
