@@ -4,6 +4,7 @@
 //! headers that the filter has. An explanation can therefore not differ from the filter's behaviour.
 
 mod cache;
+mod transcript;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,6 +21,7 @@ use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
 pub use self::cache::CacheFate;
+pub use self::transcript::{Response, Transcript, Unreadable};
 
 use crate::config::{Host, Settings};
 use crate::derive::Derived;

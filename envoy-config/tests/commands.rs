@@ -157,13 +157,39 @@ fn explain_tells_programs_what_it_tells_people() {
     };
     let shown = ask(&[]);
     assert!(shown.contains("http://img.example.net/a.png -> http://198.51.100.12/img.example.net/a.png"), "{shown}");
-    assert!(shown.ends_with("1 moved, 1 left (document)\n"), "{shown}");
+    assert!(shown.ends_with("1 moved, 1 left: 1 document\n"), "{shown}");
     let json: serde_json::Value = serde_json::from_str(&ask(&["--json"])).unwrap();
     assert_eq!(json["moved"], 1);
     assert_eq!(json["urls"][0]["to"], "http://198.51.100.12/img.example.net/a.png");
     assert_eq!(json["urls"][1]["reason"], "document");
     let refused = ask(&["-H", "Content-Security-Policy: img-src 'self'"]);
-    assert!(refused.contains("1 left (csp)"), "{refused}");
+    assert!(refused.contains("0 moved, 2 left: 1 document, 1 csp"), "{refused}");
+}
+
+#[test]
+fn explain_reads_the_output_of_curl_with_status_headers_and_redirects() {
+    let folder = folder(CONFIG);
+    let explained = |printed: &str, more: &[&str]| {
+        fs::write(folder.path().join("printed"), printed).unwrap();
+        let arguments = [&["explain", "longhaul.yaml", "--url", "http://example.org/", "printed"], more].concat();
+        let output = longhaul(folder.path(), &arguments);
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let page = "HTTP/1.1 302 Found\r\nLocation: http://www.example.org/\r\n\r\n\
+                HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Security-Policy: img-src 'self'\r\n\r\n\
+                <img src=http://img.example.net/a.png>";
+    let (code, shown) = explained(page, &[]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.starts_with("http://www.example.org/: read and rewritten"), "{shown}");
+    assert!(shown.ends_with("0 moved, 1 left: 1 csp\n"), "{shown}");
+    let (_, shown) = explained(page, &["-H", "Content-Security-Policy: img-src *"]);
+    assert!(shown.ends_with("1 moved, 0 left\n"), "{shown}");
+    let (_, shown) = explained(&page.replace("200 OK", "206 Partial"), &[]);
+    assert!(shown.contains("passes unchanged (status)"), "{shown}");
+    assert!(explained(&page.replace("206", "200"), &["--status", "206"]).1.contains("passes unchanged (status)"));
+    let (code, shown) = explained("HTTP/2 200\r\ncontent-encoding: br\r\n\r\n\u{1}\u{2}", &[]);
+    assert_eq!(code, Some(1));
+    assert!(shown.contains("curl -si -H 'Accept-Encoding: gzip' URL"), "{shown}");
 }
 
 #[test]

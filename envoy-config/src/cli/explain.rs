@@ -7,7 +7,7 @@ use std::{env, fs};
 use super::table::table;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::derive::{HostFacts, derive};
-use crate::explain::{Explanation, PageFate, Question, UrlFate, explain};
+use crate::explain::{Count, Explanation, PageFate, Question, Response, Transcript, Unreadable, UrlFate, explain};
 
 const DEFAULT_WIDTH: usize = 140;
 
@@ -18,15 +18,16 @@ pub(super) struct Arguments {
     /// The page's own URL
     #[arg(long, value_name = "URL")]
     url: String,
-    /// The page as its origin sends it, decompressed; - or none reads standard input
+    /// The page as its origin sends it, or the output of `curl -si URL`; - or none reads standard input
     #[arg(value_name = "PAGE")]
     page: Option<PathBuf>,
-    /// A response header of the page, such as 'Content-Security-Policy: img-src *'; may be given several times
+    /// A response header of the page, such as 'Content-Security-Policy: img-src *'; may be given several times, and
+    /// replaces those of the same name
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// The response's status
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(100..600))]
-    status: u16,
+    /// The response's status; default: that of the page, or 200
+    #[arg(long, value_parser = clap::value_parser!(u16).range(100..600))]
+    status: Option<u16>,
     /// JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -35,12 +36,20 @@ pub(super) struct Arguments {
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
-    let page = match read_page(arguments.page.as_deref()) {
-        Ok(page) => page,
+    let bytes = match read_page(arguments.page.as_deref()) {
+        Ok(bytes) => bytes,
         Err(error) => return fail(&error),
     };
-    let headers = with_content_type(arguments);
-    let question = Question { url: &arguments.url, headers: &headers, status: arguments.status, page: &page };
+    let (url, response) = match response(arguments, bytes) {
+        Ok(page) => page,
+        Err(error) => return fail(&error.to_string()),
+    };
+    let question = Question {
+        url: &url,
+        headers: &response.headers,
+        status: arguments.status.unwrap_or(response.status),
+        page: &response.body,
+    };
     let explanation = match explain(&loaded.settings, &derived, &question) {
         Ok(explanation) => explanation,
         Err(error) => return fail(&error.to_string()),
@@ -68,11 +77,26 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
 }
 
-/// A page without a Content-Type is taken for what its name says, as a server would.
-fn with_content_type(arguments: &Arguments) -> Vec<(String, String)> {
-    let mut headers = arguments.header.clone();
+/// Returns the page with its headers, and its URL after the redirects that curl followed.
+fn response(arguments: &Arguments, bytes: Vec<u8>) -> Result<(String, Response), Unreadable> {
+    let (url, response) = match Transcript::read(&bytes) {
+        Some(transcript) => {
+            let transcript = transcript?;
+            (transcript.url(&arguments.url), transcript.last.decompressed()?)
+        }
+        None => (arguments.url.clone(), Response { status: 200, headers: Vec::new(), body: bytes }),
+    };
+    Ok((url, Response { headers: with_given(arguments, response.headers), ..response }))
+}
+
+/// Returns the headers with those of the command line. A page without a Content-Type gets the type that its name says,
+/// as at a server.
+fn with_given(arguments: &Arguments, mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
+    headers.retain(|(name, _)| !arguments.header.iter().any(|(given, _)| given == name));
+    headers.extend(arguments.header.iter().cloned());
     if !headers.iter().any(|(name, _)| name == "content-type") {
-        let path = arguments.page.as_deref().unwrap_or(Path::new(&arguments.url));
+        let path =
+            arguments.page.as_deref().filter(|path| path.as_os_str() != "-").unwrap_or(Path::new(&arguments.url));
         let sheet = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("css"));
         headers.push(("content-type".to_owned(), if sheet { "text/css" } else { "text/html" }.to_owned()));
     }
@@ -104,14 +128,21 @@ fn describe(explanation: &Explanation) -> String {
         Some(reason) => format!("  line {}: {} is not embedded in the page: {reason}", object.line, object.url),
     }));
     if explanation.page == PageFate::Rewritten {
-        let moved = format!("{} moved", explanation.moved);
-        let left = explanation.left.iter().map(|count| format!(", {} left ({})", count.urls, count.reason));
-        lines.push(std::iter::once(moved).chain(left).collect());
+        lines.push(counts(explanation.moved, &explanation.left));
     }
     if let Some(why) = &explanation.stopped {
         lines.push(format!("rewriting would stop before the end: {why}"));
     }
     lines.join("\n") + "\n"
+}
+
+/// Returns the counts in words: `3 moved, 2 left: 1 same_host, 1 level`.
+fn counts(moved: u64, left: &[Count]) -> String {
+    let reasons: Vec<String> = left.iter().map(|count| format!("{} {}", count.urls, count.reason)).collect();
+    match left.iter().map(|count| count.urls).sum() {
+        0_u64 => format!("{moved} moved, 0 left"),
+        sum => format!("{moved} moved, {sum} left: {}", reasons.join(", ")),
+    }
 }
 
 fn row(url: &UrlFate) -> Vec<String> {
