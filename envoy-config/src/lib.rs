@@ -14,4 +14,5 @@ pub mod pair;
 pub mod render;
 mod replaced_file;
 pub mod run;
+mod scrape;
 pub mod status;

@@ -8,13 +8,10 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 use x509_parser::time::ASN1Time;
 
 use super::names::Host;
+use super::validity::{Lifetime, Validity};
 
 /// The longest chain between a certificate and an authority.
 const CHAIN: usize = 8;
-const DAY_S: i64 = 24 * 60 * 60;
-/// The days before its end at which a certificate gets a warning, if less than a third of its lifetime is left. Without
-/// the second condition a certificate for one week would warn from its first day.
-const SOON_DAYS: i64 = 21;
 
 /// The first certificate of a PEM file, which a server presents as its own, and the chain behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,16 +130,11 @@ fn has_signed(issuer: &[u8], certificate: &X509Certificate<'_>) -> bool {
 /// Returns the problem of its validity at `now_s`, in Unix time.
 fn invalid(certificate: &X509Certificate<'_>, now_s: i64) -> Option<Invalid> {
     let validity = certificate.validity();
-    let (from_s, until_s) = (validity.not_before.timestamp(), validity.not_after.timestamp());
-    let left_s = until_s - now_s;
-    if now_s < from_s {
-        Some(Invalid::NotYet { from: validity.not_before.to_string() })
-    } else if left_s < 0 {
-        Some(Invalid::Expired { on: validity.not_after.to_string() })
-    } else if left_s < SOON_DAYS * DAY_S && left_s < (until_s - from_s) / 3 {
-        Some(Invalid::Soon { days: left_s / DAY_S })
-    } else {
-        None
+    match Validity::of(certificate).judge(now_s) {
+        Lifetime::NotYet => Some(Invalid::NotYet { from: validity.not_before.to_string() }),
+        Lifetime::Expired => Some(Invalid::Expired { on: validity.not_after.to_string() }),
+        Lifetime::Soon { days } | Lifetime::Ending { days } => Some(Invalid::Soon { days }),
+        Lifetime::Good => None,
     }
 }
 

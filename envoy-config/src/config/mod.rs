@@ -17,6 +17,7 @@ mod read;
 mod reader;
 mod settings;
 pub mod units;
+mod validity;
 mod yaml;
 
 pub use link_model::{LinkClass, LinkModel, bandwidth_delay_product};
@@ -24,3 +25,4 @@ pub use load::{FileHashes, LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
 pub use overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 pub use settings::*;
+pub use validity::{Lifetime, Validity};

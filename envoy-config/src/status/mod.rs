@@ -3,7 +3,6 @@
 //! `METRICS.md` describes every counter that is read here.
 
 mod pair;
-mod scrape;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,8 +13,8 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::run::{ChildReport, Refusal, RunReport, Sockets, hex};
+use crate::scrape::Scrape;
 pub use pair::{Bundled, Packed, PairStatus};
-use scrape::Scrape;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 

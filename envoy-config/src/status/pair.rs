@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::ratio;
-use super::scrape::Scrape;
+use crate::scrape::Scrape;
 
 /// The state of the link, as one end sees it.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// One page of metrics.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Scrape(Vec<Sample>);
+pub(crate) struct Scrape(Vec<Sample>);
 
 #[derive(Debug, PartialEq)]
 struct Sample {
@@ -15,33 +15,33 @@ struct Sample {
 
 impl Scrape {
     /// Parses a page. Skips lines that are no sample, because a newer program may write lines of unknown form.
-    pub(super) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         Self(text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect())
     }
 
     /// Returns the sum of `name` over all samples whose labels satisfy `holds`. 0 if there are none.
-    pub(super) fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
+    pub(crate) fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
         let matching = self.0.iter().filter(|sample| sample.name == name && holds(&|label| sample.label(label)));
         whole(matching.map(|sample| sample.value).sum())
     }
 
     /// Returns the sum of `name` over all labels.
-    pub(super) fn sum(&self, name: &str) -> u64 {
+    pub(crate) fn sum(&self, name: &str) -> u64 {
         self.sum_where(name, |_| true)
     }
 
     /// Returns the sum of `name` over the samples whose `label` is `value`.
-    pub(super) fn sum_of(&self, name: &str, label: &str, value: &str) -> u64 {
+    pub(crate) fn sum_of(&self, name: &str, label: &str, value: &str) -> u64 {
         self.sum_where(name, |of| of(label).as_deref() == Some(value))
     }
 
     /// Returns true if any name begins with `beginning`.
-    pub(super) fn has(&self, beginning: &str) -> bool {
+    pub(crate) fn has(&self, beginning: &str) -> bool {
         self.0.iter().any(|sample| sample.name.starts_with(beginning))
     }
 
     /// Returns `name` by the values of `label`, largest first, without zeros.
-    pub(super) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+    pub(crate) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.0.iter().filter(|sample| sample.name == name) {
             let Some(value) = sample.label(label) else { continue };
@@ -54,7 +54,7 @@ impl Scrape {
     }
 
     /// Returns the value of `label` in the first sample of `name`.
-    pub(super) fn label(&self, name: &str, label: &str) -> Option<String> {
+    pub(crate) fn label(&self, name: &str, label: &str) -> Option<String> {
         self.0.iter().find(|sample| sample.name == name)?.label(label)
     }
 }
