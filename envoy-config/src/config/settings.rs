@@ -484,10 +484,21 @@ pub enum Cache {
 /// Compression of responses to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compress {
-    /// The Brotli quality, 0-11. None: `off`.
-    pub brotli: Option<u8>,
-    /// The gzip level, 1-9. None: `off`.
-    pub gzip: Option<u8>,
+    /// The quality of brotli, 0-11.
+    pub brotli: CompressionLevel,
+    /// The level of gzip, 1-9.
+    pub gzip: CompressionLevel,
+}
+
+/// The effort of a compressor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompressionLevel {
+    /// Responses do not get this content encoding.
+    Off,
+    /// The level is derived from the link.
+    Auto,
+    /// The level in the file.
+    Set(u8),
 }
 
 /// Prefetching, bundling and inlining of a page's objects.

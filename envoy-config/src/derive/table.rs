@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::compression::Compressors;
 use super::host::{CongestionControls, HostFacts};
 use super::target::{TargetChoice, TargetKind, choose};
 use super::value::{CongestionControl, Origin, Row, Value};
@@ -39,11 +40,13 @@ pub struct Derived {
     pub inline_object: Value<Bytes>,
     pub inline_page: Value<Bytes>,
     pub shards: Value<u32>,
+    /// The levels of the compressors towards clients.
+    pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
     pub target: TargetChoice,
     /// The model of the link's effect on a page.
     pub model: LinkModel,
-    /// The rows that `longhaul check` prints, in the order of [`TransportKey::ALL`].
+    /// The rows that `longhaul check` prints, in the order of [`TransportKey::ALL`]. The levels of the compressors follow.
     pub rows: Vec<Row>,
 }
 
@@ -226,6 +229,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let shards = table.shards(&target, bdp_down.value);
     target.authorities.truncate(usize::try_from(shards.value).unwrap_or(usize::MAX));
 
+    let compression = Compressors::of(settings.compress, &settings.link);
+
     Derived {
         bdp_down,
         bdp_up,
@@ -255,7 +260,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         shards,
         target,
         model,
-        rows: table.rows,
+        rows: [table.rows, compression.rows(&settings.role)].concat(),
+        compression,
     }
 }
 

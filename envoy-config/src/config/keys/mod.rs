@@ -42,8 +42,8 @@ pub enum ValueType {
         /// Largest.
         max: u32,
     },
-    /// A whole number in this range, or `off`.
-    NumberOrOff {
+    /// A whole number in this range, `auto` or `off`.
+    NumberOrWord {
         /// Smallest.
         min: u32,
         /// Largest.
@@ -161,7 +161,7 @@ impl fmt::Display for ValueType {
                 f.write_str(&quoted.join(", "))
             }
             Self::Number { min, max } => write!(f, "{min} to {max}"),
-            Self::NumberOrOff { min, max } => write!(f, "{min} to {max}, `off`"),
+            Self::NumberOrWord { min, max } => write!(f, "{min} to {max}, `auto`, `off`"),
             Self::Numbers { min, max } => write!(f, "list of numbers, {min} to {max}"),
             Self::Size { min, max } => write!(f, "`{}` to `{}`", Bytes(*min), Bytes(*max)),
             Self::Time { min, max } => write!(f, "`{}` to `{}`", show_duration(*min), show_duration(*max)),

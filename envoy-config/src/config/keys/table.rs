@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::DefaultValue::{Derived, Is, Required, Unless};
-use super::ValueType::{Boolean, Form, Number, NumberOrOff, Numbers, Rate as RateFrom, Size, Time, Words};
+use super::ValueType::{Boolean, Form, Number, NumberOrWord, Numbers, Rate as RateFrom, Size, Time, Words};
 use super::{DefaultValue, Key, ValueType};
 use crate::config::units::Rate;
 
@@ -191,15 +191,15 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "compress.br",
-        NumberOrOff { min: 0, max: 11 },
-        Is("5"),
-        "the quality of brotli to clients. `compress: off` turns both off",
+        NumberOrWord { min: 0, max: 11 },
+        Is("auto"),
+        "the quality of brotli to clients. `auto`: by the rate of the link, from 1 to 6. `compress: off` turns both off",
     ),
     key(
         "compress.gzip",
-        NumberOrOff { min: 1, max: 9 },
-        Is("6"),
-        "the level of gzip to clients that do not take brotli",
+        NumberOrWord { min: 1, max: 9 },
+        Is("auto"),
+        "the level of gzip to clients that do not take brotli. `auto`: by the rate of the link, from 1 to 6",
     ),
     key(
         "tls.terminate",

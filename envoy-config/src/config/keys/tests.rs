@@ -51,7 +51,7 @@ fn a_value_outside_its_range_is_refused() {
     };
     for key in KEYS {
         let (inside, outside) = match key.value {
-            ValueType::Number { min, max } | ValueType::NumberOrOff { min, max } => {
+            ValueType::Number { min, max } | ValueType::NumberOrWord { min, max } => {
                 (vec![min.to_string(), max.to_string()], (max + 1).to_string())
             }
             ValueType::Numbers { min, max } => (vec![format!("[{min}, {max}]")], format!("[{}]", max + 1)),

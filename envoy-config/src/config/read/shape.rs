@@ -8,7 +8,7 @@ use cache_admission::plain::{PlainField, Unfit};
 use crate::config::diagnostic::Problem;
 use crate::config::names::{Host, HostPort};
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Cache, Compress, Level, Limits, Rewrite, RoleName, TargetWish};
+use crate::config::settings::{Cache, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
 
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
     let section = reader.section(top, "rewrite");
@@ -97,21 +97,23 @@ fn parent(reader: &mut Reader, setting: &Setting<'_>) -> Option<SocketAddr> {
 
 pub(super) fn compress(reader: &mut Reader, top: &Section<'_>) -> Option<Compress> {
     if top.get("compress").is_some_and(|setting| setting.is_off()) {
-        return Some(Compress { brotli: None, gzip: None });
+        return Some(Compress { brotli: CompressionLevel::Off, gzip: CompressionLevel::Off });
     }
     let section = reader.section(top, "compress");
-    let brotli = reader.optional(&section, "br", level_or_off);
-    let gzip = reader.optional(&section, "gzip", level_or_off);
+    let brotli = reader.optional(&section, "br", compression_level);
+    let gzip = reader.optional(&section, "gzip", compression_level);
     Some(Compress { brotli: brotli?, gzip: gzip? })
 }
 
-#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
-fn level_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<u8>> {
+fn compression_level(reader: &mut Reader, setting: &Setting<'_>) -> Option<CompressionLevel> {
     if setting.is_off() {
-        return Some(None);
+        return Some(CompressionLevel::Off);
     }
-    let level = reader.number(setting)?;
-    Some(u8::try_from(level).ok())
+    if setting.text() == Some("auto") {
+        return Some(CompressionLevel::Auto);
+    }
+    let level = u8::try_from(reader.number(setting)?).ok()?;
+    Some(CompressionLevel::Set(level))
 }
 
 pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {

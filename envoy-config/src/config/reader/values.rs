@@ -120,7 +120,7 @@ impl Reader {
     /// Reads a whole number in the range of its row.
     pub(in crate::config) fn number(&mut self, setting: &Setting<'_>) -> Option<u32> {
         let (min, max) = match value_type(setting) {
-            ValueType::Number { min, max } | ValueType::NumberOrOff { min, max } | ValueType::Numbers { min, max } => {
+            ValueType::Number { min, max } | ValueType::NumberOrWord { min, max } | ValueType::Numbers { min, max } => {
                 (min, max)
             }
             _ => (0, u32::MAX),

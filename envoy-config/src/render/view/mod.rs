@@ -17,10 +17,10 @@ use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
 use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings};
-use crate::derive::{Derived, offers_http3};
+use crate::derive::{Compressors, Derived, LevelInUse, offers_http3};
 use pair::Pair;
 use tls::{Certificate, TlsListener};
-use transport::Transport;
+use transport::{Commented, Transport};
 use upstream::Mapped;
 
 /// The values that a template may use, as `v`.
@@ -121,11 +121,20 @@ struct Edges {
     quic: Option<Edge>,
 }
 
-/// Compression of responses to clients: the Brotli quality and the gzip level. None: not offered.
+/// Compression of responses to clients: the quality of brotli and the level of gzip. None: not offered.
 #[derive(Debug, Serialize)]
 struct Compress {
-    brotli: Option<u8>,
-    gzip: Option<u8>,
+    brotli: Option<Commented<u8>>,
+    gzip: Option<Commented<u8>>,
+}
+
+impl Compress {
+    fn new(levels: &Compressors) -> Self {
+        let of = |level: &Option<LevelInUse>| {
+            level.as_ref().map(|level| Commented { value: level.level, comment: level.comment() })
+        };
+        Self { brotli: of(&levels.brotli), gzip: of(&levels.gzip) }
+    }
 }
 
 /// The tracing of requests.
@@ -185,7 +194,7 @@ impl View {
             transport: Transport::new(settings, derived),
             max_connections: settings.limits.connections,
             heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
-            compress: Compress { brotli: settings.compress.brotli, gzip: settings.compress.gzip },
+            compress: Compress::new(&derived.compression),
             cache: DiskCache::of(&settings.cache).filter(|_| admits),
             cache_parent: cache_parent(&settings.cache),
             server_name: SERVER_NAME,
@@ -206,7 +215,7 @@ impl View {
                 sample_percent: tracing.sample_percent,
             }),
             compressible: COMPRESSIBLE,
-            unpack_gzip: content_type(if settings.compress.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
+            unpack_gzip: content_type(if derived.compression.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
             filters,
         })
     }

@@ -13,8 +13,8 @@ use crate::render::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BY
 /// A value and the comment beside it.
 #[derive(Debug, Serialize)]
 pub(super) struct Commented<T> {
-    value: T,
-    comment: String,
+    pub(super) value: T,
+    pub(super) comment: String,
 }
 
 /// The transport values. Durations are in Envoy's notation (`1.5s`), and sizes are in bytes.
