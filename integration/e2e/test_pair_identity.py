@@ -12,6 +12,7 @@ import pytest
 
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness.artifacts import built
 from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.clients import Answer, Curl
 from harness.lab.line import FAR
@@ -123,3 +124,45 @@ def test_a_further_remote_drains_everybody(bed: PairBed, folder: Path) -> None:
     is_soon_in(bed, second, time.monotonic())
     assert download.is_whole()
     assert pipes_and_drains(bed) == before
+
+
+def pair_check(bed: PairBed, shown: KeyFiles | None = None) -> tuple[int, str]:
+    """`longhaul pair check` on the remote, with its own certificate or another one."""
+    own = bed.pair.remote.config
+    config = own.with_name("other.yaml")
+    text = own.read_text()
+    if shown:
+        identity = bed.pair.identity
+        text = text.replace(identity["cert"], str(shown.cert)).replace(identity["key"], str(shown.key))
+    config.write_text(text)
+    done = bed.line.near.run(built("longhaul"), "pair", "check", config, check=False)
+    return done.returncode, done.stdout
+
+
+def test_pair_check_says_which_certificate_the_ground_refuses(bed: PairBed, folder: Path) -> None:
+    code, said = pair_check(bed)
+    assert code == 0, said
+    for line in (
+        f"{FAR}:{PIPE_PORT} responds within",
+        "the ground accepts the certificate of this remote",
+        "the clocks of both ends agree",
+    ):
+        assert f"ok       {line}" in said, said
+    refused = "problem  the ground refuses the certificate of this remote: "
+    own, foreign = authority(bed), Authority(folder).files
+    out_of_time = "it has expired or is not valid yet"
+    for shown, reason in (
+        (issue_as_written(folder / "stranger", own, "stranger.example"), "it has no name that `split.peer`"),
+        (issue_as_written(folder / "foreign", foreign, REMOTE_NAME), "no authority in `split.ca`"),
+        (issue_as_written(folder / "old", own, REMOTE_NAME, starts_in_days=-60), out_of_time),
+        (issue_as_written(folder / "new", own, REMOTE_NAME, starts_in_days=3), out_of_time),
+    ):
+        code, said = pair_check(bed, shown)
+        assert code == 1, said
+        assert refused + reason in said, said
+
+
+def test_pair_check_on_the_ground_names_the_command_for_the_remote(bed: PairBed) -> None:
+    done = bed.line.gateway.run(built("longhaul"), "pair", "check", bed.pair.ground.config, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "longhaul pair check" in done.stdout

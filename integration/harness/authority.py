@@ -59,21 +59,22 @@ class Authority:
             subprocess.run(["certutil", "-d", database, *arguments], check=True, capture_output=True)
 
 
-def issue_as_written(folder: Path, authority: KeyFiles, name: str) -> KeyFiles:
-    """Issues a certificate for one DNS name, whose letters keep their case, with the key files of an authority."""
+def issue_as_written(folder: Path, authority: KeyFiles, name: str, *, starts_in_days: int = -1) -> KeyFiles:
+    """Issues a certificate for one DNS name, whose letters keep their case, with the key files of an authority. It is
+    valid for 31 days."""
     issuer = x509.load_pem_x509_certificate(authority.cert.read_bytes())
     signer = serialization.load_pem_private_key(authority.key.read_bytes(), None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.datetime.now(datetime.UTC)
+    begin = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=starts_in_days)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([]))
         .issuer_name(issuer.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=30))
+        .not_valid_before(begin)
+        .not_valid_after(begin + datetime.timedelta(days=31))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=True)
         .sign(signer, hashes.SHA256())
     )

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Subcommand;
 
-use super::{Outcome, fail, print};
+use super::{ConfigFile, FAILED, Outcome, fail, load_or_refuse, print};
 use crate::config::load;
 use crate::config::names::{HostName, HostPort};
-use crate::pair::{AUTHORITY_KEY, Added, Folder, GROUND, LinkText, Peers, Site};
+use crate::pair::{self, AUTHORITY_KEY, Added, Folder, GROUND, Line, LinkText, Peers, Site, Verdict};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -24,6 +24,8 @@ enum Action {
     Init(Init),
     /// Replace the certificate and key of one end
     Renew(Renew),
+    /// Try the handshake with the other end, and show which certificate is refused and why
+    Check(ConfigFile),
 }
 
 #[derive(clap::Args)]
@@ -86,6 +88,25 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     match &arguments.action {
         Action::Init(arguments) => init(arguments),
         Action::Renew(arguments) => renew(arguments),
+        Action::Check(file) => check(&file.file),
+    }
+}
+
+fn check(file: &Path) -> Outcome {
+    let loaded = load_or_refuse(file)?;
+    let lines = match pair::check(&loaded.settings) {
+        Ok(lines) => lines,
+        Err(error) => return fail(&error.to_string()),
+    };
+    print(&lines.iter().map(text_of).collect::<String>())?;
+    if lines.iter().any(|line| line.verdict == Verdict::Problem) { Err(FAILED) } else { Ok(()) }
+}
+
+fn text_of(line: &Line) -> String {
+    match line.verdict {
+        Verdict::Good => format!("ok       {}\n", line.text),
+        Verdict::Problem => format!("problem  {}\n", line.text),
+        Verdict::Note => format!("         {}\n", line.text),
     }
 }
 

@@ -4,12 +4,17 @@
 //! |---|---|
 //! | `authority` | makes keys and certificates |
 //! | `files` | writes the two configuration files as text |
+//! | `check` | tries the handshake with the other end |
+//! | `reason` | names the reasons for which an end refuses a certificate |
 //! | `folder` | keeps the authority and both ends in one folder, and never overwrites a file unasked |
 
 mod authority;
+mod check;
 mod files;
 mod folder;
+mod reason;
 
 pub use authority::AuthorityError;
+pub use check::{CheckError, Line, Verdict, check};
 pub use files::{LinkText, Site};
 pub use folder::{AUTHORITY, AUTHORITY_KEY, Added, Folder, GROUND, PairError, Peers};

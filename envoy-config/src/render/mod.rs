@@ -39,6 +39,7 @@ pub use corefile::{CorefileContext, corefile};
 pub use engine::RenderError;
 pub use filters::{FILTERS, Filter, filter_config};
 pub use tree::{ModuleCopy, RenderedTree};
+pub(crate) use view::ALPN_DIAL;
 
 use crate::config::{Remote, Role, Settings, WhenDown};
 use crate::derive::Derived;

@@ -18,6 +18,7 @@ use super::filters::{self, Positions};
 use super::guard::Guard;
 use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings};
 use crate::derive::{Compressors, Derived, LevelInUse, offers_http3};
+pub(crate) use pair::ALPN_DIAL;
 use pair::Pair;
 use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};

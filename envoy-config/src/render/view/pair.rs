@@ -15,7 +15,7 @@ use crate::render::Artifacts;
 /// over TCP. The remote puts nothing else on these connections.
 const ALPN_BYTES: &str = "longhaul-bytes";
 /// The ALPN of a ground that dials, while it authenticates itself.
-const ALPN_DIAL: &str = "longhaul-dial";
+pub(crate) const ALPN_DIAL: &str = "longhaul-dial";
 
 /// The number of tunnels that a ground opens if it dials: one for the pipe, one for its health check, and two for their
 /// successors. Each costs a handshake and a ping now and then.

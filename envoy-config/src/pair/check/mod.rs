@@ -1,0 +1,130 @@
+//! `longhaul pair check`: one handshake with the other end, as the pipe does it, and its result in words.
+//!
+//! | module | job |
+//! |---|---|
+//! | `credentials` | reads the files of this end, and judges them by this machine's clock |
+//! | `dial` | resolves, connects, shakes hands, and reads the other end's clock |
+//! | `trust` | verifies the certificate of the other end as Envoy does |
+//! | `words` | turns the result into lines |
+
+mod credentials;
+mod dial;
+mod trust;
+mod words;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+pub use words::{Line, Verdict};
+
+use super::reason::Reason;
+use crate::config::{HostPort, Peer, Role, Settings};
+use credentials::Credentials;
+
+/// The reason why there was nothing to check.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The file is one of an edge.
+    #[error("`role: edge` has no other end; `pair check` is for the roles remote and ground")]
+    Edge,
+    /// A file with a certificate or key cannot be used.
+    #[error("cannot use {}: {problem}", path.display())]
+    Unusable {
+        /// The path.
+        path: PathBuf,
+        /// The problem in words.
+        problem: String,
+    },
+    /// The system gave no runtime.
+    #[error("cannot set up: {0}")]
+    System(#[from] io::Error),
+}
+
+/// The result of an attempt to reach the other end.
+#[derive(Debug)]
+enum Outcome {
+    /// Its name has no address.
+    Unresolved(String),
+    /// No TCP connection.
+    Unreached { address: SocketAddr, why: Unreached },
+    /// The other end closed the connection or did not speak TLS.
+    NoHandshake { address: SocketAddr, why: String },
+    /// This end refuses the certificate of the other.
+    TheirsRefused { address: SocketAddr, why: Reason, shown: Shown, clock: Option<Clock> },
+    /// The other end refuses the certificate of this one.
+    OursRefused { address: SocketAddr, why: Reason, shown: Shown },
+    /// The handshake was done, and then no response came.
+    Silent { address: SocketAddr, why: String },
+    /// Both ends accept each other.
+    Connected { address: SocketAddr, round_trip: Duration, shown: Shown, clock: Option<Clock> },
+}
+
+/// The reason why there is no TCP connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Unreached {
+    Refused,
+    TimedOut(Duration),
+    Other(String),
+}
+
+/// The facts of a certificate that help to mend a pair.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Shown {
+    /// Subject alternative names: DNS names as written, and addresses.
+    names: Vec<String>,
+    /// The validity in Unix time, in seconds.
+    from_s: i64,
+    until_s: i64,
+}
+
+/// The clock of the other end, seen from this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Clock {
+    /// The time that the other end's clock is ahead of this one, in milliseconds. Negative: it is behind.
+    ahead_ms: i64,
+    /// The bound of the error of `ahead_ms`, in milliseconds.
+    within_ms: i64,
+}
+
+/// The two ends by their roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    here: &'static str,
+    there: &'static str,
+}
+
+/// Checks this end's files. If this end dials, tries the handshake with the other end.
+///
+/// # Errors
+/// The file is one of an edge, or a certificate or key cannot be used.
+pub fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
+    let (ends, peer, identity) = match &settings.role {
+        Role::Edge => return Err(CheckError::Edge),
+        Role::Remote(remote) => (Ends { here: "remote", there: "ground" }, &remote.ground, &remote.identity),
+        Role::Ground(ground) => (Ends { here: "ground", there: "remote" }, &ground.remote, &ground.identity),
+    };
+    let own = Credentials::read(identity)?;
+    let now = SystemTime::now();
+    let mut lines = words::files(&own, identity, now);
+    match peer {
+        Peer::Dials { listen, .. } => lines.extend(words::dialled(ends, *listen)),
+        Peer::Dialled { at } => {
+            let outcome = attempt(settings, at, &own, ends)?;
+            lines.extend(words::outcome(&outcome, ends, at, &own.shown));
+        }
+    }
+    Ok(lines)
+}
+
+fn attempt(settings: &Settings, at: &HostPort, own: &Credentials, ends: Ends) -> io::Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let speaks = if ends.here == "remote" { dial::Speaks::Pipe } else { dial::Speaks::Tunnel };
+    Ok(runtime.block_on(dial::attempt(at, own, speaks, patience(settings.link.rtt))))
+}
+
+/// The time for each step. A handshake takes a few round trips, and the link's queue may be full.
+fn patience(rtt: Duration) -> Duration {
+    Duration::from_secs(5) + rtt * 4
+}
