@@ -4,6 +4,7 @@
 //! headers that the filter has. An explanation can therefore not differ from the filter's behaviour.
 
 mod cache;
+mod fetch;
 mod transcript;
 
 use std::cell::RefCell;
@@ -21,6 +22,7 @@ use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
 pub use self::cache::CacheFate;
+pub use self::fetch::{FetchError, Fetched, Fetcher, Redirect};
 pub use self::transcript::{Response, Transcript, Unreadable};
 
 use crate::config::{Host, Settings};

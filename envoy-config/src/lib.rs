@@ -8,6 +8,7 @@
 pub mod cli;
 pub mod config;
 pub mod derive;
+mod dns_query;
 pub mod explain;
 pub mod host;
 pub mod pair;

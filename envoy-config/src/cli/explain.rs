@@ -6,8 +6,10 @@ use std::{env, fs};
 
 use super::table::table;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
+use crate::config::Settings;
 use crate::derive::{HostFacts, derive};
-use crate::explain::{Count, Explanation, PageFate, Question, Response, Transcript, Unreadable, UrlFate, explain};
+use crate::explain::{Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain};
+use crate::run::{local_addresses, trusted_ca};
 
 const DEFAULT_WIDTH: usize = 140;
 
@@ -21,6 +23,10 @@ pub(super) struct Arguments {
     /// The page as its origin sends it, or the output of `curl -si URL`; - or none reads standard input
     #[arg(value_name = "PAGE")]
     page: Option<PathBuf>,
+    /// Get the page from its origin, as the box would: through upstream.resolvers and the guard, with a browser's
+    /// headers and at most 5 redirects
+    #[arg(long, conflicts_with = "page")]
+    fetch: bool,
     /// A response header of the page, such as 'Content-Security-Policy: img-src *'; may be given several times, and
     /// replaces those of the same name
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = header)]
@@ -36,13 +42,9 @@ pub(super) struct Arguments {
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
-    let bytes = match read_page(arguments.page.as_deref()) {
-        Ok(bytes) => bytes,
-        Err(error) => return fail(&error),
-    };
-    let (url, response) = match response(arguments, bytes) {
+    let (url, response) = match page(arguments, &loaded.settings) {
         Ok(page) => page,
-        Err(error) => return fail(&error.to_string()),
+        Err(error) => return fail(&error),
     };
     let question = Question {
         url: &url,
@@ -77,16 +79,33 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
 }
 
-/// Returns the page with its headers, and its URL after the redirects that curl followed.
-fn response(arguments: &Arguments, bytes: Vec<u8>) -> Result<(String, Response), Unreadable> {
-    let (url, response) = match Transcript::read(&bytes) {
-        Some(transcript) => {
-            let transcript = transcript?;
-            (transcript.url(&arguments.url), transcript.last.decompressed()?)
+/// Returns the page with its headers, and its URL after redirects. They go to stderr, because the result is about the
+/// last URL alone.
+fn page(arguments: &Arguments, settings: &Settings) -> Result<(String, Response), String> {
+    let (url, response) = if arguments.fetch {
+        fetch(settings, &arguments.url)?
+    } else {
+        let bytes = read_page(arguments.page.as_deref())?;
+        match Transcript::read(&bytes) {
+            Some(transcript) => {
+                let transcript = transcript.map_err(|error| error.to_string())?;
+                (transcript.url(&arguments.url), transcript.last)
+            }
+            None => (arguments.url.clone(), Response { status: 200, headers: Vec::new(), body: bytes }),
         }
-        None => (arguments.url.clone(), Response { status: 200, headers: Vec::new(), body: bytes }),
     };
+    let response = response.decompressed().map_err(|error| error.to_string())?;
     Ok((url, Response { headers: with_given(arguments, response.headers), ..response }))
+}
+
+fn fetch(settings: &Settings, url: &str) -> Result<(String, Response), String> {
+    let authorities = trusted_ca().map_err(|error| error.to_string())?;
+    let fetcher = Fetcher::new(settings, &local_addresses(), authorities);
+    let page = fetcher.fetch(url).map_err(|error| error.to_string())?;
+    for redirect in &page.redirects {
+        eprintln!("{} redirects with {} to {}", redirect.from, redirect.status, redirect.to);
+    }
+    Ok((page.url.into(), page.response))
 }
 
 /// Returns the headers with those of the command line. A page without a Content-Type gets the type that its name says,

@@ -5,7 +5,7 @@
 //! address literal.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http_semantics::addresses;
 use ipnet::IpNet;
@@ -15,7 +15,7 @@ use crate::config::{Host, Settings};
 
 /// The rules that the guard is rendered from.
 #[derive(Debug, Serialize)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     pub(super) refused: Vec<Range>,
     pub(super) allowed: Vec<Range>,
     pub(super) own: Vec<Endpoint>,
@@ -41,8 +41,42 @@ pub(super) struct Endpoint {
     pub(super) port: Option<u16>,
 }
 
+/// The reason why the guard refuses a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// An address of this host.
+    #[error("an address of this host, which a client could use for a loop")]
+    Own,
+    /// A range of `upstream.deny`.
+    #[error("in a range of upstream.deny")]
+    Denied,
+    /// An address that is not on the Internet.
+    #[error("not an address of the Internet; list it under upstream.allow_private if clients may reach it")]
+    NotPublic,
+    /// A port that is not listed.
+    #[error("at a port that upstream.ports does not list")]
+    Port,
+}
+
 impl Guard {
-    pub(super) fn new(settings: &Settings, local: &[IpAddr]) -> Self {
+    /// Returns the verdict on a destination that a name resolved to, with the rules that Envoy receives. None: clients
+    /// may reach it.
+    pub(crate) fn refusal(&self, destination: SocketAddr) -> Option<Refused> {
+        let (address, port) = (destination.ip(), destination.port());
+        let own = |own: &Endpoint| own.address == address && own.port.is_none_or(|refused| refused == port);
+        let within = |ranges: &[Range]| ranges.iter().any(|range| range.contains(address));
+        if self.own.iter().any(own) {
+            Some(Refused::Own)
+        } else if within(&self.denied) {
+            Some(Refused::Denied)
+        } else if within(&self.refused) && !within(&self.allowed) {
+            Some(Refused::NotPublic)
+        } else {
+            (!self.ports.contains(&port)).then_some(Refused::Port)
+        }
+    }
+
+    pub(crate) fn new(settings: &Settings, local: &[IpAddr]) -> Self {
         Self {
             refused: refused().map(Range::from).collect(),
             allowed: settings.upstream.allow_private.iter().copied().map(Range::from).collect(),
@@ -50,6 +84,12 @@ impl Guard {
             denied: settings.upstream.deny.iter().copied().map(Range::from).collect(),
             ports: settings.upstream.ports.iter().copied().collect(),
         }
+    }
+}
+
+impl Range {
+    fn contains(&self, address: IpAddr) -> bool {
+        IpNet::new(self.address, self.length).is_ok_and(|net| net.contains(&address))
     }
 }
 
@@ -156,6 +196,31 @@ mod tests {
             } else {
                 prop_assert!(matches!(outcome, Outcome::Moved(_)), "{} {:?}", address, outcome);
             }
+        }
+    }
+
+    #[test]
+    fn a_destination_is_refused_for_the_first_reason_that_holds() {
+        let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
+                    upstream: { resolvers: [192.0.2.53], allow_private: [10.0.0.0/8, 127.0.0.1/32], deny: [10.9.0.0/16] }\n";
+        let loaded = crate::config::load_text(std::path::Path::new("longhaul.yaml"), text.to_owned()).unwrap();
+        let guard = Guard::new(&loaded.settings, &["192.0.2.7".parse().unwrap()]);
+        let verdict = |destination: &str| guard.refusal(destination.parse().unwrap());
+        for (destination, expected) in [
+            ("8.8.8.8:80", None),
+            ("[2a00::1]:443", None),
+            ("8.8.8.8:25", Some(Refused::Port)),
+            ("192.0.2.7:80", Some(Refused::Own)),
+            ("[64:ff9b::c000:207]:80", Some(Refused::Own)),
+            ("198.51.100.12:443", Some(Refused::Own)),
+            ("10.1.2.3:80", None),
+            ("10.9.2.3:80", Some(Refused::Denied)),
+            ("192.168.0.1:80", Some(Refused::NotPublic)),
+            ("[::ffff:8.8.8.8]:80", Some(Refused::NotPublic)),
+            ("127.0.0.1:80", Some(Refused::Own)),
+            ("127.0.0.1:8443", Some(Refused::Port)),
+        ] {
+            assert_eq!(verdict(destination), expected, "{destination}");
         }
     }
 

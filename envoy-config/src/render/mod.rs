@@ -38,6 +38,8 @@ pub(crate) use corefile::steers;
 pub use corefile::{CorefileContext, corefile};
 pub use engine::RenderError;
 pub use filters::{FILTERS, Filter, filter_config};
+pub(crate) use guard::Guard;
+pub use guard::Refused;
 pub use tree::{ModuleCopy, RenderedTree};
 pub(crate) use view::ALPN_DIAL;
 

@@ -36,7 +36,7 @@ pub use tree::{WriteError, Written, write_tree};
 
 pub(crate) use child::BOUND_COMMAND;
 pub(crate) use generation::{Generation, RunContext};
-pub(crate) use locate::{filters, hex};
+pub(crate) use locate::{filters, hex, local_addresses, trusted_ca};
 
 /// Prints a message for the operator on stderr.
 pub(crate) fn say(message: &str) {

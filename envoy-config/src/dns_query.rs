@@ -1,0 +1,289 @@
+//! Looks up the addresses of a name at given resolvers, never at those of the host.
+//!
+//! The host's own resolver may be the DNS that steers clients to this proxy. The order is the one of the running box:
+//! UDP first, TCP for a truncated response (RFC 7766, section 5), the next resolver on SERVFAIL and REFUSED. IPv6
+//! addresses count for a name without an IPv4 address.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use rustls::crypto::ring;
+use simple_dns::rdata::RData;
+use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
+
+/// The time for one response, as in Envoy's resolver.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The queries over UDP to one resolver.
+const TRIES: usize = 2;
+
+/// The reason why a name has no address.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// The name cannot be sent in a query.
+    #[error("`{0}` is not a name that DNS knows")]
+    NotAName(String),
+    /// The name does not exist (NXDOMAIN).
+    #[error("{name} does not exist, says the resolver {resolver}")]
+    NoSuchName {
+        /// The name.
+        name: String,
+        /// The resolver that responded.
+        resolver: SocketAddr,
+    },
+    /// The name exists and has no address.
+    #[error("{name} has no address, says the resolver {resolver}")]
+    NoAddress {
+        /// The name.
+        name: String,
+        /// The resolver that responded.
+        resolver: SocketAddr,
+    },
+    /// No resolver gave a usable response.
+    #[error("no resolver of upstream.resolvers knows {name}: {}", failures(.causes))]
+    NoResolver {
+        /// The name.
+        name: String,
+        /// The resolvers in order, each with its failure.
+        causes: Vec<(SocketAddr, Failure)>,
+    },
+}
+
+/// The reason why one resolver is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// No response in time.
+    #[error("timed out")]
+    TimedOut,
+    /// The system's reason.
+    #[error("{0}")]
+    System(io::Error),
+    /// A response code other than NOERROR and NXDOMAIN, such as SERVFAIL.
+    #[error("responded {0}")]
+    Code(String),
+    /// A response that is no DNS message.
+    #[error("sent a response that cannot be read")]
+    Malformed,
+}
+
+fn failures(causes: &[(SocketAddr, Failure)]) -> String {
+    let each = causes.iter().map(|(resolver, failure)| format!("{resolver} {failure}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// The content of a response.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Addresses(Vec<IpAddr>),
+    NoSuchName,
+    Truncated,
+    Code(String),
+}
+
+/// Returns the addresses of `name`, at least one: of IPv4, or of IPv6 if there are none.
+///
+/// # Errors
+/// The name has no address, or no resolver says so.
+pub(crate) fn lookup(resolvers: &[SocketAddr], name: &str) -> Result<Vec<IpAddr>, LookupError> {
+    let mut causes = Vec::new();
+    for resolver in resolvers {
+        match lookup_at(*resolver, name) {
+            Ok(found) => return found,
+            Err(failure) => causes.push((*resolver, failure)),
+        }
+    }
+    Err(LookupError::NoResolver { name: name.to_owned(), causes })
+}
+
+/// The outer error means that the next resolver may know more.
+fn lookup_at(resolver: SocketAddr, name: &str) -> Result<Result<Vec<IpAddr>, LookupError>, Failure> {
+    for kind in [TYPE::A, TYPE::AAAA] {
+        let Some(query) = query(identifier()?, name, kind) else {
+            return Ok(Err(LookupError::NotAName(name.to_owned())));
+        };
+        match ask(resolver, &query)? {
+            Content::Addresses(addresses) if addresses.is_empty() => {}
+            Content::Addresses(addresses) => return Ok(Ok(addresses)),
+            Content::NoSuchName => return Ok(Err(LookupError::NoSuchName { name: name.to_owned(), resolver })),
+            Content::Truncated => return Err(Failure::Malformed),
+            Content::Code(code) => return Err(Failure::Code(code)),
+        }
+    }
+    Ok(Err(LookupError::NoAddress { name: name.to_owned(), resolver }))
+}
+
+/// Returns a random identifier. A sender that does not see the query cannot forge a response to it (RFC 5452).
+fn identifier() -> Result<u16, Failure> {
+    let mut bytes = [0; 2];
+    ring::default_provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| Failure::System(io::Error::other("the system has no random numbers")))?;
+    Ok(u16::from_be_bytes(bytes))
+}
+
+fn query(identifier: u16, name: &str, kind: TYPE) -> Option<Vec<u8>> {
+    let mut packet = Packet::new_query(identifier);
+    packet.set_flags(PacketFlag::RECURSION_DESIRED);
+    let name = Name::new(name).ok()?;
+    packet.questions.push(Question::new(name, QTYPE::TYPE(kind), QCLASS::CLASS(CLASS::IN), false));
+    packet.build_bytes_vec().ok()
+}
+
+/// Returns the content of `response`. None if it is no response to `query`.
+fn content(query: &[u8], response: &[u8]) -> Option<Result<Content, Failure>> {
+    let same_identifier = query.get(..2).is_some_and(|identifier| response.starts_with(identifier));
+    let asked = Packet::parse(query).ok()?;
+    let Ok(packet) = Packet::parse(response) else { return same_identifier.then_some(Err(Failure::Malformed)) };
+    // A server that cannot read the query may leave the question out.
+    let same_question = packet.questions.is_empty()
+        || packet.questions.iter().zip(&asked.questions).all(|(one, other)| {
+            one.qtype == other.qtype && one.qname.to_string().eq_ignore_ascii_case(&other.qname.to_string())
+        });
+    if !same_identifier || !same_question || !packet.has_flags(PacketFlag::RESPONSE) {
+        return None;
+    }
+    if packet.has_flags(PacketFlag::TRUNCATION) {
+        return Some(Ok(Content::Truncated));
+    }
+    Some(Ok(match packet.rcode() {
+        RCODE::NoError => {
+            Content::Addresses(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect())
+        }
+        RCODE::NameError => Content::NoSuchName,
+        RCODE::ServerFailure => Content::Code("SERVFAIL".to_owned()),
+        RCODE::Refused => Content::Code("REFUSED".to_owned()),
+        other => Content::Code(format!("{other:?}")),
+    }))
+}
+
+fn address(data: &RData<'_>) -> Option<IpAddr> {
+    match data {
+        RData::A(a) => Some(Ipv4Addr::from(a.address).into()),
+        RData::AAAA(aaaa) => Some(Ipv6Addr::from(aaaa.address).into()),
+        _ => None,
+    }
+}
+
+fn ask(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
+    let mut last = Failure::TimedOut;
+    for _ in 0..TRIES {
+        match over_udp(resolver, query) {
+            Ok(Content::Truncated) => return over_tcp(resolver, query),
+            Ok(content) => return Ok(content),
+            Err(failure) => last = failure,
+        }
+    }
+    Err(last)
+}
+
+fn over_udp(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
+    let any: IpAddr = if resolver.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).map_err(system)?;
+    socket.connect(resolver).map_err(system)?;
+    socket.send(query).map_err(system)?;
+    let end = Instant::now() + TIMEOUT;
+    let mut buffer = vec![0; usize::from(u16::MAX)];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Failure::TimedOut);
+        }
+        socket.set_read_timeout(Some(left)).map_err(system)?;
+        let length = socket.recv(&mut buffer).map_err(system)?;
+        if let Some(content) = content(query, buffer.get(..length).unwrap_or_default()) {
+            return content;
+        }
+    }
+}
+
+/// Two bytes of length precede each message (RFC 1035, section 4.2.2).
+fn over_tcp(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
+    let mut stream = TcpStream::connect_timeout(&resolver, TIMEOUT).map_err(system)?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(system)?;
+    let length = u16::try_from(query.len()).map_err(|_| Failure::Malformed)?;
+    stream.write_all(&[&length.to_be_bytes(), query].concat()).map_err(system)?;
+    let mut length = [0; 2];
+    stream.read_exact(&mut length).map_err(system)?;
+    let mut response = vec![0; u16::from_be_bytes(length).into()];
+    stream.read_exact(&mut response).map_err(system)?;
+    content(query, &response).unwrap_or(Err(Failure::Malformed))
+}
+
+fn system(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Failure::TimedOut,
+        _ => Failure::System(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use simple_dns::ResourceRecord;
+    use simple_dns::rdata::A;
+
+    use super::*;
+
+    fn response(query: &[u8], change: impl FnOnce(&mut Packet<'_>)) -> Vec<u8> {
+        let mut packet = Packet::parse(query).unwrap().into_reply();
+        change(&mut packet);
+        packet.build_bytes_vec().unwrap()
+    }
+
+    fn with_address(packet: &mut Packet<'_>) {
+        let name = Name::new("www.example.org").unwrap().into_owned();
+        let data = RData::A(A { address: u32::from(Ipv4Addr::new(192, 0, 2, 1)) });
+        packet.answers.push(ResourceRecord::new(name, CLASS::IN, 60, data));
+    }
+
+    #[test]
+    fn only_a_response_to_the_query_counts() {
+        let asked = query(7, "www.example.org", TYPE::A).unwrap();
+        let other = query(8, "www.example.org", TYPE::A).unwrap();
+        let right = response(&asked, with_address);
+        let found = Content::Addresses(vec![Ipv4Addr::new(192, 0, 2, 1).into()]);
+        assert_eq!(content(&asked, &right).unwrap().unwrap(), found);
+        assert!(content(&other, &right).is_none(), "another identifier");
+        assert!(content(&query(7, "www.example.net", TYPE::A).unwrap(), &right).is_none(), "another question");
+        assert!(content(&asked, &asked).is_none(), "a query is no response");
+        assert!(matches!(content(&asked, &right[..20]), Some(Err(Failure::Malformed))));
+        let code = |code| content(&asked, &response(&asked, |packet| *packet.rcode_mut() = code)).unwrap().unwrap();
+        assert_eq!(code(RCODE::NameError), Content::NoSuchName);
+        assert_eq!(code(RCODE::ServerFailure), Content::Code("SERVFAIL".to_owned()));
+        assert_eq!(query(7, &"a".repeat(64), TYPE::A), None);
+    }
+
+    /// Serves as many queries as there are functions, each by one of them.
+    fn resolver(answers: Vec<fn(&mut Packet<'_>)>) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        thread::spawn(move || {
+            for answer in answers {
+                let mut buffer = [0; 512];
+                let (length, from) = socket.recv_from(&mut buffer).unwrap();
+                socket.send_to(&response(&buffer[..length], answer), from).unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn the_next_resolver_is_tried_on_servfail_and_not_on_nxdomain() {
+        fn servfail(packet: &mut Packet<'_>) {
+            *packet.rcode_mut() = RCODE::ServerFailure;
+        }
+        fn nxdomain(packet: &mut Packet<'_>) {
+            *packet.rcode_mut() = RCODE::NameError;
+        }
+        let found = lookup(&[resolver(vec![servfail]), resolver(vec![with_address])], "www.example.org");
+        assert_eq!(found.unwrap(), [IpAddr::from([192, 0, 2, 1])]);
+        let none = lookup(&[resolver(vec![nxdomain]), resolver(vec![with_address])], "www.example.org").unwrap_err();
+        assert!(none.to_string().starts_with("www.example.org does not exist"), "{none}");
+        let none = lookup(&[resolver(vec![|_| (), |_| ()])], "www.example.org").unwrap_err();
+        assert!(none.to_string().starts_with("www.example.org has no address"), "{none}");
+        let none = lookup(&[resolver(vec![servfail])], "www.example.org").unwrap_err();
+        assert!(none.to_string().ends_with("responded SERVFAIL"), "{none}");
+    }
+}
