@@ -26,6 +26,8 @@ VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
 WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
+MDBOOK_VERSION := 0.5.4
+MDBOOK := target/tools/mdbook-$(MDBOOK_VERSION)
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -139,6 +141,20 @@ endif
 demo: build $(VENV_TEST)/.ready ## (root) one real page over an emulated link, without and with Longhaul
 	@exec $(VENV_TEST)/bin/python integration/demo/demo.py
 
+# ---------------------------------------------------------------------------------------------------------- guide
+
+# Without its server and its search. An unoptimised build is ready sooner, and makes the guide in a second.
+$(MDBOOK): | toolchain
+	@$(STEP) "Building mdBook" "1 min" env CARGO_TARGET_DIR=$(abspath target)/tools/build \
+	  cargo install $(QUIET) --locked --debug --no-default-features --root target/tools mdbook@$(MDBOOK_VERSION)
+	@rm -rf target/tools/build
+	@mv target/tools/bin/mdbook $@
+
+.PHONY: docs
+docs: $(MDBOOK) ## the operator's guide, as HTML in target/guide
+	@$(MDBOOK) build docs
+	@echo "target/guide/index.html"
+
 # ----------------------------------------------------------------------------------------------------------- test
 
 .PHONY: test
@@ -153,7 +169,7 @@ test-start:
 	@mkdir -p $(dir $(LONGHAUL_SKIPS)); : > $(LONGHAUL_SKIPS)
 
 .PHONY: lint
-lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, and checks of the prose and the structure
+lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, and checks of the prose, the links and the structure
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked $(FILTER_PACKAGES) --target wasm32-wasip1 -- -D warnings
@@ -161,9 +177,10 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/prose tools/structure
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/prose tools/structure
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/links tools/prose tools/structure
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/links tools/prose tools/structure
 	$(VENV_TEST)/bin/python tools/prose
+	$(VENV_TEST)/bin/python tools/links
 	$(VENV_TEST)/bin/python tools/structure
 
 .PHONY: test-rust
@@ -180,7 +197,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
-test-e2e: build $(VENV_TEST)/.ready test-start
+test-e2e: build $(VENV_TEST)/.ready $(MDBOOK) test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \

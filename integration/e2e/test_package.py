@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -21,10 +20,10 @@ from harness.artifacts import REPOSITORY, need_commands
 from harness.clients import Curl, dig
 from harness.namespaces import Namespace
 from harness.origins import Origins, Site
-from harness.packages import PREVIOUS, Packages, base, packages
+from harness.packages import PREVIOUS, Packages, packages
 from harness.pep import write_config
 from harness.processes import Child
-from harness.roots import Root
+from harness.roots import Root, fresh_debian
 
 CONFIG = "/etc/longhaul/longhaul.yaml"
 CLIENTS = "lan0"
@@ -64,12 +63,8 @@ def fresh_root(folder: Path) -> Iterator[Root]:
         namespace.ip("addr", "add", "10.9.0.1/24", "dev", CLIENTS)
         for device in (CLIENTS, "cable"):
             namespace.ip("link", "set", device, "up")
-        machine = Root(folder / "root", namespace)
-        machine.folder.mkdir()
-        subprocess.run(["tar", "-C", machine.folder, "-xf", base(), "--exclude=./dev/*"], check=True)
-        yield machine
-    # A quarter of a gigabyte each; pytest would keep it.
-    shutil.rmtree(machine.folder)
+        with fresh_debian(folder / "root", namespace) as machine:
+            yield machine
 
 
 def site(folder: Path) -> Path:
