@@ -8,8 +8,8 @@ use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
-    Cache, DnsMode, Ground, Inline, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish, Termination,
-    Upstream, WhenDown,
+    Acme, Cache, ChallengeResponses, DnsMode, Ground, Inline, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role,
+    TargetWish, Termination, Upstream, WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
@@ -68,7 +68,12 @@ impl Places<'_> {
 pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     let places = Places { root };
     if let Some(listen) = &draft.listen {
-        shared_sockets(&places, listen, draft.role.as_ref(), problems);
+        let acme = draft.acme.as_ref().and_then(Option::as_ref);
+        shared_sockets(&places, listen, draft.role.as_ref(), acme, problems);
+        // The other roles have no names, and `tls` is refused there as a whole.
+        if let (Some(acme), Some(proxy), Some(Role::Edge)) = (acme, &draft.proxy, &draft.role) {
+            challenges(&places, listen, proxy, acme, problems);
+        }
         if let Some(upstream) = &draft.upstream {
             resolver_is_ourselves(&places, listen, draft.proxy.as_ref(), upstream, problems);
             mapped_to_ourselves(&places, listen, upstream, problems);
@@ -216,7 +221,13 @@ fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut 
 
 /// Refuses two listeners on one socket. Compares TCP sockets only: HTTP/3 and DNS share their UDP ports with no other
 /// listener of this box.
-fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, problems: &mut Vec<Problem>) {
+fn shared_sockets(
+    places: &Places<'_>,
+    listen: &Listen,
+    role: Option<&Role>,
+    acme: Option<&Acme>,
+    problems: &mut Vec<Problem>,
+) {
     let sockets: Vec<([&str; 2], SocketAddr)> = [
         (["listen", "http"], listen.http),
         (["listen", "tls"], listen.tls),
@@ -224,6 +235,7 @@ fn shared_sockets(places: &Places<'_>, listen: &Listen, role: Option<&Role>, pro
         (["listen", "admin"], Some(listen.admin)),
         (["listen", "metrics"], listen.metrics),
         (["split", "listen"], role.and_then(Role::dialled_in)),
+        (["tls", "acme"], acme.and_then(|acme| acme.listen)),
     ]
     .into_iter()
     .filter_map(|(path, socket)| socket.map(|socket| (path, socket)))
@@ -303,6 +315,35 @@ fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream
                 .help("map it to the origin's own address"),
             );
         }
+    }
+}
+
+/// Refuses challenges without a name of the proxy, and challenges that would come back to this box.
+fn challenges(places: &Places<'_>, listen: &Listen, proxy: &Proxy, acme: &Acme, problems: &mut Vec<Problem>) {
+    if proxy.secure_names.is_empty() {
+        problems.push(
+            Problem::error("`tls.acme` without an https name", places.of(&["tls", "acme"]), "answers challenges for the proxy's own names")
+                .and(places.of(&["proxy", "secure_names"]), "`proxy.secure_names` gives none")
+                .help("add the name under `proxy.secure_names`, or remove `tls.acme`: challenges for other names go to their origins"),
+        );
+    }
+    let ChallengeResponses::Forward(target) = acme.responses else { return };
+    let sockets =
+        [("http", listen.http), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
+    let own = sockets.into_iter().filter_map(|(key, socket)| Some((["listen", key], socket?)));
+    let hit = own
+        .chain(acme.listen.map(|socket| (["tls", "acme"], socket)))
+        .find(|(_, socket)| reaches(*socket, target, &proxy.addresses));
+    if let Some((key, socket)) = hit {
+        problems.push(
+            Problem::error(
+                "`tls.acme.forward` leads to this box itself",
+                places.of(&["tls", "acme", "forward"]),
+                format!("{target}"),
+            )
+            .and(places.of(&key), format!("this box listens on {socket}"))
+            .help("name the address on which the ACME client listens, such as 127.0.0.1:8099"),
+        );
     }
 }
 

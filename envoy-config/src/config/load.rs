@@ -90,6 +90,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         compress: draft.compress?,
         page: draft.page?,
         terminate: draft.terminate?,
+        acme: draft.acme?,
         transport: draft.transport?,
         limits: draft.limits?,
         tracing: draft.tracing?,

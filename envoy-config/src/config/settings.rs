@@ -43,6 +43,8 @@ pub struct Settings {
     pub page: Page,
     /// The certificates of the operator, in the order of the file.
     pub terminate: Vec<Termination>,
+    /// The ACME challenges for the proxy's own names. None: they get no special treatment.
+    pub acme: Option<Acme>,
     /// Values that the operator set in place of derived ones.
     pub transport: Overrides,
     /// Bounds on the cost of one client or page.
@@ -532,6 +534,25 @@ pub struct Termination {
     pub cert: PathBuf,
     /// PEM private key, an absolute path.
     pub key: PathBuf,
+}
+
+/// The treatment of ACME's HTTP-01 challenges for [`Proxy::secure_names`] (RFC 8555 section 8.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acme {
+    /// The program or folder with the responses.
+    pub responses: ChallengeResponses,
+    /// The socket that serves challenges and nothing else. `longhaul host` leads port 80 of other interfaces than the
+    /// clients' to it. None: `off`.
+    pub listen: Option<SocketAddr>,
+}
+
+/// The source of the responses to challenges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChallengeResponses {
+    /// The folder, absolute, in which an ACME client writes `.well-known/acme-challenge/TOKEN`.
+    Webroot(PathBuf),
+    /// The address of an ACME client's own server.
+    Forward(SocketAddr),
 }
 
 /// Bounds on the cost of one client or page.

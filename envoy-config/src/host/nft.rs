@@ -39,6 +39,9 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     if let Role::Remote(Remote { udp443: Udp443::Refuse, .. }) = settings.role {
         chain(refuse_quic(interface));
     }
+    if let Some(socket) = settings.acme.as_ref().and_then(|acme| acme.listen) {
+        chain(challenges(interface, socket));
+    }
     chain(guard(settings, interface));
     out.push_str("}\n");
     out
@@ -89,6 +92,24 @@ fn refuse_quic(interface: &str) -> String {
          \t\ttype filter hook forward priority filter; policy accept;\n\n\
          \t\tiifname \"{interface}\" udp dport 443 reject\n\
          \t}}\n"
+    )
+}
+
+/// Returns the chain that leads ACME servers to the listener for challenges (`tls.acme.listen`). They come from the
+/// Internet, from which the listeners of clients are closed.
+///
+/// The other listener makes it safe: it has no way to any host but the one with the responses. So nobody becomes a
+/// client by a request to port 80.
+fn challenges(interface: &str, socket: SocketAddr) -> String {
+    let family = if socket.is_ipv4() { "ipv4" } else { "ipv6" };
+    format!(
+        "\tchain challenges {{\n\
+         \t\ttype nat hook prerouting priority dstnat; policy accept;\n\n\
+         \t\tiifname {{ \"{interface}\", \"lo\" }} accept\n\
+         \t\t# only ACME challenges are answered there\n\
+         \t\tmeta nfproto {family} fib daddr type local tcp dport 80 redirect to :{}\n\
+         \t}}\n",
+        socket.port()
     )
 }
 

@@ -24,7 +24,7 @@ pub struct Artifacts {
     /// None: Envoy queries `upstream.resolvers` itself. Then a response that mixes a dead address with a refused one
     /// bypasses the guard.
     pub resolver: Option<SocketAddr>,
-    /// The sockets at which a remote's own processes meet. Other roles do not use them.
+    /// The sockets at which the processes of this box meet.
     pub near: NearSockets,
     /// The folder that a file is moved into after each renewal of a certificate or key. `longhaul run` does so.
     ///
@@ -46,7 +46,7 @@ impl Artifacts {
     pub const DEBIAN_CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 }
 
-/// The loopback sockets at which the processes of a remote meet.
+/// The loopback sockets at which the processes of a box meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NearSockets {
     /// `longhaul run` holds connections to this socket. They keep other connections open to the ground.
@@ -58,12 +58,19 @@ pub struct NearSockets {
     pub dns: SocketAddr,
     /// The pipe connects to this socket, which leads into a tunnel of a ground that dials.
     pub dialled: SocketAddr,
+    /// `longhaul run` serves the files of `tls.acme.webroot` at this socket.
+    pub challenges: SocketAddr,
 }
 
 impl NearSockets {
     /// The sockets in files that `longhaul render` writes. `longhaul run` chooses free ones.
-    pub const CUSTOMARY: Self =
-        Self { hold: loopback(8154), hold_pipe: loopback(8155), dns: loopback(8156), dialled: loopback(8157) };
+    pub const CUSTOMARY: Self = Self {
+        hold: loopback(8154),
+        hold_pipe: loopback(8155),
+        dns: loopback(8156),
+        dialled: loopback(8157),
+        challenges: loopback(8158),
+    };
 }
 
 const fn loopback(port: u16) -> SocketAddr {

@@ -111,8 +111,9 @@ pub(super) fn refused() -> impl Iterator<Item = IpNet> {
 /// listeners are refused there, as a loop.
 fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     let listen = &settings.listen;
+    let challenges = settings.acme.as_ref().and_then(|acme| acme.listen);
     let dialled_in = settings.role.dialled_in();
-    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in];
+    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in, challenges];
     let ports: BTreeSet<u16> = sockets.into_iter().flatten().map(|socket| socket.port()).collect();
     let allowed = |address: IpAddr| settings.upstream.allow_private.contains(&IpNet::from(address));
     let endpoints = own_addresses(settings, local).into_iter().flat_map(|address| {
@@ -127,8 +128,9 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
 /// Returns every address at which a connection of Envoy would come back to this host, also through NAT64.
 pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<IpAddr> {
     let listen = &settings.listen;
+    let challenges = settings.acme.as_ref().and_then(|acme| acme.listen);
     let dialled_in = settings.role.dialled_in();
-    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in];
+    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in, challenges];
     let mut addresses = BTreeSet::from([IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
     addresses.extend(sockets.into_iter().flatten().map(|socket| socket.ip()));
     addresses.extend(&settings.proxy.addresses);

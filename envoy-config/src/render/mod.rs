@@ -9,7 +9,7 @@
 //! | `bootstrap.yaml` | admin, overload manager, metric labels | limits, admin address: needs a restart |
 //! | `lds.yaml` | listeners, filter chains | addresses, names with certificates, transport, compression, cache, resolvers |
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
-//! | `rds/*.yaml` | routes | `upstream.map` |
+//! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new `.wasm` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
@@ -70,6 +70,9 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     }
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);
+    }
+    if settings.acme.is_some() {
+        tree.put("rds/challenges.yaml", engine.render("rds_challenges.yaml", &view)?);
     }
     for filter in view.filters.values().flatten() {
         tree.put(filter.file(), engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);

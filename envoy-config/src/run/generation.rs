@@ -29,7 +29,7 @@ pub(crate) struct RunContext {
     /// The socket on which Envoy queries CoreDNS for the addresses of origins. It stays the same for a whole run,
     /// because a change would make Envoy drain.
     pub(crate) resolver: SocketAddr,
-    /// The sockets between the processes of a remote. They stay the same for a whole run, for the same reason.
+    /// The sockets between the processes of this box. They stay the same for a whole run, for the same reason.
     pub(crate) near: NearSockets,
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,

@@ -4,6 +4,7 @@
 //! handles one at a time. Its effects on the outside world stand in files of their own.
 
 mod apply;
+mod challenges;
 mod child;
 mod debounce;
 mod disk_space;

@@ -63,6 +63,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         ("listen.dns", listen.dns),
         ("listen.admin", Some(listen.admin)),
         ("split.listen", settings.role.dialled_in()),
+        ("tls.acme.listen", settings.acme.as_ref().and_then(|acme| acme.listen)),
         ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
     ];
     let quic = match &settings.role {

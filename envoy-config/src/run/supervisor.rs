@@ -8,6 +8,7 @@ use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use super::challenges::ChallengeServer;
 use super::child::{self, stop_all};
 use super::debounce::Debounce;
 use super::disk_space;
@@ -115,7 +116,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .map_err(RunError::System)?;
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
-    let [dns_ready, resolver, hold, hold_pipe, dns, dialled] =
+    let [dns_ready, resolver, hold, hold_pipe, dns, dialled, challenges] =
         ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
     let machine = RunContext {
         root: state.rendered.clone(),
@@ -123,7 +124,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         filters: locate::filters(&loaded.settings, &options.overridden.filters)?,
         dns_ready,
         resolver,
-        near: NearSockets { hold, hold_pipe, dns, dialled },
+        near: NearSockets { hold, hold_pipe, dns, dialled, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: options.access_log.clone(),
     };
@@ -138,6 +139,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         machine,
         generation,
         holders: HeldConnections::default(),
+        challenges: ChallengeServer::default(),
         refusal: None,
         last_refusal: None,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -171,6 +173,8 @@ pub(super) struct Run {
     pub(super) dns: Service,
     /// Empty unless this box is a remote.
     holders: HeldConnections,
+    /// Serves nothing without `tls.acme.webroot`.
+    challenges: ChallengeServer,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
@@ -202,6 +206,7 @@ impl Run {
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
+        self.challenges.tend(&self.generation.settings, self.machine.near);
         // Published before the line that other programs wait for, so that they can query the run at once.
         let report = self.report();
         self.publisher.publish(report);
@@ -296,6 +301,7 @@ impl Run {
             }
             self.envoy.tend(&self.generation);
             self.dns.tend();
+            self.challenges.tend(&self.generation.settings, self.machine.near);
             self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
                 link_is_up(self.envoy.admin()?, when_down)
             });

@@ -15,6 +15,7 @@ mod support;
 
 mod admission;
 mod cache;
+mod challenges;
 mod coding;
 mod filter;
 mod guard;

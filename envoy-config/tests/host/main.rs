@@ -147,6 +147,28 @@ fn a_remote_refuses_quic_only_where_it_is_told_to_and_its_pipe_takes_a_page_at_o
 }
 
 #[test]
+fn acme_servers_reach_the_listener_for_challenges_and_no_other_only_where_it_is_set() {
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
+    let config = |acme: &str| {
+        let names = CONFIG.replace("proxy: {", "proxy: { secure_names: [pep.example.net],");
+        let entry = format!("{{ names: [pep.example.net], cert: {files}/pep.pem, key: {files}/pep.key }}");
+        format!("{names}tls: {{ terminate: [ {entry} ], acme: {acme} }}\n")
+    };
+    let rule = "meta nfproto ipv4 fib daddr type local tcp dport 80 redirect to :8402";
+    let script = "state; longhaul --apply > /dev/null; state; longhaul --undo > /dev/null; state";
+    let webroot = config(&format!("{{ webroot: {files} }}"));
+    let Some(text) = on_a_host(&webroot, script) else { return };
+    let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
+    assert!(applied.contains(rule), "{applied}");
+    assert!(applied.contains("tcp dport { 53, 443, 8080 } reject with tcp reset"), "{applied}");
+    assert_eq!(before, undone);
+    for acme in ["off".to_owned(), format!("{{ webroot: {files}, listen: off }}")] {
+        let Some(text) = on_a_host(&config(&acme), script) else { return };
+        assert!(!text.contains("8402") && !text.contains("chain challenges"), "{text}");
+    }
+}
+
+#[test]
 fn an_interface_that_does_not_exist_is_refused_with_those_that_do() {
     let script = "state; $program host longhaul.yaml --clients eth9 --record $record --apply && exit 9; state";
     let Some(text) = on_a_host(CONFIG, script) else { return };

@@ -221,6 +221,30 @@ pub const KEYS: &[Key] = &[
     ),
     key("tls.terminate.key", Form("a PEM file"), Required("portal.key"), "its private key"),
     key(
+        "tls.acme",
+        Form("`{ webroot: DIR }`, `{ forward: ADDRESS:PORT }`, `off`"),
+        Is("off"),
+        "ACME's HTTP-01 challenges for `proxy.secure_names`. Challenges for all other names go to their origins ([certificates](../docs/src/certificates.md))",
+    ),
+    key(
+        "tls.acme.webroot",
+        Form("a folder"),
+        Is("null"),
+        "`longhaul run` serves the regular files in `DIR/.well-known/acme-challenge/`",
+    ),
+    key(
+        "tls.acme.forward",
+        Form("`ADDRESS:PORT`"),
+        Is("null"),
+        "the ACME client's own server gets the requests, with their `Host`",
+    ),
+    key(
+        "tls.acme.listen",
+        Form("`ADDRESS:PORT`, `off`"),
+        Is("0.0.0.0:8402"),
+        "a socket that serves challenges and nothing else. The rules of `longhaul host` redirect port 80 of all other interfaces than the clients' to it. `off`: these interfaces reach no challenge",
+    ),
+    key(
         "split.peer",
         Form("`HOST:PORT`, or a list of names"),
         Required("ground.example:8443"),

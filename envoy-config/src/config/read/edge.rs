@@ -63,8 +63,8 @@ fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
 pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
     let section = reader.section(top, "listen");
     let http = reader.optional(&section, "http", Reader::socket);
-    let tls = reader.optional(&section, "tls", socket_or_off);
-    let dns = reader.optional(&section, "dns", socket_or_off);
+    let tls = reader.optional(&section, "tls", Reader::socket_or_off);
+    let dns = reader.optional(&section, "dns", Reader::socket_or_off);
     let admin = reader.optional(&section, "admin", |reader, setting| {
         let socket = reader.socket(setting)?;
         if !socket.ip().is_loopback() {
@@ -78,7 +78,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         }
         Some(socket)
     });
-    let metrics = reader.optional(&section, "metrics", socket_or_off);
+    let metrics = reader.optional(&section, "metrics", Reader::socket_or_off);
     let intercept = reader.optional(&section, "intercept", |reader, setting| {
         reader.word(
             setting,
@@ -86,12 +86,6 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         )
     });
     Some(Listen { http: Some(http?), tls: tls?, dns: dns?, admin: admin?, metrics: metrics?, intercept: intercept? })
-}
-
-/// Reads `ADDRESS:PORT` or `off`. The outer None is a problem, and the inner None is `off`.
-#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
-fn socket_or_off(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<SocketAddr>> {
-    if setting.is_off() { Some(None) } else { reader.socket(setting).map(Some) }
 }
 
 pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {

@@ -13,7 +13,8 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, RoleName, Termination, Tracing, Upstream,
+    Acme, Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, RoleName, Termination, Tracing,
+    Upstream,
 };
 use crate::config::Overrides;
 
@@ -30,6 +31,8 @@ pub(super) struct Draft {
     pub(super) compress: Option<Compress>,
     pub(super) page: Option<Page>,
     pub(super) terminate: Option<Vec<Termination>>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) acme: Option<Option<Acme>>,
     pub(super) transport: Option<Overrides>,
     pub(super) limits: Option<Limits>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
@@ -47,6 +50,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
     let listen = edge::listen(reader, &top);
     let listen = listen.map(|listen| role.as_ref().map_or(listen, |role| split::listen_of(role, listen)));
+    let tls = tls::tls(reader, &top);
     Some(Draft {
         role,
         link,
@@ -58,7 +62,8 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         cache: shape::cache(reader, &top, kind),
         compress: shape::compress(reader, &top),
         page: page::page(reader, &top, kind, link.as_ref()),
-        terminate: tls::terminate(reader, &top),
+        terminate: tls.0,
+        acme: tls.1,
         transport: transport::overrides(reader, &top, lines),
         limits: shape::limits(reader, &top),
         tracing: tracing::tracing(reader, &top, kind),

@@ -1,4 +1,4 @@
-//! `tls.terminate`: the certificates of the operator.
+//! `tls`: the certificates of the operator, and the challenges by which an authority renews them.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,63 @@ use crate::config::certificate::{Certificate, Covers};
 use crate::config::diagnostic::Problem;
 use crate::config::names::Host;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::Termination;
+use crate::config::settings::{Acme, ChallengeResponses, Termination};
 use crate::config::yaml::Place;
 
 use super::pem;
 
 const EXAMPLE: &str = "write `{ names: [portal.example], cert: portal.pem, key: portal.key }`";
 
-pub(super) fn terminate(reader: &mut Reader, top: &Section<'_>) -> Option<Vec<Termination>> {
+const ACME_EXAMPLE: &str = "write `{ webroot: /var/lib/longhaul/acme }`, `{ forward: 127.0.0.1:8099 }` or `off`";
+
+/// Reads the group. In each part the outer None is a problem.
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+pub(super) fn tls(reader: &mut Reader, top: &Section<'_>) -> (Option<Vec<Termination>>, Option<Option<Acme>>) {
     let section = reader.section(top, "tls");
-    reader.optional(&section, "terminate", |reader, setting| {
+    let terminate = reader.optional(&section, "terminate", |reader, setting| {
         // The names so far, with their places. With two certificates for one name, Envoy could present either.
         let mut given: Vec<(Host, Place)> = Vec::new();
         reader.list(setting, |reader, item| termination(reader, item, &mut given))
-    })
+    });
+    let acme =
+        reader.optional(
+            &section,
+            "acme",
+            |reader, setting| {
+                if setting.is_off() { Some(None) } else { acme(reader, setting).map(Some) }
+            },
+        );
+    (terminate, acme)
+}
+
+fn acme(reader: &mut Reader, setting: &Setting<'_>) -> Option<Acme> {
+    let group = reader.group(setting, ACME_EXAMPLE)?;
+    let listen = reader.optional(&group, "listen", Reader::socket_or_off);
+    let responses = match (group.get("webroot"), group.get("forward")) {
+        (Some(webroot), None) => self::webroot(reader, &webroot).map(ChallengeResponses::Webroot),
+        (None, Some(forward)) => reader.socket(&forward).map(ChallengeResponses::Forward),
+        (None, None) => {
+            reader.bad(setting, "expected `webroot` or `forward`", ACME_EXAMPLE);
+            None
+        }
+        (Some(_), Some(forward)) => {
+            reader.bad(&forward, "`webroot` is set too", "remove one of them: a challenge has one response");
+            None
+        }
+    };
+    Some(Acme { responses: responses?, listen: listen? })
+}
+
+/// Reads the folder. A folder that does not exist gets a warning: this machine may not be the one that runs the file.
+fn webroot(reader: &mut Reader, setting: &Setting<'_>) -> Option<PathBuf> {
+    let path = reader.path(setting, "a folder such as /var/lib/longhaul/acme")?;
+    if !path.is_dir() {
+        let title = format!("`{}` names a folder that does not exist", setting.name);
+        let label = format!("no folder {}", path.display());
+        let help = "create it, so that the ACME client can write into it and this box can read it";
+        reader.problems.push(Problem::warning(title, setting.place(), label).help(help));
+    }
+    Some(path)
 }
 
 fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, Place)>) -> Option<Termination> {

@@ -269,6 +269,12 @@ impl Reader {
         }
     }
 
+    /// Reads `ADDRESS:PORT` or `off`. The outer None is a problem, and the inner None is `off`.
+    #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+    pub(in crate::config) fn socket_or_off(&mut self, setting: &Setting<'_>) -> Option<Option<SocketAddr>> {
+        if setting.is_off() { Some(None) } else { self.socket(setting).map(Some) }
+    }
+
     /// Reads a path, and makes it absolute from the folder of the configuration file.
     pub(in crate::config) fn path(&mut self, setting: &Setting<'_>, what: &str) -> Option<PathBuf> {
         let text = self.text(setting, what, "")?;

@@ -1,5 +1,6 @@
 //! The values that templates use. Every decision is made here, so a template only places values.
 
+mod challenges;
 mod pair;
 mod tls;
 mod transport;
@@ -18,6 +19,7 @@ use super::filters::{self, Positions};
 use super::guard::Guard;
 use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings};
 use crate::derive::{Compressors, Derived, LevelInUse, offers_http3};
+use challenges::Challenges;
 pub(crate) use pair::ALPN_DIAL;
 use pair::Pair;
 use tls::{Certificate, TlsListener};
@@ -46,6 +48,7 @@ pub(super) struct View {
     /// True if the listeners' sockets accept foreign destination addresses as their own (TPROXY).
     transparent: bool,
     tls: Option<TlsListener>,
+    challenges: Option<Challenges>,
     edges: Edges,
     pub(super) certificates: Vec<Certificate>,
     transport: Transport,
@@ -190,6 +193,7 @@ impl View {
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
+            challenges: Challenges::of(settings, artifacts),
             edges: edges(settings),
             certificates,
             transport: Transport::new(settings, derived),
