@@ -138,8 +138,8 @@ else
 endif
 
 .PHONY: demo
-demo: build $(VENV_TEST)/.ready ## (root) one real page over an emulated link, without and with Longhaul
-	@exec $(VENV_TEST)/bin/python integration/demo/demo.py
+demo: build $(VENV_TEST)/.ready ## (root) pages over an emulated satellite link: without Longhaul, one box, a pair; a table and a film strip
+	@exec $(VENV_TEST)/bin/python integration/demo/demo.py $(if $(QUICK),--quick) $(ARGS)
 
 # ---------------------------------------------------------------------------------------------------------- guide
 

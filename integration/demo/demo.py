@@ -1,7 +1,8 @@
-"""What `make demo` runs: a real page in a real browser over an emulated satellite link, without and with Longhaul.
+"""What `make demo` runs: real pages in a real browser over an emulated satellite link, by three ways.
 
-Needs root, Chromium and the folder of saved pages. Loads are interleaved and repeated, each by a fresh browser with
-empty caches; everything counted is counted on the link itself. Writes screenshots and figures to target/demo/.
+The ways are: without Longhaul, with one box on the wired side, and with a pair. The pages are a saved page over http
+and a magazine of our own over https. Each load has a fresh browser with empty caches, and the ways take turns. All
+counts are of the link itself. Needs root and Chromium. Writes figures, screenshots and film strips to target/demo/.
 """
 
 from __future__ import annotations
@@ -11,137 +12,144 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from measure import Measured, measure
-from reasons import reasons
-from report import GOAL, MOST_DIFFERING, figures, missing_objects, table
+from filmstrip import Row, compose
+from magazine import Magazine
+from measure import measure
+from report import DIRECT, EDGE, LOAD, PAIR, TITLES, Trip, checks, figures, median, table
 
 from harness import namespaces
 from harness.artifacts import Missing, built, need_commands, need_root, scratch
-from harness.authority import Authority
-from harness.bed import OWN, Bed
-from harness.moved import is_moved
-from harness.pages import Page, page_site, saved_page
-from harness.screens import compare, save
-from harness.topology import PROXY, RESOLVER
+from harness.lab import watches
+from harness.lab.bed import Bed, standing
+from harness.lab.contenders import contender
+from harness.lab.links import FOLDER, Link, link
+from harness.lab.saved import SavedPage
+from harness.lab.served import ServedPage
+from harness.lab.tables import page_table
+from harness.screens import save
 
-PAGE = ("goose3/tests/data/content/test_time2.html", "newsfeed.time.com")
+WAYS = (DIRECT, EDGE, PAIR)
+LINKS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+GEO = "geo"
+"""The demo's own link, on which it checks its bounds of load times."""
+SAVED = "saved-time"
 """A news page of 2011: 57 objects on 22 hosts, about as many objects as the papers' CNN page and more hosts."""
+REPEATS = 2
+PROGRAMS = (
+    "longhaul", "coredns", "envoy", "origins", "longhaul-link", "url_rewrite.wasm", "bundling.wasm",
+    "header_compression.wasm",
+)  # fmt: skip
 
-LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
-LINK_PROFILE = "geo"
 
-
-def main() -> int:
-    """Measures, prints, checks; exit code 1 when the page came to harm or was not sooner."""
-    arguments = parse()
+def main(arguments: list[str]) -> int:
+    """Measures, prints, checks; exit code 1 when a page came to harm or was not sooner."""
+    options = parse(arguments)
     try:
-        need_root()
-        need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "chromium", "certutil")
-        for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins", "longhaul-link"):
-            built(name)
-        page = saved_page(*PAGE)
+        need_machine()
     except Missing as reason:
         print(f"make demo: {reason}", file=sys.stderr)
         return 1
     namespaces.sweep()
+    plan = planned(quick=options.quick)
+    ways = [contender(name) for name in WAYS]
+    on, repeats = link(options.link), 1 if options.quick else options.repeats
+    introduce(on, repeats)
     with tempfile.TemporaryDirectory(prefix="longhaul-demo-") as name:
-        folder = Path(name)
-        authority = Authority(folder)
-        site = page_site(page, ca=authority.files.as_dict())
-        with Bed(folder, site, page.hosts(), authority, link_profile=LINK_PROFILE, link=LINK, secure_name=PROXY) as bed:
-            introduce(page, bed, arguments.repeats)
-            without, with_longhaul = take_turns(bed, folder, page, arguments.repeats)
-            stayed = reasons(bed.config, page.url, page.path, direct_names(page, with_longhaul))
-            strangers = unexplained_servers(bed, {page.host, *stayed}, with_longhaul)
-    return conclude(without, with_longhaul, stayed, strangers)
+        pages = list(dict.fromkeys(page for page, _ in plan))
+        with standing(Path(name), on, pages, ways, seed=1, weighed=False) as bed:
+            trips = [travel(bed, page, scheme, repeats) for page, scheme in plan]
+    return conclude(trips, on, options.out or scratch("demo"))
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=3, help="loads of each kind (3)")
-    return parser.parse_args()
-
-
-def introduce(page: Page, bed: Bed, repeats: int) -> None:
-    """Says what is about to be measured."""
-    print(f"{page.url}: a saved page, {len(page.objects)} objects on {len(page.hosts()) - 1} hosts beside its own")
-    print(f"link: {LINK['down']} down, {LINK['up']} up, round trip {LINK['rtt']}; cold Chromium for each load")
-    print(f"with Longhaul: objects move to https://{PROXY}, initial window {bed.initial_window} segments to the client")
-    print(f"{repeats} loads of each, in turns", flush=True)
-
-
-def take_turns(bed: Bed, folder: Path, page: Page, repeats: int) -> tuple[list[Measured], list[Measured]]:
-    """Loads without and with Longhaul alternate, so that whatever drifts meets both."""
-    without, with_longhaul = [], []
-    for turn in range(1, repeats + 1):
-        with bed.without_longhaul():
-            without.append(measure(bed, folder, page.url))
-        with_longhaul.append(measure(bed, folder, page.url))
-        times = f"{without[-1].load.load_ms:.0f} ms without, {with_longhaul[-1].load.load_ms:.0f} ms with"
-        print(f"  {turn}: {times}", flush=True)
-    return without, with_longhaul
-
-
-def direct_names(page: Page, loads: list[Measured]) -> list[str]:
-    """Names that the browser looked up or asked itself, other than the page's own and the proxy's."""
-    names: set[str] = set()
-    for one in loads:
-        names |= one.names
-        names |= {
-            urlsplit(request.url).hostname or "" for request in one.load.requests if not is_moved(request.url, OWN)
-        }
-    return sorted(names - {page.host, *OWN})
-
-
-def unexplained_servers(bed: Bed, names: set[str], loads: list[Measured]) -> set[str]:
-    """Addresses that were connected to and are neither the proxy's nor of one of the names.
-
-    An origin's own address is seen although its name is steered: it stands behind ours in the answer, and a browser
-    tries it too when the first handshake takes longer than 0.3 s.
-    """
-    expected = {PROXY, RESOLVER, *(bed.site.hosts[name]["address"] for name in names if name in bed.site.hosts)}
-    return set().union(*(one.servers for one in loads)) - expected
-
-
-def conclude(
-    without: list[Measured], with_longhaul: list[Measured], stayed: dict[str, list[str]], strangers: set[str]
-) -> int:
-    """Prints table, names and checks, and writes what can be looked at later."""
-    print(f"\n{table(without, with_longhaul)}\n")
-    print("names contacted beside the page's own and the proxy's, and why:")
-    for name, sentences in stayed.items():
-        print(f"  {name}: {'; '.join(sentences)}")
-
-    out = scratch("demo")
-    save(without[0].load.screenshot, out / "without.png")
-    save(with_longhaul[0].load.screenshot, out / "with.png")
-    difference = compare(without[0].load.screenshot, with_longhaul[0].load.screenshot)
-    difference.picture.save(out / "difference.png")
-    result = figures(without, with_longhaul)
-    (out / "demo.json").write_text(json.dumps({"figures": result}, indent=1) + "\n")
-
-    missing = missing_objects(without, with_longhaul)
-    sooner = 1 - result["demo_load_ratio"]
-    checks = (
-        (not missing, f"every object that loads without Longhaul loads with it {' '.join(sorted(missing)[:5])}"),
-        (
-            difference.differing <= MOST_DIFFERING,
-            f"the screenshots match ({100 * difference.differing:.2f} % of pixels differ)",
-        ),
-        (not strangers, f"no connection to any other host {' '.join(sorted(strangers))}"),
-        (sooner >= GOAL, f"the page loads {100 * sooner:.0f} % sooner (goal: {100 * GOAL:.0f} %)"),
+    parser.add_argument("--repeats", type=int, default=REPEATS, help=f"loads of each kind ({REPEATS})")
+    parser.add_argument("--quick", action="store_true", help="one load of each kind, of the magazine over https alone")
+    parser.add_argument(
+        "--link", choices=LINKS, default=GEO, help=f"another link than {GEO}: {', '.join(LINKS)}", metavar="NAME"
     )
-    print()
-    for holds, what in checks:
+    parser.add_argument("--out", type=Path, help="folder for the results (target/demo)")
+    return parser.parse_args(arguments)
+
+
+def need_machine() -> None:
+    """Raises `Missing` for the first thing that this machine lacks."""
+    need_root()
+    need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "curl", "chromium", "certutil")
+    for name in PROGRAMS:
+        built(name)
+    needed, free = sum(contender(name).watches for name in WAYS), watches.free()
+    if needed > free:
+        raise Missing(watches.too_few(needed, free))
+
+
+def planned(*, quick: bool) -> list[tuple[ServedPage, str]]:
+    """The pages and their schemes. The magazine stands in for the saved page where there is none."""
+    magazine = Magazine()
+    if quick:
+        return [(magazine, "https")]
+    try:
+        return [(magazine, "https"), (SavedPage(page_table(SAVED)), "http")]
+    except Missing as reason:
+        print(f"{reason}; the magazine is loaded over http, too")
+        return [(magazine, "https"), (magazine, "http")]
+
+
+def introduce(on: Link, repeats: int) -> None:
+    """Says what is about to be measured."""
+    setting = on.setting
+    print(f"link: {setting['down']} down, {setting['up']} up, round trip {setting['rtt']}; cold Chromium for each load")
+    print(f"ways, in turns, {repeats} loads of each: {', '.join(TITLES.values())}", flush=True)
+
+
+def travel(bed: Bed, page: ServedPage, scheme: str, repeats: int) -> Trip:
+    """Loads a page by all ways in turns, so that whatever drifts meets all of them."""
+    trip = Trip(page.name, scheme, {way: [] for way in WAYS})
+    for turn in range(1, repeats + 1):
+        for way, loads in trip.loads.items():
+            loads.append(measure(bed.ground, bed.contenders[way], page.url(scheme)))
+        times = ", ".join(f"{TITLES[way]} {loads[-1].load.load_ms:.0f} ms" for way, loads in trip.loads.items())
+        print(f"  {trip.title}, {turn}: {times}", flush=True)
+    return trip
+
+
+def conclude(trips: list[Trip], on: Link, out: Path) -> int:
+    """Prints table and checks, and writes what can be looked at later."""
+    print(f"\n{table(trips)}\n")
+    for trip in trips:
+        for way, loads in trip.loads.items():
+            save(loads[0].load.screenshot, out / f"{trip.page}-{trip.scheme}-{way}.png")
+    (out / "demo.json").write_text(json.dumps({"figures": figures(trips)}, indent=1) + "\n")
+    first, *others = trips
+    save(strip(first, on), out / "filmstrip.png")
+    for trip in others:
+        save(strip(trip, on), out / f"filmstrip-{trip.page}-{trip.scheme}.png")
+    found = checks(trips, bounded=on.name == GEO)
+    for holds, what in found:
         print(f"  {'ok  ' if holds else 'FAIL'} {what}")
-    print(f"\nscreenshots and figures: {out}")
-    return 0 if all(holds for holds, _ in checks) else 1
+    print(f"\nfilm strip: {out / 'filmstrip.png'}; screenshots and figures beside it")
+    return 0 if all(holds for holds, _ in found) else 1
+
+
+def strip(trip: Trip, on: Link) -> bytes:
+    """The film strip of one page."""
+    rows = [row(trip, way) for way in trip.loads]
+    return compose(f"{trip.title.capitalize()}: {on.rtt_ms:g} ms round trip, {on.down_bps / 1e6:g} Mbit/s", rows)
+
+
+def row(trip: Trip, way: str) -> Row:
+    """One way's film: of the load nearest to the median, or of the first visitor where later ones gain by it."""
+    loads = trip.loads[way]
+    middle = median(LOAD, loads)
+    shown = loads[0] if trip.keeps(way) else min(loads, key=lambda one: abs(one.load.load_ms - middle))
+    ratio = shown.load.load_ms / median(LOAD, trip.loads[DIRECT])
+    note = "" if way == DIRECT else f"{100 * ratio:.0f} % of the time"
+    return Row(TITLES[way].capitalize().replace("longhaul", "Longhaul"), note, shown.load.load_ms, shown.load.film)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

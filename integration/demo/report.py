@@ -8,19 +8,49 @@ from dataclasses import dataclass
 
 from measure import Measured
 
-from harness.bed import OWN
+from harness.lab.line import FURTHER_PROXY_ADDRESSES
 from harness.moved import true_url
+from harness.screens import compare
 
-GOAL = 0.15
-"""How much sooner the page is to load, as a share of the time without Longhaul."""
+DIRECT, EDGE, PAIR = "direct", "longhaul-edge", "longhaul-pair-default"
+TITLES = {DIRECT: "without Longhaul", EDGE: "one box", PAIR: "a pair"}
+
+BOUNDS = {
+    # page over http, page over https: load time to that without Longhaul, at most
+    EDGE: {"http": 0.85, "https": 1.05},
+    PAIR: {"http": 0.6, "https": 0.8},
+}
+"""One box leaves https encrypted, and rarely gains on it."""
 
 MOST_DIFFERING = 0.005
 """Share of pixels in which two screenshots may differ and still show the same page."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the table: what is counted, how it is shown."""
+class Trip:
+    """All loads of one page over one scheme, by way."""
+
+    page: str
+    scheme: str
+    loads: dict[str, list[Measured]]
+
+    @property
+    def title(self) -> str:
+        """For headings."""
+        return f"{self.page} page over {self.scheme}"
+
+    def keeps(self, way: str) -> bool:
+        """Whether later visitors gain by an earlier one: a pair keeps the objects of http pages."""
+        return way == PAIR and self.scheme == "http"
+
+    def ratio(self, way: str) -> float:
+        """The median load time to that without Longhaul."""
+        return median(LOAD, self.loads[way]) / median(LOAD, self.loads[DIRECT])
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of the table: its name, and the way it is shown."""
 
     what: str
     key: str
@@ -30,71 +60,102 @@ class Row:
 
 def seconds(milliseconds: float) -> str:
     """Milliseconds as a reader likes them."""
-    return f"{milliseconds / 1000:.2f} s"
-
-
-def number(value: float) -> str:
-    """A count; a median of two may be a half."""
-    return f"{value:g}"
+    return f"{milliseconds / 1000:.1f} s"
 
 
 def kilobytes(value: float) -> str:
     """Bytes in thousands."""
-    return f"{value / 1000:.0f} kB"
+    return f"{value / 1000:,.0f} kB"
 
 
-ROWS = (
-    Row("time to load", "load_ms", lambda one: one.load.load_ms, seconds),
-    Row("time to the first byte", "first_byte_ms", lambda one: one.load.first_byte_ms, seconds),
-    Row("objects loaded", "objects", lambda one: len(true_objects(one)), number),
-    Row("DNS queries on the link", "dns_queries", lambda one: one.queries, number),
-    Row("names asked for", "names", lambda one: len(one.names), number),
-    Row("TCP connections on the link", "tcp_connections", lambda one: one.connections, number),
-    Row("bytes towards the client", "bytes_down", lambda one: one.bytes_down, kilobytes),
-    Row("bytes from the client", "bytes_up", lambda one: one.bytes_up, kilobytes),
+def count(value: float) -> str:
+    """A count; a median of two may be a half."""
+    return f"{value:g}"
+
+
+LOAD = Column("load time", "load_ms", lambda one: one.load.load_ms, seconds)
+COLUMNS = (
+    LOAD,
+    Column("first paint", "first_paint_ms", lambda one: one.load.first_paint_ms, seconds),
+    Column("first byte", "first_byte_ms", lambda one: one.load.first_byte_ms, seconds),
+    Column("downlink", "bytes_down", lambda one: one.bytes_down, kilobytes),
+    Column("uplink", "bytes_up", lambda one: one.bytes_up, kilobytes),
+    Column("connections", "connections", lambda one: one.connections, count),
+    Column("look-ups", "dns_queries", lambda one: one.queries, count),
 )
+TITLE_WIDTH, COLUMN_WIDTH = 28, 13
 
 
-def true_objects(one: Measured) -> set[str]:
-    """What loaded, by true URL. Without the scheme: a browser turns http into https by itself for hosts it knows."""
-    return {true_url(request.url, OWN).split(":", 1)[1] for request in one.load.loaded()}
+def median(column: Column, loads: Sequence[Measured]) -> float:
+    """The column's median over the loads."""
+    return statistics.median(column.value(one) for one in loads)
 
 
-def median(row: Row, loads: Sequence[Measured]) -> float:
-    """The row's median over the loads."""
-    return statistics.median(row.value(one) for one in loads)
+def table(trips: Sequence[Trip]) -> str:
+    """One block a page, one line a way."""
+    head = "".join(f"{column.what:>{COLUMN_WIDTH}}" for column in COLUMNS)
+    lines = []
+    for trip in trips:
+        lines += [f"{trip.title:{TITLE_WIDTH}}{head}", *(_line(*row) for row in _rows(trip)), ""]
+    return "\n".join(lines[:-1])
 
 
-def figures(without: Sequence[Measured], with_longhaul: Sequence[Measured]) -> dict[str, float]:
-    """All medians under names of their own, and the ratio of load times."""
-    result = {}
-    for row in ROWS:
-        result[f"demo_without_{row.key}"] = median(row, without)
-        result[f"demo_with_{row.key}"] = median(row, with_longhaul)
-    result["demo_load_ratio"] = result["demo_with_load_ms"] / result["demo_without_load_ms"]
-    return result
+def _rows(trip: Trip) -> list[tuple[str, Sequence[Measured], float]]:
+    """Title, loads and load time to direct. Visitors who gain by an earlier one stand apart."""
+    direct = median(LOAD, trip.loads[DIRECT])
+    rows = []
+    for way, loads in trip.loads.items():
+        groups = {TITLES[way]: loads}
+        if trip.keeps(way) and len(loads) > 1:
+            groups = {f"{TITLES[way]}, first visitor": loads[:1], f"{TITLES[way]}, next visitor": loads[1:]}
+        rows += [(f"  {title}", found, median(LOAD, found) / direct) for title, found in groups.items()]
+    return rows
 
 
-def table(without: Sequence[Measured], with_longhaul: Sequence[Measured]) -> str:
-    """The medians side by side."""
-    lines = [f"{'':30}{'without':>12}{'with Longhaul':>16}"]
-    for row in ROWS:
-        before, after = median(row, without), median(row, with_longhaul)
-        change = f"{100 * (after / before - 1):+8.0f} %" if before and before != after else ""
-        lines.append(f"{row.what:30}{row.show(before):>12}{row.show(after):>16}{change}")
-    spread = [f"{min(times):.0f} to {max(times):.0f} ms" for times in (_times(without), _times(with_longhaul))]
-    lines.append(f"{'load times from and to':30}{spread[0]:>12}, {spread[1]}")
-    return "\n".join(lines)
+def _line(title: str, loads: Sequence[Measured], ratio: float) -> str:
+    figures = "".join(f"{column.show(median(column, loads)):>{COLUMN_WIDTH}}" for column in COLUMNS)
+    return f"{title:{TITLE_WIDTH}}{figures}" + ("" if ratio == 1 else f"{100 * (ratio - 1):+6.0f} %")
 
 
-def _times(loads: Sequence[Measured]) -> list[float]:
-    return [one.load.load_ms for one in loads]
+def figures(trips: Sequence[Trip]) -> dict[str, float]:
+    """All medians under names of their own, and the ratios of load times."""
+    found = {}
+    for trip in trips:
+        for way, loads in trip.loads.items():
+            stem = f"{trip.page}_{trip.scheme}_{way.replace('-', '_')}"
+            found |= {f"{stem}_{column.key}": round(median(column, loads), 1) for column in COLUMNS}
+            found[f"{stem}_ratio_to_direct"] = round(trip.ratio(way), 4)
+    return found
+
+
+def checks(trips: Sequence[Trip], *, bounded: bool) -> list[tuple[bool, str]]:
+    """What must hold, and whether it does. `bounded` includes the load times, whose bounds are those of one link."""
+    found = []
+    for trip in trips:
+        for way, bounds in BOUNDS.items():
+            name, bound, ratio = f"{trip.title}, {TITLES[way]}", bounds[trip.scheme], trip.ratio(way)
+            limit = f" (at most {bound})" if bounded else ""
+            missing = sorted(missing_objects(trip.loads[DIRECT], trip.loads[way]))
+            first, second = (trip.loads[one][0].load.screenshot for one in (DIRECT, way))
+            differing = compare(first, second).differing
+            found += [
+                (not missing, f"{name}: every object loads {' '.join(missing[:5])}".rstrip()),
+                (differing <= MOST_DIFFERING, f"{name}: the page looks the same ({100 * differing:.2f} % differs)"),
+                (ratio <= bound or not bounded, f"{name}: {ratio:.2f} of the load time without Longhaul{limit}"),
+            ]  # fmt: skip
+    return found
 
 
 def missing_objects(without: Sequence[Measured], with_longhaul: Sequence[Measured]) -> set[str]:
     """What loaded every time without Longhaul and failed to at least once with it.
 
-    Every time, because some scripts ask for a URL with a random number in it: no other load has that one.
+    Every time, because some scripts request a URL with a random number: no other load has that one.
     """
-    always = set.intersection(*(true_objects(one) for one in without))
-    return set().union(*(always - true_objects(one) for one in with_longhaul))
+    always = set.intersection(*(_true_objects(one) for one in without))
+    return set().union(*(always - _true_objects(one) for one in with_longhaul))
+
+
+def _true_objects(one: Measured) -> set[str]:
+    """What loaded, by true URL. Without the scheme: a browser turns http into https by itself for hosts it knows."""
+    own = set(FURTHER_PROXY_ADDRESSES)
+    return {true_url(request.url, own).split(":", 1)[1] for request in one.load.loaded()}

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from .artifacts import need_commands
 from .authority import Authority
 from .devtools import DevTools
+from .film import Frame, filmed, frames
 from .namespaces import Namespace
 from .processes import Child
 from .waiting import Timeout
@@ -62,6 +63,13 @@ TALLEST_PX = 6000
 INLINED = """[...document.images].filter(one => one.currentSrc.startsWith('data:') && one.naturalWidth > 0).length
     + document.querySelectorAll('style, script:not([src])').length"""
 """Script: counts visible images that came with the page, and its own style sheets and scripts."""
+
+
+TIMING = """JSON.stringify({
+    ...(performance.getEntriesByType('navigation')[0] || {toJSON: () => ({})}).toJSON(),
+    firstPaint: (performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime,
+})"""
+"""Script: the navigation's times and the first paint, in milliseconds after the start of the navigation."""
 
 
 @dataclass
@@ -109,6 +117,10 @@ class Load:
     """PNG of the page, at most TALLEST_PX high."""
     inlined: int = 0
     """Images in the page itself, as `data:` URLs, and its own style sheets and scripts."""
+    first_paint_ms: float = 0.0
+    """Until the first text or image was painted; 0 where nothing was."""
+    film: list[Frame] = field(default_factory=list)
+    """The pictures of the window, if the load was filmed."""
 
     def loaded(self) -> list[Request]:
         """Returns the requests that succeeded."""
@@ -141,6 +153,15 @@ class Tab:
     def events(self) -> list[dict[str, Any]]:
         """Returns the events of this tab so far."""
         return self._devtools.events(self.session)
+
+    def wait_for_events(self, method: str, count: int, timeout_s: float) -> None:
+        """Waits until this tab has so many events of a method, or for the timeout."""
+
+        def there(events: list[dict[str, Any]]) -> bool:
+            found = (one for one in events if one["method"] == method and one.get("sessionId") == self.session)
+            return sum(1 for _ in found) >= count
+
+        self._devtools.wait_until(there, timeout_s)
 
     def evaluate(self, script: str) -> Any:
         """Runs a script in the page and returns its value."""
@@ -206,12 +227,20 @@ class Browser:
             self._devtools.forget(session)
 
     def load(
-        self, url: str, *, timeout_s: float = 120.0, settle_s: float = 0.5, viewport: tuple[int, int] = (1280, 900)
+        self,
+        url: str,
+        *,
+        timeout_s: float = 120.0,
+        settle_s: float = 0.5,
+        viewport: tuple[int, int] = (1280, 900),
+        film: bool = False,
     ) -> Load:
         """Loads a page in a new tab. Waits for its load event, then until the network was quiet for `settle_s`."""
         with self.tab(viewport=viewport) as tab:
-            tab.navigate(url, timeout_s=timeout_s, settle_s=settle_s)
+            with filmed(tab) if film else nullcontext():
+                tab.navigate(url, timeout_s=timeout_s, settle_s=settle_s)
             timing = self._timing(tab)
+            begin_s = tab.evaluate("performance.timeOrigin") / 1000
             # Before the screenshot: it stretches the window, and a responsive page then loads other images.
             events = tab.events()
             shot = self._screenshot(tab)
@@ -224,6 +253,8 @@ class Browser:
             console=list(console_of(events)),
             screenshot=shot,
             inlined=inlined,
+            first_paint_ms=timing.get("firstPaint", 0.0),
+            film=frames(events, begin_s) if film else [],
         )
 
     def forget_objects(self) -> None:
@@ -239,7 +270,7 @@ class Browser:
         return base64.b64decode(shot["data"])
 
     def _timing(self, tab: Tab) -> dict[str, float]:
-        value = tab.evaluate("JSON.stringify(performance.getEntriesByType('navigation')[0] || {})")
+        value = tab.evaluate(TIMING)
         return {key: number for key, number in json.loads(value).items() if isinstance(number, int | float)}
 
 

@@ -20,7 +20,7 @@ from .line import Line
 from .links import Link
 from .pages import Page
 from .quiet import wait_until_quiet
-from .saved import SavedPage
+from .served import ServedPage
 
 CONGESTION_CONTROL = "bbr"
 """Of the origins, on every link: what direct is best off with, so that no gain is owed to a server's old TCP."""
@@ -43,7 +43,7 @@ class Bed:
 def standing(
     folder: Path,
     link: Link,
-    pages: Sequence[Page | SavedPage],
+    pages: Sequence[ServedPage],
     contenders: list[LinkContender],
     *,
     seed: int,
@@ -88,7 +88,7 @@ def use_congestion_control(line: Line, *names: str) -> str:
     return name
 
 
-def _wake(ground: LinkGround, one: LinkContender, page: Page | SavedPage) -> None:
+def _wake(ground: LinkGround, one: LinkContender, page: ServedPage) -> None:
     """One small request through the contender: what it opens once, at its start, is open before any load."""
     curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
     with one.engaged(ground):

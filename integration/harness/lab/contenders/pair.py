@@ -89,6 +89,18 @@ class LonghaulPairBundling(LonghaulPair):
     page = {"bundle": True}  # noqa: RUF012 - never changed
 
 
+class LonghaulPairDefault(LonghaulPair):
+    """The same, as an operator gets it."""
+
+    name = "longhaul-pair-default"
+    title = "Longhaul, pair, defaults"
+    about = (
+        "Longhaul's pair with its defaults: on links where it pays, objects of http pages are sent before they are "
+        "requested, and kept for the next visitor."
+    )
+    page = None
+
+
 class LonghaulPairUnlisted(LonghaulPair):
     """The same, with no name on its list."""
 
@@ -104,4 +116,4 @@ class LonghaulPairUnlisted(LonghaulPair):
 
 def pair_contenders() -> tuple[LinkContender, ...]:
     """The pair."""
-    return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling())
+    return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault())
