@@ -40,15 +40,20 @@ impl Scrape {
         self.0.iter().any(|sample| sample.name.starts_with(beginning))
     }
 
-    /// Returns `name` by the values of `label`, largest first, without zeros.
-    pub(crate) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+    /// Returns `name` by the values of `label`, in the order of these.
+    pub(crate) fn values(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.0.iter().filter(|sample| sample.name == name) {
             let Some(value) = sample.label(label) else { continue };
             *sums.entry(value).or_insert(0.0) += sample.value;
         }
-        let mut found: Vec<(String, u64)> =
-            sums.into_iter().map(|(value, sum)| (value, whole(sum))).filter(|(_, sum)| *sum > 0).collect();
+        sums.into_iter().map(|(value, sum)| (value, whole(sum))).collect()
+    }
+
+    /// Returns `name` by the values of `label`, largest first, without zeros.
+    pub(crate) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+        let mut found = self.values(name, label);
+        found.retain(|(_, sum)| *sum > 0);
         found.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
         found
     }

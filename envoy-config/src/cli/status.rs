@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::table::table;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
-use crate::run::{self, NoRun};
-use crate::status::{Child, Status, gather};
+use crate::run::{self, NoRun, ResolverReport};
+use crate::status::{Certificate, Child, Pages, Status, gather};
 
 const WIDTH: usize = 120;
 /// Reasons that are shown; the others are summed.
@@ -57,15 +57,26 @@ fn describe(status: &Status) -> String {
     rows.push(row("Envoy", &child(&status.envoy)));
     rows.push(row("CoreDNS", &child(&status.coredns)));
     rows.push(row("listening", &listening(status)));
+    rows.extend(status.certificates.iter().map(|certificate| row("certificate", &self::certificate(certificate))));
     rows.extend(pair(status));
     rows.extend(traffic(status));
     rows.extend(dns(status));
-    let problems = status.problems.iter().flat_map(|problem| ["problem: ", problem, "\n"]);
-    problems.chain([table(&["", ""], &rows, WIDTH).trim_start()]).collect()
+    let verdict = if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) };
+    format!("{verdict}{}{}", lines("warning", &status.warnings), table(&["", ""], &rows, WIDTH).trim_start())
+}
+
+fn lines<T: ToString>(kind: &str, items: &[T]) -> String {
+    let words = items.iter().map(|item| printable(&item.to_string()));
+    words.flat_map(|words| [kind.to_owned(), ": ".to_owned(), words, "\n".to_owned()]).collect()
 }
 
 fn row(name: &str, what: &str) -> Vec<String> {
-    vec![name.to_owned(), what.to_owned()]
+    vec![name.to_owned(), printable(what)]
+}
+
+/// Removes control characters. The report of another user's run may hold any text, and this may be root's terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).collect()
 }
 
 fn configuration(status: &Status) -> String {
@@ -94,7 +105,8 @@ fn child(child: &Child) -> String {
 fn listening(status: &Status) -> String {
     let listen = &status.listen;
     let sockets = [
-        (if status.role == "ground" { "split" } else { "http" }, listen.http),
+        ("http", listen.http),
+        ("split", listen.split),
         ("tls", listen.tls),
         ("dns", listen.dns),
         ("admin", Some(listen.admin)),
@@ -103,6 +115,14 @@ fn listening(status: &Status) -> String {
     let words: Vec<String> =
         sockets.iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}"))).collect();
     words.join(", ")
+}
+
+fn certificate(certificate: &Certificate) -> String {
+    let left = match certificate.days_left {
+        days if days < 0 => "EXPIRED".to_owned(),
+        days => format!("{days} days left"),
+    };
+    format!("{}: {left} ({})", certificate.of, certificate.file.display())
 }
 
 /// The link of a pair.
@@ -138,44 +158,13 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
             clients.requests, clients.connections, clients.passed_through
         ),
     )];
-    if status.role == "edge" || pages.rewritten > 0 {
-        rows.push(row(
-            "pages",
-            &format!(
-                "{} rewritten, {} URLs moved, {} left{}",
-                pages.rewritten,
-                pages.urls_moved,
-                sum(&pages.urls_left),
-                top(&pages.urls_left)
-            ),
-        ));
-    }
-    if !pages.bail_outs.is_empty() {
-        rows.push(row(
-            "incomplete",
-            &format!("{} pages rewritten only in part{}", sum(&pages.bail_outs), top(&pages.bail_outs)),
-        ));
-    }
-    if pages.redirected > 0 || !pages.refused.is_empty() {
-        let refused = format!("{} refused{}", sum(&pages.refused), top(&pages.refused));
-        rows.push(row(
-            "own origin",
-            &format!("{} documents redirected to their true URL, {refused}", pages.redirected),
-        ));
-    }
-    if let Some(mean) = &pages.per_page {
-        rows.push(row(
-            "saved",
-            &format!(
-                "an estimated {:.1} round trips and {:.0} bytes of connection setup per page",
-                mean.round_trips_saved, mean.link_bytes_saved
-            ),
-        ));
+    if let Some(counts) = pages {
+        rows.extend(self::pages(counts));
     }
     if wired {
         rows.push(row("compressed", &format!("{} to {} bytes", clients.bytes_to_compress, clients.bytes_compressed)));
     }
-    if wired && cache.limit_bytes > 0 {
+    if let Some(cache) = cache {
         rows.push(row(
             "cache",
             &format!(
@@ -202,6 +191,42 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
     rows
 }
 
+fn pages(pages: &Pages) -> Vec<Vec<String>> {
+    let mut rows = vec![row(
+        "pages",
+        &format!(
+            "{} rewritten, {} URLs moved, {} left{}",
+            pages.rewritten,
+            pages.urls_moved,
+            sum(&pages.urls_left),
+            top(&pages.urls_left)
+        ),
+    )];
+    if !pages.bail_outs.is_empty() {
+        rows.push(row(
+            "incomplete",
+            &format!("{} pages rewritten only in part{}", sum(&pages.bail_outs), top(&pages.bail_outs)),
+        ));
+    }
+    if pages.redirected > 0 || !pages.refused.is_empty() {
+        let refused = format!("{} refused{}", sum(&pages.refused), top(&pages.refused));
+        rows.push(row(
+            "own origin",
+            &format!("{} documents redirected to their true URL, {refused}", pages.redirected),
+        ));
+    }
+    if let Some(mean) = &pages.per_page {
+        rows.push(row(
+            "saved",
+            &format!(
+                "an estimated {:.1} round trips and {:.0} bytes of connection setup per page",
+                mean.round_trips_saved, mean.link_bytes_saved
+            ),
+        ));
+    }
+    rows
+}
+
 fn dns(status: &Status) -> Vec<Vec<String>> {
     let Some(dns) = &status.dns else {
         let why = if status.listen.metrics.is_none() {
@@ -209,11 +234,11 @@ fn dns(status: &Status) -> Vec<Vec<String>> {
         } else {
             "no counts"
         };
-        return vec![row("names", why)];
+        return vec![row("names", why)].into_iter().chain(resolvers(status)).collect();
     };
     let off = if dns.steering == Some(false) { "STEERING IS OFF; " } else { "" };
     let failed = if dns.failed > 0 { format!(", {} failed", dns.failed) } else { String::new() };
-    vec![row(
+    let names = row(
         "names",
         &format!(
             "{off}{} questions: {} steered, {} suppressed, {} untouched{failed}{}",
@@ -223,7 +248,15 @@ fn dns(status: &Status) -> Vec<Vec<String>> {
             dns.untouched,
             top(&dns.left)
         ),
-    )]
+    );
+    [names].into_iter().chain(resolvers(status)).collect()
+}
+
+fn resolvers(status: &Status) -> Option<Vec<String>> {
+    let state = |resolver: &ResolverReport| if resolver.up { "up" } else { "DOWN" };
+    let words: Vec<String> =
+        status.resolvers.iter().map(|resolver| format!("{} {}", resolver.address, state(resolver))).collect();
+    (!words.is_empty()).then(|| row("resolvers", &words.join(", ")))
 }
 
 fn sum(reasons: &[(String, u64)]) -> u64 {

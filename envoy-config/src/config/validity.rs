@@ -1,5 +1,6 @@
 //! The time in which a certificate is valid.
 
+use serde::{Deserialize, Serialize};
 use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
@@ -12,7 +13,7 @@ const SOON_DAYS: i64 = 21;
 const ENDING_PART: i64 = 10;
 
 /// The beginning and the end of a certificate, in seconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validity {
     /// The first second in which it is valid.
     pub from_s: i64,

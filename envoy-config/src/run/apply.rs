@@ -12,6 +12,7 @@ use super::ports::{self, ListenSocket};
 use super::probe::{XdsCounters, is_ready};
 use super::report::{self, Refusal};
 use super::say;
+use super::set_up::SetUp;
 use super::supervisor::{Applied, Run, prepare_folders, refuse};
 use super::tree::{Written, write_tree};
 use crate::config::units::show_duration;
@@ -48,6 +49,10 @@ impl Run {
                     changes: self.applied.changes + 1,
                     config_sha256: self.generation.config_sha256(),
                 };
+                self.set_up = SetUp::of(&self.generation.settings);
+                if let Some(resolvers) = &self.resolvers {
+                    resolvers.follow(&self.generation.settings);
+                }
                 say(&format!("{changed} changed: {what}"));
             }
             Err(why) => {

@@ -8,8 +8,13 @@ use rustix::fs::statvfs;
 
 /// Returns the bytes to which a cache in `folder` can grow: the free bytes and those that it already uses.
 pub(super) fn for_cache(folder: &Path) -> io::Result<u64> {
+    Ok(free(folder)?.saturating_add(used(folder)))
+}
+
+/// Returns the free bytes of the disk of `folder`.
+pub(crate) fn free(folder: &Path) -> io::Result<u64> {
     let disk = statvfs(folder)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize).saturating_add(used(folder)))
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Returns the bytes of the files below `folder`. A file that disappears meanwhile counts as empty.

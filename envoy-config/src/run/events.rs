@@ -13,9 +13,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::locate::{hex, local_addresses};
+use super::resolvers::DnsReport;
 use crate::config::{FileHashes, Settings};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
     /// Ctrl-C or SIGTERM: stop.
     Stop,
@@ -25,6 +26,8 @@ pub(super) enum Event {
     ReopenLogs,
     /// Something in a watched folder changed.
     FilesChanged,
+    /// The state of the resolvers changed.
+    Dns(DnsReport),
 }
 
 /// Turns signals into events for as long as the process lives.

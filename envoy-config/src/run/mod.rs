@@ -18,7 +18,9 @@ mod notify;
 mod ports;
 mod probe;
 mod report;
+mod resolvers;
 mod service;
+mod set_up;
 mod shared_memory;
 mod state;
 mod supervisor;
@@ -31,13 +33,17 @@ pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
 
 pub use ports::PortError;
 pub use report::{ChildReport, NoRun, Refusal, RunReport, Sockets, find};
+pub use resolvers::{DnsReport, ResolverReport};
+pub use set_up::{CacheReport, CertificateReport, LinkReport, SetUp};
 pub use state::StateError;
 pub use supervisor::{Options, RunError, run};
 pub use tree::{WriteError, Written, write_tree};
 
 pub(crate) use child::BOUND_COMMAND;
+pub(crate) use disk_space::free as free_disk;
 pub(crate) use generation::{Generation, RunContext};
 pub(crate) use locate::{filters, hex, local_addresses, trusted_ca};
+pub(crate) use probe::page;
 
 /// Prints a message for the operator on stderr.
 pub(crate) fn say(message: &str) {

@@ -26,10 +26,16 @@ pub(super) fn accepts(socket: SocketAddr) -> bool {
 /// Returns the restart epoch of the Envoy that responds at `admin`, if that Envoy serves. During a takeover both
 /// processes use the same address.
 pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
-    let text = agent().get(format!("http://{admin}/server_info")).call().ok()?.body_mut().read_to_string().ok()?;
+    let text = page(admin, "/server_info")?;
     let info: serde_json::Value = serde_json::from_str(&text).ok()?;
     let epoch = info.pointer("/command_line_options/restart_epoch")?.as_u64()?;
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
+}
+
+/// Returns the page of a child at `path`. None if there is none, or if the child does not respond in time.
+pub(crate) fn page(socket: SocketAddr, path: &str) -> Option<String> {
+    let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;
+    (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
 }
 
 /// Returns true if a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns true if it uses the
@@ -40,16 +46,14 @@ pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool>
         WhenDown::Direct => "membership_healthy",
     };
     let filter = percent_encoded(&format!(r"^cluster\.pipe\.{gauge}$"));
-    let text =
-        agent().get(format!("http://{admin}/stats?filter={filter}")).call().ok()?.body_mut().read_to_string().ok()?;
+    let text = page(admin, &format!("/stats?filter={filter}"))?;
     let (_, value) = text.lines().find_map(|line| line.rsplit_once(": "))?;
     Some(value.trim().parse::<u64>().ok()? > 0)
 }
 
 /// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
 pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
-    let url = format!("http://{admin}/stats?filter={}", percent_encoded("cache_sessions_entries"));
-    let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
+    let text = page(admin, &format!("/stats?filter={}", percent_encoded("cache_sessions_entries")))?;
     let (_, urls) = text.lines().find_map(|line| line.rsplit_once(": "))?;
     urls.trim().parse().ok()
 }
@@ -68,8 +72,7 @@ const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 impl XdsCounters {
     /// Reads the counters. None if the admin interface does not respond.
     pub(super) fn read(admin: SocketAddr) -> Option<Self> {
-        let url = format!("http://{admin}/stats?filter={}", percent_encoded(FILTER));
-        let text = agent().get(url).call().ok()?.body_mut().read_to_string().ok()?;
+        let text = page(admin, &format!("/stats?filter={}", percent_encoded(FILTER)))?;
         Some(Self(
             text.lines()
                 .filter_map(|line| line.rsplit_once(": "))

@@ -5,17 +5,22 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::resolvers::DnsReport;
+use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
-use crate::config::Settings;
+use crate::config::{Role, Settings};
 use crate::replaced_file;
 
 /// Name of the file in the state folder.
 const REPORT: &str = "run.json";
+/// The longest report that is read, in bytes. The message of a refusal is its longest part.
+const MAX_REPORT_BYTES: u64 = 1 << 20;
 
 /// The present state of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +48,12 @@ pub struct RunReport {
     pub refused: Option<Refusal>,
     /// The sockets of the run.
     pub listen: Sockets,
-    /// True if there are names to steer.
-    pub lists_names: bool,
+    /// The facts of the configuration in force. Empty from a run of an earlier version.
+    #[serde(default)]
+    pub set_up: SetUp,
+    /// The resolvers, as this run sees them.
+    #[serde(default)]
+    pub dns: DnsReport,
     /// Envoy.
     pub envoy: ChildReport,
     /// CoreDNS. It also runs if `listen.dns` is off, as Envoy's resolver.
@@ -65,8 +74,10 @@ pub struct Refusal {
 /// The sockets by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
-    /// `listen.http`, or `split.listen` of a ground that the remote dials.
+    /// `listen.http`. None at a ground.
     pub http: Option<SocketAddr>,
+    /// `split.listen` of the end that is dialled.
+    pub split: Option<SocketAddr>,
     /// `listen.tls`
     pub tls: Option<SocketAddr>,
     /// `listen.dns`
@@ -93,8 +104,13 @@ pub struct ChildReport {
 impl Sockets {
     pub(super) fn of(settings: &Settings) -> Self {
         let listen = &settings.listen;
+        let (http, split) = match &settings.role {
+            Role::Ground(_) => (None, listen.http),
+            Role::Edge | Role::Remote(_) => (listen.http, settings.role.dialled_in()),
+        };
         Self {
-            http: listen.http,
+            http,
+            split,
             tls: listen.tls,
             dns: listen.dns,
             admin: listen.admin,
@@ -126,15 +142,18 @@ fn list(files: &[PathBuf]) -> String {
     files.iter().map(|file| format!("  {}", file.display())).collect::<Vec<_>>().join("\n")
 }
 
-/// Finds the run of `config`, or the run in the folder `state`. Without both, finds the only run of this user.
+/// Finds the run of `config`, or the run in the folder `state`. Without both, finds the only run of this user. Root
+/// finds the runs of all users.
+///
+/// # Errors
+/// No such run, several of them, or a report that this user may not read.
 pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, NoRun> {
     match (config, state) {
         (_, Some(folder)) => read(folder)?
             .ok_or_else(|| NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))),
-        (Some(config), None) => read(&default_folder(config))?.or_else(|| of_the_service(config)).ok_or_else(|| {
+        (Some(config), None) => read(&default_folder(config))?.or_else(|| of_anybody(config)).ok_or_else(|| {
             NoRun::Nothing(format!(
-                "{} is not running. Add --state DIR if the run was started with it, and \
-                 one of another user by that user",
+                "{} is not running. Add --state DIR if the run was started with it, and use root for a run of another user",
                 config.display()
             ))
         }),
@@ -147,18 +166,20 @@ fn service() -> Option<RunReport> {
     read(Path::new(SERVICE_FOLDER)).ok().flatten()
 }
 
-/// Returns the run of `longhaul.service` if it runs `config`.
-fn of_the_service(config: &Path) -> Option<RunReport> {
+/// Returns the run of `config` among all that this user may see.
+fn of_anybody(config: &Path) -> Option<RunReport> {
     let config = fs::canonicalize(config).ok()?;
-    service().filter(|run| fs::canonicalize(&run.file).is_ok_and(|file| file == config))
+    all().into_iter().find(|run| fs::canonicalize(&run.file).is_ok_and(|file| file == config))
+}
+
+/// Returns every run that this user may see. Folders that hold no report of a live run are skipped: a user must not be
+/// able to hinder root.
+fn all() -> Vec<RunReport> {
+    folders_of_runs().iter().filter_map(|folder| read(folder).ok().flatten()).chain(service()).collect()
 }
 
 fn the_only_one() -> Result<RunReport, NoRun> {
-    let mut running = Vec::new();
-    for folder in folders_of_runs() {
-        running.extend(read(&folder)?);
-    }
-    running.extend(service());
+    let mut running = all();
     match running.len() {
         0 => Err(NoRun::Nothing(
             "no `longhaul run` of this user was found. Add --state DIR if the run was started with it".to_owned(),
@@ -168,17 +189,27 @@ fn the_only_one() -> Result<RunReport, NoRun> {
     }
 }
 
-/// Returns the report in `folder`. None if its process does not run any more.
+/// Returns the report in `folder`. None if its process does not run any more, or if another user wrote it.
 fn read(folder: &Path) -> Result<Option<RunReport>, NoRun> {
     let path = folder.join(REPORT);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
+    let (text, owner) = match read_file(&path) {
+        Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(NoRun::Unreadable { path, error }),
     };
     let report: RunReport = serde_json::from_str(&text)
         .map_err(|error| NoRun::Unreadable { path, error: std::io::Error::other(error.to_string()) })?;
-    Ok((process_start(report.pid) == Some(report.process_start)).then_some(report))
+    let is_live = process_start(report.pid) == Some(report.process_start) && process_owner(report.pid) == Some(owner);
+    Ok(is_live.then_some(report))
+}
+
+/// Returns the text of a report and its owner. A pipe or a file without an end could stop root.
+fn read_file(path: &Path) -> std::io::Result<(String, u32)> {
+    let metadata = fs::symlink_metadata(path)?;
+    if !metadata.is_file() || metadata.len() > MAX_REPORT_BYTES {
+        return Err(std::io::Error::other("it is not a report of `longhaul run`"));
+    }
+    Ok((fs::read_to_string(path)?, metadata.uid()))
 }
 
 /// Keeps the report up to date.
@@ -227,6 +258,11 @@ pub(super) fn process_start(pid: u32) -> Option<u64> {
     process.stat().ok().map(|stat| stat.starttime)
 }
 
+/// Returns the user whose rights process `pid` has. The owner of its folder in /proc may be root instead.
+fn process_owner(pid: u32) -> Option<u32> {
+    procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?.status().ok().map(|status| status.euid)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,8 +280,9 @@ mod tests {
             in_force_since: 0,
             changes: 0,
             refused: None,
-            lists_names: false,
-            listen: Sockets { http: Some(socket), tls: None, dns: None, admin: socket, metrics: None },
+            set_up: SetUp::default(),
+            dns: DnsReport::default(),
+            listen: Sockets { http: Some(socket), split: None, tls: None, dns: None, admin: socket, metrics: None },
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),
         }

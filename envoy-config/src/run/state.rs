@@ -120,10 +120,29 @@ pub(super) fn default_folder(config: &Path) -> PathBuf {
 /// The state folder of `longhaul.service`.
 pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
 
-/// Returns the default folders of present and past runs.
+/// Returns the default folders of present and past runs: those of this user, and for root those of all users.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {
-    let entries = fs::read_dir(base()).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
-    entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    bases().iter().flat_map(|base| folders_in(base)).collect()
+}
+
+fn bases() -> Vec<PathBuf> {
+    let mut bases = vec![base()];
+    if rustix::process::geteuid().is_root() {
+        bases.extend(folders_in(Path::new("/run/user")).into_iter().map(|user| user.join("longhaul")));
+        let is_base = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.and_then(|name| name.strip_prefix("longhaul-")).is_some_and(|uid| uid.parse::<u32>().is_ok())
+        };
+        bases.extend(folders_in(&env::temp_dir()).into_iter().filter(is_base));
+    }
+    bases
+}
+
+/// Returns the folders in `folder`, without symbolic links. Empty if it cannot be read.
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path()).collect()
 }
 
 fn base() -> PathBuf {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::challenges::ChallengeServer;
@@ -21,14 +21,16 @@ use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
 use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
+use super::resolvers::{DnsReport, ResolverWatch};
 use super::say;
 use super::service::Service;
+use super::set_up::SetUp;
 use super::state::{StateError, StateFolder};
 use super::tree::{WriteError, write_tree};
 use super::watches;
 use crate::config::units::Bytes;
 use crate::config::{Cache, Loaded, Settings};
-use crate::render::{AccessLog, NearSockets, steers};
+use crate::render::{AccessLog, NearSockets};
 
 /// The options of `longhaul run`.
 #[derive(Debug, Clone)]
@@ -112,7 +114,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     forward_signals(sender.clone()).map_err(|error| RunError::System(error.to_string()))?;
     let watch = watches::are_to_be_had(1)
         .map_err(|error| error.to_string())
-        .and_then(|()| FileWatch::new(sender).map_err(|error| error.to_string()))
+        .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
@@ -132,6 +134,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
     warn_of_few_files(&generation.settings);
+    let set_up = SetUp::of(&generation.settings);
     let mut run = Run {
         envoy: Envoy::new(located.envoy.clone(), &machine.root),
         dns: Service::new(dns_program(&located, &machine), machine.dns_ready),
@@ -140,6 +143,10 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         generation,
         holders: HeldConnections::default(),
         challenges: ChallengeServer::default(),
+        set_up,
+        resolvers: None,
+        dns_state: DnsReport::default(),
+        sender,
         refusal: None,
         last_refusal: None,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -175,6 +182,12 @@ pub(super) struct Run {
     holders: HeldConnections,
     /// Serves nothing without `tls.acme.webroot`.
     challenges: ChallengeServer,
+    /// The facts of the configuration in force for `longhaul status`.
+    pub(super) set_up: SetUp,
+    /// None until both children serve.
+    pub(super) resolvers: Option<ResolverWatch>,
+    dns_state: DnsReport,
+    sender: Sender<Event>,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
@@ -223,7 +236,8 @@ impl Run {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 // The first check while serving finds changes that came during the start.
-                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs | Event::Dns(_))
+                | Err(RecvTimeoutError::Timeout) => {}
             }
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
                 if let Some(status) = ended {
@@ -266,6 +280,8 @@ impl Run {
     }
 
     fn serve(&mut self) -> Result<(), RunError> {
+        let watch = ResolverWatch::start(&self.generation.settings, self.sender.clone());
+        self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         // The first check is due at once, because a file may have changed during the start.
         let mut settling = Debounce::default();
         settling.changed(Instant::now());
@@ -285,6 +301,7 @@ impl Run {
                     say("opening the access log again (SIGUSR1)");
                     self.envoy.reopen_logs();
                 }
+                Ok(Event::Dns(state)) => self.dns_state = state,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let due = settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK;
@@ -367,7 +384,8 @@ impl Run {
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
             listen: Sockets { admin: self.admin(), ..Sockets::of(&self.generation.settings) },
-            lists_names: steers(&self.generation.settings),
+            set_up: self.set_up.clone(),
+            dns: self.dns_state.clone(),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
         }

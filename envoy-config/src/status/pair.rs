@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::ratio;
+use super::traffic::ratio;
 use crate::scrape::Scrape;
 
 /// The state of the link, as one end sees it.

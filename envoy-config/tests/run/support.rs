@@ -87,6 +87,7 @@ impl Host {
         made.write("domains.txt", "example.test\n");
         made.write("longhaul.yaml", &made.config());
         made.serve_origin();
+        made.serve_names();
         Some(made)
     }
 
@@ -134,6 +135,20 @@ impl Host {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 thread::spawn(move || answer(stream));
+            }
+        });
+    }
+
+    /// A resolver that knows no name, for as long as the test's process lives.
+    fn serve_names(&self) {
+        let socket = UdpSocket::bind(self.socket(5300)).unwrap();
+        thread::spawn(move || {
+            let mut message = [0; 1500];
+            while let Ok((length, client)) = socket.recv_from(&mut message) {
+                // A response with the code NXDOMAIN and no additional section.
+                message[2] |= 0x80;
+                message[3] = 0x80 | 3;
+                let _ = socket.send_to(message.get(..length).unwrap_or_default(), client);
             }
         });
     }

@@ -1,0 +1,228 @@
+//! Watches the resolvers of `upstream.resolvers` while a run serves.
+//!
+//! CoreDNS checks a resolver only after queries to it have failed, and reports no state. A thread therefore sends each
+//! resolver one small query every few seconds, the one that CoreDNS's own health check sends. It also reads CoreDNS's
+//! counters, because a resolver may respond and yet fail every query.
+//!
+//! A remote's resolvers lie beyond the slow link, so it sends them nothing.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::events::Event;
+use super::probe::page;
+use crate::config::{Role, Settings};
+use crate::scrape::Scrape;
+
+/// The pause between two rounds of queries.
+const PAUSE: Duration = Duration::from_secs(3);
+/// The time that a resolver has for a response. Resolvers stand on the wired side of the link.
+const TIMEOUT: Duration = Duration::from_millis(1500);
+/// Queries in a round until a resolver counts as silent, because UDP loses packets.
+const ATTEMPTS: u32 = 2;
+/// Failed queries without a success between them until the DNS counts as failing. One broken domain costs a browser
+/// about six: three types, each asked twice.
+const STREAK: u64 = 10;
+/// The time without failed queries after which a streak is over, because nobody asks any more.
+const REST: Duration = Duration::from_mins(1);
+
+/// The state of the resolvers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsReport {
+    /// The resolvers that are watched, in the order of the file. Empty at a remote.
+    pub resolvers: Vec<ResolverReport>,
+    /// True if queries of clients and of Envoy came and every one of them failed.
+    pub every_query_fails: bool,
+}
+
+/// The state of one resolver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolverReport {
+    /// The resolver.
+    pub address: SocketAddr,
+    /// True if it responds, with whatever result.
+    pub up: bool,
+}
+
+/// The resolvers and counters to watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Watched {
+    resolvers: Vec<SocketAddr>,
+    metrics: Option<SocketAddr>,
+}
+
+impl Watched {
+    fn of(settings: &Settings) -> Self {
+        let resolvers = match settings.role {
+            Role::Edge | Role::Ground(_) => settings.upstream.resolvers.clone(),
+            Role::Remote(_) => Vec::new(),
+        };
+        Self { resolvers, metrics: settings.listen.dns.and(settings.listen.metrics) }
+    }
+}
+
+/// The thread that watches. It ends when this is dropped.
+pub(super) struct ResolverWatch {
+    watched: Sender<Watched>,
+}
+
+impl ResolverWatch {
+    /// Starts the thread. It reports to `events` when the state changes.
+    pub(super) fn start(settings: &Settings, events: Sender<Event>) -> io::Result<Self> {
+        let (sender, changes) = mpsc::channel();
+        let mut watched = Watched::of(settings);
+        thread::Builder::new().name("resolvers".to_owned()).spawn(move || {
+            let mut last = DnsReport::default();
+            let mut streak = FailureStreak::default();
+            loop {
+                let report = DnsReport {
+                    resolvers: ask_all(&watched.resolvers),
+                    every_query_fails: counts(watched.metrics).is_some_and(|counts| streak.add(counts, Instant::now())),
+                };
+                if report != last && events.send(Event::Dns(report.clone())).is_err() {
+                    break;
+                }
+                last = report;
+                match changes.recv_timeout(PAUSE) {
+                    Ok(next) => watched = next,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        })?;
+        Ok(Self { watched: sender })
+    }
+
+    /// Watches the resolvers of changed settings from now on.
+    pub(super) fn follow(&self, settings: &Settings) {
+        let _ = self.watched.send(Watched::of(settings));
+    }
+}
+
+fn ask_all(resolvers: &[SocketAddr]) -> Vec<ResolverReport> {
+    thread::scope(|scope| {
+        let asked: Vec<_> = resolvers
+            .iter()
+            .map(|address| (*address, scope.spawn(|| (0..ATTEMPTS).any(|_| responds(*address)))))
+            .collect();
+        asked.into_iter().map(|(address, up)| ResolverReport { address, up: up.join().unwrap_or(false) }).collect()
+    })
+}
+
+/// Returns true if the resolver responds to a query for the name servers of the root, with whatever result.
+fn responds(resolver: SocketAddr) -> bool {
+    ask(resolver, TIMEOUT).unwrap_or(false)
+}
+
+fn ask(resolver: SocketAddr, timeout: Duration) -> io::Result<bool> {
+    let any: SocketAddr =
+        if resolver.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = UdpSocket::bind(any)?;
+    // A connected socket receives no packets of others, and learns that the port is closed.
+    socket.connect(resolver)?;
+    socket.set_read_timeout(Some(timeout))?;
+    let id = SystemTime::now().duration_since(UNIX_EPOCH).map_or([7, 7], |time| {
+        let [_, _, high, low] = time.subsec_micros().to_be_bytes();
+        [high, low]
+    });
+    socket.send(&root_query(id))?;
+    let mut response = [0; 512];
+    let length = socket.recv(&mut response)?;
+    Ok(response.get(..length).is_some_and(|response| is_response(response, id)))
+}
+
+/// Returns the query `. IN NS` with recursion desired (RFC 1035 section 4.1).
+fn root_query([high, low]: [u8; 2]) -> [u8; 17] {
+    [high, low, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1]
+}
+
+fn is_response(message: &[u8], [high, low]: [u8; 2]) -> bool {
+    matches!(message, [h, l, flags, ..] if (*h, *l) == (high, low) && flags & 0x80 != 0)
+}
+
+/// Responses of CoreDNS since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    all: u64,
+    failed: u64,
+}
+
+fn counts(metrics: Option<SocketAddr>) -> Option<Counts> {
+    let scrape = Scrape::parse(&page(metrics?, "/metrics")?);
+    let of = |rcode| scrape.sum_of("coredns_dns_responses_total", "rcode", rcode);
+    Some(Counts { all: scrape.sum("coredns_dns_responses_total"), failed: of("SERVFAIL") + of("REFUSED") })
+}
+
+/// Failed queries without a success between them.
+#[derive(Debug, Default)]
+struct FailureStreak {
+    before: Option<Counts>,
+    failed: u64,
+    last_failure: Option<Instant>,
+}
+
+impl FailureStreak {
+    /// Adds the counters at `now`. Returns true if every query of late has failed.
+    fn add(&mut self, counts: Counts, now: Instant) -> bool {
+        let before = self.before.replace(counts).unwrap_or(counts);
+        // Counters that shrink are those of a new process.
+        let failed = counts.failed.saturating_sub(before.failed);
+        let good = counts.all.saturating_sub(before.all).saturating_sub(failed);
+        if good > 0 || self.last_failure.is_some_and(|last| now.duration_since(last) > REST) {
+            self.failed = 0;
+        }
+        if good == 0 && failed > 0 {
+            self.failed += failed;
+            self.last_failure = Some(now);
+        }
+        self.failed >= STREAK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resolver_that_responds_is_up_whatever_it_says_and_a_closed_port_is_down_at_once() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let serving = thread::spawn(move || {
+            let mut query = [0; 512];
+            let (length, client) = server.recv_from(&mut query).unwrap();
+            // A response with the code REFUSED.
+            query[2] |= 0x80;
+            query[3] |= 5;
+            server.send_to(&query[..length], client).unwrap();
+        });
+        assert!(responds(address));
+        serving.join().unwrap();
+        let began = Instant::now();
+        assert_eq!(ask_all(&[address]), [ResolverReport { address, up: false }]);
+        assert!(began.elapsed() < TIMEOUT);
+        assert!(!is_response(&root_query([1, 2]), [1, 2]), "a query is no response");
+    }
+
+    #[test]
+    fn the_dns_fails_when_many_queries_failed_and_none_succeeded() {
+        let start = Instant::now();
+        let mut streak = FailureStreak::default();
+        let mut add = |all, failed, s| streak.add(Counts { all, failed }, start + Duration::from_secs(s));
+        assert!(!add(1000, 500, 0), "failures from before");
+        assert!(!add(1006, 506, 4), "one broken domain");
+        assert!(add(1010, 510, 8));
+        assert!(add(1010, 510, 12), "nobody asked since");
+        assert!(!add(1012, 511, 16), "one succeeded");
+        assert!(!add(1020, 519, 20));
+        assert!(add(1022, 521, 24));
+        assert!(!add(1022, 521, 100), "long ago");
+        assert!(!add(3, 3, 104), "CoreDNS was started again");
+        assert!(!add(5, 5, 105));
+        assert!(add(15, 15, 106));
+    }
+}

@@ -1,0 +1,77 @@
+//! CoreDNS's counters.
+
+use serde::Serialize;
+
+use super::traffic::as_map;
+use crate::scrape::Scrape;
+
+/// Counts of CoreDNS.
+#[derive(Debug, Serialize)]
+pub struct DnsCounts {
+    /// True if listed names are steered. False if the proxy does not respond or steering is paused. None if no names
+    /// are listed.
+    pub steering: Option<bool>,
+    /// The proxy's sockets that respond to CoreDNS's health check.
+    pub proxies_up: Vec<String>,
+    /// Those that do not.
+    pub proxies_down: Vec<String>,
+    /// All queries.
+    pub questions: u64,
+    /// Responses that contain or name the proxy.
+    pub steered: u64,
+    /// Responses that were replaced by "no such data".
+    pub suppressed: u64,
+    /// All other queries.
+    pub untouched: u64,
+    /// SERVFAIL responses: no resolver responded, or its response is not valid.
+    pub failed: u64,
+    /// Responses for listed names that were not steered, by reason.
+    #[serde(serialize_with = "as_map")]
+    pub left: Vec<(String, u64)>,
+}
+
+impl DnsCounts {
+    /// Reads the counters. The gauge of steering exists and is 0 even if no names are listed.
+    pub(super) fn of(scrape: &Scrape, lists_names: bool) -> Self {
+        let ours = |name| scrape.sum(&format!("coredns_longhaul_{name}_total"));
+        let questions = scrape.sum("coredns_dns_requests_total");
+        let steered = ours("rewrites") + ours("own_answers");
+        let suppressed = ours("suppressed") + ours("canary_answers");
+        let proxies = scrape.values("coredns_longhaul_proxy_up", "to");
+        let (up, down): (Vec<_>, Vec<_>) = proxies.into_iter().partition(|(_, value)| *value > 0);
+        let names = |proxies: Vec<(String, u64)>| proxies.into_iter().map(|(proxy, _)| proxy).collect();
+        Self {
+            proxies_up: names(up),
+            proxies_down: names(down),
+            steering: lists_names.then(|| scrape.sum("coredns_longhaul_steering") > 0),
+            questions,
+            steered,
+            suppressed,
+            untouched: questions.saturating_sub(steered + suppressed),
+            failed: scrape.sum_of("coredns_dns_responses_total", "rcode", "SERVFAIL"),
+            left: scrape.by("coredns_longhaul_skips_total", "reason"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dns_without_a_list_is_not_called_a_dns_that_steers_nobody() {
+        let off = "coredns_dns_requests_total{} 3\ncoredns_longhaul_steering{} 0\n";
+        let without = DnsCounts::of(&Scrape::parse(off), false);
+        assert_eq!((without.steering, without.questions), (None, 3));
+        assert_eq!(DnsCounts::of(&Scrape::parse(off), true).steering, Some(false));
+        let on = off.replace("steering{} 0", "steering{} 1");
+        assert_eq!(DnsCounts::of(&Scrape::parse(&on), true).steering, Some(true));
+    }
+
+    #[test]
+    fn failed_questions_are_counted_apart() {
+        let text =
+            "coredns_dns_responses_total{rcode=\"NOERROR\"} 5\ncoredns_dns_responses_total{rcode=\"SERVFAIL\"} 2\n";
+        assert_eq!(DnsCounts::of(&Scrape::parse(text), true).failed, 2);
+    }
+}

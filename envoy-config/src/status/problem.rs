@@ -1,0 +1,191 @@
+//! The problems and warnings of a running box: every condition, and its words in the text, the JSON and on the page.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::Serializer;
+
+use super::{Child, Status};
+use crate::config::Lifetime;
+use crate::config::units::Bytes;
+
+/// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A child process.
+    #[error("{name} does not respond{}", cause(last_end.as_deref()))]
+    ChildDown {
+        /// Envoy or CoreDNS.
+        name: &'static str,
+        /// The cause of its last death.
+        last_end: Option<String>,
+    },
+    /// A refused change.
+    #[error("the present files were refused; an earlier configuration is in force: `longhaul check` shows the reason")]
+    ChangeRefused,
+    /// The pair is cut.
+    #[error("the ground does not respond: clients of this remote have no connection over the link")]
+    GroundDown,
+    /// Listed names are not steered.
+    #[error("no name is steered{}", unsteered(proxies))]
+    NotSteering {
+        /// The sockets of the proxy that do not respond to CoreDNS's health check.
+        proxies: Vec<String>,
+    },
+    /// A dead resolver.
+    #[error("the resolver {address} (`upstream.resolvers`) does not respond")]
+    ResolverDown {
+        /// The resolver.
+        address: SocketAddr,
+    },
+    /// A resolver responds, but its responses are failures.
+    #[error("every DNS query of late has failed: the resolvers of `upstream.resolvers` respond, but find no name")]
+    EveryQueryFails,
+    /// A certificate that browsers or the other end refuse, or will refuse soon.
+    #[error("the certificate of {of} {}; renew {}", lifetime(*left), file.display())]
+    Certificate {
+        /// Its names.
+        of: String,
+        /// Its file.
+        file: PathBuf,
+        /// The time that it has left.
+        left: Lifetime,
+    },
+    /// An address that clients cannot reach.
+    #[error("{address} (`proxy.addresses`) is on no interface of this machine, and the proxy does not respond there")]
+    AddressMissing {
+        /// The address.
+        address: IpAddr,
+    },
+    /// The cache cannot grow to its size. Envoy aborts the responses that it caches on a full disk.
+    #[error(
+        "the disk of {} has {free} left and the cache holds {held}, but `cache.size` is {size}: on a full disk, responses break off",
+        dir.display()
+    )]
+    CacheDisk {
+        /// `cache.dir`
+        dir: PathBuf,
+        /// Its free bytes.
+        free: Bytes,
+        /// The bytes in the cache.
+        held: Bytes,
+        /// `cache.size`
+        size: Bytes,
+    },
+}
+
+/// A fact that may need attention, and that does not hinder clients now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// A certificate that should be renewed.
+    #[error("the certificate of {of} ends in {days} days; renew {}", file.display())]
+    CertificateEndsSoon {
+        /// Its names.
+        of: String,
+        /// Its file.
+        file: PathBuf,
+        /// Whole days until its end.
+        days: i64,
+    },
+    /// A change that the run has not looked at yet.
+    #[error("the configuration file changed a moment ago and is not yet in force")]
+    ChangePending,
+    /// An address behind a NAT or load balancer, or a mistake.
+    #[error(
+        "{address} (`proxy.addresses`) is on no interface of this machine, and no health check shows that clients reach it"
+    )]
+    AddressElsewhere {
+        /// The address.
+        address: IpAddr,
+    },
+}
+
+/// The facts of this machine at one time that the problems depend on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Machine {
+    /// The time, in seconds since 1970.
+    pub(super) now_s: i64,
+    /// The proxy's addresses that no interface has.
+    pub(super) missing_addresses: Vec<IpAddr>,
+    /// The free bytes of the cache's disk.
+    pub(super) cache_free: Option<Bytes>,
+}
+
+/// Returns the problems of `status`, in the order in which an operator should look at them.
+pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
+    let down = |name, child: &Child| (!child.up).then(|| Problem::ChildDown { name, last_end: child.last_end.clone() });
+    let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
+    // Only a remote needs the other end. A ground may wait for remotes for any time.
+    let cut = status.role == "remote" && status.pair.as_ref().is_some_and(|pair| !pair.up);
+    let mut found: Vec<Problem> = Vec::new();
+    found.extend(down("Envoy", &status.envoy));
+    found.extend(down("CoreDNS", &status.coredns));
+    found.extend(refused.then_some(Problem::ChangeRefused));
+    found.extend(cut.then_some(Problem::GroundDown));
+    let resolvers = status.resolvers.iter().filter(|resolver| !resolver.up);
+    found.extend(resolvers.map(|resolver| Problem::ResolverDown { address: resolver.address }));
+    // Silent resolvers explain failed queries.
+    let silent = found.iter().any(|problem| matches!(problem, Problem::ResolverDown { .. } | Problem::GroundDown));
+    found.extend((status.every_query_fails && !silent).then_some(Problem::EveryQueryFails));
+    let missing = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address) == Some(true));
+    found.extend(missing.map(|address| Problem::AddressMissing { address: *address }));
+    if let Some(dns) = status.dns.as_ref().filter(|dns| dns.steering == Some(false)) {
+        found.push(Problem::NotSteering { proxies: dns.proxies_down.clone() });
+    }
+    found.extend(status.certificates.iter().filter_map(|certificate| {
+        let left = certificate.validity.judge(machine.now_s);
+        let bad = matches!(left, Lifetime::NotYet | Lifetime::Ending { .. } | Lifetime::Expired);
+        bad.then(|| Problem::Certificate { of: certificate.of.clone(), file: certificate.file.clone(), left })
+    }));
+    found.extend(cache_disk(status, machine));
+    found
+}
+
+fn cache_disk(status: &Status, machine: &Machine) -> Option<Problem> {
+    let (cache, free) = (status.cache.as_ref()?, machine.cache_free?);
+    let held = Bytes(status.traffic.as_ref()?.cache.as_ref().map_or(0, |cache| cache.bytes));
+    let size = Bytes(cache.size_bytes);
+    let fits = free.0.saturating_add(held.0) >= size.0;
+    (!fits).then(|| Problem::CacheDisk { dir: cache.dir.clone(), free, held, size })
+}
+
+/// Returns the warnings of `status`.
+pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
+    let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
+    let mut found: Vec<Warning> = Vec::new();
+    found.extend((!refused && !status.config.is_the_file).then_some(Warning::ChangePending));
+    let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());
+    found.extend(elsewhere.map(|address| Warning::AddressElsewhere { address: *address }));
+    found.extend(status.certificates.iter().filter_map(|certificate| {
+        let Lifetime::Soon { days } = certificate.validity.judge(machine.now_s) else { return None };
+        Some(Warning::CertificateEndsSoon { of: certificate.of.clone(), file: certificate.file.clone(), days })
+    }));
+    found
+}
+
+fn cause(last_end: Option<&str>) -> String {
+    last_end.map(|how| format!("; it {how}")).unwrap_or_default()
+}
+
+fn unsteered(proxies: &[String]) -> String {
+    if proxies.is_empty() {
+        ": the log of CoreDNS names the reason".to_owned()
+    } else {
+        format!(", because the proxy does not respond at {}", proxies.join(", "))
+    }
+}
+
+fn lifetime(left: Lifetime) -> String {
+    match left {
+        Lifetime::NotYet => "is not valid yet".to_owned(),
+        Lifetime::Expired => "has expired".to_owned(),
+        Lifetime::Soon { days } | Lifetime::Ending { days } => format!("ends in {days} days"),
+        Lifetime::Good => "is valid".to_owned(),
+    }
+}
+
+/// Writes items as a list of their words.
+pub(super) fn in_words<T: fmt::Display, S: Serializer>(items: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(items.iter().map(ToString::to_string))
+}

@@ -1,0 +1,189 @@
+use super::*;
+use crate::config::Lifetime;
+use crate::run::{DnsReport, SetUp};
+
+const DAY_S: i64 = 24 * 60 * 60;
+const PROXY: &str = "198.51.100.12";
+
+fn report(role: &str) -> RunReport {
+    let admin = "127.0.0.1:9901".parse().unwrap();
+    RunReport {
+        version: String::new(),
+        role: role.to_owned(),
+        pid: 1,
+        process_start: 0,
+        started: 0,
+        file: PathBuf::new(),
+        config_sha256: String::new(),
+        in_force_since: 0,
+        changes: 0,
+        refused: None,
+        listen: Sockets { http: None, split: None, tls: None, dns: None, admin, metrics: None },
+        set_up: SetUp::default(),
+        dns: DnsReport::default(),
+        envoy: ChildReport::default(),
+        coredns: ChildReport::default(),
+    }
+}
+
+/// Returns a box in which everything works.
+fn healthy(role: &str) -> Status {
+    let mut status = Status::of(report(role), 0);
+    status.envoy.up = true;
+    status.coredns.up = true;
+    status.config.is_the_file = true;
+    status.dns = Some(DnsCounts::of(
+        &Scrape::parse("coredns_longhaul_steering{} 1\ncoredns_longhaul_proxy_up{to=\"198.51.100.12:80\"} 1\n"),
+        true,
+    ));
+    status
+}
+
+fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
+    problem::problems(status, machine)
+}
+
+fn here() -> Machine {
+    Machine::default()
+}
+
+fn refusal(standing: bool) -> Refusal {
+    Refusal { at: 0, why: String::new(), standing }
+}
+
+fn certificate(life: i64, left: i64) -> Certificate {
+    let validity = Validity { from_s: 0, until_s: life * DAY_S };
+    let report = CertificateReport { of: "pep.example.net".to_owned(), file: PathBuf::from("pep.pem"), validity };
+    Certificate::of(report, (life - left) * DAY_S)
+}
+
+#[test]
+fn a_box_in_which_everything_works_has_neither_problem_nor_warning() {
+    for role in ["edge", "remote", "ground"] {
+        let status = healthy(role);
+        assert_eq!(problems(&status, &here()), [], "{role}");
+        assert_eq!(problem::warnings(&status, &here()), [], "{role}");
+    }
+}
+
+#[test]
+fn a_box_that_lists_no_names_has_no_problem_with_steering() {
+    let mut status = healthy("edge");
+    status.dns = Some(DnsCounts::of(&Scrape::parse("coredns_dns_requests_total{} 3\n"), false));
+    assert_eq!(problems(&status, &here()), []);
+}
+
+#[test]
+fn a_child_that_does_not_respond_is_a_problem_with_the_cause_of_its_last_death() {
+    let mut status = healthy("edge");
+    status.envoy.up = false;
+    status.coredns.up = false;
+    status.coredns.last_end = Some("was killed by signal 9".to_owned());
+    let words: Vec<String> = problems(&status, &here()).iter().map(ToString::to_string).collect();
+    assert_eq!(words, ["Envoy does not respond", "CoreDNS does not respond; it was killed by signal 9"]);
+}
+
+#[test]
+fn a_refused_change_is_a_problem_while_it_stands() {
+    let mut status = healthy("edge");
+    status.config.refused = Some(refusal(true));
+    status.config.is_the_file = false;
+    assert_eq!(problems(&status, &here()), [Problem::ChangeRefused]);
+    assert_eq!(problem::warnings(&status, &here()), []);
+    status.config.refused = Some(refusal(false));
+    assert_eq!(problems(&status, &here()), []);
+    assert_eq!(problem::warnings(&status, &here()), [Warning::ChangePending]);
+}
+
+#[test]
+fn only_a_remote_has_a_problem_without_its_other_end() {
+    for (role, expected) in [("remote", vec![Problem::GroundDown]), ("ground", Vec::new())] {
+        let mut status = healthy(role);
+        status.pair = PairStatus::of(role, &Scrape::default());
+        assert_eq!(problems(&status, &here()), expected, "{role}");
+    }
+}
+
+#[test]
+fn names_that_are_listed_and_not_steered_are_a_problem() {
+    let mut status = healthy("edge");
+    let down = "coredns_longhaul_steering{} 0\ncoredns_longhaul_proxy_up{to=\"198.51.100.12:80\"} 0\n";
+    status.dns = Some(DnsCounts::of(&Scrape::parse(down), true));
+    let [problem] = problems(&status, &here()).try_into().unwrap();
+    assert_eq!(problem.to_string(), "no name is steered, because the proxy does not respond at 198.51.100.12:80");
+}
+
+#[test]
+fn a_silent_resolver_is_a_problem_and_explains_failed_queries() {
+    let mut status = healthy("edge");
+    status.every_query_fails = true;
+    assert_eq!(problems(&status, &here()), [Problem::EveryQueryFails]);
+    let [good, bad] = ["192.0.2.53:53", "192.0.2.54:53"].map(|address| address.parse().unwrap());
+    status.resolvers = vec![ResolverReport { address: good, up: true }, ResolverReport { address: bad, up: false }];
+    assert_eq!(problems(&status, &here()), [Problem::ResolverDown { address: bad }]);
+}
+
+#[test]
+fn an_address_on_no_interface_is_a_problem_if_the_proxy_does_not_respond_there() {
+    let address: IpAddr = PROXY.parse().unwrap();
+    let machine = Machine { missing_addresses: vec![address], ..here() };
+    let mut status = healthy("edge");
+    assert_eq!(problems(&status, &machine), [], "a NAT leads here");
+    assert_eq!(problem::warnings(&status, &machine), []);
+    let down = "coredns_longhaul_steering{} 1\ncoredns_longhaul_proxy_up{to=\"198.51.100.12:80\"} 0\n";
+    status.dns = Some(DnsCounts::of(&Scrape::parse(down), true));
+    assert_eq!(problems(&status, &machine), [Problem::AddressMissing { address }]);
+    status.dns = None;
+    assert_eq!(problems(&status, &machine), []);
+    assert_eq!(problem::warnings(&status, &machine), [Warning::AddressElsewhere { address }]);
+}
+
+#[test]
+fn a_certificate_warns_before_it_is_a_problem() {
+    let judged = |life: i64, left: i64| {
+        let mut status = healthy("edge");
+        status.certificates = vec![certificate(life, left)];
+        let machine = Machine { now_s: (life - left) * DAY_S, ..here() };
+        (problems(&status, &machine).len(), problem::warnings(&status, &machine).len())
+    };
+    assert_eq!([judged(90, 40), judged(90, 15), judged(90, 5), judged(90, -1)], [(0, 0), (0, 1), (1, 0), (1, 0)]);
+    let ending = Problem::Certificate {
+        of: "pep.example.net".to_owned(),
+        file: PathBuf::from("pep.pem"),
+        left: Lifetime::Ending { days: 5 },
+    };
+    assert_eq!(ending.to_string(), "the certificate of pep.example.net ends in 5 days; renew pep.pem");
+}
+
+#[test]
+fn a_disk_on_which_the_cache_cannot_grow_to_its_size_is_a_problem() {
+    let mut status = healthy("edge");
+    status.cache = Some(CacheReport { dir: PathBuf::from("/var/cache/longhaul"), size_bytes: 1000 });
+    let held = "envoy_cache_size_bytes{} 600\nenvoy_cache_size_limit_bytes{} 1000\n";
+    status.traffic = Some(Traffic::of("edge", &Scrape::parse(held)));
+    let with = |free| Machine { cache_free: Some(Bytes(free)), ..here() };
+    assert_eq!(problems(&status, &with(400)), []);
+    assert!(matches!(problems(&status, &with(399))[..], [Problem::CacheDisk { held: Bytes(600), .. }]));
+}
+
+#[test]
+fn rows_that_do_not_apply_have_no_counts() {
+    let of = |role: &str, text: &str| Traffic::of(role, &Scrape::parse(text));
+    assert!(of("edge", "").pages.is_some());
+    assert!(of("ground", "").pages.is_none() && of("ground", "").cache.is_none());
+    assert!(of("ground", "longhaul_url_rewrite_pages_total{} 1\n").pages.is_some());
+    assert!(of("ground", "envoy_cache_size_limit_bytes{} 9\n").cache.is_some());
+}
+
+#[test]
+fn an_envoy_that_takes_over_from_one_that_serves_is_no_problem() {
+    let info = |state: &str, epoch: u64| serde_json::json!({ "state": state, "command_line_options": { "restart_epoch": epoch } });
+    assert!(serves(&info("LIVE", 0)) && serves(&info("INITIALIZING", 1)));
+    assert!(!serves(&info("INITIALIZING", 0)) && !serves(&serde_json::Value::Null));
+}
+
+#[test]
+fn an_address_is_missing_if_no_interface_has_it() {
+    assert!(!is_missing("127.0.0.1".parse().unwrap()));
+    assert!(is_missing("192.0.2.77".parse().unwrap()));
+}
