@@ -24,6 +24,12 @@ DOCUMENTS = {
     "FAULTS.md": "envoy-config/FAULTS.md",
     "SECURITY.md": "SECURITY.md",
 }
+# Pages of the guide. Those that bring in a document above are left out.
+DOCUMENTS |= {
+    page.name: page.relative_to(REPOSITORY).as_posix()
+    for page in sorted((REPOSITORY / "docs" / "src").glob("*.md"))
+    if page.name != "SUMMARY.md" and "{{#include" not in page.read_text()
+}
 COMPLETIONS = {
     "longhaul.bash": "usr/share/bash-completion/completions/longhaul",
     "_longhaul": "usr/share/zsh/vendor-completions/_longhaul",

@@ -221,6 +221,7 @@ def test_the_three_formats_hold_the_same_files(made: Packages) -> None:
     for shell in SHELLS:
         assert f"/usr/share/{shell}" in deb
     assert "/usr/share/man/man1/longhaul.1.gz" in deb
+    assert "/usr/share/doc/longhaul/quick-start-pair.md" in deb
     assert "/usr/share/man/man1/longhaul-host.1.gz" in deb
 
 

@@ -1,25 +1,31 @@
-"""The packages and the image under test. The programs of `make package` and `make image` build them once per run."""
+"""The packages and the image under test. The programs of `make package` and `make image` build them once per run, also
+if several processes run the tests."""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .artifacts import REPOSITORY, built, dist, need_commands, need_root
+from .artifacts import REPOSITORY, built, dist, need_commands, need_root, scratch
 
 PROGRAMS = REPOSITORY / "deploy" / "package"
 OUT = REPOSITORY / "target" / "package"
 STORE = REPOSITORY / "target" / "image" / "storage"
 PREVIOUS = "0.0.1"
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
+"""The name of this run of the tests, in all of its processes."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def packages() -> Packages:
     for name in ("longhaul", "coredns", "envoy", "url_rewrite.wasm"):
         built(name)
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
-    _python(PROGRAMS, "--dist", dist(), "--arches", arch)
+    _once_per_run("packages", PROGRAMS, "--dist", dist(), "--arches", arch)
     [bill] = OUT.glob("longhaul_*.cdx.json")
     return Packages(json.loads(bill.read_text())["metadata"]["component"]["version"], arch)
 
@@ -85,7 +91,7 @@ def images() -> dict[str, Image]:
     need_root()
     need_commands("buildah")
     base()
-    said = _python(PROGRAMS / "image.py", "--tree", packages().tree, "--no-archives")
+    said = _once_per_run("images", PROGRAMS / "image.py", "--tree", packages().tree, "--no-archives")
     found = [Image(name, int(size)) for name, size in re.findall(r"^(\S+): (\d+) MB$", said, re.MULTILINE)]
     return {"host" if image.name.endswith("-host") else "plain": image for image in found}
 
@@ -104,7 +110,20 @@ def base() -> Path:
     """Makes the archive of a fresh Debian root."""
     need_root()
     need_commands("mmdebstrap")
-    return Path(_python(PROGRAMS / "image.py", "--base").strip())
+    return Path(_once_per_run("base", PROGRAMS / "image.py", "--base").strip())
+
+
+def _once_per_run(product: str, *arguments: str | Path) -> str:
+    """Runs a program unless another process of this run has. Returns its output in either case."""
+    with (scratch("test") / f"{product}.made").open("a+") as made:
+        fcntl.flock(made, fcntl.LOCK_EX)
+        made.seek(0)
+        run, _, said = made.read().partition("\n")
+        if run != RUN:
+            said = _python(*arguments)
+            made.truncate(0)
+            made.write(f"{RUN}\n{said}")
+        return said
 
 
 def _python(*arguments: str | Path) -> str:
