@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
 from e2e.bed import OBJECTS, fresh, made_to_order
 from harness.artifacts import REPOSITORY, need_commands
 from harness.bed import PROXY_NAME, Bed
-from harness.processes import Child
+from harness.dashboards import ALERTS, Prometheus, has_data, panels, running
 from harness.waiting import wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
-DASHBOARD = REPOSITORY / "deploy" / "dashboards" / "longhaul.json"
-ADMIN, COREDNS, PROMETHEUS = "127.0.0.1:9901", "127.0.0.1:9153", "127.0.0.1:9090"
+ADMIN, COREDNS = "127.0.0.1:9901", "127.0.0.1:9153"
 
 AFTER_A_FAILURE = {"coredns_longhaul_healthcheck_failures_total", "coredns_longhaul_reload_failures_total"}
 """Documented as not there before the first failure."""
@@ -75,64 +73,55 @@ def test_every_metric_of_ours_is_documented(live: dict[str, list[set[str]]]) -> 
 
 
 @pytest.fixture(scope="module")
-def prometheus(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+def prometheus(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """Prometheus on the gateway, configured as the document says, with enough scrapes for a rate."""
-    need_commands("prometheus")
-    folder = tmp_path_factory.mktemp("prometheus")
     config = re.search(r"^```yaml\n(scrape_configs:.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert config
-    (folder / "prometheus.yaml").write_text("global: { scrape_interval: 1s, scrape_timeout: 1s }\n" + config[1])
-    command = [
-        "prometheus", f"--config.file={folder}/prometheus.yaml", f"--storage.tsdb.path={folder}/data",
-        f"--web.listen-address={PROMETHEUS}",
-    ]  # fmt: skip
-    child = Child(bed.topology.gateway.inside(command), folder / "prometheus.log")
-    try:
-        child.wait_for_output("Server is ready")
+    with running(tmp_path_factory.mktemp("prometheus"), bed.topology.gateway, config[1]) as one:
         for job in ("longhaul-envoy", "longhaul-coredns"):
-            wait_for(
-                f"three scrapes of {job}",
-                lambda job=job: (use(bed), scrapes(bed, job) >= 3)[1],
-                timeout_s=60,
-            )
-        yield bed
-    finally:
-        child.stop()
+            one.wait_for_scrapes(job, 3, lambda: use(bed))
+        yield one
 
 
-def scrapes(bed: Bed, job: str) -> float:
-    result = query(bed, f'count_over_time(up{{job="{job}"}}[1m])')
-    return float(result[0]["value"][1]) if result else 0.0
+def test_every_query_of_the_dashboard_for_one_box_has_data_and_the_labels_its_legend_shows(
+    prometheus: Prometheus,
+) -> None:
+    queries = [one for one in panels() if not one.is_of_a_pair]
+    assert len(queries) > 35
+    for one in queries:
+        has_data(prometheus, one)
 
 
-def query(bed: Bed, expression: str) -> list[dict]:
-    answer = json.loads(page_of(bed, PROMETHEUS, f"/api/v1/query?query={quote(expression)}&time={time.time():.3f}"))
-    assert answer["status"] == "success", answer
-    return answer["data"]["result"]
+def test_a_query_for_what_is_not_there_has_no_data(prometheus: Prometheus) -> None:
+    assert prometheus.query("sum(rate(longhaul_url_rewrite_no_such_total[30s]))") == []
 
 
-def panels() -> list[tuple[str, str, str]]:
-    """Title, expression and legend of every query."""
-    dashboard = json.loads(Path(DASHBOARD).read_text())
-    return [
-        (panel["title"], target["expr"], target["legendFormat"])
-        for panel in dashboard["panels"]
-        for target in panel.get("targets", [])
-    ]
+def test_the_dashboard_describes_every_panel_and_names_no_job() -> None:
+    for one in panels():
+        assert len(one.description) > 20, f"{one.title} has no description"
+        metrics = len(re.findall(r"\b(?:longhaul|envoy|coredns|process)_\w+(?=[{\[ )]|$)", one.unlabelled))
+        assert one.expression.count('instance=~"$instance",job=~"$job"') == metrics, one
 
 
-def test_every_query_of_the_dashboard_has_data_and_the_labels_its_legend_shows(prometheus: Bed) -> None:
-    queries = panels()
-    assert len(queries) > 30
-    for title, expression, legend in queries:
-        expression = expression.replace("$__rate_interval", "30s")
-        result = wait_for(f"data of {title}: {expression}", lambda text=expression: query(prometheus, text))
-        for label in re.findall(r"\{\{(\w+)\}\}", legend):
-            assert all(one["metric"].get(label) for one in result), f"{title}: no {label} in {result}"
+def test_each_alert_fires_for_its_fault_alone(folder: Path) -> None:
+    need_commands("promtool")
+    shutil.copy(ALERTS, folder)
+    shutil.copy(Path(__file__).with_name("alerts_test.yaml"), folder)
+    done = subprocess.run(
+        ["promtool", "test", "rules", "alerts_test.yaml"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    tests = (folder / "alerts_test.yaml").read_text()
+    rules = re.findall(r"^  - alert: (\w+)$", ALERTS.read_text(), re.MULTILINE)
+    assert len(rules) == 8
+    assert all(f'alertname="{rule}"' in tests for rule in rules)
 
 
-def test_a_query_for_what_is_not_there_has_no_data(prometheus: Bed) -> None:
-    assert query(prometheus, "sum(rate(longhaul_url_rewrite_no_such_total[30s]))") == []
+def test_an_alert_asks_for_metrics_that_are_there(live: dict[str, list[set[str]]]) -> None:
+    asked = set(re.findall(r"\b(?:longhaul|envoy|coredns)_\w+(?=[{\[ )]|$)", ALERTS.read_text(), re.MULTILINE))
+    labels = {"envoy_cluster_name", "envoy_http_conn_manager_prefix", "envoy_response_code_class"}
+    assert len(asked) > 7
+    assert asked - labels - AFTER_A_FAILURE <= live.keys()
 
 
 def test_the_access_log_says_what_became_of_a_pages_urls(bed: Bed) -> None:

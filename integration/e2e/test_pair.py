@@ -8,6 +8,7 @@ import statistics
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from e2e.bed import made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
 from harness.artifacts import REPOSITORY, built
 from harness.clients import Answer, Curl
+from harness.dashboards import has_data, panels, running
 from harness.lab.line import FAR, NEAR_HOME
 from harness.namespaces import Namespace
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
@@ -144,6 +146,24 @@ def test_the_status_of_either_end_says_what_is_open_and_what_headers_shrank_to(w
     for end in (near, far):
         assert end["pair"]["pipe"] >= 1
         assert 0 < end["pair"]["headers"]["ratio"] < 1
+
+
+SCRAPES = """scrape_configs:
+- job_name: longhaul-envoy
+  metrics_path: /stats/prometheus
+  static_configs: [ { targets: ["%s"], labels: { instance: box } } ]
+"""
+
+
+@pytest.mark.parametrize("end", ["remote", "ground"])
+def test_every_query_of_the_dashboard_for_this_end_has_data(warm: PairBed, end: str, folder: Path) -> None:
+    where, admin = (warm.line.near, REMOTE_ADMIN) if end == "remote" else (warm.line.gateway, GROUND_ADMIN)
+    queries = [one for one in panels() if one.description.startswith(f"At a {end}:")]
+    assert len(queries) >= 2
+    with running(folder, where, SCRAPES % admin) as prometheus:
+        prometheus.wait_for_scrapes("longhaul-envoy", 3, lambda: warm.downloads(1000))
+        for one in queries:
+            has_data(prometheus, one)
 
 
 def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: PairBed) -> None:
