@@ -5,6 +5,7 @@
 //! link. [`render`] makes the files of Envoy and CoreDNS from both, without touching a disk. [`run`] writes them,
 //! starts the processes and applies changes. No later part repeats a check of an earlier one.
 
+pub mod access_log;
 pub mod cli;
 pub mod config;
 pub mod derive;

@@ -12,6 +12,7 @@ mod explain;
 mod filters;
 mod generate;
 mod host;
+mod log;
 mod pair;
 mod render;
 mod run;
@@ -72,6 +73,8 @@ enum Command {
     Status(status::Arguments),
     /// Show for each URL of a page whether it moves, and the reason
     Explain(explain::Arguments),
+    /// Say the access log in words: each request, why it was slow, why URLs stayed
+    Log(log::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -95,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::command(&arguments),
         Command::Status(arguments) => status::command(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
+        Command::Log(arguments) => log::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
@@ -160,7 +164,7 @@ fn print(text: &str) -> Outcome {
     }
 }
 
-fn fail(message: &str) -> Outcome {
+fn fail<T>(message: &str) -> Result<T, u8> {
     eprintln!("error: {message}");
     Err(FAILED)
 }

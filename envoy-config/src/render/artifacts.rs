@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifacts {
@@ -91,9 +93,11 @@ pub struct WasmModule {
 }
 
 /// The destination of the access log. Each line is one JSON object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AccessLog {
     /// No access log.
+    #[default]
     Off,
     /// stderr, together with Envoy's own messages.
     Stderr,

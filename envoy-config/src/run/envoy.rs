@@ -143,6 +143,9 @@ impl Envoy {
             "warning".into(),
             "--component-log-level".into(),
             if tunnels { TUNNEL_LOG_LEVELS } else { LOG_LEVELS }.into(),
+            // `longhaul log --follow` shows a request within a second. Envoy's default is 10 seconds.
+            "--file-flush-interval-msec".into(),
+            "1000".into(),
             "--drain-time-s".into(),
             drain.to_string().into(),
             "--parent-shutdown-time-s".into(),

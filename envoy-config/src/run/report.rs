@@ -15,6 +15,7 @@ use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use crate::config::{Role, Settings};
+use crate::render::AccessLog;
 use crate::replaced_file;
 
 /// Name of the file in the state folder.
@@ -54,6 +55,9 @@ pub struct RunReport {
     /// The resolvers, as this run sees them.
     #[serde(default)]
     pub dns: DnsReport,
+    /// The access log.
+    #[serde(default)]
+    pub access_log: AccessLog,
     /// Envoy.
     pub envoy: ChildReport,
     /// CoreDNS. It also runs if `listen.dns` is off, as Envoy's resolver.
@@ -282,6 +286,7 @@ mod tests {
             refused: None,
             set_up: SetUp::default(),
             dns: DnsReport::default(),
+            access_log: AccessLog::Off,
             listen: Sockets { http: Some(socket), split: None, tls: None, dns: None, admin: socket, metrics: None },
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),

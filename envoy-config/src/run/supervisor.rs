@@ -386,6 +386,7 @@ impl Run {
             listen: Sockets { admin: self.admin(), ..Sockets::of(&self.generation.settings) },
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
+            access_log: self.machine.access_log.clone(),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
         }

@@ -21,6 +21,7 @@ fn report(role: &str) -> RunReport {
         listen: Sockets { http: None, split: None, tls: None, dns: None, admin, metrics: None },
         set_up: SetUp::default(),
         dns: DnsReport::default(),
+        access_log: crate::render::AccessLog::Off,
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
     }

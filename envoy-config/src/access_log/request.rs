@@ -1,0 +1,224 @@
+//! One line of the access log as a request.
+
+use serde::{Deserialize, Serialize};
+
+/// The flag of Envoy for a response from its cache.
+const FROM_CACHE: &str = "RFCF";
+
+/// A request or a connection, as Envoy logged it at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Request {
+    /// The time of its start, as RFC 3339 in UTC.
+    pub time: String,
+    /// The part of the box that logged it.
+    pub hop: Hop,
+    /// The client's address. None on hops behind the first.
+    pub client: Option<String>,
+    /// The method.
+    pub method: String,
+    /// The host as requested, without a port.
+    pub host: String,
+    /// The URL. It has no scheme if the hop does not know it. A tunnel has its authority here.
+    pub url: String,
+    /// The status. None if there was no response.
+    pub status: Option<u16>,
+    /// The time to the first byte of the response from beyond this hop, in milliseconds.
+    pub first_byte_ms: Option<u64>,
+    /// The time to the last byte, in milliseconds.
+    pub duration_ms: u64,
+    /// The body of the response, in bytes as they were sent.
+    pub bytes: u64,
+    /// True if the cache served it.
+    pub from_cache: bool,
+    /// The response flags of Envoy, `-` for none.
+    pub flags: String,
+    /// The reason for the status, in Envoy's words.
+    pub details: String,
+    /// The account of a page that url-rewrite read to its end.
+    pub page: Option<Page>,
+}
+
+/// The part of the box that logged a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hop {
+    /// The listeners of clients.
+    Client,
+    /// Behind the cache, where only failures are logged.
+    Beyond,
+    /// A connection that passes unread.
+    Tunnel,
+}
+
+/// The account of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Page {
+    /// The URLs that were moved.
+    pub moved: u64,
+    /// The URLs that stayed, by reason.
+    pub left: Vec<(String, u64)>,
+    /// The reason to stop rewriting before the end of the page.
+    pub bail_out: Option<String>,
+}
+
+/// The fields as Envoy writes them. Filter state is text, even for numbers.
+#[derive(Deserialize)]
+struct Fields {
+    time: String,
+    hop: String,
+    client: Option<String>,
+    #[serde(default)]
+    method: String,
+    #[serde(default)]
+    authority: String,
+    #[serde(default)]
+    path: String,
+    status: Option<u16>,
+    #[serde(default)]
+    details: String,
+    #[serde(default)]
+    flags: String,
+    first_byte_ms: Option<u64>,
+    #[serde(default)]
+    duration_ms: u64,
+    #[serde(default)]
+    bytes_out: u64,
+    moved: Option<String>,
+    #[serde(default)]
+    left: String,
+    bail_out: Option<String>,
+}
+
+impl Request {
+    /// Reads a line. Text before the first brace is skipped, because a journal or a container may add the time. Returns
+    /// None for a line that is no request.
+    pub fn parse(line: &str) -> Option<Self> {
+        let json = line.get(line.find('{')?..)?;
+        let fields: Fields = serde_json::from_str(json.trim_end()).ok()?;
+        let hop = match fields.hop.as_str() {
+            "inner" | "fetch" => Hop::Beyond,
+            "tunnel" | "direct" => Hop::Tunnel,
+            _ => Hop::Client,
+        };
+        let scheme = match fields.hop.as_str() {
+            "edge_http" => "http://",
+            "edge_tls" | "edge_quic" => "https://",
+            _ => "",
+        };
+        let page = fields.moved.as_ref().map(|moved| Page {
+            moved: moved.parse().unwrap_or(0),
+            left: counts(&fields.left),
+            bail_out: fields.bail_out.clone(),
+        });
+        Some(Self {
+            url: visible(&format!("{scheme}{}{}", fields.authority, fields.path)),
+            host: visible(without_port(&fields.authority)).to_ascii_lowercase(),
+            time: visible(&fields.time),
+            hop,
+            client: fields.client,
+            method: visible(&fields.method),
+            status: fields.status.filter(|status| *status != 0),
+            first_byte_ms: fields.first_byte_ms,
+            duration_ms: fields.duration_ms,
+            bytes: fields.bytes_out,
+            from_cache: fields.flags.split(',').any(|flag| flag == FROM_CACHE),
+            flags: fields.flags,
+            details: visible(&fields.details),
+            page,
+        })
+    }
+
+    /// Returns true if the request was for `site` or a name below it.
+    pub fn is_of(&self, site: &str) -> bool {
+        let site = site.trim_end_matches('.').to_ascii_lowercase();
+        self.host.strip_suffix(site.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    }
+}
+
+/// Parses `document=12 same_host=3`.
+fn counts(text: &str) -> Vec<(String, u64)> {
+    let one = |word: &str| word.split_once('=').and_then(|(reason, urls)| Some((visible(reason), urls.parse().ok()?)));
+    text.split_ascii_whitespace().filter_map(one).collect()
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// Replaces control characters. A client chooses the URL, and a terminal must not obey it.
+fn visible(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A line of the log with more fields in front.
+    pub(in crate::access_log) fn line(more: &str) -> String {
+        format!(
+            r#"{{{more}"authority":"www.example.org","bytes_in":0,"bytes_out":4727,"client":"192.0.2.1","details":"via_upstream","duration_ms":900,"first_byte_ms":701,"flags":"-","hop":"edge_http","method":"GET","path":"/a?b","protocol":"HTTP/1.1","status":200,"time":"2026-11-22T19:42:37.382Z"}}"#
+        )
+    }
+
+    pub(in crate::access_log) fn request(more: &str) -> Request {
+        Request::parse(&line(more)).unwrap()
+    }
+
+    #[test]
+    fn a_line_of_a_page_is_a_request_with_an_account() {
+        let page = request(r#""moved":"2","left":"csp=1 document=12","page_bytes":"322","new_in_2030":[1],"#);
+        assert_eq!(page.url, "http://www.example.org/a?b");
+        assert_eq!((page.status, page.first_byte_ms, page.duration_ms, page.bytes), (Some(200), Some(701), 900, 4727));
+        let left = vec![("csp".to_owned(), 1), ("document".to_owned(), 12)];
+        assert_eq!(page.page, Some(Page { moved: 2, left, bail_out: None }));
+        assert!(!page.from_cache);
+        assert_eq!(request("").page, None);
+    }
+
+    #[test]
+    fn hops_and_the_cache_are_told_apart() {
+        let of = |from: &str, to: &str| Request::parse(&line("").replace(from, to)).unwrap();
+        assert!(of(r#""flags":"-""#, r#""flags":"RFCF""#).from_cache);
+        assert_eq!(of("edge_http", "edge_quic").url, "https://www.example.org/a?b");
+        assert_eq!(of("edge_http", "inner").hop, Hop::Beyond);
+        assert_eq!(of("edge_http", "inner").url, "www.example.org/a?b");
+        assert_eq!(of("edge_http", "tunnel").hop, Hop::Tunnel);
+        assert_eq!(of(r#""status":200"#, r#""status":0"#).status, None);
+    }
+
+    #[test]
+    fn other_lines_are_no_requests_and_text_in_front_is_skipped() {
+        for other in ["", "longhaul: ready", "{}", "[1]", r#"{"time":"x"}"#, "{\"hop\":1,\"time\":\"x\"}"] {
+            assert_eq!(Request::parse(other), None, "{other}");
+        }
+        assert!(Request::parse(&format!("Nov 22 19:42:37 box longhaul[7]: {}\n", line(""))).is_some());
+    }
+
+    #[test]
+    fn a_site_is_a_name_and_all_below_it() {
+        let request = request("");
+        for (site, is) in [("example.org", true), ("WWW.example.org.", true), ("ample.org", false), ("a.org", false)] {
+            assert_eq!(request.is_of(site), is, "{site}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_never_sees_control_characters() {
+        let evil = line("").replace("/a?b", r"/\u001b[2J");
+        assert!(!Request::parse(&evil).unwrap().url.contains('\u{1b}'));
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read_without_a_panic(text: String) {
+            let _ = Request::parse(&text);
+            let _ = Request::parse(&line(&format!(r#""left":{text:?},"moved":"x","#)));
+        }
+    }
+}

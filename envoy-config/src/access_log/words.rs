@@ -1,0 +1,210 @@
+//! Says a request in words.
+
+use serde::Serialize;
+
+use super::request::{Hop, Request};
+
+/// The part of a request that took its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SlowPart {
+    /// The part.
+    pub part: Part,
+    /// Its time, in milliseconds.
+    pub ms: u64,
+}
+
+/// A part of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The wait for the first byte: name, connection and response of the origin, or of the other end of a pair.
+    FirstByte,
+    /// The body, from its first to its last byte.
+    Body,
+}
+
+/// Envoy's response flags in words, for those that an operator can meet.
+/// <https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage>
+const FLAGS: &[(&str, &str)] = &[
+    ("DC", "the client closed the connection"),
+    ("DF", "the name has no address"),
+    ("DI", "a fault was injected"),
+    ("DPE", "the client's request is not valid HTTP"),
+    ("DT", "the request took longer than its limit"),
+    ("IH", "a header of the request is refused"),
+    ("LH", "a health check failed"),
+    ("LR", "the connection was reset here"),
+    ("NC", "the target does not exist"),
+    ("NFCF", "the cached response was not usable"),
+    ("NR", "no rule serves this request"),
+    ("OM", "memory is short"),
+    ("RL", "the client makes too many requests"),
+    ("SI", "nothing was sent for too long"),
+    ("UC", "the origin closed the connection"),
+    ("UF", "the connection to the origin failed"),
+    ("UH", "no origin is available"),
+    ("UMSDR", "the request took longer than its limit"),
+    ("UO", "too many connections or requests at once"),
+    ("UPE", "the origin's response is not valid HTTP"),
+    ("UR", "the origin reset the connection"),
+    ("URX", "all retries failed"),
+    ("UT", "the origin timed out"),
+];
+
+/// The policies of the guard (`templates/ecds_guard.yaml.j2`) in words.
+const GUARD: &[(&str, &str)] = &[
+    ("own_address", "an address of this host"),
+    ("denied", "an address in upstream.deny"),
+    ("address_not_public", "not an address of the Internet"),
+    ("port_not_listed", "a port that upstream.ports does not list"),
+];
+
+impl Request {
+    /// Returns the part of a request that took most of its time. None for a request of less than `limit_ms`, and for a
+    /// connection that passes unread: it lasts as long as its users want.
+    pub fn slow(&self, limit_ms: u64) -> Option<SlowPart> {
+        if self.duration_ms < limit_ms || self.hop == Hop::Tunnel {
+            return None;
+        }
+        let first = self.first_byte_ms.unwrap_or(0);
+        let body = self.duration_ms.saturating_sub(first);
+        Some(if first >= body {
+            SlowPart { part: Part::FirstByte, ms: first }
+        } else {
+            SlowPart { part: Part::Body, ms: body }
+        })
+    }
+
+    /// Returns the outcome in words, without time, status and URL. `limit_ms` is the duration of a slow request.
+    pub fn words(&self, limit_ms: u64) -> String {
+        let mut words = Vec::new();
+        if self.hop == Hop::Beyond {
+            words.push("failed beyond the cache".to_owned());
+        }
+        words.extend(self.failure());
+        if self.from_cache {
+            words.push("from the cache".to_owned());
+        }
+        match self.slow(limit_ms) {
+            Some(SlowPart { part: Part::FirstByte, ms }) => {
+                words.push(format!("slow: {} to the first byte", duration(ms)));
+            }
+            Some(SlowPart { part: Part::Body, ms }) => {
+                words.push(format!(
+                    "slow: {} for a body of {} ({})",
+                    duration(ms),
+                    bytes(self.bytes),
+                    rate(self.bytes, ms)
+                ));
+            }
+            None => words.extend(self.first_byte_ms.map(|ms| format!("first byte after {}", duration(ms)))),
+        }
+        if self.hop == Hop::Tunnel {
+            words.push(format!("a connection that passed unread, {}", bytes(self.bytes)));
+        }
+        if let Some(page) = &self.page {
+            words.push(format!("{} URLs moved", page.moved));
+            words.extend(left(&page.left));
+            words.extend(page.bail_out.as_ref().map(|why| format!("rewriting stopped before the end ({why})")));
+        }
+        words.join(", ")
+    }
+
+    /// Returns the reason for a failure in words, with Envoy's own behind it.
+    fn failure(&self) -> Option<String> {
+        let policy = self.details.split_once("denied_matched_policy[").and_then(|(_, rest)| rest.split(']').next());
+        let known = |table: &[(&str, &'static str)], key: &str| {
+            table.iter().find(|(other, _)| *other == key).map(|(_, words)| *words)
+        };
+        if let Some(policy) = policy {
+            return Some(format!("refused by the guard: {}", known(GUARD, policy).unwrap_or(policy)));
+        }
+        let flags: Vec<&str> = self.flags.split(',').filter_map(|flag| known(FLAGS, flag)).collect();
+        let Some(words) = (!flags.is_empty()).then(|| flags.join(" and ")) else {
+            return (self.hop == Hop::Beyond).then(|| self.status.map(|_| "the origin says so".to_owned())).flatten();
+        };
+        Some(if matches!(self.details.as_str(), "" | "via_upstream") {
+            words
+        } else {
+            format!("{words} ({})", self.details)
+        })
+    }
+}
+
+/// Returns `3 left: 2 document, 1 csp`. None if none is left.
+pub(super) fn left(counts: &[(String, u64)]) -> Option<String> {
+    let sum: u64 = counts.iter().map(|(_, urls)| urls).sum();
+    let each: Vec<String> = counts.iter().map(|(reason, urls)| format!("{urls} {reason}")).collect();
+    (sum > 0).then(|| format!("{sum} left: {}", each.join(", ")))
+}
+
+/// Returns milliseconds as `870 ms` or `2.31 s`.
+pub(super) fn duration(ms: u64) -> String {
+    if ms < 1000 { format!("{ms} ms") } else { format!("{}.{:02} s", ms / 1000, ms % 1000 / 10) }
+}
+
+/// Returns bytes as `870 B`, `12 KiB` or `3.1 MiB`.
+pub(super) fn bytes(bytes: u64) -> String {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    match bytes {
+        0..KIB => format!("{bytes} B"),
+        KIB..MIB => format!("{} KiB", bytes / KIB),
+        _ => format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
+fn rate(bytes: u64, ms: u64) -> String {
+    match bytes.saturating_mul(8) / ms.max(1) {
+        kbit @ 0..10_000 => format!("{kbit} kbit/s"),
+        kbit => format!("{} Mbit/s", kbit / 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::tests::{line, request};
+    use super::*;
+
+    #[test]
+    fn a_slow_request_names_the_part_that_took_the_time() {
+        let origin = request("");
+        assert_eq!(origin.slow(500), Some(SlowPart { part: Part::FirstByte, ms: 701 }));
+        assert_eq!(origin.slow(901), None);
+        assert_eq!(origin.words(500), "slow: 701 ms to the first byte");
+        assert_eq!(origin.words(1000), "first byte after 701 ms");
+        let body = Request::parse(&line("").replace("\"duration_ms\":900", "\"duration_ms\":10900")).unwrap();
+        assert_eq!(body.words(500), "slow: 10.19 s for a body of 4 KiB (3 kbit/s)");
+        let tunnel = Request::parse(&line("").replace("edge_http", "tunnel")).unwrap();
+        assert_eq!(tunnel.slow(500), None);
+    }
+
+    #[test]
+    fn a_page_says_how_many_urls_stayed_and_why() {
+        let page = request(r#""moved":"2","left":"csp=1 document=12","#);
+        assert!(page.words(1000).ends_with("2 URLs moved, 13 left: 1 csp, 12 document"), "{}", page.words(1000));
+    }
+
+    #[test]
+    fn failures_are_in_words() {
+        let says = |from: &str, to: &str, words: &str| {
+            let request = Request::parse(&line("").replace(from, to)).unwrap();
+            assert!(request.words(5000).contains(words), "{}", request.words(5000));
+        };
+        says(r#""flags":"-""#, r#""flags":"DF""#, "the name has no address");
+        says(r#""flags":"-""#, r#""flags":"UF,URX""#, "the connection to the origin failed and all retries failed");
+        says(r#""flags":"-""#, r#""flags":"RFCF""#, "from the cache");
+        let refused = "rbac_access_denied_matched_policy[address_not_public]";
+        says("via_upstream", refused, "refused by the guard: not an address of the Internet");
+        says("edge_http", "inner", "failed beyond the cache, the origin says so");
+    }
+
+    #[test]
+    fn every_policy_of_the_guard_has_words() {
+        let template = include_str!("../../templates/ecds_guard.yaml.j2");
+        for (policy, _) in GUARD {
+            assert!(template.contains(&format!("\n        {policy}:\n")), "{policy}");
+        }
+        assert_eq!(template.matches("principals: [ { any: true } ]").count(), GUARD.len());
+    }
+}
