@@ -138,6 +138,41 @@ fn invalid(certificate: &X509Certificate<'_>, now_s: i64) -> Option<Invalid> {
     }
 }
 
+/// The kind of a file in place of a PEM file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotPem {
+    /// A certificate in DER.
+    Certificate,
+    /// A private key in DER.
+    Key,
+    /// Certificates and keys in a PKCS #12 file.
+    Pkcs12,
+}
+
+impl NotPem {
+    /// Recognises the kind of a binary file. None if it is text or of another kind.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        if X509Certificate::from_der(bytes).is_ok() {
+            return Some(Self::Certificate);
+        }
+        // A SEQUENCE with a length of one or two bytes. Its first member is the version, an INTEGER of one byte: 0 or 1
+        // for a key (RFC 5208, RFC 8017, RFC 5915), 3 for PKCS #12 (RFC 7292).
+        let ([0x30, 0x81, _, body @ ..] | [0x30, 0x82, _, _, body @ ..] | [0x30, 0..=0x7f, body @ ..]) = bytes else {
+            return None;
+        };
+        match body {
+            [2, 1, 3, ..] => Some(Self::Pkcs12),
+            [2, 1, 0 | 1, ..] => Some(Self::Key),
+            _ => None,
+        }
+    }
+}
+
+/// Returns true if a PEM file holds a block whose label ends with `label`.
+pub(super) fn has_block(text: &str, label: &str) -> bool {
+    Pem::iter_from_buffer(text.as_bytes()).flatten().any(|block| block.label.ends_with(label))
+}
+
 /// Returns true if a PEM file holds a private key without a passphrase.
 pub(super) fn has_private_key(text: &str) -> bool {
     let mut labels = Pem::iter_from_buffer(text.as_bytes()).flatten().map(|block| block.label);

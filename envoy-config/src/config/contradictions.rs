@@ -8,21 +8,21 @@ use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
-    Acme, Cache, ChallengeResponses, DnsMode, Ground, Inline, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role,
-    TargetWish, Termination, Upstream, WhenDown,
+    Acme, ChallengeResponses, DnsMode, Ground, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish,
+    Termination, Upstream, WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
 
 /// Finds the places of settings for the messages.
-struct Places<'n> {
-    root: &'n Node,
+pub(super) struct Places<'n> {
+    pub(super) root: &'n Node,
 }
 
 impl Places<'_> {
     /// Returns the place of the value at `path`, or of the deepest group above it in the file. A number in `path` is an
     /// index of a list.
-    fn of(&self, path: &[&str]) -> Place {
+    pub(super) fn of(&self, path: &[&str]) -> Place {
         let mut node = self.root;
         let mut place = node.place.start..node.place.start;
         for step in path {
@@ -50,7 +50,7 @@ impl Places<'_> {
         place
     }
 
-    fn written(&self, section: &str, key: &str) -> bool {
+    pub(super) fn written(&self, section: &str, key: &str) -> bool {
         self.root.entry(section).is_some_and(|entry| entry.node.entry(key).is_some())
     }
 
@@ -106,34 +106,6 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
         private_proxy_address(&places, proxy, listen, problems);
-    }
-    if !matches!(draft.role, Some(Role::Remote(_)))
-        && places.written("page", "prefetch")
-        && draft.page.is_some_and(|page| page.prefetch)
-        && draft.cache.as_ref().is_some_and(|cache| !matches!(cache, Cache::Disk { .. }))
-    {
-        problems.push(
-            Problem::warning(
-                "`page.prefetch` has no effect without a cache on disk",
-                places.of(&["page", "prefetch"]),
-                "there is no place for the objects",
-            )
-            .and(places.of(&["cache"]), "is off, or belongs to another proxy")
-            .help("set `cache.dir`, or write `prefetch: false`"),
-        );
-    }
-    if let (Some(page), Some(cache), Some(Role::Edge)) = (draft.page, &draft.cache, &draft.role)
-        && page.inline != Inline::Off
-        && !(page.prefetch && matches!(cache, Cache::Disk { .. }))
-    {
-        problems.push(
-            Problem::warning(
-                "`page.inline` has no effect without prefetched objects",
-                places.of(&["page", "inline"]),
-                "no object could be embedded in pages",
-            )
-            .help("set `cache.dir`, and remove `prefetch: false`"),
-        );
     }
     if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {
         problems.push(

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
 use super::yaml::Place;
 
@@ -80,6 +80,9 @@ impl Problem {
     }
 }
 
+/// The longest line that a message shows, in bytes. The time to print a line grows with the square of its length.
+const LONGEST_SHOWN: usize = 2_000;
+
 /// All problems of one file, in the order of their places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
@@ -118,14 +121,14 @@ impl Report {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let path = self.path.display().to_string();
-        let mut snippet = Snippet::source(&self.text)
-            .path(path)
-            .annotation(AnnotationKind::Primary.span(problem.place.clone()).label(&problem.label));
-        for (place, label) in &problem.others {
-            snippet = snippet.annotation(AnnotationKind::Context.span(place.clone()).label(label));
-        }
-        let mut group = level.primary_title(&problem.title).element(snippet);
+        let places = || std::iter::once(&problem.place).chain(problem.others.iter().map(|(place, _)| place));
+        let mut group = if places().all(|place| self.line_at(place.start).len() <= LONGEST_SHOWN) {
+            self.with_source(problem, level)
+        } else {
+            let (line, column) = self.position(problem.place.start);
+            let origin = Origin::path(self.path.display().to_string()).line(line).char_column(column);
+            level.primary_title(&problem.title).element(origin).element(Level::NOTE.message(&problem.label))
+        };
         if let Some(elsewhere) = &problem.elsewhere {
             let origin =
                 Origin::path(elsewhere.path.display().to_string()).line(elsewhere.line).char_column(elsewhere.column);
@@ -135,6 +138,31 @@ impl Report {
             group = group.element(Level::HELP.message(help));
         }
         renderer.render(&[group])
+    }
+
+    /// Returns the title of a problem and the lines that it is about.
+    fn with_source<'r>(&'r self, problem: &'r Problem, level: Level<'r>) -> Group<'r> {
+        let mut snippet = Snippet::source(&self.text)
+            .path(self.path.display().to_string())
+            .annotation(AnnotationKind::Primary.span(problem.place.clone()).label(&problem.label));
+        for (place, label) in &problem.others {
+            snippet = snippet.annotation(AnnotationKind::Context.span(place.clone()).label(label));
+        }
+        level.primary_title(&problem.title).element(snippet)
+    }
+
+    /// Returns the line and the column of a byte of the text, both from 1, the column in characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        (line, before.rsplit('\n').next().unwrap_or_default().chars().count() + 1)
+    }
+
+    fn line_at(&self, offset: usize) -> &str {
+        let (before, after) = self.text.split_at_checked(offset).unwrap_or((&self.text, ""));
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let end = after.find('\n').map_or(self.text.len(), |newline| before.len() + newline);
+        self.text.get(start..end).unwrap_or_default()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::{env, fs};
 
 use sha2::{Digest, Sha256};
@@ -10,7 +11,8 @@ use sha2::{Digest, Sha256};
 use super::diagnostic::Report;
 use super::reader::Reader;
 use super::settings::Settings;
-use super::{contradictions, read, yaml};
+use super::yaml::NodeValue;
+use super::{contradictions, no_effect, read, slips, yaml};
 
 /// An accepted file.
 #[derive(Debug)]
@@ -45,11 +47,23 @@ pub enum LoadError {
 /// Reads and checks the file at `path` and the files that it names.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
     let bytes = fs::read(path).map_err(|error| LoadError::Unreadable { path: path.to_owned(), error })?;
-    let text = String::from_utf8(bytes).map_err(|_| LoadError::Unreadable {
+    let text = String::from_utf8(bytes).map_err(|error| LoadError::Unreadable {
         path: path.to_owned(),
-        error: io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"),
+        error: io::Error::new(io::ErrorKind::InvalidData, not_utf8(&error)),
     })?;
     load_text(path, text)
+}
+
+/// Returns the reason why a file is not text, with the line of the first bad byte.
+fn not_utf8(error: &FromUtf8Error) -> String {
+    match error.as_bytes() {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16 text; save it as UTF-8".to_owned(),
+        bytes => {
+            let valid = bytes.iter().take(error.utf8_error().valid_up_to());
+            let line = valid.filter(|byte| **byte == b'\n').count() + 1;
+            format!("line {line} is not UTF-8 text; save the file as UTF-8")
+        }
+    }
 }
 
 /// Checks `text` as the content of `path`. Relative paths in it start from the folder of `path`.
@@ -59,9 +73,14 @@ pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
     let mut reader = Reader::new(folder);
     reader.read.insert(file.clone(), Sha256::digest(&text).into());
     let settings = yaml::parse(&text, &mut reader.problems).and_then(|root| {
+        if let (NodeValue::Scalar(_), Some(slip)) = (&root.value, slips::of_no_keys(&text)) {
+            reader.problems.push(slip);
+            return None;
+        }
         let line_of = |offset: usize| text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1;
         let draft = read::read(&mut reader, &root, &line_of)?;
         contradictions::check(&root, &draft, &mut reader.problems);
+        no_effect::check(&root, &draft, &mut reader.problems);
         assemble(file, draft)
     });
     let read = reader.read;

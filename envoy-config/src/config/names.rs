@@ -93,6 +93,11 @@ fn label_is_well_formed(label: &str) -> bool {
 }
 
 impl Host {
+    /// Returns true for a name.
+    pub fn is_name(&self) -> bool {
+        matches!(self, Self::Name(_))
+    }
+
     /// Parses a name or an address. Brackets around an address are optional.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);

@@ -3,13 +3,18 @@
 //! Every function here returns a value, or adds a problem and returns None. Sections continue after a None, so that one
 //! run shows all problems.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::diagnostic::Problem;
-use super::keys::{self, DefaultValue};
+use super::keys::{self, DefaultValue, KEYS};
 use super::load::FileHashes;
 use super::yaml::{self, Entry, Node, NodeValue, Place};
+use unknown::UnknownKey;
+pub(super) use values::LIST_ENDINGS;
 
+mod hints;
+mod unknown;
 mod values;
 
 /// The problems so far, and the folder from which relative paths start.
@@ -18,6 +23,8 @@ pub(super) struct Reader {
     /// The hashes of the files that were read.
     pub(super) read: FileHashes,
     folder: PathBuf,
+    /// Full names of keys and groups that are misspelt, misplaced or already reported. They are not missing, too.
+    excused: BTreeSet<String>,
 }
 
 /// A group of keys. All of its keys are known.
@@ -55,6 +62,11 @@ impl<'n> Section<'n> {
         Some(Setting { name: self.full(key), node: &entry.node, key_place: entry.key_place.clone() })
     }
 
+    /// Returns the empty place at its start.
+    pub(super) fn start(&self) -> Place {
+        self.place.start..self.place.start
+    }
+
     fn full(&self, key: &str) -> String {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }
@@ -73,15 +85,20 @@ impl<'n> Setting<'n> {
         }
     }
 
-    /// Returns true if the value is `off`, `false`, `null` or empty.
+    /// Reads a switch: `on`, `true`, `yes`, and their opposites.
+    pub(super) fn switch(&self) -> Option<bool> {
+        self.text().and_then(values::switch)
+    }
+
+    /// Returns true if the value is `off`, `false`, `no`, `null` or empty.
     pub(super) fn is_off(&self) -> bool {
-        matches!(&self.node.value, NodeValue::Null) || matches!(self.text(), Some("off" | "false"))
+        matches!(&self.node.value, NodeValue::Null) || self.switch() == Some(false)
     }
 }
 
 impl Reader {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { problems: Vec::new(), read: FileHashes::new(), folder }
+        Self { problems: Vec::new(), read: FileHashes::new(), folder, excused: BTreeSet::new() }
     }
 
     // ---- groups ----
@@ -104,7 +121,10 @@ impl Reader {
     /// Returns the group `name` of the top. The group has no keys if the file does not have it.
     pub(super) fn section<'n>(&mut self, top: &Section<'n>, name: &str) -> Section<'n> {
         let group = |place, entries, state| Section { name: name.to_owned(), place, entries, state };
-        let Some(setting) = top.get(name) else { return group(top.place.clone(), &[], SectionState::Absent) };
+        let Some(setting) = top.get(name) else {
+            let state = if self.excused.contains(name) { SectionState::Broken } else { SectionState::Absent };
+            return group(top.place.clone(), &[], state);
+        };
         let place = setting.key_place.clone();
         match &setting.node.value {
             NodeValue::Map(entries) => {
@@ -113,8 +133,8 @@ impl Reader {
             }
             NodeValue::Null => group(place, &[], SectionState::Written),
             _ => {
-                let example = format!("write `{name}: {{ {}: ... }}`", keys::below(name).first().unwrap_or(&"key"));
-                self.expected(&setting, "a group of keys", &example);
+                let help = hints::group(name, setting.text());
+                self.expected(&setting, "a group of keys", &help);
                 group(place, &[], SectionState::Broken)
             }
         }
@@ -133,17 +153,16 @@ impl Reader {
     fn refuse_unknown(&mut self, section: &str, entries: &[Entry]) {
         let known = keys::below(section);
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-            let title = if section.is_empty() {
-                format!("unknown key `{}`", entry.key)
-            } else {
-                format!("unknown key `{section}.{}`", entry.key)
-            };
-            let help = match closest(&entry.key, &known) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => format!("known here: {}", known.join(", ")),
-            };
-            self.problems.push(Problem::error(title, entry.key_place.clone(), "not a setting").help(help));
+            let found = UnknownKey::of(section, &entry.key, &known);
+            self.excused.extend(found.meant);
+            let problem = Problem::error(found.title, entry.key_place.clone(), found.label);
+            self.problems.push(problem.help(found.help));
         }
+    }
+
+    /// Returns true if the key or group of this full name is misspelt or misplaced.
+    pub(super) fn is_excused(&self, name: &str) -> bool {
+        self.excused.contains(name)
     }
 
     // ---- presence ----
@@ -159,14 +178,30 @@ impl Reader {
         if let Some(setting) = section.get(key) {
             return read(self, &setting);
         }
-        let label = match section.state {
-            SectionState::Written => "expected in this group".to_owned(),
-            SectionState::Absent => format!("no `{}` in this file", section.name),
-            SectionState::Broken => return None,
-        };
-        let problem = Problem::error(format!("`{}` is missing", section.full(key)), section.place.clone(), label);
-        self.problems.push(problem.help(format!("add {what}")));
+        let name = section.full(key);
+        if self.excused.contains(&name) {
+            return None;
+        }
+        match section.state {
+            SectionState::Broken => {}
+            SectionState::Absent => {
+                self.missing_group(&section.name, section.place.clone(), &written_group(&section.name));
+            }
+            SectionState::Written => {
+                let title = format!("`{name}` is missing");
+                let problem = Problem::error(title, section.place.clone(), "expected in this group");
+                self.problems.push(problem.help(format!("add {what}")));
+            }
+        }
         None
+    }
+
+    /// Reports a group that the file must have. Reports it once, however many of its keys are required.
+    pub(super) fn missing_group(&mut self, name: &str, place: Place, example: &str) {
+        if self.excused.insert(name.to_owned()) {
+            let problem = Problem::error(format!("`{name}` is missing"), place, format!("no `{name}` in this file"));
+            self.problems.push(problem.help(format!("add `{example}`")));
+        }
     }
 
     /// Reads an optional key. The default comes from the table and is read like a value in the file.
@@ -219,15 +254,29 @@ impl Reader {
     }
 }
 
+/// Returns the group `name` with its required keys, as an example: `link: { rtt: 600ms, down: 20mbit, up: 5mbit }`.
+fn written_group(name: &str) -> String {
+    let required = KEYS.iter().filter(|key| key.group() == name).filter_map(|key| match key.default {
+        DefaultValue::Required(example) => Some(format!("{}: {example}", key.last())),
+        _ => None,
+    });
+    format!("{name}: {{ {} }}", required.collect::<Vec<_>>().join(", "))
+}
+
+/// The letters that two words share at their start, from which one is a form of the other: `proxies` and `proxy`.
+const SHARED_LETTERS: usize = 4;
+
 /// Returns the known word that is closest to `word`, if one is close enough.
 pub(super) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     let word = word.to_ascii_lowercase();
-    known
+    let near = known
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), *candidate))
         .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| candidate);
+    let shared = |candidate: &str| word.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+    near.or_else(|| known.iter().copied().find(|candidate| shared(candidate) >= SHARED_LETTERS))
 }
 
 #[cfg(test)]
@@ -238,6 +287,7 @@ mod tests {
     fn a_slip_of_the_pen_is_recognised_and_another_word_is_not() {
         assert_eq!(closest("adresses", &["addresses", "secure_names"]), Some("addresses"));
         assert_eq!(closest("Redirect", &["redirect", "tproxy"]), Some("redirect"));
+        assert_eq!(closest("proxies", &["role", "proxy"]), Some("proxy"));
         assert_eq!(closest("colour", &["addresses", "secure_names"]), None);
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
 use super::diagnostic::Problem;
+use super::slips;
 
 /// A range of bytes of the configuration file.
 pub(super) type Place = Range<usize>;
@@ -93,11 +94,7 @@ impl<'t> Builder<'t, '_> {
             Ok(event) => Some(event),
             Err(error) => {
                 let at = self.offset(*error.marker());
-                let place = self.to_line_end(at);
-                self.problems.push(
-                    Problem::error("this is not YAML", place, error.info().to_owned())
-                        .help("check indentation, brackets and quotes at and above this line"),
-                );
+                self.problems.push(slips::of_not_yaml(self.text, at, error.info()));
                 None
             }
         }
@@ -196,18 +193,13 @@ impl<'t> Builder<'t, '_> {
         let start = self.offset(span.start);
         // Block collections end at the next token, so their place is cut at the end of the first line.
         let end = self.offset(span.end).max(start);
-        let end = end.min(self.to_line_end(start).end);
-        let shown = self.text.get(start..end).unwrap_or_default().trim_end();
+        let shown = self.text.get(start..end).unwrap_or_default();
+        let shown = shown.split(['\n', '\r']).next().unwrap_or_default().trim_end();
         start..start + shown.len()
     }
 
     fn offset(&self, marker: Marker) -> usize {
         self.offsets.get(marker.index()).copied().unwrap_or(self.text.len())
-    }
-
-    fn to_line_end(&self, start: usize) -> Place {
-        let rest = self.text.get(start..).unwrap_or_default();
-        start..start + rest.find(['\n', '\r']).unwrap_or(rest.len())
     }
 }
 
@@ -274,7 +266,8 @@ mod tests {
             ("a: &x 1\n", "YAML anchors and aliases are not accepted"),
             ("a: !int 1\n", "a YAML tag"),
             ("a: 1\n---\nb: 2\n", "a second YAML document"),
-            ("a: [1, 2\nb: 3\n", "this is not YAML"),
+            ("a: [1, 2\nb: 3\n", "`[` is not closed"),
+            ("a: b: c\n", "this is not YAML"),
             ("? [a]\n: 1\n", "a key that is not a word"),
             ("# nothing\n", "the file is empty"),
         ] {

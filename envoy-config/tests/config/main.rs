@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod wrong;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -65,7 +67,7 @@ fn a_file_that_is_not_there_or_not_text_is_refused_by_name() {
         "{missing}"
     );
     let binary = load(Path::new("tests/config/files/latin1.txt")).unwrap_err();
-    assert!(binary.to_string().ends_with("it is not UTF-8 text"), "{binary}");
+    assert!(binary.to_string().ends_with("line 2 is not UTF-8 text; save the file as UTF-8"), "{binary}");
 }
 
 #[test]

@@ -5,21 +5,22 @@ use std::time::Duration;
 
 use crate::config::allowlist::{self, NamePattern};
 use crate::config::diagnostic::Problem;
-use crate::config::reader::{Reader, Section, Setting};
+use crate::config::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::config::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
 use crate::config::units::show_duration;
 use crate::config::yaml::NodeValue;
 
 /// The longest TTL. Resolvers may cap TTLs (RFC 2181 section 8), and RFC 8767 section 4 recommends a week as the cap.
 const MAX_TTL: Duration = Duration::from_hours(7 * 24);
-/// The endings that mark an entry of `except` as a file. No DNS name ends so.
-const LIST_ENDINGS: &[&str] = &[".txt", ".list", ".hosts", ".conf"];
 
 pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
     let section = reader.section(top, "dns");
     let domains = reader.optional(&section, "domains", |reader, setting| {
         let files = reader.list(setting, |reader, item| {
             let path = reader.path(item, "a file with one name a line")?;
+            if !path.exists() && reader.is_name_for_file(item) {
+                return None;
+            }
             check_list(reader, item, &path).then_some(path)
         });
         reader.without_duplicates(setting, files)

@@ -9,6 +9,9 @@ use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, Upstream};
 use crate::config::yaml::NodeValue;
 
+/// The most addresses of CoreDNS's `forward` plugin.
+const MOST_RESOLVERS: usize = 15;
+
 pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     let section = reader.section(top, "link");
     let rtt = reader.required(
@@ -92,8 +95,15 @@ pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -
     let section = reader.section(top, "upstream");
     let what = "resolvers for the names of origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
-        let help = "write an address: a name would need a resolver itself";
-        let resolvers = reader.list(setting, |reader, item| reader.socket_or_address(item, 53, help));
+        if let NodeValue::List(items) = &setting.node.value
+            && let Some(excess) = items.get(MOST_RESOLVERS)
+        {
+            let label = format!("expected at most {MOST_RESOLVERS} resolvers, found {}", items.len());
+            let problem = Problem::error("too many `upstream.resolvers`", excess.place.clone(), label);
+            reader.problems.push(problem.help("remove this one and all behind it: CoreDNS takes no more"));
+            return None;
+        }
+        let resolvers = reader.list(setting, |reader, item| reader.socket_or_address(item, 53));
         let resolvers = reader.without_duplicates(setting, resolvers)?;
         if resolvers.is_empty() {
             reader.expected(setting, "at least one resolver", "without a resolver no origin is found");

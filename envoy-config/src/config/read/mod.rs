@@ -13,8 +13,7 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, RoleName, Termination, Tracing,
-    Upstream,
+    Acme, Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
 };
 use crate::config::Overrides;
 
@@ -43,9 +42,10 @@ pub(super) struct Draft {
 pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn(usize) -> usize) -> Option<Draft> {
     let top = reader.top(root)?;
     let written = split::kind(reader, &top);
-    // If the role cannot be read, the file must have the keys that an edge requires.
-    let kind = written.unwrap_or(RoleName::Edge);
-    split::refuse_what_is_not_here(reader, &top, kind);
+    let kind = written.unwrap_or_else(|| split::likely_kind(&top));
+    if written.is_some() {
+        split::refuse_what_is_not_here(reader, &top, kind);
+    }
     let link = edge::link(reader, &top);
     let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
     let listen = edge::listen(reader, &top);

@@ -84,7 +84,7 @@ fn plain_field(reader: &mut Reader, setting: &Setting<'_>) -> Option<PlainField>
 
 /// Reads the address of a parent cache. Refuses a name: Envoy needs an address, and would not follow a change in DNS.
 fn parent(reader: &mut Reader, setting: &Setting<'_>) -> Option<SocketAddr> {
-    let HostPort { host, port } = reader.host_port(setting)?;
+    let HostPort { host, port } = reader.host_port(setting, "192.0.2.7:3128")?;
     match host {
         Host::Address(address) => Some(SocketAddr::new(address, port)),
         Host::Name(name) => {

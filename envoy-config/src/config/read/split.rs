@@ -23,7 +23,18 @@ pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
     let words = [("edge", RoleName::Edge), ("remote", RoleName::Remote), ("ground", RoleName::Ground)];
     match top.get("role") {
         Some(setting) => reader.word(&setting, &words),
+        None if reader.is_excused("role") => None,
         None => Some(RoleName::Edge),
+    }
+}
+
+/// Returns the role that decides which keys a file must have if its `role` cannot be read.
+pub(super) fn likely_kind(top: &Section<'_>) -> RoleName {
+    let word = top.get("role").and_then(|setting| setting.text()).unwrap_or_default().to_ascii_lowercase();
+    match (word.chars().next(), top.get("split")) {
+        (Some('g'), Some(_)) => RoleName::Ground,
+        (_, Some(_)) => RoleName::Remote,
+        (_, None) => RoleName::Edge,
     }
 }
 
@@ -32,6 +43,12 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     if kind == RoleName::Edge {
         refuse_split(reader, top)?;
         return Some(Role::Edge);
+    }
+    if top.get("split").is_none() && !reader.is_excused("split") {
+        let peer = if kind == RoleName::Remote { "ground.example:8443" } else { "[ship.example]" };
+        let example = format!("split: {{ peer: {peer}, cert: me.pem, key: me.key, ca: pair-ca.pem }}");
+        reader.missing_group("split", top.start(), &example);
+        return None;
     }
     let section = reader.section(top, "split");
     let dial = reader.optional(&section, "dial", |reader, setting| {
@@ -110,7 +127,7 @@ fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleNa
                 reader.expected(setting, "HOST:PORT", &help);
                 return None;
             }
-            reader.host_port(setting)
+            reader.host_port(setting, &format!("{name}:8443"))
         })?;
         return Some(Peer::Dialled { at });
     }
@@ -231,9 +248,10 @@ fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<Identity> {
         if own.as_ref().is_some_and(|own| !own.is_signed_by(&authorities)) {
             let title = "`split.ca` has not signed the certificate of `split.cert`";
             let label = format!("no authority in {} signed it", path.display());
-            let help = "the other end refuses the certificate if it has the same authorities; name the authority that signed \
-                        both ends' certificates";
-            reader.problems.push(Problem::warning(title, setting.place(), label).help(help));
+            let help = "name the authority that signed both ends' certificates; while you replace an authority, put the old \
+                        and the new one into this file";
+            reader.problems.push(Problem::error(title, setting.place(), label).help(help));
+            return None;
         }
         Some(path)
     });

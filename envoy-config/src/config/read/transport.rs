@@ -38,14 +38,12 @@ fn value(reader: &mut Reader, setting: &Setting<'_>, kind: ValueKind) -> Option<
         }
         ValueKind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
         ValueKind::Count { min, max, .. } => reader.number_between(setting, min, max).map(OverrideValue::Count),
-        ValueKind::Switch if setting.is_off() => Some(OverrideValue::Switch(false)),
         ValueKind::Switch => {
-            let text = reader.text(setting, "on or off", "")?;
-            if text == "on" {
-                return Some(OverrideValue::Switch(true));
+            let switch = if setting.is_off() { Some(false) } else { setting.switch() };
+            if switch.is_none() {
+                reader.expected(setting, "on or off", "write `on` or `off`");
             }
-            reader.expected(setting, "on or off", "");
-            None
+            switch.map(OverrideValue::Switch)
         }
         ValueKind::Name => {
             let what = "a word such as bbr, cubic, or host for the machine's default";

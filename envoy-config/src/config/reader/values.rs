@@ -1,19 +1,22 @@
 //! Readers for the kinds of value. Each function returns the value, or adds a problem and returns None.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
-use super::{Reader, Setting, closest};
+use super::{Reader, Setting, closest, hints};
 use crate::config::diagnostic::Problem;
-use crate::config::keys::{self, ValueType};
+use crate::config::keys::{self, DefaultValue, ValueType};
 use crate::config::names::{Host, HostName, HostPort, split_port};
 use crate::config::units::{self, Bytes, Rate, UnitError, show_duration};
 use crate::config::yaml::NodeValue;
+
+/// The endings that mark a file of names. No DNS name ends so.
+pub(in crate::config) const LIST_ENDINGS: &[&str] = &[".txt", ".list", ".hosts", ".conf"];
 
 impl Reader {
     /// Adds the problem "`name`: expected ..., found ...".
@@ -24,7 +27,11 @@ impl Reader {
 
     pub(in crate::config) fn bad(&mut self, setting: &Setting<'_>, label: impl Into<String>, help: &str) {
         let problem = Problem::error(format!("bad value for `{}`", setting.name), setting.place(), label);
-        self.problems.push(if help.is_empty() { problem } else { problem.help(help) });
+        self.problems.push(match setting.text().and_then(hints::of_any) {
+            Some(slip) => problem.help(slip),
+            None if help.is_empty() => problem,
+            None => problem.help(help),
+        });
     }
 
     pub(in crate::config) fn text<'n>(&mut self, setting: &Setting<'n>, what: &str, help: &str) -> Option<&'n str> {
@@ -41,12 +48,14 @@ impl Reader {
         what: &str,
         units: &str,
         parse: impl Fn(&str) -> Result<T, UnitError>,
+        meant: impl Fn(&str) -> Option<String>,
     ) -> Option<T> {
         let help = format!("units: {units}");
         let text = self.text(setting, what, &help)?;
         match parse(text) {
             Ok(value) => Some(value),
             Err(error) => {
+                let help = meant(text).map(|meant| format!("{meant}; {help}")).unwrap_or(help);
                 self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &help);
                 None
             }
@@ -55,7 +64,7 @@ impl Reader {
 
     /// Reads a time of any length.
     pub(in crate::config) fn duration(&mut self, setting: &Setting<'_>) -> Option<Duration> {
-        self.quantity(setting, "a time such as 600ms", "us, ms, s, m, h, d", units::parse_duration)
+        self.quantity(setting, "a time such as 600ms", "us, ms, s, m, h, d", units::parse_duration, hints::time)
     }
 
     /// Reads a time in the range of its row.
@@ -86,7 +95,7 @@ impl Reader {
     /// Reads a rate in the range of its row.
     pub(in crate::config) fn rate(&mut self, setting: &Setting<'_>) -> Option<Rate> {
         let units = "bit, kbit, mbit, gbit (per second)";
-        let rate = self.quantity(setting, "a rate such as 20mbit", units, units::parse_rate)?;
+        let rate = self.quantity(setting, "a rate such as 20mbit", units, units::parse_rate, hints::rate)?;
         match value_type(setting) {
             ValueType::Rate { min } if rate < min => {
                 self.bad(setting, format!("expected {min} or more, found {rate}"), "");
@@ -114,6 +123,7 @@ impl Reader {
             "a size such as 256kib",
             "b, kb, mb, gb, tb (decimal), kib, mib, gib, tib (binary)",
             units::parse_bytes,
+            hints::size,
         )
     }
 
@@ -135,7 +145,7 @@ impl Reader {
         match text.parse::<u32>() {
             Ok(number) if (min..=max).contains(&number) => Some(number),
             _ => {
-                self.expected(setting, &what, "");
+                self.expected(setting, &what, &hints::number(text, (min, max)));
                 None
             }
         }
@@ -145,7 +155,7 @@ impl Reader {
         self.word(setting, &[("true", true), ("false", false)])
     }
 
-    /// Reads one of the words of its row.
+    /// Reads one of the words of its row. A switch may be written as YAML 1.1 does, too: `no`, `Yes`.
     pub(in crate::config) fn word<T: Copy>(&mut self, setting: &Setting<'_>, words: &[(&str, T)]) -> Option<T> {
         debug_assert!(
             match value_type(setting) {
@@ -159,33 +169,36 @@ impl Reader {
         let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let what = format!("one of: {}", all.join(", "));
         let text = self.text(setting, &what, "")?;
-        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        let is_switch = all.contains(&"true");
+        let same = |word: &str| word == text || is_switch && switch(text).is_some_and(|on| switch(word) == Some(on));
+        let found = words.iter().find(|(word, _)| same(word)).map(|(_, value)| *value);
         if found.is_none() {
-            let help = closest(text, &all).map(|word| format!("did you mean `{word}`?")).unwrap_or_default();
+            let help = closest(text, &all).map(|word| format!("did you mean `{word}`?"));
+            let help = help.unwrap_or_else(|| format!("write one of: {}", all.join(", ")));
             self.expected(setting, &what, &help);
         }
         found
     }
 
     pub(in crate::config) fn address(&mut self, setting: &Setting<'_>) -> Option<IpAddr> {
-        let (what, help) = ("an IP address such as 198.51.100.12", "names are not accepted here");
-        let text = self.text(setting, what, help)?;
+        let what = "an IP address such as 198.51.100.12";
+        let text = self.text(setting, what, "")?;
         let address = text.parse().ok();
         if address.is_none() {
-            self.expected(setting, what, help);
+            self.expected(setting, what, &hints::address(text));
         }
         address
     }
 
     /// Reads `ADDRESS:PORT`. Both are required.
     pub(in crate::config) fn socket(&mut self, setting: &Setting<'_>) -> Option<SocketAddr> {
-        let (what, help) =
-            ("ADDRESS:PORT such as 0.0.0.0:80", "write an IPv6 address in brackets and quotes: \"[::]:80\"");
-        let text = self.text(setting, what, help)?;
+        let example = example_socket(setting);
+        let what = format!("ADDRESS:PORT such as {example}");
+        let text = self.text(setting, &what, &format!("write one address, such as `{example}`"))?;
         match text.parse::<SocketAddr>() {
             Ok(socket) if socket.port() != 0 => Some(socket),
             _ => {
-                self.expected(setting, what, help);
+                self.expected(setting, &what, &hints::socket(text, example));
                 None
             }
         }
@@ -196,27 +209,27 @@ impl Reader {
         &mut self,
         setting: &Setting<'_>,
         default_port: u16,
-        help: &str,
     ) -> Option<SocketAddr> {
         let what = "an IP address with or without a port, such as 9.9.9.9 or 127.0.0.1:5353";
-        let text = self.text(setting, what, help)?;
+        let text = self.text(setting, what, "")?;
         let parsed = split_port(text).and_then(|(host, port)| {
             let Ok(Host::Address(address)) = Host::parse(host) else { return None };
             Some(SocketAddr::new(address, port.unwrap_or(default_port)))
         });
         if parsed.is_none() {
-            self.expected(setting, what, help);
+            self.expected(setting, what, &hints::resolver(text));
         }
         parsed
     }
 
-    /// Reads `HOST:PORT`.
-    pub(in crate::config) fn host_port(&mut self, setting: &Setting<'_>) -> Option<HostPort> {
-        let what = "HOST:PORT such as squid.example.net:3128";
-        let text = self.text(setting, what, "")?;
+    /// Reads `HOST:PORT`. `example` is a right one.
+    pub(in crate::config) fn host_port(&mut self, setting: &Setting<'_>, example: &str) -> Option<HostPort> {
+        let what = format!("HOST:PORT such as {example}");
+        let text = self.text(setting, &what, "")?;
         let parsed = HostPort::parse(text);
         if parsed.is_none() {
-            self.expected(setting, what, "");
+            let port = HostPort::parse(example).map_or(0, |example| example.port);
+            self.expected(setting, &what, &hints::host_port(text, port));
         }
         parsed
     }
@@ -226,7 +239,7 @@ impl Reader {
         let text = self.text(setting, what, "")?;
         let parsed = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok();
         match parsed {
-            None => self.expected(setting, what, "a single address needs no /32"),
+            None => self.expected(setting, what, &hints::network(text)),
             Some(network) if network.addr() != network.network() => {
                 let help = format!("write {}", network.trunc());
                 self.bad(setting, format!("`{text}` has bits set behind its prefix length"), &help);
@@ -243,11 +256,7 @@ impl Reader {
         match HostName::parse(text) {
             Ok(name) => Some(name),
             Err(error) => {
-                self.bad(
-                    setting,
-                    format!("expected {what}, found `{text}`: {error}"),
-                    "no scheme, port, path or wildcard",
-                );
+                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &hints::host(text));
                 None
             }
         }
@@ -259,11 +268,7 @@ impl Reader {
         match Host::parse(text) {
             Ok(host) => Some(host),
             Err(error) => {
-                self.bad(
-                    setting,
-                    format!("expected {what}, found `{text}`: {error}"),
-                    "no scheme, port, path or wildcard",
-                );
+                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &hints::host(text));
                 None
             }
         }
@@ -278,6 +283,11 @@ impl Reader {
     /// Reads a path, and makes it absolute from the folder of the configuration file.
     pub(in crate::config) fn path(&mut self, setting: &Setting<'_>, what: &str) -> Option<PathBuf> {
         let text = self.text(setting, what, "")?;
+        if hints::is_variable(text) || text.starts_with("~/") {
+            let label = format!("expected {what}, found `{text}`: only a shell expands this");
+            self.bad(setting, label, "write the whole path, such as /etc/longhaul/domains.txt");
+            return None;
+        }
         Some(self.resolve(text))
     }
 
@@ -285,40 +295,49 @@ impl Reader {
         self.folder.join(Path::new(text))
     }
 
+    /// Reports a name in place of a file with names. Returns false if the value does not look like a name.
+    pub(in crate::config) fn is_name_for_file(&mut self, setting: &Setting<'_>) -> bool {
+        let text = setting.text().unwrap_or_default();
+        let ends_as_file = LIST_ENDINGS.iter().any(|ending| text.ends_with(ending));
+        let Some(help) = hints::name_for_file(text).filter(|_| !ends_as_file) else { return false };
+        self.expected(setting, "a file with one name a line", &help);
+        true
+    }
+
     /// Returns the text of a file that a setting names.
     pub(in crate::config) fn file_text(&mut self, setting: &Setting<'_>, path: &Path) -> Option<String> {
-        match fs::read(path) {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => {
-                    // The hash of the first reading counts. A file that changed between two readings then differs from
-                    // it.
-                    self.read.entry(path.to_owned()).or_insert_with(|| Sha256::digest(&text).into());
-                    Some(text)
-                }
-                Err(error) => {
-                    let valid = error.utf8_error().valid_up_to();
-                    let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
-                    self.problems.push(
-                        Problem::error(
-                            format!("`{}` names a file that is not text", setting.name),
-                            setting.place(),
-                            "not UTF-8",
-                        )
-                        .in_file(path.to_owned(), line, 1)
-                        .help("save it as UTF-8"),
-                    );
-                    None
-                }
-            },
+        let bytes = self.file_bytes(setting, path)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Some(text),
             Err(error) => {
-                self.problems.push(
-                    Problem::error(
-                        format!("`{}` names a file that cannot be read", setting.name),
-                        setting.place(),
-                        format!("{}: {error}", path.display()),
-                    )
-                    .help("paths are relative to the folder of the configuration file"),
-                );
+                let valid = error.utf8_error().valid_up_to();
+                let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
+                let title = format!("`{}` names a file that is not text", setting.name);
+                let problem = Problem::error(title, setting.place(), "not UTF-8");
+                self.problems.push(problem.in_file(path.to_owned(), line, 1).help("save it as UTF-8"));
+                None
+            }
+        }
+    }
+
+    /// Returns the content of a file that a setting names.
+    pub(in crate::config) fn file_bytes(&mut self, setting: &Setting<'_>, path: &Path) -> Option<Vec<u8>> {
+        match fs::read(path) {
+            Ok(bytes) => {
+                // The hash of the first reading counts. A file that changed between two readings then differs from it.
+                self.read.entry(path.to_owned()).or_insert_with(|| Sha256::digest(&bytes).into());
+                Some(bytes)
+            }
+            Err(error) => {
+                let title = format!("`{}` names a file that cannot be read", setting.name);
+                let help = match error.kind() {
+                    io::ErrorKind::NotFound => "paths are relative to the folder of the configuration file",
+                    io::ErrorKind::PermissionDenied => "give the user of longhaul permission to read it",
+                    io::ErrorKind::IsADirectory => "name a file, not a folder",
+                    _ => "name another file",
+                };
+                let problem = Problem::error(title, setting.place(), format!("{}: {error}", path.display()));
+                self.problems.push(problem.help(help));
                 None
             }
         }
@@ -374,6 +393,24 @@ impl Reader {
         }
         clean.then_some(items)
     }
+}
+
+/// Reads `on`, `true`, `yes` and their opposites, in any case.
+pub(super) fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" => Some(true),
+        "off" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the socket of the setting's row, as an example. Rows without one get a socket for http.
+fn example_socket(setting: &Setting<'_>) -> SocketAddr {
+    let written = keys::row(&setting.name).and_then(|row| match row.default {
+        DefaultValue::Is(example) | DefaultValue::Required(example) => example.parse().ok(),
+        DefaultValue::Unless { .. } | DefaultValue::Derived(_) => None,
+    });
+    written.unwrap_or_else(|| SocketAddr::from(([192, 0, 2, 10], 80)))
 }
 
 /// Returns the values that a setting accepts, from its row.

@@ -1,0 +1,99 @@
+//! Warns of settings that are valid and do nothing, alone or all together.
+
+use super::contradictions::Places;
+use super::diagnostic::Problem;
+use super::read::Draft;
+use super::settings::{Cache, Compress, CompressionLevel, Inline, Intercept, Level, Peer, Remote, Role, WhenDown};
+use super::yaml::Node;
+
+/// Checks all groups of the draft. Skips a group that has a problem of its own.
+pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
+    let places = Places { root };
+    problems.extend(
+        [
+            prefetch_without_cache(&places, draft),
+            inline_without_objects(&places, draft),
+            resolvers_of_nobody(&places, draft),
+            no_page_changes(&places, draft),
+            no_client_comes(&places, draft),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+}
+
+fn prefetch_without_cache(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let fetches = !matches!(draft.role, Some(Role::Remote(_)))
+        && places.written("page", "prefetch")
+        && draft.page.is_some_and(|page| page.prefetch);
+    let no_disk = draft.cache.as_ref().is_some_and(|cache| !matches!(cache, Cache::Disk { .. }));
+    (fetches && no_disk).then(|| {
+        Problem::warning(
+            "`page.prefetch` has no effect without a cache on disk",
+            places.of(&["page", "prefetch"]),
+            "there is no place for the objects",
+        )
+        .and(places.of(&["cache"]), "is off, or belongs to another proxy")
+        .help("set `cache.dir`, or write `prefetch: false`")
+    })
+}
+
+fn inline_without_objects(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let (page, cache) = (draft.page?, draft.cache.as_ref()?);
+    let wanted = page.inline != Inline::Off && matches!(draft.role, Some(Role::Edge));
+    let objects = page.prefetch && matches!(cache, Cache::Disk { .. });
+    (wanted && !objects).then(|| {
+        Problem::warning(
+            "`page.inline` has no effect without prefetched objects",
+            places.of(&["page", "inline"]),
+            "no object could be embedded in pages",
+        )
+        .help("set `cache.dir`, and remove `prefetch: false`")
+    })
+}
+
+/// A remote resolves the name of its ground, and origins only with `when_down: direct`.
+fn resolvers_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let Some(Role::Remote(Remote { ground, when_down: WhenDown::Error, .. })) = &draft.role else { return None };
+    let resolves = matches!(ground, Peer::Dialled { at } if at.host.is_name());
+    (places.written("upstream", "resolvers") && !resolves).then(|| {
+        Problem::warning(
+            "`upstream.resolvers` has no effect at this remote",
+            places.of(&["upstream", "resolvers"]),
+            "the ground resolves the names of origins",
+        )
+        .help("remove `upstream`, or write `split: { when_down: direct }` if this box should connect to origins itself")
+    })
+}
+
+/// Nothing is rewritten, cached, compressed or served.
+fn no_page_changes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let idle = matches!(draft.role, Some(Role::Edge))
+        && draft.rewrite.as_ref()?.level == Level::Off
+        && matches!(draft.cache.as_ref()?, Cache::Off)
+        && matches!(draft.compress.as_ref()?, Compress { brotli: CompressionLevel::Off, gzip: CompressionLevel::Off })
+        && draft.terminate.as_ref()?.is_empty();
+    idle.then(|| {
+        Problem::warning("this file changes no page", places.of(&["rewrite", "level"]), "no URL moves")
+            .and(places.of(&["cache"]), "no object is cached")
+            .and(places.of(&["compress"]), "no response is compressed")
+            .help("set one of them: remove `level: off`, `cache: off` or `compress: off`")
+    })
+}
+
+/// No packet rule and no DNS response leads a client to this box.
+fn no_client_comes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let (listen, dns) = (draft.listen.as_ref()?, draft.dns.as_ref()?);
+    let served = matches!(draft.role, Some(Role::Edge | Role::Remote(_)));
+    let steered = !dns.domains.is_empty() || dns.www;
+    let named = !draft.terminate.as_ref()?.is_empty();
+    (served && listen.intercept == Intercept::None && !steered && !named).then(|| {
+        Problem::warning(
+            "no client is sent to this box",
+            places.of(&["listen", "intercept"]),
+            "no packet rule sends clients here",
+        )
+        .and(places.of(&["dns"]), "no name is steered here")
+        .help("list names under `dns: { domains: [domains.txt] }`, or write `intercept: redirect`")
+    })
+}
