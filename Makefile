@@ -143,10 +143,10 @@ demo: build $(VENV_TEST)/.ready ## (root) pages over an emulated satellite link:
 
 # ---------------------------------------------------------------------------------------------------------- guide
 
-# Without its server and its search. An unoptimised build is ready sooner, and makes the guide in a second.
+# Without its server. An unoptimised build is ready sooner, and makes the guide in a second.
 $(MDBOOK): | toolchain
 	@$(STEP) "Building mdBook" "1 min" env CARGO_TARGET_DIR=$(abspath target)/tools/build \
-	  cargo install $(QUIET) --locked --debug --no-default-features --root target/tools mdbook@$(MDBOOK_VERSION)
+	  cargo install $(QUIET) --locked --debug --no-default-features --features search --root target/tools mdbook@$(MDBOOK_VERSION)
 	@rm -rf target/tools/build
 	@mv target/tools/bin/mdbook $@
 
