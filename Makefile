@@ -28,6 +28,8 @@ WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 MDBOOK_VERSION := 0.5.4
 MDBOOK := target/tools/mdbook-$(MDBOOK_VERSION)
+PEBBLE_VERSION := 2.10.1
+PEBBLE := target/tools/pebble-$(PEBBLE_VERSION)
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -157,6 +159,12 @@ docs: $(MDBOOK) ## the operator's guide, as HTML in target/guide
 
 # ----------------------------------------------------------------------------------------------------------- test
 
+# The ACME authority of the tests.
+$(PEBBLE): | need-run
+	@$(STEP) "Building Pebble" "20 s" env GOBIN=$(abspath target)/tools/bin CGO_ENABLED=0 \
+	  go install github.com/letsencrypt/pebble/v2/cmd/pebble@v$(PEBBLE_VERSION)
+	@mv target/tools/bin/pebble $@
+
 .PHONY: test
 test: need-test build lint test-rust test-go test-fuzz test-e2e ## everything CI runs; skips what needs root or a missing package
 	@touch $(LONGHAUL_SKIPS); n=$$(wc -l < $(LONGHAUL_SKIPS)); \
@@ -197,7 +205,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
-test-e2e: build $(VENV_TEST)/.ready $(MDBOOK) test-start
+test-e2e: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \

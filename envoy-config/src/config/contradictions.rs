@@ -1,5 +1,7 @@
 //! Checks of settings that are valid alone but not together. Every message names both places.
 
+mod challenges;
+
 use std::net::{IpAddr, SocketAddr};
 
 use http_semantics::addresses;
@@ -8,8 +10,8 @@ use super::diagnostic::Problem;
 use super::names::{Host, HostPort};
 use super::read::Draft;
 use super::settings::{
-    Acme, ChallengeResponses, DnsMode, Ground, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish,
-    Termination, Upstream, WhenDown,
+    Acme, DnsMode, Ground, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Upstream,
+    WhenDown,
 };
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
@@ -72,7 +74,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         shared_sockets(&places, listen, draft.role.as_ref(), acme, problems);
         // The other roles have no names, and `tls` is refused there as a whole.
         if let (Some(acme), Some(proxy), Some(Role::Edge)) = (acme, &draft.proxy, &draft.role) {
-            challenges(&places, listen, proxy, acme, problems);
+            challenges::check(&places, listen, proxy, acme, problems);
         }
         if let Some(upstream) = &draft.upstream {
             resolver_is_ourselves(&places, listen, draft.proxy.as_ref(), upstream, problems);
@@ -85,7 +87,9 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             ipv6_bypasses(&places, listen, problems);
         }
         if let (Some(proxy), Some(terminate)) = (&draft.proxy, &draft.terminate) {
-            secure_names(&places, listen, proxy, terminate, problems);
+            let awaited = acme.into_iter().flat_map(|acme| acme.awaited.values());
+            let entries: Vec<&Termination> = terminate.iter().chain(awaited).collect();
+            secure_names(&places, listen, proxy, &entries, problems);
         }
     }
     if let (Some(role), Some(upstream)) = (&draft.role, &draft.upstream) {
@@ -290,35 +294,6 @@ fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream
     }
 }
 
-/// Refuses challenges without a name of the proxy, and challenges that would come back to this box.
-fn challenges(places: &Places<'_>, listen: &Listen, proxy: &Proxy, acme: &Acme, problems: &mut Vec<Problem>) {
-    if proxy.secure_names.is_empty() {
-        problems.push(
-            Problem::error("`tls.acme` without an https name", places.of(&["tls", "acme"]), "answers challenges for the proxy's own names")
-                .and(places.of(&["proxy", "secure_names"]), "`proxy.secure_names` gives none")
-                .help("add the name under `proxy.secure_names`, or remove `tls.acme`: challenges for other names go to their origins"),
-        );
-    }
-    let ChallengeResponses::Forward(target) = acme.responses else { return };
-    let sockets =
-        [("http", listen.http), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
-    let own = sockets.into_iter().filter_map(|(key, socket)| Some((["listen", key], socket?)));
-    let hit = own
-        .chain(acme.listen.map(|socket| (["tls", "acme"], socket)))
-        .find(|(_, socket)| reaches(*socket, target, &proxy.addresses));
-    if let Some((key, socket)) = hit {
-        problems.push(
-            Problem::error(
-                "`tls.acme.forward` leads to this box itself",
-                places.of(&["tls", "acme", "forward"]),
-                format!("{target}"),
-            )
-            .and(places.of(&key), format!("this box listens on {socket}"))
-            .help("name the address on which the ACME client listens, such as 127.0.0.1:8099"),
-        );
-    }
-}
-
 /// Returns the place of `name` in `upstream.map`. The key in the file may be spelt differently from the parsed name.
 fn map_place(places: &Places<'_>, name: &str) -> Place {
     let Some(map) = places.root.entry("upstream").and_then(|entry| entry.node.entry("map")) else { return 0..0 };
@@ -367,7 +342,7 @@ fn secure_names(
     places: &Places<'_>,
     listen: &Listen,
     proxy: &Proxy,
-    terminate: &[Termination],
+    terminate: &[&Termination],
     problems: &mut Vec<Problem>,
 ) {
     if listen.tls.is_none() {

@@ -280,7 +280,8 @@ pub struct Proxy {
     /// The addresses, at least one, without duplicates. They come first in DNS responses, and are the http targets of
     /// moved URLs.
     pub addresses: Vec<IpAddr>,
-    /// The proxy's own https names or addresses. A certificate in [`Settings::terminate`] covers each.
+    /// The proxy's own https names or addresses. A certificate in [`Settings::terminate`] covers each, or is awaited
+    /// ([`Acme::awaited`]).
     pub secure_names: Vec<Host>,
 }
 
@@ -541,6 +542,9 @@ pub struct Termination {
 pub struct Acme {
     /// The program or folder with the responses.
     pub responses: ChallengeResponses,
+    /// The entries of `tls.terminate` whose certificate or key does not exist yet, by their index in the file. Until both
+    /// exist, TLS does not end here for their names, and no URL moves to them.
+    pub awaited: BTreeMap<usize, Termination>,
     /// The socket that serves challenges and nothing else. `longhaul host` leads port 80 of other interfaces than the
     /// clients' to it. None: `off`.
     pub listen: Option<SocketAddr>,
@@ -577,10 +581,12 @@ impl Settings {
         self.proxy.addresses.iter().map(|a| Host::Address(*a).authority(http.port(), 80)).collect()
     }
 
-    /// Returns the proxy's own https authorities: names or addresses, with the port if it is not 443.
+    /// Returns the proxy's own https authorities that have a certificate: names or addresses, with the port if it is not
+    /// 443.
     pub fn https_authorities(&self) -> Vec<String> {
         let Some(tls) = self.listen.tls else { return Vec::new() };
-        self.proxy.secure_names.iter().map(|name| name.authority(tls.port(), 443)).collect()
+        let served = |name: &&Host| self.terminate.iter().any(|entry| entry.names.contains(name));
+        self.proxy.secure_names.iter().filter(served).map(|name| name.authority(tls.port(), 443)).collect()
     }
 
     /// Returns true if a filter sends requests of its own, through the hop `fetch`.

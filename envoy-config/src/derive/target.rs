@@ -67,6 +67,9 @@ pub(super) fn choose(settings: &Settings, model: &LinkModel) -> TargetChoice {
         return chosen(TargetKind::Nothing, Vec::new(), "rewrite.level is off".to_owned());
     }
     match settings.rewrite.target {
+        TargetWish::Https if https.is_empty() => {
+            chosen(TargetKind::Nothing, https, "rewrite.target says https, and the certificate is awaited".to_owned())
+        }
         TargetWish::Https => chosen(TargetKind::Https, https, "rewrite.target says https".to_owned()),
         TargetWish::Http => TargetChoice {
             warning: (!http_pays(model.class, http.len())).then(|| slow_http_warning(model.class, http.len())),

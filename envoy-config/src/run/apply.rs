@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use super::set_up::SetUp;
 use super::supervisor::{Applied, Run, prepare_folders, refuse};
 use super::tree::{Written, write_tree};
 use crate::config::units::show_duration;
-use crate::config::{LoadError, load};
+use crate::config::{LoadError, Settings, Termination, load};
 use crate::render::RenderedTree;
 
 /// The time that a child has to accept a change.
@@ -33,7 +34,8 @@ impl Run {
         // A change that was refused because a file was missing may succeed once the file exists, although no input has
         // changed.
         if changed.is_empty() && self.refusal.is_none() {
-            return false;
+            // A folder in which a file is awaited may have appeared.
+            return self.watch.follow(&now);
         }
         self.generation.inputs = now;
         let outcome = self.next_generation().and_then(|next| {
@@ -78,6 +80,9 @@ impl Run {
             eprint!("{}", loaded.report.render(styled));
         }
         let next = Generation::of(loaded, &self.machine).map_err(|error| error.to_string())?;
+        if let Some(path) = vanished(&next.settings, &self.generation.settings) {
+            return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
+        }
         let ours = ports::wanted(&self.generation.settings);
         let new: Vec<ListenSocket> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
@@ -244,6 +249,15 @@ fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, re
         say("Envoy has not confirmed the change within 10 s");
     }
     Ok(())
+}
+
+/// Returns a file of a certificate in use that is awaited again. ACME clients remove a link before they make the new
+/// one, and TLS must not end meanwhile.
+fn vanished<'s>(next: &'s Settings, present: &Settings) -> Option<&'s Path> {
+    let awaited = next.acme.iter().flat_map(|acme| acme.awaited.values());
+    let in_use = |entry: &&Termination| present.terminate.iter().any(|other| other.cert == entry.cert);
+    let entry = awaited.into_iter().find(in_use)?;
+    Some(if entry.cert.exists() { &entry.key } else { &entry.cert })
 }
 
 /// Returns true if a running child already has the socket. Another key may take it over, and a wider address may

@@ -121,9 +121,9 @@ impl Inputs {
     }
 
     /// Returns the folders to watch: those of the files and those of their symbolic links' targets, as with mounted
-    /// secrets.
+    /// secrets. For a folder that does not exist, returns the one in which it would appear.
     fn folders(&self) -> BTreeSet<PathBuf> {
-        let parent = |path: &Path| path.parent().map(Path::to_owned);
+        let parent = |path: &Path| path.ancestors().skip(1).find(|folder| folder.is_dir()).map(Path::to_owned);
         let folders =
             self.files.keys().flat_map(|path| [parent(path), fs::canonicalize(path).ok().as_deref().and_then(parent)]);
         folders.flatten().collect()
@@ -134,7 +134,15 @@ fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Ve
     let dns = &settings.dns;
     let lists = dns.domains.iter().chain(&dns.except_files).cloned();
     let filters = filters.map(Path::to_owned);
-    [settings.file.clone()].into_iter().chain(filters).chain(lists).chain(certificate_files(settings)).collect()
+    let awaited = settings.acme.iter().flat_map(|acme| acme.awaited.values());
+    let awaited = awaited.flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
+    [settings.file.clone()]
+        .into_iter()
+        .chain(filters)
+        .chain(lists)
+        .chain(certificate_files(settings))
+        .chain(awaited)
+        .collect()
 }
 
 /// Returns the certificates, keys and authorities that Envoy reads by itself.
@@ -198,6 +206,17 @@ mod tests {
         assert_eq!(before.again().changed_since(&before), [path.display().to_string()]);
         fs::remove_file(&path).unwrap();
         assert_eq!(before.again().changed_since(&before), [path.display().to_string()]);
+    }
+
+    #[test]
+    fn the_folder_in_which_an_awaited_one_would_appear_is_watched() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("live/pep.example.net/fullchain.pem");
+        let inputs = Inputs { files: BTreeMap::from([(path.clone(), None)]), addresses: Vec::new() };
+        assert_eq!(inputs.folders(), BTreeSet::from([root.path().to_owned()]));
+        let folder = path.parent().unwrap();
+        fs::create_dir_all(folder).unwrap();
+        assert_eq!(inputs.folders(), BTreeSet::from([folder.to_owned()]));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `tls`: the certificates of the operator, and the challenges by which an authority renews them.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::config::certificate::{Certificate, Covers};
 use crate::config::diagnostic::Problem;
@@ -19,12 +21,7 @@ const ACME_EXAMPLE: &str = "write `{ webroot: /var/lib/longhaul/acme }`, `{ forw
 #[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
 pub(super) fn tls(reader: &mut Reader, top: &Section<'_>) -> (Option<Vec<Termination>>, Option<Option<Acme>>) {
     let section = reader.section(top, "tls");
-    let terminate = reader.optional(&section, "terminate", |reader, setting| {
-        // The names so far, with their places. With two certificates for one name, Envoy could present either.
-        let mut given: Vec<(Host, Place)> = Vec::new();
-        reader.list(setting, |reader, item| termination(reader, item, &mut given))
-    });
-    let acme =
+    let mut acme =
         reader.optional(
             &section,
             "acme",
@@ -32,7 +29,33 @@ pub(super) fn tls(reader: &mut Reader, top: &Section<'_>) -> (Option<Vec<Termina
                 if setting.is_off() { Some(None) } else { acme(reader, setting).map(Some) }
             },
         );
+    // The names so far, with their places. With two certificates for one name, Envoy could present either.
+    let mut given: Vec<(Host, Place)> = Vec::new();
+    // With a problem under `tls.acme`, a missing certificate is not another one.
+    let awaits = !matches!(acme, Some(None));
+    let entries = reader.optional(&section, "terminate", |reader, setting| {
+        reader.list(setting, |reader, item| termination(reader, item, &mut given, awaits))
+    });
+    let terminate = entries.map(|entries| {
+        let mut present = Vec::new();
+        for (index, entry) in entries.into_iter().enumerate() {
+            match (entry, &mut acme) {
+                (Entry::Present(entry), _) => present.push(entry),
+                (Entry::Awaited(entry), Some(Some(acme))) => drop(acme.awaited.insert(index, entry)),
+                (Entry::Awaited(_), _) => {}
+            }
+        }
+        present
+    });
     (terminate, acme)
+}
+
+/// An entry of `tls.terminate`.
+enum Entry {
+    /// Its certificate and key exist.
+    Present(Termination),
+    /// The ACME client has not made its certificate or key yet.
+    Awaited(Termination),
 }
 
 fn acme(reader: &mut Reader, setting: &Setting<'_>) -> Option<Acme> {
@@ -50,7 +73,7 @@ fn acme(reader: &mut Reader, setting: &Setting<'_>) -> Option<Acme> {
             None
         }
     };
-    Some(Acme { responses: responses?, listen: listen? })
+    Some(Acme { responses: responses?, awaited: BTreeMap::new(), listen: listen? })
 }
 
 /// Reads the folder. A folder that does not exist gets a warning: this machine may not be the one that runs the file.
@@ -65,17 +88,28 @@ fn webroot(reader: &mut Reader, setting: &Setting<'_>) -> Option<PathBuf> {
     Some(path)
 }
 
-fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, Place)>) -> Option<Termination> {
+fn termination(reader: &mut Reader, item: &Setting<'_>, given: &mut Vec<(Host, Place)>, awaits: bool) -> Option<Entry> {
     let group = reader.group(item, EXAMPLE)?;
     let what = "the names served with it, such as `names: [portal.example]`";
     let names = reader.required(&group, "names", what, |reader, setting| names(reader, setting, given));
+    if awaits && let (Some(cert), Some(key)) = (group.get("cert"), group.get("key")) {
+        let (cert, key) = (reader.path(&cert, "a PEM file")?, reader.path(&key, "a PEM file")?);
+        if is_absent(&cert) || is_absent(&key) {
+            return Some(Entry::Awaited(Termination { names: names?, cert, key }));
+        }
+    }
     let what = "the PEM file with its certificate chain";
     let cert = reader.required(&group, "cert", what, |reader, setting| certificate(reader, setting, names.as_deref()));
     let (cert, own) = cert.unzip();
     let key = reader.required(&group, "key", "the PEM file with its private key", |reader, setting| {
         pem::private_key(reader, setting, own.as_ref())
     });
-    Some(Termination { names: names?, cert: cert?, key: key? })
+    Some(Entry::Present(Termination { names: names?, cert: cert?, key: key? }))
+}
+
+/// Returns true if there is no such file. A file that may not be read is there.
+fn is_absent(path: &Path) -> bool {
+    path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 fn names(reader: &mut Reader, setting: &Setting<'_>, given: &mut Vec<(Host, Place)>) -> Option<Vec<Host>> {
