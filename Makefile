@@ -12,6 +12,7 @@ CONFIG ?=
 ONLY ?=
 ARGS ?=
 QUICK ?=
+NOTE ?=
 TIME ?= 60
 export V ?=
 
@@ -185,9 +186,10 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/links tools/prose tools/structure
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/links tools/prose tools/structure
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/links tools/prose tools/readme tools/structure
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/links tools/prose tools/readme tools/structure
 	$(VENV_TEST)/bin/python tools/prose
+	$(VENV_TEST)/bin/python tools/readme --check
 	$(VENV_TEST)/bin/python tools/links
 	$(VENV_TEST)/bin/python tools/structure
 
@@ -214,7 +216,7 @@ test-e2e: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) test-start
 
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
-	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest e2e fresh hostile -m long
+	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest demo e2e fresh hostile -m long
 
 .PHONY: fidelity
 fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own in a real browser: the same without and with Longhaul?
@@ -229,6 +231,13 @@ bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one o
 .PHONY: experiments
 experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+.PHONY: results
+results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, measured again; QUICK=1 for one load of each, NOTE=... about the machine
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments --only front-page $(if $(QUICK),--quick)
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page $(NOTE)
+	$(VENV_TEST)/bin/python integration/demo/demo.py --quick --publish
+	$(PYTHON) tools/readme
 
 .PHONY: soak
 soak: TIME := 3600

@@ -100,7 +100,7 @@ class Tree:
 
 
 def flattened(text: str) -> str:
-    """Links between documents, which lie in one folder once they are installed; others lose their target."""
+    """Links between documents, which lie in one folder once installed; others and pictures lose their target."""
     shipped = {source: name for name, source in DOCUMENTS.items()}
     by_name = {Path(source).name: name for source, name in shipped.items() if Path(source).name != "README.md"}
 
@@ -112,7 +112,7 @@ def flattened(text: str) -> str:
         name = shipped.get(path) or by_name.get(Path(path).name)
         return f"[{label}]({name}{fragment})" if name else label
 
-    return re.sub(r"\[([^\]]+)\]\(([^)#\s]+)(#[^)]*)?\)", link, text)
+    return re.sub(r"!?\[([^\]]+)\]\(([^)#\s]+)(#[^)]*)?\)", link, text)
 
 
 def debian_changelog() -> str:

@@ -8,9 +8,11 @@ counts are of the link itself. Needs root and Chromium. Writes figures, screensh
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -21,7 +23,7 @@ from measure import measure
 from report import DIRECT, EDGE, LOAD, PAIR, TITLES, Trip, checks, figures, median, table
 
 from harness import namespaces
-from harness.artifacts import Missing, built, need_commands, need_root, scratch
+from harness.artifacts import REPOSITORY, Missing, built, need_commands, need_root, scratch
 from harness.lab import watches
 from harness.lab.bed import Bed, standing
 from harness.lab.contenders import contender
@@ -29,6 +31,7 @@ from harness.lab.links import FOLDER, Link, link
 from harness.lab.saved import SavedPage
 from harness.lab.served import ServedPage
 from harness.lab.tables import page_table
+from harness.provenance import RESULTS, built_commit, machine_class
 from harness.screens import save
 
 WAYS = (DIRECT, EDGE, PAIR)
@@ -38,6 +41,7 @@ GEO = "geo"
 SAVED = "saved-time"
 """A news page of 2011: 57 objects on 22 hosts, about as many objects as the papers' CNN page and more hosts."""
 REPEATS = 2
+STRIP = "filmstrip.png"
 PROGRAMS = (
     "longhaul", "coredns", "envoy", "origins", "longhaul-link", "url_rewrite.wasm", "bundling.wasm",
     "header_compression.wasm",
@@ -61,7 +65,11 @@ def main(arguments: list[str]) -> int:
         pages = list(dict.fromkeys(page for page, _ in plan))
         with standing(Path(name), on, pages, ways, seed=1, weighed=False) as bed:
             trips = [travel(bed, page, scheme, repeats) for page, scheme in plan]
-    return conclude(trips, on, options.out or scratch("demo"))
+    out = options.out or scratch("demo")
+    failed = conclude(trips, on, out)
+    if options.publish and not failed:
+        publish(trips[0], on, (out / STRIP).read_bytes())
+    return failed
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -71,6 +79,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one load of each kind, of the magazine over https alone")
     parser.add_argument(
         "--link", choices=LINKS, default=GEO, help=f"another link than {GEO}: {', '.join(LINKS)}", metavar="NAME"
+    )
+    parser.add_argument(
+        "--publish", action="store_true", help="commit the film strip: docs/img and integration/results"
     )
     parser.add_argument("--out", type=Path, help="folder for the results (target/demo)")
     return parser.parse_args(arguments)
@@ -125,14 +136,33 @@ def conclude(trips: list[Trip], on: Link, out: Path) -> int:
             save(loads[0].load.screenshot, out / f"{trip.page}-{trip.scheme}-{way}.png")
     (out / "demo.json").write_text(json.dumps({"figures": figures(trips)}, indent=1) + "\n")
     first, *others = trips
-    save(strip(first, on), out / "filmstrip.png")
+    save(strip(first, on), out / STRIP)
     for trip in others:
         save(strip(trip, on), out / f"filmstrip-{trip.page}-{trip.scheme}.png")
     found = checks(trips, bounded=on.name == GEO)
     for holds, what in found:
         print(f"  {'ok  ' if holds else 'FAIL'} {what}")
-    print(f"\nfilm strip: {out / 'filmstrip.png'}; screenshots and figures beside it")
+    print(f"\nfilm strip: {out / STRIP}; screenshots and figures beside it")
     return 0 if all(holds for holds, _ in found) else 1
+
+
+def publish(trip: Trip, on: Link, picture: bytes) -> None:
+    """Writes the front page's picture, and the figures that belong to it."""
+    path = REPOSITORY / "docs" / "img" / STRIP
+    save(picture, path)
+    text = {
+        "command": "sudo make results",
+        "commit": built_commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": machine_class(),
+        "page": trip.title,
+        "link": on.title,
+        "picture": str(path.relative_to(REPOSITORY)),
+        "sha256": hashlib.sha256(picture).hexdigest(),
+        "shown": [{"way": one.title, "load_ms": round(one.load_ms)} for one in (row(trip, way) for way in trip.loads)],
+    }
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "film-strip.json").write_text(json.dumps(text, indent=1) + "\n")
 
 
 def strip(trip: Trip, on: Link) -> bytes:

@@ -121,6 +121,7 @@ def test_an_object_that_no_two_loads_share_is_not_missed() -> None:
     assert missing_objects([load(1, "a", "random-1"), load(1, "a", "random-2")], [load(1, "a")]) == set()
 
 
+@pytest.mark.long
 def test_a_quick_run_loads_the_page_by_all_ways_and_films_it(tmp_path: Path) -> None:
     try:
         program.need_machine()

@@ -1,0 +1,141 @@
+"""The table of the front page: today's links, two pages, three ways, and the best peer.
+
+    python -m experiments --only front-page         the loads
+    python -m experiments.front_page NOTE           writes results/front-page.json from them
+
+It is no part of the whole set: it repeats loads of `today` and `cells` with a pair as an operator gets it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from harness.artifacts import scratch
+from harness.lab.contenders import contender
+from harness.lab.ideal import Weight
+from harness.lab.links import Link, link
+from harness.lab.measure import run_from
+from harness.provenance import RESULTS, built_commit, machine_class
+
+from .catalogue import Experiment
+from .plan import Group
+from .results import Cell, Results
+
+NAME = "front-page"
+RESULT = RESULTS / f"{NAME}.json"
+
+LINKS = {
+    "geo": "geostationary satellite",
+    "maritime": "ship's satellite link",
+    "cdma-congested": "congested cell",
+    "cdma-average": "average cell",
+    "rural-lte": "rural LTE",
+    "leo": "low orbit",
+}
+"""The links, in the order of the table, in the words of the front page."""
+PAGES = {"median-2025": "heavy", "cnn": "light"}
+SCHEMES = ("http", "https")
+
+DIRECT, EDGE, PAIR = "direct", "longhaul-edge", "longhaul-pair-default"
+WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
+PEERS = ("squid-explicit", "envoy-pair")
+WITH_PEERS = "geo"
+CELL_BPS = 100_000
+"""A link up to this rate takes minutes for the heavy page, which nobody waits for."""
+FAST_MS, FAST_LEAST = 100, 3
+"""Loads on links of a shorter round trip differ most by chance, and cost least: so many are made at least."""
+
+
+def groups(repeats: int) -> list[Group]:
+    """A bed for every repeat: a pair keeps objects of http pages, and each of its loads is to be a first visit."""
+    return [group for name in LINKS for group in _on(name, repeats)]
+
+
+def _on(name: str, repeats: int) -> Iterator[Group]:
+    on = link(name)
+    # The light page first: beds wake their contenders with a piece of the first page.
+    pages = ("cnn",) if on.down_bps < CELL_BPS else ("cnn", "median-2025")
+    contenders = (*WAYS, *PEERS) if name == WITH_PEERS else tuple(WAYS)
+    for repeat in range(1, max(repeats, FAST_LEAST if on.rtt_ms < FAST_MS else 1) + 1):
+        yield Group(NAME, name, pages, SCHEMES, contenders, 1, first_repeat=repeat)
+
+
+FRONT_PAGE = Experiment(
+    NAME, "The table of the front page", "Today's links and two pages: direct, one box, a pair, and peers.", groups
+)
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """One row a link, page and scheme, in the order of the table. Without a load that is complete, a time is None."""
+    found = []
+    for name, words in LINKS.items():
+        for page in PAGES:
+            for scheme in SCHEMES:
+                cells = {way: results.cell(name, page, scheme, way) for way in (*WAYS, *PEERS)}
+                if cells[DIRECT]:
+                    found.append(_row(link(name), words, page, scheme, cells))
+    return found
+
+
+def _row(on: Link, words: str, page: str, scheme: str, cells: dict[str, Cell | None]) -> dict[str, Any]:
+    present = {way: cell for way, cell in cells.items() if cell}
+    peers = {way: time for way in PEERS if (time := _ms(present.get(way)))}
+    best = min(peers, key=lambda way: peers[way]) if peers else None
+    return {
+        "link": on.name,
+        "link_words": words,
+        "rtt_ms": on.rtt_ms,
+        "down_mbit": on.down_bps / 1e6,
+        "page": page,
+        "page_words": PAGES[page],
+        "scheme": scheme,
+        **{f"{words}_ms": _ms(present.get(way)) for way, words in WAYS.items()},
+        "best_peer": {"name": contender(best).title, "ms": peers[best]} if best else None,
+        "loads": min(len(present[way].complete) for way in WAYS if way in present),
+        "failed": sum(len(cell.failed) for cell in present.values()),
+    }
+
+
+def _ms(cell: Cell | None) -> int | None:
+    """The median load time."""
+    middle = cell.load_ms if cell else None
+    return round(middle.median) if middle else None
+
+
+def document(text: dict[str, Any], machine: str, *, note: str, commit: str) -> dict[str, Any]:
+    """The committed file, from an experiment's JSON."""
+    weights = {page: Weight(**weight) for page, weight in text["weights"].items()}
+    results = Results([run_from(run) for run in text["runs"]], weights)
+    return {
+        "command": f"sudo make results{' QUICK=1' if text['repeats'] == 1 else ''}",
+        "commit": commit,
+        "date": text["when"].split()[0],
+        "machine": machine,
+        "machine_note": note,
+        "loads": text["repeats"],
+        "about": (
+            "Median load times in milliseconds, cold Chromium. A pair has its defaults, and each load over http is a "
+            "first visit. `loads` of a row are those of each way."
+        ),
+        "rows": rows(results),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the file. The argument is a note about the machine, such as what else ran on it."""
+    source = scratch("experiments") / f"{NAME}.json"
+    if not source.exists():
+        print(f"{source} is missing: run `sudo make results`", file=sys.stderr)
+        return 1
+    written = document(json.loads(source.read_text()), machine_class(), note=" ".join(arguments), commit=built_commit())
+    RESULTS.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(written, indent=1) + "\n")
+    print(f"results: {RESULT}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
