@@ -235,7 +235,7 @@ experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and tod
 .PHONY: results
 results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, measured again; QUICK=1 for one load of each, NOTE=... about the machine
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments --only front-page $(if $(QUICK),--quick)
-	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page $(NOTE)
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page "$(NOTE)"
 	$(VENV_TEST)/bin/python integration/demo/demo.py --quick --publish
 	$(PYTHON) tools/readme
 
