@@ -18,3 +18,4 @@ mod replaced_file;
 pub mod run;
 mod scrape;
 pub mod status;
+pub mod web;

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, access_log, fail, load_or_refuse};
 use crate::run::{Options, Overridden, RunError, exec_bound_to_parent, run};
+use crate::status::StatusPage;
 
 /// The status that shells report for a process ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -45,6 +47,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             filters: arguments.filters.0.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
+        pages: Arc::new(StatusPage::default()),
     };
     match run(&options, loaded) {
         Ok(()) => Ok(()),

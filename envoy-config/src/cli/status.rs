@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::table::table;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
 use crate::run::{self, NoRun, ResolverReport};
-use crate::status::{Certificate, Child, Pages, Status, gather};
+use crate::status::{Certificate, Child, Pages, Status, gather, time};
 
 const WIDTH: usize = 120;
 /// Reasons that are shown; the others are summed.
@@ -111,6 +111,7 @@ fn listening(status: &Status) -> String {
         ("dns", listen.dns),
         ("admin", Some(listen.admin)),
         ("metrics", listen.metrics),
+        ("status", listen.status),
     ];
     let words: Vec<String> =
         sockets.iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}"))).collect();
@@ -276,16 +277,6 @@ fn top(reasons: &[(String, u64)]) -> String {
     format!(" ({})", words.join(", "))
 }
 
-fn time(seconds: u64) -> String {
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} min"),
-        (0, _, _) => format!("{hours} h {minutes} min"),
-        _ => format!("{days} d {hours} h"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,10 +286,5 @@ mod tests {
         let reasons: Vec<(String, u64)> = (1..=7).map(|n| (format!("r{n}"), 10 - n)).collect();
         assert_eq!(top(&reasons), " (r1 9, r2 8, r3 7, r4 6, r5 5, others 7)");
         assert_eq!(top(&[]), "");
-    }
-
-    #[test]
-    fn a_time_is_shown_in_its_two_largest_units() {
-        assert_eq!([5, 300, 7500, 90_000].map(time), ["5 s", "5 min", "2 h 5 min", "1 d 1 h"]);
     }
 }

@@ -210,6 +210,7 @@ fn shared_sockets(
         (["listen", "dns"], listen.dns),
         (["listen", "admin"], Some(listen.admin)),
         (["listen", "metrics"], listen.metrics),
+        (["listen", "status"], listen.required_status()),
         (["split", "listen"], role.and_then(Role::dialled_in)),
         (["tls", "acme"], acme.and_then(|acme| acme.listen)),
     ]
@@ -273,9 +274,19 @@ fn resolver_is_ourselves(
     }
 }
 
+/// Returns the listeners that an HTTP request could reach, by their keys.
+fn own_http_sockets(listen: &Listen) -> [(&'static str, Option<SocketAddr>); 5] {
+    [
+        ("http", listen.http),
+        ("tls", listen.tls),
+        ("admin", Some(listen.admin)),
+        ("metrics", listen.metrics),
+        ("status", listen.status.map(|status| status.socket)),
+    ]
+}
+
 fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream, problems: &mut Vec<Problem>) {
-    let sockets =
-        [("http", listen.http), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
+    let sockets = own_http_sockets(listen);
     for (name, target) in &upstream.map {
         let hit = sockets.iter().find_map(|(key, socket)| {
             socket.filter(|socket| reaches(*socket, *target, &[])).map(|socket| (key, socket))

@@ -299,11 +299,28 @@ pub struct Listen {
     pub admin: SocketAddr,
     /// Prometheus metrics of CoreDNS. None: `off`.
     pub metrics: Option<SocketAddr>,
+    /// The status page. None: `off`.
+    pub status: Option<StatusListen>,
     /// The way in which packets for other addresses reach this box.
     pub intercept: Intercept,
 }
 
+/// The socket of the status page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusListen {
+    /// The socket.
+    pub socket: SocketAddr,
+    /// False for the default socket. If that one is in use, a run starts without the page; without a socket of the
+    /// operator's choice it does not start.
+    pub required: bool,
+}
+
 impl Listen {
+    /// Returns the socket of the status page, if a run does not start without it.
+    pub fn required_status(&self) -> Option<SocketAddr> {
+        self.status.filter(|status| status.required).map(|status| status.socket)
+    }
+
     /// Returns true if clients' packets are intercepted over IPv4 alone, so that their IPv6 traffic bypasses this box.
     /// A box on loopback has no clients.
     pub fn ipv6_bypasses(&self) -> bool {

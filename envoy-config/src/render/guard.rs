@@ -110,11 +110,7 @@ pub(super) fn refused() -> impl Iterator<Item = IpNet> {
 /// If `upstream.allow_private` lists one of the addresses by itself (`/32` or `/128`), only the ports of this box's
 /// listeners are refused there, as a loop.
 fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
-    let listen = &settings.listen;
-    let challenges = settings.acme.as_ref().and_then(|acme| acme.listen);
-    let dialled_in = settings.role.dialled_in();
-    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in, challenges];
-    let ports: BTreeSet<u16> = sockets.into_iter().flatten().map(|socket| socket.port()).collect();
+    let ports: BTreeSet<u16> = own_sockets(settings).map(|socket| socket.port()).collect();
     let allowed = |address: IpAddr| settings.upstream.allow_private.contains(&IpNet::from(address));
     let endpoints = own_addresses(settings, local).into_iter().flat_map(|address| {
         let ports: Vec<Option<u16>> =
@@ -125,14 +121,21 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
     endpoints.collect()
 }
 
-/// Returns every address at which a connection of Envoy would come back to this host, also through NAT64.
-pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<IpAddr> {
+/// Returns every socket on which this box listens.
+fn own_sockets(settings: &Settings) -> impl Iterator<Item = SocketAddr> {
     let listen = &settings.listen;
     let challenges = settings.acme.as_ref().and_then(|acme| acme.listen);
+    let status = listen.status.map(|status| status.socket);
     let dialled_in = settings.role.dialled_in();
-    let sockets = [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, dialled_in, challenges];
+    let sockets =
+        [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, status, dialled_in, challenges];
+    sockets.into_iter().flatten()
+}
+
+/// Returns every address at which a connection of Envoy would come back to this host, also through NAT64.
+pub(super) fn own_addresses(settings: &Settings, local: &[IpAddr]) -> BTreeSet<IpAddr> {
     let mut addresses = BTreeSet::from([IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
-    addresses.extend(sockets.into_iter().flatten().map(|socket| socket.ip()));
+    addresses.extend(own_sockets(settings).map(|socket| socket.ip()));
     addresses.extend(&settings.proxy.addresses);
     addresses.extend(settings.proxy.secure_names.iter().filter_map(|name| match name {
         Host::Address(address) => Some(*address),

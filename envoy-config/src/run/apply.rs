@@ -83,7 +83,8 @@ impl Run {
         if let Some(path) = vanished(&next.settings, &self.generation.settings) {
             return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
         }
-        let ours = ports::wanted(&self.generation.settings);
+        let mut ours = ports::wanted(&self.generation.settings);
+        ours.extend(self.status_page.listens_on());
         let new: Vec<ListenSocket> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
         refuse(ports::check(&new)).map_err(|error| error.to_string())?;

@@ -23,6 +23,7 @@ mod service;
 mod set_up;
 mod shared_memory;
 mod state;
+mod status_page;
 mod supervisor;
 mod tree;
 mod watches;
@@ -36,6 +37,7 @@ pub use report::{ChildReport, NoRun, Refusal, RunReport, Sockets, find};
 pub use resolvers::{DnsReport, ResolverReport};
 pub use set_up::{CacheReport, CertificateReport, LinkReport, SetUp};
 pub use state::StateError;
+pub use status_page::StatusPages;
 pub use supervisor::{Options, RunError, run};
 pub use tree::{WriteError, Written, write_tree};
 

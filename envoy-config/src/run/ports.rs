@@ -65,6 +65,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         ("split.listen", settings.role.dialled_in()),
         ("tls.acme.listen", settings.acme.as_ref().and_then(|acme| acme.listen)),
         ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
+        ("listen.status", listen.required_status()),
     ];
     let quic = match &settings.role {
         Role::Ground(Ground { remote, transport: PipeTransport::H3, .. }) => remote.listen(),

@@ -7,6 +7,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
+use super::status_page::LastReport;
 use crate::config::{Role, Settings};
 use crate::render::AccessLog;
 use crate::replaced_file;
@@ -90,6 +92,8 @@ pub struct Sockets {
     pub admin: SocketAddr,
     /// `listen.metrics`, if CoreDNS serves it.
     pub metrics: Option<SocketAddr>,
+    /// `listen.status`, if the status page is served.
+    pub status: Option<SocketAddr>,
 }
 
 /// A child process.
@@ -119,6 +123,7 @@ impl Sockets {
             dns: listen.dns,
             admin: listen.admin,
             metrics: listen.dns.and(listen.metrics),
+            status: None,
         }
     }
 }
@@ -220,24 +225,29 @@ fn read_file(path: &Path) -> std::io::Result<(String, u32)> {
 #[derive(Debug)]
 pub(super) struct Publisher {
     path: PathBuf,
-    last: Option<RunReport>,
+    last: LastReport,
 }
 
 impl Publisher {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { path: folder.join(REPORT), last: None }
+        Self { path: folder.join(REPORT), last: LastReport::default() }
+    }
+
+    /// Returns the last report, as it will be at any later time.
+    pub(super) fn last(&self) -> LastReport {
+        Arc::clone(&self.last)
     }
 
     /// Writes `report` if it differs from the last one. The run continues if the file cannot be written, as on a full
     /// disk, and the next change tries again.
     pub(super) fn publish(&mut self, report: RunReport) {
-        if self.last.as_ref() == Some(&report) {
+        if self.last.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&report) {
             return;
         }
         if let Err(error) = self.write(&report) {
             super::say(&format!("cannot write {}: {error}; `longhaul status` shows an old state", self.path.display()));
         }
-        self.last = Some(report);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 
     fn write(&self, report: &RunReport) -> std::io::Result<()> {
@@ -287,7 +297,15 @@ mod tests {
             set_up: SetUp::default(),
             dns: DnsReport::default(),
             access_log: AccessLog::Off,
-            listen: Sockets { http: Some(socket), split: None, tls: None, dns: None, admin: socket, metrics: None },
+            listen: Sockets {
+                http: Some(socket),
+                split: None,
+                tls: None,
+                dns: None,
+                admin: socket,
+                metrics: None,
+                status: None,
+            },
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),
         }

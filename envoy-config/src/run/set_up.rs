@@ -30,6 +30,8 @@ pub struct SetUp {
 pub struct LinkReport {
     /// `link.rtt`
     pub rtt: String,
+    /// The same in milliseconds.
+    pub rtt_ms: u64,
     /// `link.down`
     pub down: String,
     /// `link.up`
@@ -65,7 +67,12 @@ impl SetUp {
         let pair = pair.map(|(of, file)| (of.to_owned(), file));
         let terminated = settings.terminate.iter().map(|entry| (listed(&entry.names), &entry.cert));
         Self {
-            link: LinkReport { rtt: show_duration(link.rtt), down: link.down.to_string(), up: link.up.to_string() },
+            link: LinkReport {
+                rtt: show_duration(link.rtt),
+                rtt_ms: u64::try_from(link.rtt.as_millis()).unwrap_or(u64::MAX),
+                down: link.down.to_string(),
+                up: link.up.to_string(),
+            },
             lists_names: steers(settings),
             proxy_addresses: settings.proxy.addresses.clone(),
             cache: match &settings.cache {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use super::say;
 use super::service::Service;
 use super::set_up::SetUp;
 use super::state::{StateError, StateFolder};
+use super::status_page::{StatusPages, StatusServer};
 use super::tree::{WriteError, write_tree};
 use super::watches;
 use crate::config::units::Bytes;
@@ -43,6 +45,8 @@ pub struct Options {
     pub overridden: Overridden,
     /// The destination of the access log.
     pub access_log: AccessLog,
+    /// The pages that `listen.status` serves.
+    pub pages: Arc<dyn StatusPages>,
 }
 
 /// The reason why a run could not start.
@@ -135,6 +139,8 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     write_tree(&machine.root, &generation.tree, None)?;
     warn_of_few_files(&generation.settings);
     let set_up = SetUp::of(&generation.settings);
+    let publisher = Publisher::new(&state.path);
+    let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last());
     let mut run = Run {
         envoy: Envoy::new(located.envoy.clone(), &machine.root),
         dns: Service::new(dns_program(&located, &machine), machine.dns_ready),
@@ -151,7 +157,8 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         last_refusal: None,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
         started: now(),
-        publisher: Publisher::new(&state.path),
+        publisher,
+        status_page,
         manager: ServiceManager::of_environment(),
         events,
         watch,
@@ -175,6 +182,7 @@ pub(super) struct Run {
     pub(super) applied: Applied,
     started: u64,
     publisher: Publisher,
+    pub(super) status_page: StatusServer,
     pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
@@ -220,6 +228,7 @@ impl Run {
             return Ok(false);
         }
         self.challenges.tend(&self.generation.settings, self.machine.near);
+        self.status_page.tend(&self.generation.settings);
         // Published before the line that other programs wait for, so that they can query the run at once.
         let report = self.report();
         self.publisher.publish(report);
@@ -327,6 +336,7 @@ impl Run {
                 child::reap_orphans(&own);
                 reaped_at = Instant::now();
             }
+            self.status_page.tend(&self.generation.settings);
             let report = self.report();
             self.publisher.publish(report);
             let status = self.status_line();
@@ -383,7 +393,11 @@ impl Run {
             in_force_since: self.applied.at,
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
-            listen: Sockets { admin: self.admin(), ..Sockets::of(&self.generation.settings) },
+            listen: Sockets {
+                admin: self.admin(),
+                status: self.status_page.socket(),
+                ..Sockets::of(&self.generation.settings)
+            },
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
             access_log: self.machine.access_log.clone(),

@@ -3,9 +3,11 @@
 //! `METRICS.md` describes every counter that is read here. [`problem`](Problem) holds every condition that is a problem.
 
 mod dns;
+mod page;
 mod pair;
 mod problem;
 mod traffic;
+mod words;
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -23,10 +25,12 @@ use crate::run::{
 };
 use crate::scrape::Scrape;
 pub use dns::DnsCounts;
+pub use page::StatusPage;
 pub use pair::{Bundled, Packed, PairStatus};
 use problem::Machine;
 pub use problem::{Problem, Warning};
 pub use traffic::{CacheCounts, Clients, Pages, PerPage, Traffic, UpstreamCounts};
+pub(crate) use words::time;
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]

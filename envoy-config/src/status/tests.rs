@@ -18,7 +18,7 @@ fn report(role: &str) -> RunReport {
         in_force_since: 0,
         changes: 0,
         refused: None,
-        listen: Sockets { http: None, split: None, tls: None, dns: None, admin, metrics: None },
+        listen: Sockets { http: None, split: None, tls: None, dns: None, admin, metrics: None, status: None },
         set_up: SetUp::default(),
         dns: DnsReport::default(),
         access_log: crate::render::AccessLog::Off,
@@ -28,7 +28,7 @@ fn report(role: &str) -> RunReport {
 }
 
 /// Returns a box in which everything works.
-fn healthy(role: &str) -> Status {
+pub(super) fn healthy(role: &str) -> Status {
     let mut status = Status::of(report(role), 0);
     status.envoy.up = true;
     status.coredns.up = true;
@@ -37,6 +37,22 @@ fn healthy(role: &str) -> Status {
         &Scrape::parse("coredns_longhaul_steering{} 1\ncoredns_longhaul_proxy_up{to=\"198.51.100.12:80\"} 1\n"),
         true,
     ));
+    status
+}
+
+/// Returns a box in which every text of others is `text`.
+pub(super) fn hostile(text: &str) -> Status {
+    let mut status = healthy("edge");
+    status.config.file = PathBuf::from(text);
+    status.config.refused = Some(Refusal { why: text.to_owned(), ..refusal(true) });
+    status.certificates = vec![Certificate { of: text.to_owned(), file: PathBuf::from(text), ..certificate(90, 1) }];
+    status.envoy.last_end = Some(text.to_owned());
+    status.envoy.version = Some(text.to_owned());
+    let counts = format!("coredns_longhaul_skips_total{{reason={text:?}}} 1\n");
+    status.dns = Some(DnsCounts::of(&Scrape::parse(&counts), true));
+    let counts = format!("longhaul_url_rewrite_urls_left_total{{reason={text:?}}} 1\n");
+    status.traffic = Some(Traffic::of("edge", &Scrape::parse(&counts)));
+    status.problems = problems(&status, &Machine { now_s: 89 * DAY_S, ..here() });
     status
 }
 

@@ -1,5 +1,7 @@
 //! `longhaul status`: what it shows of a run, of a sick one, and of none.
 
+use std::net::TcpListener;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -128,4 +130,52 @@ fn a_remote_without_a_listening_dns_starts_and_serves_no_names() {
     for row in ["pages", "cache", "compressed", "origins", "STEERING"] {
         assert!(!text.lines().any(|line| line.starts_with(row)), "{row}\n{text}");
     }
+}
+
+#[test]
+fn the_status_page_shows_the_same_as_the_command_to_its_own_names_alone() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start();
+    run.says(&format!("the status page is at http://{}/", host.socket(9900)));
+    let page = host.status_page("GET", "/", "localhost:9900");
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("Everything works."), "{page}");
+    let answer = host.status_page("GET", "/status.json", "127.0.0.1");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let served: Value = serde_json::from_str(body).unwrap();
+    let printed = json(&host);
+    assert_eq!(served["listen"]["status"], host.socket(9900).to_string());
+    for same in ["problems", "warnings", "pid", "role", "listen", "link", "certificates"] {
+        assert_eq!(served[same], printed[same], "{same}");
+    }
+    for (method, name, status) in [("GET", "evil.test", 421), ("POST", "localhost", 405), ("GET", "", 421)] {
+        let refused = host.status_page(method, "/", name);
+        assert!(refused.starts_with(&format!("HTTP/1.1 {status} ")), "{refused}");
+        assert!(!refused.contains("Longhaul"), "{refused}");
+    }
+
+    host.change("level: safe", "level: sfae");
+    eventually("the page shows the refusal", || {
+        host.status_page("GET", "/", "localhost").contains("Problem: the present files were refused")
+    });
+    host.change("level: sfae", "level: safe");
+    host.change(&format!("status: {}", host.socket(9900)), "status: off");
+    eventually("the page has gone", || host.status_page("GET", "/", "localhost").is_empty());
+    assert_eq!(json(&host)["problems"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_busy_socket_prevents_a_start_only_if_the_operator_chose_it() {
+    let Some(host) = Host::new() else { return };
+    let _taken = TcpListener::bind(host.socket(9900)).unwrap();
+    let (status, _, said) = host.run_refused();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("set by `listen.status`, is in use"), "{said}");
+
+    host.change(&format!("status: {}, ", host.socket(9900)), "");
+    // Another run of these tests may have it already.
+    let _taken = TcpListener::bind("127.0.0.1:9900");
+    let run = host.start();
+    run.says("warning: no status page: 127.0.0.1:9900, the default of `listen.status`, is in use");
+    assert_eq!(json(&host)["listen"]["status"], Value::Null);
+    assert_eq!(json(&host)["problems"], Value::Array(Vec::new()));
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -98,7 +98,7 @@ impl Host {
         format!(
             "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
              proxy: {{ addresses: [{at}] }}\n\
-             listen: {{ http: {at}:8080, tls: off, dns: {at}:1053, admin: {at}:9901, metrics: {at}:9153, intercept: none }}\n\
+             listen: {{ http: {at}:8080, tls: off, dns: {at}:1053, admin: {at}:9901, metrics: {at}:9153, status: {at}:9900, intercept: none }}\n\
              upstream:\n  resolvers: [{at}:5300]\n  map: {{ {PAGE}: {at}:8081, img.example.test: {at}:8081 }}\n\
              rewrite: {{ level: safe, target: http }}\n\
              dns: {{ domains: [domains.txt], www: false }}\n\
@@ -235,6 +235,16 @@ impl Host {
         answer.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok()).unwrap_or_default()
     }
 
+    /// The status, headers and body of a request to the status page under the name `host`.
+    pub(crate) fn status_page(&self, method: &str, path: &str, host: &str) -> String {
+        let Ok(mut stream) = TcpStream::connect(self.socket(9900)) else { return String::new() };
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut answer = String::new();
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+
     /// Whether the image of the page was moved to the proxy.
     pub(crate) fn page_is_rewritten(&self) -> bool {
         let moved = format!("http://{}/img.example.test/plane.jpg", self.socket(8080));
@@ -268,7 +278,7 @@ impl Drop for Host {
     }
 }
 
-fn answer(mut stream: std::net::TcpStream) {
+fn answer(mut stream: TcpStream) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     loop {
         let mut line = String::new();

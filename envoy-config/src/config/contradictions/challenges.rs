@@ -1,6 +1,6 @@
 //! Checks of `tls.acme` with the proxy's names, the listeners and the certificates.
 
-use super::{Places, reaches};
+use super::{Places, own_http_sockets, reaches};
 use crate::config::diagnostic::Problem;
 use crate::config::settings::{Acme, ChallengeResponses, Listen, Proxy, Termination};
 
@@ -17,9 +17,7 @@ pub(super) fn check(places: &Places<'_>, listen: &Listen, proxy: &Proxy, acme: &
         awaited(places, proxy, *index, entry, problems);
     }
     let ChallengeResponses::Forward(target) = acme.responses else { return };
-    let sockets =
-        [("http", listen.http), ("tls", listen.tls), ("admin", Some(listen.admin)), ("metrics", listen.metrics)];
-    let own = sockets.into_iter().filter_map(|(key, socket)| Some((["listen", key], socket?)));
+    let own = own_http_sockets(listen).into_iter().filter_map(|(key, socket)| Some((["listen", key], socket?)));
     let hit = own
         .chain(acme.listen.map(|socket| (["tls", "acme"], socket)))
         .find(|(_, socket)| reaches(*socket, target, &proxy.addresses));

@@ -58,6 +58,12 @@ pub const KEYS: &[Key] = &[
     key("listen.admin", Form("`ADDRESS:PORT` on loopback"), Is("127.0.0.1:9901"), "Envoy's admin interface"),
     key("listen.metrics", Form("`ADDRESS:PORT`, `off`"), Is("127.0.0.1:9153"), "CoreDNS's metrics"),
     key(
+        "listen.status",
+        Form("`ADDRESS:PORT`, `off`"),
+        Is("127.0.0.1:9900"),
+        "[the status page](#the-status-page): HTML at `/`, JSON at `/status.json`, both read-only. If the default is in use, `run` starts without the page; it does not if another socket is in use",
+    ),
+    key(
         "listen.intercept",
         Words(&["redirect", "tproxy", "none"]),
         Is("redirect"),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::config::diagnostic::Problem;
+use crate::config::keys::{self, DefaultValue};
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, Upstream};
+use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, StatusListen, Upstream};
 use crate::config::yaml::NodeValue;
 
 /// The most addresses of CoreDNS's `forward` plugin.
@@ -82,13 +83,33 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         Some(socket)
     });
     let metrics = reader.optional(&section, "metrics", Reader::socket_or_off);
+    let status = reader.optional(&section, "status", |reader, setting| {
+        let socket = reader.socket_or_off(setting)?;
+        let is_default = |socket| default_of(&setting.name).is_some_and(|default| default.parse() == Ok(socket));
+        Some(socket.map(|socket| StatusListen { socket, required: !is_default(socket) }))
+    });
     let intercept = reader.optional(&section, "intercept", |reader, setting| {
         reader.word(
             setting,
             &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
         )
     });
-    Some(Listen { http: Some(http?), tls: tls?, dns: dns?, admin: admin?, metrics: metrics?, intercept: intercept? })
+    Some(Listen {
+        http: Some(http?),
+        tls: tls?,
+        dns: dns?,
+        admin: admin?,
+        metrics: metrics?,
+        status: status?,
+        intercept: intercept?,
+    })
+}
+
+fn default_of(key: &str) -> Option<&'static str> {
+    match keys::row(key)?.default {
+        DefaultValue::Is(text) => Some(text),
+        _ => None,
+    }
 }
 
 pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {

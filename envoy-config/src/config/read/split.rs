@@ -212,6 +212,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
             dns: None,
             admin: listen.admin,
             metrics: None,
+            status: listen.status,
             intercept: Intercept::None,
         },
     }

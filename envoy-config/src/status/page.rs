@@ -1,0 +1,86 @@
+//! The status page: HTML and JSON of one [`Status`], for `listen.status`.
+//!
+//! The page is complete without its script, which replaces the content every two seconds. Every text in it is escaped:
+//! names of files and hosts come from others.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use minijinja::{AutoEscape, Environment, context};
+
+use super::words::{size, time};
+use super::{Status, gather};
+use crate::run::{RunReport, StatusPages};
+use crate::web::Resource;
+
+/// The age up to which a status is shown again. Several open pages cost Envoy no more than one.
+const FRESH: Duration = Duration::from_secs(1);
+const TEMPLATE: &str = include_str!("page/status.html.j2");
+
+/// The pages about a run.
+#[derive(Debug, Default)]
+pub struct StatusPage {
+    last: Mutex<Option<(Instant, Arc<Status>)>>,
+}
+
+impl StatusPages for StatusPage {
+    fn page(&self, run: RunReport, path: &str) -> Option<Resource> {
+        let resource = |media_type, body| Some(Resource { media_type, body });
+        match path {
+            "/" => resource("text/html; charset=utf-8", html(&self.status(run)).ok()?),
+            "/status.json" => {
+                let json = serde_json::to_string_pretty(&*self.status(run)).ok()?;
+                resource("application/json", json + "\n")
+            }
+            "/page.js" => resource("text/javascript; charset=utf-8", include_str!("page/page.js").to_owned()),
+            "/page.css" => resource("text/css; charset=utf-8", include_str!("page/page.css").to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl StatusPage {
+    /// Returns the status of now. Others wait meanwhile, and get the same.
+    fn status(&self, run: RunReport) -> Arc<Status> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, status)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+            return Arc::clone(status);
+        }
+        let status = Arc::new(gather(run));
+        *last = Some((Instant::now(), Arc::clone(&status)));
+        status
+    }
+}
+
+fn html(status: &Status) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("time", time);
+    environment.add_filter("size", size);
+    let template = environment.template_from_str(TEMPLATE)?;
+    template.render(context! { s => minijinja::value::Serde(status) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{healthy, hostile};
+    use super::*;
+
+    #[test]
+    fn a_page_says_that_everything_works_or_what_does_not() {
+        for role in ["edge", "remote", "ground"] {
+            let page = html(&healthy(role)).unwrap();
+            assert!(
+                page.contains("Everything works.") && page.contains(&format!("<title>Longhaul {role}: ok</title>"))
+            );
+            assert!(!page.contains("Problem:"));
+        }
+    }
+
+    #[test]
+    fn names_of_others_are_text_and_never_markup() {
+        let page = html(&hostile("<script>alert(1)</script>'\"&")).unwrap();
+        assert!(page.contains("Problem: ") && page.contains("&lt;script&gt;alert(1)&lt;"), "{page}");
+        assert_eq!(page.matches("<script").count(), 1, "the page's own: {page}");
+    }
+}

@@ -1,0 +1,84 @@
+//! The names under which a browser may ask a server on a private address.
+//!
+//! A foreign page can let its own name resolve to this server's address, and then read the server as its own origin (DNS
+//! rebinding). The browser names the foreign host, so the server refuses every name that is not its own.
+
+use std::net::IpAddr;
+
+/// The names of a server, in lower case. Addresses are always allowed: a page at an address needs no DNS.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostPolicy {
+    names: Vec<String>,
+}
+
+impl HostPolicy {
+    /// Allows `names` and `localhost`.
+    pub fn of(names: impl IntoIterator<Item = String>) -> Self {
+        let own = names.into_iter().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
+        Self { names: own.chain(["localhost".to_owned()]).filter(|name| !name.is_empty()).collect() }
+    }
+
+    /// Returns true if a request with this `Host` (RFC 9110 section 7.2) is for this server. The port does not matter.
+    pub fn allows(&self, host: &str) -> bool {
+        let name = without_port(host);
+        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        address.parse::<IpAddr>().is_ok() || self.names.contains(&name)
+    }
+}
+
+/// Returns a host without its port. An IPv6 address keeps its brackets.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_names_and_addresses_are_allowed_and_no_other_name() {
+        let policy = HostPolicy::of(["Gateway".to_owned(), "pep.example.net.".to_owned(), String::new()]);
+        for own in [
+            "localhost",
+            "localhost:9900",
+            "LOCALHOST",
+            "localhost.",
+            "127.0.0.1",
+            "127.0.0.1:9900",
+            "192.0.2.1:80",
+            "[::1]",
+            "[::1]:9900",
+            "[2001:db8::1]:80",
+            "gateway:9900",
+            "pep.example.net",
+            "PEP.example.net:9900",
+        ] {
+            assert!(policy.allows(own), "{own}");
+        }
+        for foreign in [
+            "",
+            ".",
+            ":",
+            ":9900",
+            "evil.test",
+            "evil.test:9900",
+            "localhost.evil.test",
+            "127.0.0.1.evil.test",
+            "evil.test:127.0.0.1",
+            "localhost@evil.test",
+            "notlocalhost",
+            "127.0.0.1 evil.test",
+            "[evil.test]",
+            "pep.example.net.evil.test",
+            "0x7f000001",
+            "127.1",
+            "2130706433",
+        ] {
+            assert!(!policy.allows(foreign), "{foreign}");
+        }
+    }
+}
