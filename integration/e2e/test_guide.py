@@ -23,9 +23,10 @@ from harness.pep import command
 from harness.roots import fresh_debian
 from harness.scripts import load_tool
 from harness.topology import CLIENT, PROXY, RESOLVER, Topology, site_addresses
-from harness.walkthrough import Client, Desk, Machine, Step, configuration, steps
+from harness.walkthrough import BLOCK, Client, Desk, Machine, Step, configuration, steps, typed
 
 GUIDE = REPOSITORY / "docs" / "src"
+QUICK_STARTS = ("quick-start-pair.md", "quick-start-one-box.md")
 GROUND = "198.51.100.40"
 """The ground's address in the quick start."""
 HOME = "/root"
@@ -140,6 +141,19 @@ def test_a_block_that_belongs_nowhere_is_an_error() -> None:
         steps(f"{fine}\n```sh\nlonghaul check\n```\n")
 
 
+def test_the_quick_starts_of_the_readme_are_those_of_the_guide() -> None:
+    known = [step for page in QUICK_STARTS for step in steps((GUIDE / page).read_text())]
+    commands, files = {command for step in known for command in step.commands}, {step.content for step in known}
+    readme = (REPOSITORY / "README.md").read_text()
+    sections = re.findall(r"^## [^\n]* in five minutes$(.*?)(?=^## )", readme, re.M | re.S)
+    assert len(sections) == len(QUICK_STARTS)
+    for section in sections:
+        blocks = list(BLOCK.finditer(section))
+        assert blocks
+        for block in blocks:
+            assert block["body"] in files or set(typed(block["body"])) <= commands, block["body"]
+
+
 RECIPE = re.compile(r"<!-- config: (?P<role>\w+) -->\n```yaml\n(?P<text>.*?)^```$", re.M | re.S)
 
 
@@ -220,11 +234,11 @@ def walk(
         if step.path:
             machines[step.machines[0]].root.path(step.path).write_text(step.content)
         for machine in step.machines:
-            for typed in step.commands:
+            for line in step.commands:
                 if step.printed_by:
                     said = next(text for earlier, text in printed.items() if earlier.startswith(step.printed_by))
-                    assert f"  {typed}\n" in said, f"line {step.line}: `{step.printed_by}` prints no such command"
-                printed[typed] = desk.type(machine, typed)
+                    assert f"  {line}\n" in said, f"line {step.line}: `{step.printed_by}` prints no such command"
+                printed[line] = desk.type(machine, line)
     return Walked(all_steps, (home / "page.html").read_text())
 
 

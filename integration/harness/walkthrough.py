@@ -45,6 +45,12 @@ def configuration(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
 
 
+def typed(block: str) -> tuple[str, ...]:
+    """The commands of a block of shell, without comments and continued lines."""
+    lines = re.sub(r" *\\\n *", " ", block).splitlines()
+    return tuple(one for one in lines if one and not one.startswith("#"))
+
+
 def steps(page: str) -> list[Step]:
     """Every block of code of a page. A block without a comment that names its place is an error."""
     found = []
@@ -55,9 +61,7 @@ def steps(page: str) -> list[Step]:
             found.append(Step(line, (machine,), path=path, content=block["body"]))
         elif block["kind"] == "on":
             machines, _, printer = block["place"].partition(", printed by: ")
-            commands = re.sub(r" *\\\n *", " ", block["body"]).splitlines()
-            typed = tuple(one for one in commands if one and not one.startswith("#"))
-            found.append(Step(line, tuple(machines.split(", ")), typed, printer))
+            found.append(Step(line, tuple(machines.split(", ")), typed(block["body"]), printer))
         else:
             raise ValueError(f"line {line}: no comment says where this block belongs")
     return found
