@@ -154,6 +154,26 @@ def test_the_quick_starts_of_the_readme_are_those_of_the_guide() -> None:
             assert block["body"] in files or set(typed(block["body"])) <= commands, block["body"]
 
 
+CALL = re.compile(r"(?:^ *|`|[|;] )longhaul (?P<command>(?:pair )?[a-z]+)(?P<rest>(?: [^\s`|;]+)*)", re.M)
+CODE = re.compile(r"^ *```sh\n.*?^ *```$|`[^`\n]+`", re.M | re.S)
+
+
+def test_each_command_and_option_that_the_guide_names_exists() -> None:
+    pages = [*GUIDE.glob("*.md"), REPOSITORY / "deploy" / "OPERATING.md", REPOSITORY / "README.md"]
+    calls: dict[str, set[str]] = {}
+    for page in pages:
+        for code in CODE.findall(page.read_text()):
+            for call in CALL.finditer(re.sub(r" *\\\n *", " ", code)):
+                options = calls.setdefault(call["command"], set())
+                options.update(re.findall(r"(?<=\s)--[a-z-]+", call["rest"]))
+    assert {"check", "explain", "pair init", "status"} <= calls.keys()
+    for name, options in calls.items():
+        shown = command(*name.split(), "--help")
+        assert shown.returncode == 0, f"`longhaul {name}`: {shown.stderr}"
+        unknown = {one for one in options if not re.search(rf"^ +(?:-\w, )?{one}\b", shown.stdout, re.M)}
+        assert not unknown, f"`longhaul {name}` has no {unknown}"
+
+
 RECIPE = re.compile(r"<!-- config: (?P<role>\w+) -->\n```yaml\n(?P<text>.*?)^```$", re.M | re.S)
 
 
