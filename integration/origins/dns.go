@@ -95,8 +95,9 @@ func httpsRecord(header dns.RR_Header, address netip.Addr) dns.RR {
 func soa(name string) dns.RR {
 	labels := dns.SplitDomainName(name)
 	zone := dns.Fqdn(strings.Join(labels[max(0, len(labels)-2):], "."))
+	below := strings.TrimPrefix(zone, ".") // the root has no label
 	return &dns.SOA{
 		Hdr: dns.RR_Header{Name: zone, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: negativeTTLSeconds},
-		Ns:  "ns." + zone, Mbox: "hostmaster." + zone, Serial: 1, Refresh: 3600, Retry: 600, Expire: 86400, Minttl: negativeTTLSeconds,
+		Ns:  "ns." + below, Mbox: "hostmaster." + below, Serial: 1, Refresh: 3600, Retry: 600, Expire: 86400, Minttl: negativeTTLSeconds,
 	}
 }

@@ -219,7 +219,10 @@ func TestANameHasItsAddressAndWhatItDoesNotHaveComesWithSOA(t *testing.T) {
 	if unknown := b.query("nobody.test", dns.TypeA); unknown.Rcode != dns.RcodeNameError || len(unknown.Ns) != 1 {
 		t.Errorf("a name nobody has: %v", unknown)
 	}
-	if queries := b.events("query"); len(queries) != 8 || queries[0].Name != "www.page.test" || queries[0].Type != "A" {
+	if root := b.query(".", dns.TypeNS); root.Rcode != dns.RcodeNameError || len(root.Ns) != 1 {
+		t.Errorf("the root, which health checks ask for: %v", root)
+	}
+	if queries := b.events("query"); len(queries) != 9 || queries[0].Name != "www.page.test" || queries[0].Type != "A" {
 		t.Errorf("queries in the log: %v", queries)
 	}
 }
