@@ -12,6 +12,7 @@ pub mod derive;
 mod dns_query;
 pub mod explain;
 pub mod host;
+pub mod measure;
 pub mod pair;
 pub mod render;
 mod replaced_file;

@@ -241,7 +241,7 @@ fn man_pages_and_completions_know_every_command_that_is_not_hidden() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     }
     let written = |name: &str| fs::read_to_string(folder.path().join("share").join(name)).unwrap_or_default();
-    for command in ["check", "render", "run", "status", "explain", "log", "host"] {
+    for command in ["check", "render", "run", "status", "explain", "log", "measure", "host"] {
         assert!(written(&format!("longhaul-{command}.1")).contains(".TH"), "{command}");
         for completion in ["longhaul.bash", "_longhaul", "longhaul.fish"] {
             assert!(written(completion).contains(command), "{completion}: {command}");

@@ -13,6 +13,7 @@ mod filters;
 mod generate;
 mod host;
 mod log;
+mod measure;
 mod pair;
 mod render;
 mod run;
@@ -75,6 +76,8 @@ enum Command {
     Explain(explain::Arguments),
     /// Say the access log in words: each request, why it was slow, why URLs stayed
     Log(log::Arguments),
+    /// Measure the link from the connections that cross it, and propose the `link:` line
+    Measure(measure::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Status(arguments) => status::command(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
         Command::Log(arguments) => log::command(&arguments),
+        Command::Measure(arguments) => measure::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),

@@ -1,0 +1,176 @@
+//! The kernel's figures of TCP connections, read over netlink (`sock_diag(7)`). No privilege is needed.
+
+use std::io;
+use std::net::SocketAddr;
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_sock_diag::SockDiagMessage;
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
+use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
+use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
+use netlink_sys::protocols::NETLINK_SOCK_DIAG;
+use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
+
+/// The largest part of a dump that the kernel sends is half of this.
+const BUFFER: usize = 1 << 16;
+/// The minimum of a connection that has measured no round trip yet.
+const NO_RTT: u32 = u32::MAX;
+/// The bit of `tcpi_delivery_rate_app_limited` in its byte of `tcp_info`.
+const APP_LIMITED: u8 = 1;
+
+/// The identity of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConnectionId {
+    /// The address on this machine.
+    pub local: SocketAddr,
+    /// The other address.
+    pub remote: SocketAddr,
+    /// The kernel's number, which no later connection has.
+    pub cookie: [u8; 8],
+}
+
+/// An established connection with its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection {
+    /// Its identity.
+    pub id: ConnectionId,
+    /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
+    pub min_rtt_us: Option<u32>,
+    /// The last delivery rate, in bytes per second. 0 if there is none.
+    pub delivery_rate: u64,
+    /// True if this rate shows the sender's lack of data, and not the network.
+    pub app_limited: bool,
+    /// The bytes that have reached the other end, in whole segments. Those behind a loss count as they arrive, which a
+    /// cumulative acknowledgement would report all at once.
+    pub delivered: u64,
+    /// The segments that were sent.
+    pub segments: u32,
+    /// The segments that were sent again.
+    pub sent_again: u32,
+}
+
+/// A socket to the kernel.
+#[derive(Debug)]
+pub struct Kernel(Socket);
+
+impl Kernel {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// The kernel has no `sock_diag`.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+        socket.bind_auto()?;
+        socket.connect(&NetlinkAddr::new(0, 0))?;
+        Ok(Self(socket))
+    }
+
+    /// Returns the established TCP connections of this network namespace.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub fn connections(&self) -> io::Result<Vec<Connection>> {
+        let mut connections = Vec::new();
+        for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
+            self.0.send(&request(family, any), 0)?;
+            while self.take_part(&mut connections)? {}
+        }
+        Ok(connections)
+    }
+
+    /// Reads one part of a dump. Returns false after the last one.
+    fn take_part(&self, connections: &mut Vec<Connection>) -> io::Result<bool> {
+        let mut buffer = vec![0; BUFFER];
+        let length = self.0.recv(&mut buffer.as_mut_slice(), 0)?;
+        let mut rest = buffer.get(..length).unwrap_or_default();
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+            match message.payload {
+                NetlinkPayload::Done(_) => return Ok(false),
+                NetlinkPayload::Error(error) => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
+                    connections.extend(connection(&response));
+                }
+                _ => {}
+            }
+            // Each message begins at a multiple of four bytes.
+            let step = usize::try_from(message.header.length).unwrap_or(0).next_multiple_of(4);
+            rest = rest.get(step.max(1)..).unwrap_or_default();
+        }
+        Ok(true)
+    }
+}
+
+fn request(family: u8, any: SocketId) -> Vec<u8> {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let request = InetRequest {
+        family,
+        protocol: IPPROTO_TCP,
+        extensions: ExtensionFlags::INFO,
+        states: StateFlags::ESTABLISHED,
+        socket_id: any,
+    };
+    let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
+}
+
+fn connection(response: &InetResponse) -> Option<Connection> {
+    let socket = &response.header.socket_id;
+    let info = response.nlas.iter().find_map(|attribute| match attribute {
+        Nla::TcpInfo(info) => Some(info),
+        _ => None,
+    })?;
+    let id = ConnectionId {
+        local: SocketAddr::new(socket.source_address.to_canonical(), socket.source_port),
+        remote: SocketAddr::new(socket.destination_address.to_canonical(), socket.destination_port),
+        cookie: socket.cookie,
+    };
+    Some(figures(id, info))
+}
+
+fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
+    Connection {
+        id,
+        min_rtt_us: Some(info.min_rtt).filter(|rtt| !matches!(*rtt, 0 | NO_RTT)),
+        delivery_rate: info.delivery_rate,
+        app_limited: info.delivery_rate_app_limited & APP_LIMITED != 0,
+        delivered: u64::from(info.delivered) * u64::from(info.snd_mss),
+        segments: info.segs_out,
+        sent_again: info.total_retrans,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_of_this_machine_is_found_with_its_figures() {
+        for bind in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(bind) else { continue };
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            server.write_all(&[7; 1000]).unwrap();
+            (&client).read_exact(&mut [0; 1000]).unwrap();
+            let found = || {
+                let all = Kernel::open().unwrap().connections().unwrap();
+                all.into_iter().find(|one| one.id.local == server.local_addr().unwrap())
+            };
+            let mut connection = found().unwrap();
+            while connection.delivered < 1000 {
+                connection = found().unwrap();
+            }
+            assert_eq!(connection.id.remote, client.local_addr().unwrap());
+            assert!(connection.min_rtt_us.is_some_and(|rtt| rtt < 1_000_000), "{connection:?}");
+            assert!(connection.segments >= 1, "{connection:?}");
+        }
+    }
+}

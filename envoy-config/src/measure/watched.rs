@@ -1,0 +1,98 @@
+//! Chooses the connections that cross the link.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::kernel::ConnectionId;
+use crate::config::{Host, Intercept, Peer, Settings};
+
+/// The ports that clients request, which the socket of a connection keeps under `listen.intercept: tproxy`.
+const WEB_PORTS: [u16; 2] = [80, 443];
+
+/// The connections that cross the link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watched {
+    /// Those that come in at these ports.
+    From(BTreeSet<u16>),
+    /// Those that this box opens to this port, at this address if it is known.
+    To(Option<IpAddr>, u16),
+}
+
+impl Watched {
+    /// Returns the choice for `settings`: clients' connections of a single box, or those of a pair's ends.
+    pub fn of(settings: &Settings) -> Self {
+        match settings.role.peer() {
+            None => {
+                let listen = &settings.listen;
+                let own = [listen.http, listen.tls].into_iter().flatten().map(|socket| socket.port());
+                let requested = WEB_PORTS.into_iter().filter(|_| listen.intercept == Intercept::Tproxy);
+                Self::From(own.chain(requested).collect())
+            }
+            Some(Peer::Dials { listen, .. }) => Self::From(BTreeSet::from([listen.port()])),
+            Some(Peer::Dialled { at }) => {
+                let address = match &at.host {
+                    Host::Address(address) => Some(*address),
+                    Host::Name(_) => None,
+                };
+                Self::To(address, at.port)
+            }
+        }
+    }
+
+    /// Returns true if the connection crosses the link. Connections within this host do not: `local` holds its
+    /// addresses.
+    pub fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
+        let remote = id.remote.ip();
+        if remote.is_loopback() || local.contains(&remote) {
+            return false;
+        }
+        match self {
+            Self::From(ports) => ports.contains(&id.local.port()),
+            Self::To(address, port) => id.remote.port() == *port && address.is_none_or(|address| address == remote),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(more: &str) -> Watched {
+        let text = format!(
+            "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             upstream: {{ resolvers: [192.0.2.53] }}\n{more}"
+        );
+        let loaded = crate::config::load_text(std::path::Path::new("longhaul.yaml"), text).unwrap();
+        Watched::of(&loaded.settings)
+    }
+
+    fn id(local: &str, remote: &str) -> ConnectionId {
+        ConnectionId { local: local.parse().unwrap(), remote: remote.parse().unwrap(), cookie: [0; 8] }
+    }
+
+    #[test]
+    fn a_single_box_watches_its_clients() {
+        let redirected = watched("listen: { http: 0.0.0.0:8080, tls: 0.0.0.0:8443 }\n");
+        let local: Vec<IpAddr> = vec!["192.0.2.1".parse().unwrap()];
+        for (at, from, watched) in [
+            ("192.0.2.1:8080", "192.0.2.2:5000", true),
+            ("192.0.2.1:8443", "192.0.2.2:5000", true),
+            ("192.0.2.1:80", "192.0.2.2:5000", false),
+            ("192.0.2.1:5000", "203.0.113.1:8080", false),
+            ("192.0.2.1:8080", "192.0.2.1:5000", false),
+            ("127.0.0.1:8080", "127.0.0.1:5000", false),
+        ] {
+            assert_eq!(redirected.includes(&id(at, from), &local), watched, "{at} {from}");
+        }
+        let transparent = watched("listen: { http: 0.0.0.0:8080, tls: off, intercept: tproxy }\n");
+        assert!(transparent.includes(&id("203.0.113.1:443", "192.0.2.2:5000"), &local));
+    }
+
+    #[test]
+    fn a_dialling_end_watches_its_own_connections() {
+        let dialling = Watched::To(Some("203.0.113.1".parse().unwrap()), 8443);
+        assert!(dialling.includes(&id("192.0.2.1:5000", "203.0.113.1:8443"), &[]));
+        assert!(!dialling.includes(&id("192.0.2.1:5000", "203.0.113.2:8443"), &[]));
+        assert!(!dialling.includes(&id("192.0.2.1:8443", "203.0.113.1:5000"), &[]));
+    }
+}
