@@ -43,19 +43,14 @@ class Trip:
         """Whether later visitors gain by an earlier one: a pair keeps the objects of http pages."""
         return way == PAIR and self.scheme == "http"
 
+    def visits(self, way: str) -> dict[str, list[Measured]]:
+        """The loads of a way by the kind of visit; one kind without a name where all visits are alike."""
+        loads = self.loads[way]
+        return {"first visitor": loads[:1], "next visitor": loads[1:]} if self.keeps(way) and loads[1:] else {"": loads}
+
     def ratio(self, way: str) -> float:
-        """The median load time to that without Longhaul."""
-        return median(LOAD, self.loads[way]) / median(LOAD, self.loads[DIRECT])
-
-
-@dataclass(frozen=True)
-class Column:
-    """One figure of the table: its name, and the way it is shown."""
-
-    what: str
-    key: str
-    value: Callable[[Measured], float]
-    show: Callable[[float], str]
+        """The median load time to that without Longhaul; of the first visitor where later ones gain by it."""
+        return median(LOAD, next(iter(self.visits(way).values()))) / median(LOAD, self.loads[DIRECT])
 
 
 def seconds(milliseconds: float) -> str:
@@ -101,15 +96,13 @@ def table(trips: Sequence[Trip]) -> str:
 
 
 def _rows(trip: Trip) -> list[tuple[str, Sequence[Measured], float]]:
-    """Title, loads and load time to direct. Visitors who gain by an earlier one stand apart."""
+    """Title, loads and load time to direct."""
     direct = median(LOAD, trip.loads[DIRECT])
-    rows = []
-    for way, loads in trip.loads.items():
-        groups = {TITLES[way]: loads}
-        if trip.keeps(way) and len(loads) > 1:
-            groups = {f"{TITLES[way]}, first visitor": loads[:1], f"{TITLES[way]}, next visitor": loads[1:]}
-        rows += [(f"  {title}", found, median(LOAD, found) / direct) for title, found in groups.items()]
-    return rows
+    return [
+        (f"  {', '.join(filter(None, (TITLES[way], visit)))}", loads, median(LOAD, loads) / direct)
+        for way in trip.loads
+        for visit, loads in trip.visits(way).items()
+    ]
 
 
 def _line(title: str, loads: Sequence[Measured], ratio: float) -> str:
@@ -121,9 +114,11 @@ def figures(trips: Sequence[Trip]) -> dict[str, float]:
     """All medians under names of their own, and the ratios of load times."""
     found = {}
     for trip in trips:
-        for way, loads in trip.loads.items():
-            stem = f"{trip.page}_{trip.scheme}_{way.replace('-', '_')}"
-            found |= {f"{stem}_{column.key}": round(median(column, loads), 1) for column in COLUMNS}
+        for way in trip.loads:
+            stem = f"{trip.page}_{trip.scheme}_{way}".replace("-", "_")
+            for visit, loads in trip.visits(way).items():
+                name = "_".join(filter(None, (stem, visit.replace(" ", "_"))))
+                found |= {f"{name}_{column.key}": round(median(column, loads), 1) for column in COLUMNS}
             found[f"{stem}_ratio_to_direct"] = round(trip.ratio(way), 4)
     return found
 

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filmstrip import BORDER, DONE, HEAD, LABEL, MARGIN, TIMES, Row, compose, step_ms, times_ms
@@ -115,6 +116,20 @@ def test_a_load_that_came_to_harm_fails_the_demo(harm: Callable[[], Measured], c
     ]
     assert len(failed) == bool(complaint)
     assert all(complaint in what for what in failed)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "repeats", "loads"), [("https", 1, [1, 1, 1]), ("http", 1, [1, 1, 2]), ("http", 3, [3, 3, 3])]
+)
+def test_a_way_that_keeps_objects_has_a_next_visitor(
+    scheme: str, repeats: int, loads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {DIRECT: iter([8000] * 3), EDGE: iter([6000] * 3), PAIR: iter([4000, 2000, 2000])}
+    monkeypatch.setattr(program, "measure", lambda _ground, way, _url: load(next(times[way])))
+    bed = SimpleNamespace(ground=None, contenders={way: way for way in times})
+    trip = program.travel(bed, Magazine(), scheme, repeats)
+    assert [len(found) for found in trip.loads.values()] == loads
+    assert trip.ratio(PAIR) == 0.5
 
 
 def test_an_object_that_no_two_loads_share_is_not_missed() -> None:
