@@ -53,6 +53,16 @@ class Trip:
         return median(LOAD, next(iter(self.visits(way).values()))) / median(LOAD, self.loads[DIRECT])
 
 
+@dataclass(frozen=True)
+class Column:
+    """One figure of the table: its name, and the way it is shown."""
+
+    what: str
+    key: str
+    value: Callable[[Measured], float]
+    show: Callable[[float], str]
+
+
 def seconds(milliseconds: float) -> str:
     """Milliseconds as a reader likes them."""
     return f"{milliseconds / 1000:.1f} s"
