@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
+use crate::config::{Intercept, Listen};
 use crate::derive::{HostFacts, derive};
 use crate::host::{Machine, Plan, RECORD, apply, interfaces, plan, script, undo, undo_command};
 
@@ -52,13 +53,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     }
     let loaded = load_or_refuse(file)?;
     let derived = derive(&loaded.settings, &HostFacts::unknown());
-    if loaded.settings.listen.ipv6_bypasses() {
-        eprintln!(
-            "warning: IPv6 traffic of clients bypasses this box: `listen.http` has no IPv6 address, so the rules \
-             intercept IPv4 alone. Browsers prefer IPv6 where they have it"
-        );
-    }
     let machine = Machine::this(clients);
+    warn_of_ipv6(&loaded.settings.listen, &machine);
     let plan = plan(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {
         warn_without_routes(&machine);
@@ -70,6 +66,26 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     }
     warn_without_routes(&machine);
     carry_out(&plan, &arguments.record)
+}
+
+/// Says where IPv6 traffic of clients bypasses this box, or does not get through it. A network without IPv6 needs no
+/// warning.
+fn warn_of_ipv6(listen: &Listen, machine: &Machine) {
+    let interface = &machine.interface;
+    if listen.intercept == Intercept::None || !machine.has_ipv6_network() {
+        return;
+    }
+    if listen.ipv6_bypasses() {
+        eprintln!(
+            "warning: {interface} has IPv6, and IPv6 traffic of clients bypasses this box: `listen.http` has no IPv6 \
+             address. Browsers prefer IPv6 where they have it"
+        );
+    } else if !machine.forwards_ipv6() {
+        eprintln!(
+            "warning: this machine does not forward IPv6: other ports than the listeners' do not get through. Forwarding \
+             also ignores router advertisements, so it is left to you: sysctl -w net.ipv6.conf.all.forwarding=1"
+        );
+    }
 }
 
 fn warn_without_routes(machine: &Machine) {

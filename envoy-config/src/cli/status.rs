@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::table::table;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
+use crate::config::Sockets;
 use crate::run::{self, NoRun, ResolverReport};
 use crate::status::{Certificate, Child, Pages, Status, gather, time};
 
@@ -104,17 +105,18 @@ fn child(child: &Child) -> String {
 
 fn listening(status: &Status) -> String {
     let listen = &status.listen;
+    let of_clients = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
     let sockets = [
-        ("http", listen.http),
-        ("split", listen.split),
-        ("tls", listen.tls),
-        ("dns", listen.dns),
-        ("admin", Some(listen.admin)),
-        ("metrics", listen.metrics),
-        ("status", listen.status),
+        ("http", of_clients(&listen.http)),
+        ("split", listen.split.map(|socket| socket.to_string())),
+        ("tls", of_clients(&listen.tls)),
+        ("dns", of_clients(&listen.dns)),
+        ("admin", Some(listen.admin.to_string())),
+        ("metrics", listen.metrics.map(|socket| socket.to_string())),
+        ("status", listen.status.map(|socket| socket.to_string())),
     ];
     let words: Vec<String> =
-        sockets.iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}"))).collect();
+        sockets.iter().filter_map(|(key, socket)| socket.as_ref().map(|socket| format!("{key} {socket}"))).collect();
     words.join(", ")
 }
 

@@ -13,6 +13,7 @@ use super::settings::{
     Acme, DnsMode, Ground, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Upstream,
     WhenDown,
 };
+use super::sockets::{Family, Sockets, overlap};
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
 
@@ -110,6 +111,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
         private_proxy_address(&places, proxy, listen, problems);
+        proxy_address_without_listener(&places, proxy, listen, problems);
     }
     if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {
         problems.push(
@@ -204,23 +206,15 @@ fn shared_sockets(
     acme: Option<&Acme>,
     problems: &mut Vec<Problem>,
 ) {
-    let sockets: Vec<([&str; 2], SocketAddr)> = [
-        (["listen", "http"], listen.http),
-        (["listen", "tls"], listen.tls),
-        (["listen", "dns"], listen.dns),
-        (["listen", "admin"], Some(listen.admin)),
-        (["listen", "metrics"], listen.metrics),
-        (["listen", "status"], listen.required_status()),
-        (["split", "listen"], role.and_then(Role::dialled_in)),
-        (["tls", "acme"], acme.and_then(|acme| acme.listen)),
-    ]
-    .into_iter()
-    .filter_map(|(path, socket)| socket.map(|socket| (path, socket)))
-    .collect();
+    let wanted = |key: &str| key != "status" || listen.required_status().is_some();
+    let own = listen.sockets().filter(|(key, _)| wanted(key)).map(|(key, socket)| (["listen", key], socket));
+    let dialled_in = role.and_then(Role::dialled_in).map(|socket| (["split", "listen"], socket));
+    let challenges = acme.and_then(|acme| acme.listen).map(|socket| (["tls", "acme"], socket));
+    let sockets: Vec<([&str; 2], SocketAddr)> = own.chain(dialled_in).chain(challenges).collect();
     for (index, (path, socket)) in sockets.iter().enumerate() {
         for (earlier, other) in sockets.iter().take(index) {
             let ([group, key], [earlier_group, earlier_key]) = (path, earlier);
-            if overlap(*socket, *other) {
+            if path != earlier && overlap(*socket, *other) {
                 problems.push(
                     Problem::error(
                         format!(
@@ -239,10 +233,6 @@ fn shared_sockets(
     }
 }
 
-fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
-    a.port() == b.port() && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
-}
-
 /// Returns true if `address` reaches the listener at `bound` on this machine.
 fn reaches(bound: SocketAddr, address: SocketAddr, own: &[IpAddr]) -> bool {
     let here = address.ip() == bound.ip() || address.ip().is_unspecified();
@@ -257,10 +247,10 @@ fn resolver_is_ourselves(
     upstream: &Upstream,
     problems: &mut Vec<Problem>,
 ) {
-    let Some(dns) = listen.dns else { return };
+    let Some(dns) = &listen.dns else { return };
     let own = proxy.map(|proxy| proxy.addresses.as_slice()).unwrap_or_default();
     for (index, resolver) in upstream.resolvers.iter().enumerate() {
-        if reaches(dns, *resolver, own) {
+        if dns.iter().any(|bound| reaches(bound, *resolver, own)) {
             problems.push(
                 Problem::error(
                     "`upstream.resolvers` names this box's own DNS",
@@ -275,22 +265,13 @@ fn resolver_is_ourselves(
 }
 
 /// Returns the listeners that an HTTP request could reach, by their keys.
-fn own_http_sockets(listen: &Listen) -> [(&'static str, Option<SocketAddr>); 5] {
-    [
-        ("http", listen.http),
-        ("tls", listen.tls),
-        ("admin", Some(listen.admin)),
-        ("metrics", listen.metrics),
-        ("status", listen.status.map(|status| status.socket)),
-    ]
+fn own_http_sockets(listen: &Listen) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+    listen.sockets().filter(|(key, _)| *key != "dns")
 }
 
 fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream, problems: &mut Vec<Problem>) {
-    let sockets = own_http_sockets(listen);
     for (name, target) in &upstream.map {
-        let hit = sockets.iter().find_map(|(key, socket)| {
-            socket.filter(|socket| reaches(*socket, *target, &[])).map(|socket| (key, socket))
-        });
+        let hit = own_http_sockets(listen).find(|(_, socket)| reaches(*socket, *target, &[]));
         if let Some((key, socket)) = hit {
             problems.push(
                 Problem::error(
@@ -320,16 +301,14 @@ fn map_place(places: &Places<'_>, name: &str) -> Place {
 /// Warns if clients' packets are intercepted over IPv4 alone. Browsers prefer IPv6 where they have it, and the operator
 /// would see no error.
 fn ipv6_bypasses(places: &Places<'_>, listen: &Listen, problems: &mut Vec<Problem>) {
-    if !(listen.ipv6_bypasses() && places.written("listen", "http")) {
-        return;
-    }
+    let Some(http) = listen.http.as_ref().filter(|_| listen.ipv6_bypasses()) else { return };
     problems.push(
         Problem::warning(
             "IPv6 traffic of clients bypasses this box",
             places.of(&["listen", "http"]),
-            "the packet rules intercept IPv4 alone; browsers prefer IPv6 where they have it",
+            "no IPv6 address, so packet rules intercept IPv4 alone; browsers prefer IPv6",
         )
-        .help("give clients no IPv6, or expect no gain for sites with IPv6 addresses"),
+        .help(format!("write `http: [{http}, \"[::]:{}\"]`, or remove the key: the default serves both", http.port())),
     );
 }
 
@@ -420,10 +399,29 @@ fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: 
     }
 }
 
+/// Warns about a proxy address of a family that no listener serves. A translator in front of this box may serve it.
+fn proxy_address_without_listener(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
+    let Some(http) = &listen.http else { return };
+    let unserved = |address: &IpAddr| !http.serves(Family::of(*address));
+    for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| unserved(address)) {
+        let family = Family::of(*address).as_str();
+        let wildcard = if address.is_ipv4() { "0.0.0.0" } else { "[::]" };
+        problems.push(
+            Problem::warning(
+                format!("no listener for proxy address {address}"),
+                places.of(&["proxy", "addresses", &index.to_string()]),
+                format!("DNS responses and moved URLs send clients here over {family}"),
+            )
+            .and(places.of(&["listen", "http"]), format!("no {family} address"))
+            .help(format!("add {wildcard}:{} to `listen.http`", http.port())),
+        );
+    }
+}
+
 /// Warns about a private proxy address. This is no error, because a laboratory or a closed network may intend it.
 fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
     // A proxy that listens on loopback is a trial on one machine.
-    if listen.http.is_none_or(|http| http.ip().is_loopback()) {
+    if listen.http.as_ref().is_none_or(Sockets::is_loopback) {
         return;
     }
     for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| addresses::is_refused(**address)) {

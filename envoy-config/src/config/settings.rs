@@ -13,6 +13,7 @@ use ipnet::IpNet;
 
 use super::allowlist::NamePattern;
 use super::names::{Host, HostName, HostPort};
+use super::sockets::{Family, Sockets};
 use super::units::{Bytes, Rate};
 use crate::config::{LinkClass, LinkModel, Overrides};
 
@@ -286,15 +287,15 @@ pub struct Proxy {
 }
 
 /// The sockets that this box binds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
     /// Intercepted http traffic and that to the proxy's addresses; at a ground, the pipe. None if the ground dials.
-    pub http: Option<SocketAddr>,
+    pub http: Option<Sockets>,
     /// TLS: ends here for the proxy's own names and terminated names, and is passed through by SNI for all others.
     /// None: `off`.
-    pub tls: Option<SocketAddr>,
+    pub tls: Option<Sockets>,
     /// The steering DNS, over UDP and TCP. None: `off`.
-    pub dns: Option<SocketAddr>,
+    pub dns: Option<Sockets>,
     /// Envoy's admin interface, always on a loopback address.
     pub admin: SocketAddr,
     /// Prometheus metrics of CoreDNS. None: `off`.
@@ -324,8 +325,30 @@ impl Listen {
     /// Returns true if clients' packets are intercepted over IPv4 alone, so that their IPv6 traffic bypasses this box.
     /// A box on loopback has no clients.
     pub fn ipv6_bypasses(&self) -> bool {
-        let ipv4_alone = self.http.is_some_and(|socket| socket.is_ipv4() && !socket.ip().is_loopback());
-        self.intercept != Intercept::None && ipv4_alone
+        let ipv4_alone = |http: &Sockets| !http.serves(Family::Ipv6) && !http.is_loopback();
+        self.intercept != Intercept::None && self.http.as_ref().is_some_and(ipv4_alone)
+    }
+
+    /// Returns true if a listener of clients has an address of the family.
+    pub fn serves(&self, family: Family) -> bool {
+        [&self.http, &self.tls, &self.dns].into_iter().flatten().any(|sockets| sockets.serves(family))
+    }
+
+    /// Returns every socket, with the key of its group.
+    pub fn sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+        let clients = [("http", &self.http), ("tls", &self.tls), ("dns", &self.dns)];
+        let clients = clients.into_iter().filter_map(|(key, sockets)| sockets.as_ref().map(|sockets| (key, sockets)));
+        let status = self.status.map(|status| status.socket);
+        let own = [("admin", Some(self.admin)), ("metrics", self.metrics), ("status", status)];
+        let own = own.into_iter().filter_map(|(key, socket)| socket.map(|socket| (key, socket)));
+        clients.flat_map(|(key, sockets)| sockets.iter().map(move |socket| (key, socket))).chain(own)
+    }
+
+    /// Returns the listeners as a machine without IPv6 can bind them: without `[::]` beside another address.
+    #[must_use]
+    pub fn without_ipv6_wildcards(&self) -> Self {
+        let left = |sockets: &Option<Sockets>| sockets.as_ref().map(Sockets::without_ipv6_wildcard);
+        Self { http: left(&self.http), tls: left(&self.tls), dns: left(&self.dns), ..self.clone() }
     }
 }
 
@@ -593,17 +616,25 @@ pub struct Limits {
 
 impl Settings {
     /// Returns the authorities to which an http object can move without TLS: `ADDRESS`, with the port if it is not 80.
-    pub fn http_authorities(&self) -> Vec<String> {
-        let Some(http) = self.listen.http else { return Vec::new() };
-        self.proxy.addresses.iter().map(|a| Host::Address(*a).authority(http.port(), 80)).collect()
+    /// Clients reach each over one of `families`.
+    pub fn http_authorities(&self, families: &[Family]) -> Vec<String> {
+        let Some(http) = &self.listen.http else { return Vec::new() };
+        let reached = self.proxy.addresses.iter().filter(|address| families.contains(&Family::of(**address)));
+        reached.map(|address| Host::Address(*address).authority(http.port(), 80)).collect()
     }
 
     /// Returns the proxy's own https authorities that have a certificate: names or addresses, with the port if it is not
-    /// 443.
-    pub fn https_authorities(&self) -> Vec<String> {
-        let Some(tls) = self.listen.tls else { return Vec::new() };
+    /// 443. Clients reach each over one of `families`. A name leads to every address of the proxy.
+    pub fn https_authorities(&self, families: &[Family]) -> Vec<String> {
+        let Some(tls) = &self.listen.tls else { return Vec::new() };
         let served = |name: &&Host| self.terminate.iter().any(|entry| entry.names.contains(name));
-        self.proxy.secure_names.iter().filter(served).map(|name| name.authority(tls.port(), 443)).collect()
+        let named = self.proxy.addresses.iter().any(|address| families.contains(&Family::of(*address)));
+        let reached = |host: &&Host| match host {
+            Host::Name(_) => named,
+            Host::Address(address) => families.contains(&Family::of(*address)),
+        };
+        let own = self.proxy.secure_names.iter().filter(served).filter(reached);
+        own.map(|name| name.authority(tls.port(), 443)).collect()
     }
 
     /// Returns true if a filter sends requests of its own, through the hop `fetch`.
@@ -635,8 +666,8 @@ impl Settings {
 
     /// Returns every authority of the proxy itself, secure names first.
     pub fn own_authorities(&self) -> Vec<String> {
-        let mut own = self.https_authorities();
-        own.extend(self.http_authorities());
+        let mut own = self.https_authorities(&Family::BOTH);
+        own.extend(self.http_authorities(&Family::BOTH));
         own
     }
 }

@@ -73,7 +73,7 @@ const RFC_9113: &str = "RFC 9113 section 6.9";
 pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let mut table = Table { settings, rows: Vec::new() };
     let model = LinkModel::of(&settings.link);
-    let mut target = choose(settings, &model);
+    let target = choose(settings, &model);
     let Link { rtt, down, up } = settings.link;
     let rtt_text = show_duration(rtt);
 
@@ -227,7 +227,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         INLINE,
     );
     let shards = table.shards(&target, bdp_down.value);
-    target.authorities.truncate(usize::try_from(shards.value).unwrap_or(usize::MAX));
+    let target = target.first(usize::try_from(shards.value).unwrap_or(usize::MAX));
 
     let compression = Compressors::of(settings.compress, &settings.link);
 
@@ -411,7 +411,7 @@ impl Table<'_> {
     /// Over HTTP/2, the browser's receive window bounds a connection: it starts at 64 KB and doubles each round trip.
     /// Over HTTP/1.1, the six connections per name are the bound.
     fn shards(&mut self, target: &TargetChoice, bdp_down: Bytes) -> Value<u32> {
-        let given = u32::try_from(target.authorities.len()).unwrap_or(u32::MAX);
+        let given = u32::try_from(target.ipv4.len().max(target.ipv6.len())).unwrap_or(u32::MAX);
         let (wanted, formula) = match target.kind {
             TargetKind::Https => {
                 let wanted = clamp_count(bdp_down.0.div_ceil(6 * 65_536), 1, 4);

@@ -8,7 +8,7 @@
 //! - An https name made pages faster on every fast link. It changed nothing on the slowest link, and was up to 14 %
 //!   slower on UMTS.
 
-use crate::config::{Level, Settings, TargetWish};
+use crate::config::{Family, Level, Settings, TargetWish};
 use crate::config::{LinkClass, LinkModel};
 
 /// The least number of http addresses that make pages faster on a link with long round trips.
@@ -19,8 +19,12 @@ const MIN_HTTP_ADDRESSES_ON_LONG_LINKS: usize = 4;
 pub struct TargetChoice {
     /// The kind of target.
     pub kind: TargetKind,
-    /// The authorities as `host[:port]`, at most one per shard. Empty for [`TargetKind::Nothing`].
+    /// The authorities as `host[:port]`, at most one per shard and family. Empty for [`TargetKind::Nothing`].
     pub authorities: Vec<String>,
+    /// Those of `authorities` that clients reach over IPv4.
+    pub ipv4: Vec<String>,
+    /// Those of `authorities` that clients reach over IPv6.
+    pub ipv6: Vec<String>,
     /// The reason for the choice and advice to the operator, in one or two sentences.
     pub reason: String,
     /// The warning, if the operator chose a target that the model expects to slow pages.
@@ -58,49 +62,69 @@ fn http_pays(class: LinkClass, addresses: usize) -> bool {
     }
 }
 
-/// Chooses the target. The result holds all authorities; the caller truncates them to the number of shards.
+/// Chooses the target. The result holds all authorities; [`TargetChoice::first`] leaves those of the shards.
 pub(super) fn choose(settings: &Settings, model: &LinkModel) -> TargetChoice {
-    let https = settings.https_authorities();
-    let http = settings.http_authorities();
-    let chosen = |kind, authorities, reason: String| TargetChoice { kind, authorities, reason, warning: None };
-    if settings.rewrite.level == Level::Off {
-        return chosen(TargetKind::Nothing, Vec::new(), "rewrite.level is off".to_owned());
-    }
-    match settings.rewrite.target {
-        TargetWish::Https if https.is_empty() => {
-            chosen(TargetKind::Nothing, https, "rewrite.target says https, and the certificate is awaited".to_owned())
+    let http = |family| settings.http_authorities(&[family]);
+    // Each client uses the addresses of one family.
+    let addresses = Family::BOTH.map(|family| http(family).len()).into_iter().max().unwrap_or_default();
+    let no_https = settings.https_authorities(&Family::BOTH).is_empty();
+    let (kind, reason) = match (settings.rewrite.level, settings.rewrite.target) {
+        (Level::Off, _) => (TargetKind::Nothing, "rewrite.level is off"),
+        (_, TargetWish::Https) if no_https => {
+            (TargetKind::Nothing, "rewrite.target says https, and the certificate is awaited")
         }
-        TargetWish::Https => chosen(TargetKind::Https, https, "rewrite.target says https".to_owned()),
-        TargetWish::Http => TargetChoice {
-            warning: (!http_pays(model.class, http.len())).then(|| slow_http_warning(model.class, http.len())),
-            ..chosen(TargetKind::Http, http, "rewrite.target says http".to_owned())
-        },
-        TargetWish::Auto => automatic(model.class, https, http),
+        (_, TargetWish::Https) => (TargetKind::Https, "rewrite.target says https"),
+        (_, TargetWish::Http) => (TargetKind::Http, "rewrite.target says http"),
+        (_, TargetWish::Auto) => automatic(model.class, no_https, addresses),
+    };
+    let wanted = settings.rewrite.target == TargetWish::Http;
+    let slow = wanted && kind == TargetKind::Http && !http_pays(model.class, addresses);
+    let of = |family| match kind {
+        TargetKind::Https => settings.https_authorities(&[family]),
+        TargetKind::Http => {
+            Some(http(family)).filter(|http| wanted || http_pays(model.class, http.len())).unwrap_or_default()
+        }
+        TargetKind::Nothing => Vec::new(),
+    };
+    TargetChoice {
+        kind,
+        authorities: Vec::new(),
+        ipv4: of(Family::Ipv4),
+        ipv6: of(Family::Ipv6),
+        reason: reason.to_owned(),
+        warning: slow.then(|| slow_http_warning(model.class, addresses)),
+    }
+    .first(usize::MAX)
+}
+
+impl TargetChoice {
+    /// Returns the same choice with at most `shards` authorities of each family.
+    pub(super) fn first(mut self, shards: usize) -> Self {
+        self.ipv4.truncate(shards);
+        self.ipv6.truncate(shards);
+        let more = self.ipv6.iter().filter(|authority| !self.ipv4.contains(authority));
+        self.authorities = self.ipv4.iter().chain(more).cloned().collect();
+        self
     }
 }
 
-fn automatic(class: LinkClass, https: Vec<String>, http: Vec<String>) -> TargetChoice {
-    let choice =
-        |kind, authorities, reason: &str| TargetChoice { kind, authorities, reason: reason.to_owned(), warning: None };
-    match (class, https.is_empty(), http_pays(class, http.len())) {
-        (LinkClass::ByteBound, _, _) => choice(
+/// Returns the kind that the model expects to gain, and the reason.
+fn automatic(class: LinkClass, no_https: bool, addresses: usize) -> (TargetKind, &'static str) {
+    match (class, no_https, http_pays(class, addresses)) {
+        (LinkClass::ByteBound, _, _) => (
             TargetKind::Http,
-            http,
             "on a slow link fewer handshakes make pages faster (measured 0.5 to 43 %), and http needs the fewest bytes",
         ),
-        (_, false, _) => choice(
+        (_, false, _) => (
             TargetKind::Https,
-            https,
             "an https name carries all moved objects at once on one HTTP/2 connection (measured 2 to 29 % faster)",
         ),
-        (_, true, true) => choice(
+        (_, true, true) => (
             TargetKind::Http,
-            http,
             "no https name, but four or more http addresses on long round trips (measured 8 to 34 % faster)",
         ),
-        (_, true, false) => choice(
+        (_, true, false) => (
             TargetKind::Nothing,
-            Vec::new(),
             "moving to http addresses would slow pages on this link (one address measured 20 to 30 % slower): a browser opens six \
              connections to a name and the objects queue behind them; add proxy.secure_names with a certificate under tls.terminate",
         ),

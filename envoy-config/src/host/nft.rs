@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use crate::config::{Intercept, Remote, Role, Settings, Udp443};
+use crate::config::{Family, Intercept, Remote, Role, Settings, Sockets, Udp443};
 use crate::derive::offers_http3;
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
@@ -18,11 +18,10 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     let mut chain = |text: String| {
         let _ = writeln!(out, "{text}");
     };
-    let web: Vec<(u16, SocketAddr)> = [(80, listen.http), (443, listen.tls)]
-        .into_iter()
-        .filter_map(|(port, socket)| socket.map(|socket| (port, socket)))
-        .collect();
-    let dns: Vec<(u16, SocketAddr)> = listen.dns.map(|socket| (53, socket)).into_iter().collect();
+    let of_clients = |port, sockets: &Option<Sockets>| sockets.as_ref().map(|sockets| Listener::new(port, sockets));
+    let web: Vec<Listener> =
+        [of_clients(80, &listen.http), of_clients(443, &listen.tls)].into_iter().flatten().collect();
+    let dns: Vec<Listener> = of_clients(53, &listen.dns).into_iter().collect();
     match listen.intercept {
         Intercept::None => {}
         Intercept::Redirect => chain(intercept(interface, "nat", "dstnat", &redirects(&[web, dns].concat()))),
@@ -47,13 +46,44 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     out
 }
 
+/// A listener for packets that clients send to a port of other hosts.
+#[derive(Debug, Clone, Copy)]
+struct Listener {
+    /// The port of the other hosts.
+    from: u16,
+    /// The port of the listener.
+    to: u16,
+    ipv4: bool,
+    ipv6: bool,
+}
+
+impl Listener {
+    fn new(from: u16, sockets: &Sockets) -> Self {
+        let (ipv4, ipv6) = (sockets.serves(Family::Ipv4), sockets.serves(Family::Ipv6));
+        Self { from, to: sockets.port(), ipv4, ipv6 }
+    }
+
+    /// Returns the match of packets that the listener can take. The table has the packets of both families.
+    fn family(self) -> &'static str {
+        match (self.ipv4, self.ipv6) {
+            (true, false) => "meta nfproto ipv4 ",
+            (false, true) => "meta nfproto ipv6 ",
+            _ => "",
+        }
+    }
+
+    /// Returns the families of the listener, as `tproxy` writes them.
+    fn families(self) -> impl Iterator<Item = &'static str> {
+        [("ip", self.ipv4), ("ip6", self.ipv6)].into_iter().filter_map(|(name, served)| served.then_some(name))
+    }
+}
+
 /// Returns a chain for the packets that clients send to other hosts.
 fn intercept(interface: &str, kind: &str, priority: &str, rules: &str) -> String {
     format!(
         "\tchain intercept {{\n\
          \t\ttype {kind} hook prerouting priority {priority}; policy accept;\n\n\
          \t\tiifname != \"{interface}\" accept\n\
-         \t\tmeta nfproto != ipv4 accept\n\
          \t\t# what is meant for this host is here already\n\
          \t\tfib daddr type local accept\n\
          {rules}\t}}\n"
@@ -65,23 +95,26 @@ fn intercept(interface: &str, kind: &str, priority: &str, rules: &str) -> String
 /// The first rule leaves existing connections alone: those of clients that arrive from another region, or that were
 /// here before the rules. A listener does not know them and would reset them. `net.netfilter.nf_conntrack_tcp_loose=0`
 /// would do the same, but it affects all traffic of the host.
-fn redirects(ports: &[(u16, SocketAddr)]) -> String {
+fn redirects(listeners: &[Listener]) -> String {
     const UNDER_WAY: &str = "\t\t# a connection that began elsewhere ends where it began\n\
                              \t\ttcp flags & (fin | syn | rst | ack) != syn accept\n";
-    let rule = |(port, socket): &(u16, SocketAddr)| {
-        let to = socket.port();
-        let udp = if *port == 53 { format!("\t\tudp dport {port} redirect to :{to}\n") } else { String::new() };
-        format!("\t\ttcp dport {port} redirect to :{to}\n{udp}")
+    let rule = |listener: &Listener| {
+        let (family, Listener { from, to, .. }) = (listener.family(), *listener);
+        let redirect = |protocol| format!("\t\t{family}{protocol} dport {from} redirect to :{to}\n");
+        let udp = if from == 53 { redirect("udp") } else { String::new() };
+        redirect("tcp") + &udp
     };
-    std::iter::once(UNDER_WAY.to_owned()).chain(ports.iter().map(rule)).collect()
+    std::iter::once(UNDER_WAY.to_owned()).chain(listeners.iter().map(rule)).collect()
 }
 
-fn tproxies(ports: &[(u16, SocketAddr)]) -> String {
+fn tproxies(listeners: &[Listener]) -> String {
     let established = format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} accept\n");
-    let rule = |(port, socket): &(u16, SocketAddr)| {
-        format!("\t\ttcp dport {port} tproxy ip to :{} meta mark set {MARK:#x} accept\n", socket.port())
+    let rules = |listener: &Listener| {
+        let Listener { from, to, .. } = *listener;
+        let rule = |family| format!("\t\ttcp dport {from} tproxy {family} to :{to} meta mark set {MARK:#x} accept\n");
+        listener.families().map(rule).collect::<String>()
     };
-    std::iter::once(established).chain(ports.iter().map(rule)).collect()
+    std::iter::once(established).chain(listeners.iter().map(rules)).collect()
 }
 
 /// Returns the chain that rejects QUIC. Otherwise QUIC would cross the link outside the pair, with all its handshakes.
@@ -120,10 +153,10 @@ fn challenges(interface: &str, socket: SocketAddr) -> String {
 /// proxy's in the DNS response.
 fn guard(settings: &Settings, interface: &str) -> String {
     let listen = &settings.listen;
-    let tcp: Vec<String> =
-        [listen.http, listen.tls, listen.dns].into_iter().flatten().map(|socket| socket.port().to_string()).collect();
-    let quic = listen.tls.filter(|_| offers_http3(settings));
-    let udp: Vec<String> = [listen.dns, quic].into_iter().flatten().map(|socket| socket.port().to_string()).collect();
+    let port = |sockets: &Sockets| sockets.port().to_string();
+    let tcp: Vec<String> = [&listen.http, &listen.tls, &listen.dns].into_iter().flatten().map(port).collect();
+    let quic = listen.tls.as_ref().filter(|_| offers_http3(settings));
+    let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };
     format!(
         "\tchain listeners {{\n\

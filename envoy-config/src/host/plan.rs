@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::nft;
 use super::routes;
 use crate::config::units::Bytes;
-use crate::config::{Intercept, Role, Settings};
+use crate::config::{Family, Intercept, Role, Settings};
 use crate::derive::{CongestionControl, Derived};
 
 /// The steps for one configuration on one machine.
@@ -56,10 +56,16 @@ pub struct Machine {
     /// The routes of the interface, as `ip -4 route show dev IF` prints them. Empty if the interface does not exist
     /// yet.
     pub routes: String,
+    /// The routes of the interface, as `ip -6 route show dev IF` prints them.
+    pub ipv6_routes: String,
+    /// True if IPv6 is on at the interface and at `lo`.
+    pub ipv6: bool,
     /// The values of kernel settings, by name.
     pub sysctls: Vec<(&'static str, String)>,
     /// The policy routing rules, as `ip -4 rule show` prints them.
     pub rules: String,
+    /// The policy routing rules, as `ip -6 rule show` prints them.
+    pub ipv6_rules: String,
 }
 
 const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";
@@ -67,7 +73,8 @@ const WMEM: &str = "net.ipv4.tcp_wmem";
 const RMEM: &str = "net.ipv4.tcp_rmem";
 const FORWARD: &str = "net.ipv4.ip_forward";
 const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
-const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED];
+const IPV6_FORWARD: &str = "net.ipv6.conf.all.forwarding";
+const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD];
 /// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
 
@@ -81,12 +88,31 @@ impl Machine {
             routes: output(&["-4", "route", "show", "dev", interface]),
             sysctls: SYSCTLS.iter().filter_map(read).collect(),
             rules: output(&["-4", "rule", "show"]),
+            ipv6_routes: output(&["-6", "route", "show", "dev", interface]),
+            ipv6_rules: output(&["-6", "rule", "show"]),
+            ipv6: [interface, "lo"].into_iter().all(ipv6_is_on),
         }
+    }
+
+    /// Returns true if the interface has an IPv6 address that clients of other networks can use, by its routes.
+    pub fn has_ipv6_network(&self) -> bool {
+        self.ipv6 && self.ipv6_routes.lines().any(|route| !routes::is_of_the_kernel_alone(route))
+    }
+
+    /// Returns true if this machine forwards IPv6 packets.
+    pub fn forwards_ipv6(&self) -> bool {
+        self.sysctl(IPV6_FORWARD) == Some("1")
     }
 
     fn sysctl(&self, name: &str) -> Option<&str> {
         self.sysctls.iter().find(|(have, _)| *have == name).map(|(_, value)| value.as_str())
     }
+}
+
+/// Returns true if IPv6 is on at the interface. An interface that does not exist yet gets the setting of all.
+fn ipv6_is_on(interface: &str) -> bool {
+    let read = |of: &str| fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6")).ok();
+    read(interface).or_else(|| read("all")).is_some_and(|value| value.trim() == "0")
 }
 
 /// Returns the network interfaces of this machine, sorted. Returns None if `/proc/net/dev` cannot be read.
@@ -119,7 +145,11 @@ pub(super) fn sysctl_path(name: &str) -> String {
 
 /// Returns the steps that `settings` need on `machine`, without those that are in place already.
 pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
-    let steps = [sysctls(settings, derived, machine), client_routes(derived, machine), interception(settings, machine)];
+    let steps = [
+        sysctls(settings, derived, machine),
+        client_routes(settings, derived, machine),
+        interception(settings, machine),
+    ];
     Plan { steps: steps.concat() }
 }
 
@@ -175,41 +205,63 @@ fn with_maximum(present: Option<&str>, maximum: Bytes) -> String {
     words.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-fn client_routes(derived: &Derived, machine: &Machine) -> Vec<Step> {
+fn client_routes(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {
     let why = format!("initial window: {}", derived.initial_window.comment());
-    let command =
-        |arguments: Vec<String>| ["ip", "route", "change"].map(str::to_owned).into_iter().chain(arguments).collect();
-    let changes = routes::changes(&machine.routes, &machine.interface, derived).into_iter();
-    let changes = changes.filter(|change| change.wanted != change.before);
-    changes
-        .map(|change| Step {
+    let of = |family, routes: &str| -> Vec<Step> {
+        let command = |arguments: Vec<String>| {
+            ip(family).iter().chain(&["route", "change"]).map(ToString::to_string).chain(arguments).collect()
+        };
+        let changes = routes::changes(routes, &machine.interface, derived).into_iter();
+        let changes = changes.filter(|change| change.wanted != change.before);
+        let step = |change: routes::RouteChange| Step {
             why: why.clone(),
             action: Action::Command { command: command(change.wanted), undo: command(change.before) },
-        })
-        .collect()
+        };
+        changes.map(step).collect()
+    };
+    let ipv6 = if serves_ipv6(settings, machine) { machine.ipv6_routes.as_str() } else { "" };
+    [of(Family::Ipv4, &machine.routes), of(Family::Ipv6, ipv6)].concat()
+}
+
+/// Returns the command `ip` for one family. IPv4 is its default.
+fn ip(family: Family) -> &'static [&'static str] {
+    match family {
+        Family::Ipv4 => &["ip"],
+        Family::Ipv6 => &["ip", "-6"],
+    }
+}
+
+/// Returns true if clients' IPv6 traffic can reach the listeners.
+fn serves_ipv6(settings: &Settings, machine: &Machine) -> bool {
+    machine.ipv6 && settings.listen.serves(Family::Ipv6)
+}
+
+/// Returns the steps that keep packets of TPROXY on this host.
+fn kept_here(family: Family, rules: &str) -> Vec<Step> {
+    let mark = format!("{:#x}", nft::MARK);
+    let words = |text: &str| ip(family).iter().copied().chain(text.split(' ')).map(str::to_owned).collect::<Vec<_>>();
+    let step = |why: &str, command: &str, undo: &str| Step {
+        why: why.to_owned(),
+        action: Action::Command { command: words(command), undo: words(undo) },
+    };
+    let rule = format!("fwmark {mark} lookup {LOCAL_TABLE}");
+    let route = format!("local default dev lo table {LOCAL_TABLE}");
+    let marked = (!rules.contains(&rule)).then(|| {
+        let why = "packets that TPROXY gave to a listener stay on this host";
+        step(why, &format!("rule add {rule}"), &format!("rule del {rule}"))
+    });
+    let local =
+        step("whatever address they were sent to", &format!("route replace {route}"), &format!("route del {route}"));
+    marked.into_iter().chain([local]).collect()
 }
 
 fn interception(settings: &Settings, machine: &Machine) -> Vec<Step> {
     let mut steps = Vec::new();
     if settings.listen.intercept == Intercept::Tproxy {
-        let mark = format!("{:#x}", nft::MARK);
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        if !machine.rules.contains(&format!("fwmark {mark} lookup {LOCAL_TABLE}")) {
-            steps.push(Step {
-                why: "packets that TPROXY gave to a listener stay on this host".to_owned(),
-                action: Action::Command {
-                    command: words(&format!("ip rule add fwmark {mark} lookup {LOCAL_TABLE}")),
-                    undo: words(&format!("ip rule del fwmark {mark} lookup {LOCAL_TABLE}")),
-                },
-            });
+        steps.extend(kept_here(Family::Ipv4, &machine.rules));
+        if serves_ipv6(settings, machine) {
+            steps.extend(kept_here(Family::Ipv6, &machine.ipv6_rules));
         }
-        steps.push(Step {
-            why: "whatever address they were sent to".to_owned(),
-            action: Action::Command {
-                command: words(&format!("ip route replace local default dev lo table {LOCAL_TABLE}")),
-                undo: words(&format!("ip route del local default dev lo table {LOCAL_TABLE}")),
-            },
-        });
     }
     let why = match settings.listen.intercept {
         Intercept::None => "nobody but the clients reaches the listeners",

@@ -16,11 +16,22 @@ pub(super) struct RouteChange {
     pub(super) before: Vec<String>,
 }
 
-/// Returns the changes of the routes of `interface`. `routes` is the output of `ip -4 route show dev IF`.
+/// Returns true if the kernel made the route for the link itself, or from a router advertisement that it renews. Such
+/// routes stay as they are.
+pub(super) fn is_of_the_kernel_alone(route: &str) -> bool {
+    let mut words = route.split_whitespace();
+    let to_the_link =
+        words.next().is_none_or(|to| to.starts_with("fe80:") || to == "multicast" || to.starts_with("ff"));
+    to_the_link || words.any(|word| word == "expires")
+}
+
+/// Returns the changes of the routes of `interface`. `routes` is the output of `ip -4 route show dev IF`, or `-6`.
 pub(super) fn changes(routes: &str, interface: &str, derived: &Derived) -> Vec<RouteChange> {
-    let routes =
-        routes.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| !words.is_empty());
-    routes.map(|words| change(&words, interface, derived)).collect()
+    let routes = routes.lines().filter(|line| !is_of_the_kernel_alone(line));
+    routes
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .map(|words| change(&words, interface, derived))
+        .collect()
 }
 
 fn change(words: &[&str], interface: &str, derived: &Derived) -> RouteChange {

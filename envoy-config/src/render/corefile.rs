@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
 
 use super::guard;
-use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings};
+use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Sockets};
 use crate::derive::offers_http3;
 
 /// The facts about this run that the Corefile needs.
@@ -39,7 +39,7 @@ const RELOAD: &str = "2s 1s";
 pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
     let mut out = Lines::default();
     out.line(0, "# Longhaul: the DNS of this box. Written by `longhaul`; edit longhaul.yaml instead.");
-    if let Some(listen) = settings.listen.dns {
+    if let Some(listen) = &settings.listen.dns {
         steering(&mut out, settings, listen, context);
     }
     if settings.role.reaches_origins() {
@@ -61,8 +61,8 @@ impl Lines {
 }
 
 /// Writes the server block for clients.
-fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &CorefileContext<'_>) {
-    open(out, listen, context);
+fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &CorefileContext<'_>) {
+    open(out, &bound(listen), context);
     if let Some(metrics) = settings.listen.metrics {
         out.line(1, &format!("prometheus {metrics}"));
     }
@@ -89,7 +89,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: SocketAddr, context: &
 fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# `listen.dns` is off, and Envoy asks nobody: this server refuses every question.");
-    open(out, context.resolver, context);
+    open(out, &context.resolver.into(), context);
     out.line(1, "acl {");
     out.line(2, "block");
     out.line(1, "}");
@@ -100,7 +100,7 @@ fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
 fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# For Envoy alone: addresses that nobody may reach through this box are left out of answers.");
-    open(out, context.resolver, context);
+    open(out, &context.resolver.into(), context);
     let own = guard::own_addresses(settings, context.local_addresses).into_iter().map(IpNet::from);
     let denied = settings.upstream.deny.iter().copied();
     let refused: BTreeSet<String> = guard::refused().chain(own).chain(denied).map(|net| net.to_string()).collect();
@@ -113,10 +113,20 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
     ask(out, &resolvers(settings));
 }
 
+/// Returns the sockets that CoreDNS binds. Go binds a wildcard of either family for both families, where the machine has
+/// IPv6, so the second wildcard is left out.
+fn bound(listen: &Sockets) -> Sockets {
+    if listen.iter().any(|socket| socket.ip() == Ipv4Addr::UNSPECIFIED) {
+        listen.without_ipv6_wildcard()
+    } else {
+        listen.clone()
+    }
+}
+
 /// Writes the head of a server block.
-fn open(out: &mut Lines, listen: SocketAddr, context: &CorefileContext<'_>) {
+fn open(out: &mut Lines, listen: &Sockets, context: &CorefileContext<'_>) {
     out.line(0, &format!(".:{} {{", listen.port()));
-    out.line(1, &format!("bind {}", listen.ip()));
+    out.line(1, &format!("bind {}", joined(&listen.iter().map(|socket| socket.ip()).collect::<Vec<_>>())));
     out.line(1, &format!("reload {RELOAD}"));
     out.line(1, &format!("ready {}", context.ready));
     out.line(1, "errors {");
@@ -193,7 +203,7 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push(format!("own {}", own.join(" ")));
         // An HTTPS record upgrades http URLs of the name (RFC 9460 section 9.5). This one names no port, so it is only
         // valid for 443.
-        if settings.listen.tls.is_some_and(|tls| tls.port() == 443) {
+        if settings.listen.tls.as_ref().is_some_and(|tls| tls.port() == 443) {
             lines.push(if offers_http3(settings) { "alpn h3 h2" } else { "alpn h2" }.to_owned());
         }
     }
@@ -216,7 +226,7 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push("instant".to_owned());
     }
     if dns.health
-        && let Some(http) = settings.listen.http
+        && let Some(http) = &settings.listen.http
     {
         lines.push(format!("health {}", health(http)));
     }
@@ -251,8 +261,8 @@ fn policy(dns: &Dns) -> Vec<String> {
 
 /// Returns the address of the health check. For a wildcard address it is the port alone, and the plugin checks each
 /// proxy address.
-fn health(http: SocketAddr) -> String {
-    if http.ip().is_unspecified() { http.port().to_string() } else { http.to_string() }
+fn health(http: &Sockets) -> String {
+    if http.has_wildcard() { http.port().to_string() } else { http.first().to_string() }
 }
 
 fn joined<T: ToString>(items: &[T]) -> String {

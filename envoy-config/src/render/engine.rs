@@ -22,6 +22,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("rds_pipe.yaml", include_str!("../../templates/rds_pipe.yaml.j2")),
     ("rds_direct.yaml", include_str!("../../templates/rds_direct.yaml.j2")),
     ("rds_remote.yaml", include_str!("../../templates/rds_remote.yaml.j2")),
+    ("part/bind.yaml", include_str!("../../templates/part/bind.yaml.j2")),
     ("part/cache.yaml", include_str!("../../templates/part/cache.yaml.j2")),
     ("part/challenge_listener.yaml", include_str!("../../templates/part/challenge_listener.yaml.j2")),
     ("part/challenge_routes.yaml", include_str!("../../templates/part/challenge_routes.yaml.j2")),

@@ -122,14 +122,9 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
 }
 
 /// Returns every socket on which this box listens.
-fn own_sockets(settings: &Settings) -> impl Iterator<Item = SocketAddr> {
-    let listen = &settings.listen;
+fn own_sockets(settings: &Settings) -> impl Iterator<Item = SocketAddr> + '_ {
     let challenges = settings.acme.as_ref().and_then(|acme| acme.listen);
-    let status = listen.status.map(|status| status.socket);
-    let dialled_in = settings.role.dialled_in();
-    let sockets =
-        [listen.http, listen.tls, listen.dns, Some(listen.admin), listen.metrics, status, dialled_in, challenges];
-    sockets.into_iter().flatten()
+    settings.listen.sockets().map(|(_, socket)| socket).chain(settings.role.dialled_in()).chain(challenges)
 }
 
 /// Returns every address at which a connection of Envoy would come back to this host, also through NAT64.

@@ -79,7 +79,7 @@ impl Run {
         if !loaded.report.problems.is_empty() {
             eprint!("{}", loaded.report.render(styled));
         }
-        let next = Generation::of(loaded, &self.machine).map_err(|error| error.to_string())?;
+        let next = Generation::of(ports::on_this_machine(loaded), &self.machine).map_err(|error| error.to_string())?;
         if let Some(path) = vanished(&next.settings, &self.generation.settings) {
             return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
         }

@@ -23,7 +23,7 @@ use super::report::ChildReport;
 use super::say;
 use super::shared_memory;
 use super::watches;
-use crate::config::Role;
+use crate::config::{Role, Sockets};
 use crate::render::RenderedTree;
 
 /// The time between the drain time and the end of the old process.
@@ -221,7 +221,8 @@ impl Envoy {
             return false;
         }
         let listen = &present.settings.listen;
-        let Some(socket) = listen.http.or(listen.tls).or(present.settings.role.dialled_in()) else { return true };
+        let of_clients = listen.http.as_ref().or(listen.tls.as_ref()).map(Sockets::first);
+        let Some(socket) = of_clients.or(present.settings.role.dialled_in()) else { return true };
         // The parent closes its sockets a moment after the takeover.
         let deadline = Instant::now() + HANDOVER_PATIENCE;
         while accepts(socket) {

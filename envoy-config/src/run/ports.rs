@@ -4,10 +4,13 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::config::{Ground, PipeTransport, Role, Settings};
+use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
+
+use crate::config::{Ground, Loaded, PipeTransport, Role, Settings, Sockets};
 use crate::derive::offers_http3;
 
 /// A socket of this box, and the key that sets it.
@@ -54,35 +57,48 @@ struct Holder {
     command: String,
 }
 
+/// Returns the settings as this machine can bind them: a kernel without IPv6 (`ipv6.disable=1`) has no `[::]`.
+pub(super) fn on_this_machine(mut loaded: Loaded) -> Loaded {
+    if !has_ipv6() {
+        loaded.settings.listen = loaded.settings.listen.without_ipv6_wildcards();
+    }
+    loaded
+}
+
+/// Returns true if the kernel makes IPv6 sockets.
+fn has_ipv6() -> bool {
+    socket(AddressFamily::INET6, SocketType::STREAM, None).is_ok()
+}
+
 /// Returns every socket of the settings.
 pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
     let listen = &settings.listen;
+    let all = |sockets: &Option<Sockets>| sockets.iter().flat_map(Sockets::iter).collect::<Vec<_>>();
+    let one = |socket: Option<SocketAddr>| socket.into_iter().collect();
     let tcp = [
-        (http_key(settings), listen.http),
-        ("listen.tls", listen.tls),
-        ("listen.dns", listen.dns),
-        ("listen.admin", Some(listen.admin)),
-        ("split.listen", settings.role.dialled_in()),
-        ("tls.acme.listen", settings.acme.as_ref().and_then(|acme| acme.listen)),
-        ("listen.metrics", if listen.dns.is_some() { listen.metrics } else { None }),
-        ("listen.status", listen.required_status()),
+        (http_key(settings), all(&listen.http)),
+        ("listen.tls", all(&listen.tls)),
+        ("listen.dns", all(&listen.dns)),
+        ("listen.admin", vec![listen.admin]),
+        ("split.listen", one(settings.role.dialled_in())),
+        ("tls.acme.listen", one(settings.acme.as_ref().and_then(|acme| acme.listen))),
+        ("listen.metrics", one(if listen.dns.is_some() { listen.metrics } else { None })),
+        ("listen.status", one(listen.required_status())),
     ];
     let quic = match &settings.role {
         Role::Ground(Ground { remote, transport: PipeTransport::H3, .. }) => remote.listen(),
         _ => None,
     };
     let udp = [
-        ("listen.dns", listen.dns),
-        ("listen.tls", listen.tls.filter(|_| offers_http3(settings))),
-        ("split.listen", quic),
+        ("listen.dns", all(&listen.dns)),
+        ("listen.tls", if offers_http3(settings) { all(&listen.tls) } else { Vec::new() }),
+        ("split.listen", one(quic)),
     ];
-    let all = |sockets: &[(&'static str, Option<SocketAddr>)], transport| {
-        sockets
-            .iter()
-            .filter_map(move |(key, socket)| socket.map(|socket| ListenSocket { key, socket, transport }))
-            .collect::<Vec<_>>()
+    let wanted = |(key, sockets): (&'static str, Vec<SocketAddr>), transport| {
+        sockets.into_iter().map(move |socket| ListenSocket { key, socket, transport })
     };
-    [all(&tcp, Protocol::Tcp), all(&udp, Protocol::Udp)].concat()
+    let tcp = tcp.into_iter().flat_map(|listener| wanted(listener, Protocol::Tcp));
+    tcp.chain(udp.into_iter().flat_map(|listener| wanted(listener, Protocol::Udp))).collect()
 }
 
 /// Returns the key of the socket on which requests arrive.
@@ -120,9 +136,26 @@ fn is_taken(error: &io::Error) -> bool {
 
 fn try_bind(wanted: &ListenSocket) -> io::Result<()> {
     match wanted.transport {
-        Protocol::Tcp => TcpListener::bind(wanted.socket).map(drop),
-        Protocol::Udp => UdpSocket::bind(wanted.socket).map(drop),
+        Protocol::Tcp if wanted.socket.is_ipv4() => TcpListener::bind(wanted.socket).map(drop),
+        Protocol::Udp if wanted.socket.is_ipv4() => UdpSocket::bind(wanted.socket).map(drop),
+        Protocol::Tcp => try_bind_ipv6(SocketType::STREAM, wanted.socket),
+        Protocol::Udp => try_bind_ipv6(SocketType::DGRAM, wanted.socket),
     }
+}
+
+/// Binds an IPv6 socket as Envoy does: `[::]` leaves the port free for another program's IPv4.
+fn try_bind_ipv6(kind: SocketType, address: SocketAddr) -> io::Result<()> {
+    let socket: OwnedFd = socket(AddressFamily::INET6, kind, None)?;
+    sockopt::set_ipv6_v6only(&socket, true)?;
+    if kind == SocketType::STREAM {
+        // As Rust's listeners: connections of an earlier listener that still end do not hold the port.
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+    }
+    bind(&socket, &address)?;
+    if kind == SocketType::STREAM {
+        rustix::net::listen(&socket, 1)?;
+    }
+    Ok(())
 }
 
 /// Returns loopback ports for this process that are free for TCP and UDP. All differ, and none is in `wanted`, whose

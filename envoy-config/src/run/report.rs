@@ -16,7 +16,7 @@ use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use super::status_page::LastReport;
-use crate::config::{Role, Settings};
+use crate::config::{self, Role, Settings};
 use crate::render::AccessLog;
 use crate::replaced_file;
 
@@ -81,13 +81,13 @@ pub struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
     /// `listen.http`. None at a ground.
-    pub http: Option<SocketAddr>,
+    pub http: Option<config::Sockets>,
     /// `split.listen` of the end that is dialled.
     pub split: Option<SocketAddr>,
     /// `listen.tls`
-    pub tls: Option<SocketAddr>,
+    pub tls: Option<config::Sockets>,
     /// `listen.dns`
-    pub dns: Option<SocketAddr>,
+    pub dns: Option<config::Sockets>,
     /// `listen.admin`
     pub admin: SocketAddr,
     /// `listen.metrics`, if CoreDNS serves it.
@@ -113,16 +113,16 @@ impl Sockets {
     pub(super) fn of(settings: &Settings) -> Self {
         let listen = &settings.listen;
         let (http, split) = match &settings.role {
-            Role::Ground(_) => (None, listen.http),
-            Role::Edge | Role::Remote(_) => (listen.http, settings.role.dialled_in()),
+            Role::Ground(_) => (None, listen.http.as_ref().map(config::Sockets::first)),
+            Role::Edge | Role::Remote(_) => (listen.http.clone(), settings.role.dialled_in()),
         };
         Self {
             http,
             split,
-            tls: listen.tls,
-            dns: listen.dns,
+            tls: listen.tls.clone(),
+            dns: listen.dns.clone(),
             admin: listen.admin,
-            metrics: listen.dns.and(listen.metrics),
+            metrics: listen.dns.as_ref().and(listen.metrics),
             status: None,
         }
     }
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     fn report(pid: u32, process_start: u64) -> RunReport {
-        let socket = "127.0.0.1:1".parse().unwrap();
+        let socket: SocketAddr = "127.0.0.1:1".parse().unwrap();
         RunReport {
             version: String::new(),
             role: String::new(),
@@ -298,7 +298,7 @@ mod tests {
             dns: DnsReport::default(),
             access_log: AccessLog::Off,
             listen: Sockets {
-                http: Some(socket),
+                http: Some(socket.into()),
                 split: None,
                 tls: None,
                 dns: None,

@@ -62,7 +62,7 @@ impl Watched {
             Role::Edge | Role::Ground(_) => settings.upstream.resolvers.clone(),
             Role::Remote(_) => Vec::new(),
         };
-        Self { resolvers, metrics: settings.listen.dns.and(settings.listen.metrics) }
+        Self { resolvers, metrics: settings.listen.dns.as_ref().and(settings.listen.metrics) }
     }
 }
 

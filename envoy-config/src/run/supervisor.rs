@@ -21,7 +21,7 @@ use super::locate::{self, LocateError, Located, Overridden, locate};
 use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
-use super::report::{Publisher, Refusal, RunReport, Sockets, now, process_start};
+use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
 use super::resolvers::{DnsReport, ResolverWatch};
 use super::say;
 use super::service::Service;
@@ -31,7 +31,7 @@ use super::status_page::{StatusPages, StatusServer};
 use super::tree::{WriteError, write_tree};
 use super::watches;
 use crate::config::units::Bytes;
-use crate::config::{Cache, Loaded, Settings};
+use crate::config::{Cache, Loaded, Settings, Sockets};
 use crate::render::{AccessLog, NearSockets};
 
 /// The options of `longhaul run`.
@@ -120,6 +120,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .map_err(|error| error.to_string())
         .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
+    let loaded = ports::on_this_machine(loaded);
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
     let [dns_ready, resolver, hold, hold_pipe, dns, dialled, challenges] =
@@ -393,10 +394,10 @@ impl Run {
             in_force_since: self.applied.at,
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
-            listen: Sockets {
+            listen: report::Sockets {
                 admin: self.admin(),
                 status: self.status_page.socket(),
-                ..Sockets::of(&self.generation.settings)
+                ..report::Sockets::of(&self.generation.settings)
             },
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
@@ -462,15 +463,16 @@ pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
 /// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys.
 fn ready_line(settings: &Settings) -> String {
     let listen = &settings.listen;
-    let dns = listen.dns;
+    let of_clients = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
+    let own = |socket: Option<SocketAddr>| socket.map(|socket| socket.to_string());
     let sockets = [
-        (ports::http_key(settings).trim_start_matches("listen."), listen.http),
-        ("split.listen", settings.role.dialled_in()),
-        ("tls", listen.tls),
-        ("dns", dns),
-        ("admin", Some(listen.admin)),
-        ("metrics", dns.and(listen.metrics)),
+        (ports::http_key(settings).trim_start_matches("listen."), of_clients(&listen.http)),
+        ("split.listen", own(settings.role.dialled_in())),
+        ("tls", of_clients(&listen.tls)),
+        ("dns", of_clients(&listen.dns)),
+        ("admin", Some(listen.admin.to_string())),
+        ("metrics", own(listen.dns.as_ref().and(listen.metrics))),
     ];
-    let words = sockets.iter().filter_map(|(key, socket)| socket.map(|socket| format!(" {key}={socket}")));
+    let words = sockets.iter().filter_map(|(key, socket)| socket.as_ref().map(|socket| format!(" {key}={socket}")));
     format!("ready{}", words.collect::<String>())
 }

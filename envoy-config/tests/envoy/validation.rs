@@ -69,6 +69,14 @@ const KINDS: &[Kind] = &[
         ],
         "",
     ),
+    kind(
+        "both families, also by HTTP/3",
+        &[
+            ("http: 'PROXY:8080'", "http: ['PROXY:18091', '[::1]:18091']"),
+            ("tls: 'PROXY:8443'", "tls: ['PROXY:18092', '[::1]:18092']"),
+        ],
+        TLS,
+    ),
     kind("a slow cell", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 400ms, down: 78kbit, up: 40kbit")], ""),
     kind("a fast link", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 40ms, down: 1gbit, up: 100mbit")], ""),
     kind(

@@ -11,11 +11,11 @@ use std::{env, fs, thread};
 
 const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
                       proxy: { addresses: [198.51.100.12] }\n\
-                      listen: { http: 0.0.0.0:8080, intercept: redirect }\n\
+                      listen: { http: [0.0.0.0:8080, \"[::]:8080\"], intercept: redirect }\n\
                       upstream: { resolvers: [192.0.2.53] }\n";
 
 /// What the host is like, for comparing.
-const STATE: &str = "ip -4 route show dev lan0; ip -4 rule show; nft list ruleset; \
+const STATE: &str = "ip -4 route show dev lan0; ip -6 route show dev lan0; ip -4 rule show; ip -6 rule show; nft list ruleset; \
                      cat /proc/sys/net/ipv4/tcp_wmem /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_slow_start_after_idle /proc/sys/net/ipv4/ip_forward; echo =====";
 
 fn skip(reason: &str) {
@@ -44,7 +44,7 @@ fn on_a_host(config: &str, script: &str) -> Option<String> {
     let longhaul = format!("{program} host {} --clients lan0 --record {}", file.display(), record.display());
     let script = format!(
         "set -eu\nprogram={program}\nrecord={}\nlonghaul() {{ {longhaul} \"$@\"; }}\nstate() {{ {STATE}; }}\n\
-         ip link add lan0 type veth peer name far0\nip link set far0 up\nip addr add 192.0.2.1/24 dev lan0\nip link set lan0 up\n\
+         ip link set lo up\nip link add lan0 type veth peer name far0\nip link set far0 up\nip addr add 192.0.2.1/24 dev lan0\nip addr add 2001:db8:1::1/64 dev lan0 nodad\nip link set lan0 up\n\
          ip route add 203.0.113.0/24 via 192.0.2.7\n{script}",
         record.display()
     );
@@ -71,6 +71,7 @@ fn what_was_applied_is_there_and_undone_it_is_as_it_was() {
     for route in [
         "192.0.2.0/24 proto kernel scope link src 192.0.2.1 initcwnd 173 initrwnd 173",
         "203.0.113.0/24 via 192.0.2.7 initcwnd 173 initrwnd 173",
+        "2001:db8:1::/64 proto kernel metric 256 initcwnd 173 initrwnd 173",
     ] {
         assert!(applied.contains(route), "{route}\n{applied}");
     }
@@ -99,7 +100,8 @@ fn tproxy_marks_what_it_takes_and_keeps_it_here() {
     let Some(text) = on_a_host(&config, script) else { return };
     let [before, applied, after, _] = parts(&text)[..] else { panic!("{text}") };
     assert!(applied.contains("tcp dport 80 tproxy ip to :8080 meta mark set 0x0000104a accept"), "{applied}");
-    assert!(applied.contains("fwmark 0x104a lookup 4170"), "{applied}");
+    assert!(applied.contains("tcp dport 80 tproxy ip6 to :8080 meta mark set 0x0000104a accept"), "{applied}");
+    assert_eq!(applied.matches("fwmark 0x104a lookup 4170").count(), 2, "{applied}");
     assert!(!applied.contains("dport 53"), "{applied}");
     assert!(after.starts_with("local default dev lo"), "{after}");
     assert_eq!(after.split_once('\n').map(|(_, rest)| rest), Some(before));
@@ -215,16 +217,16 @@ const FAULTS: &str = "mkdir bin; for tool in ip nft; do real=$(command -v $tool)
 
 #[test]
 fn a_fault_at_any_step_of_apply_leaves_nothing_changed() {
-    // Two routes, two for TPROXY, the rules.
+    // Two routes and one of IPv6, two for TPROXY and two of IPv6, the rules.
     let script = FAULTS.to_owned()
-        + "for fault in 1 2 3 4 5; do echo $fault > fail; rm -f calls; state; \
+        + "for fault in 1 2 3 4 5 6 7 8; do echo $fault > fail; rm -f calls; state; \
            PATH=$PWD/bin:$PATH longhaul --apply && exit 9; state; [ -e $record ] && exit 8; done; \
-           echo 6 > fail; rm -f calls; PATH=$PWD/bin:$PATH longhaul --apply";
+           echo 9 > fail; rm -f calls; PATH=$PWD/bin:$PATH longhaul --apply";
     let Some(text) = on_a_host(&CONFIG.replace("intercept: redirect", "intercept: tproxy"), &script) else { return };
     let states = parts(&text);
-    assert_eq!(states.len(), 11, "{text}");
-    assert!(states.iter().take(10).all(|state| Some(state) == states.first()), "{text}");
-    assert_eq!(text.matches("broken; nothing was changed").count(), 5, "{text}");
+    assert_eq!(states.len(), 17, "{text}");
+    assert!(states.iter().take(16).all(|state| Some(state) == states.first()), "{text}");
+    assert_eq!(text.matches("broken; nothing was changed").count(), 8, "{text}");
     assert!(text.contains("applied "), "a fault after the last step is none: {text}");
 }
 
@@ -241,12 +243,38 @@ fn a_record_that_cannot_be_written_leaves_nothing_changed() {
 #[test]
 fn an_undo_with_a_fault_at_any_step_can_be_run_again() {
     let script = FAULTS.to_owned()
-        + "state; for fault in 1 2 3 4 5; do longhaul --apply > /dev/null; echo $fault > fail; rm -f calls; \
+        + "state; for fault in 1 2 3 4 5 6 7 8; do longhaul --apply > /dev/null; echo $fault > fail; rm -f calls; \
            PATH=$PWD/bin:$PATH longhaul --undo && exit 9; [ -e $record ] || exit 8; \
            longhaul --undo > /dev/null; [ -e $record ] && exit 7; state; done";
     let Some(text) = on_a_host(&CONFIG.replace("intercept: redirect", "intercept: tproxy"), &script) else { return };
     let states = parts(&text);
-    assert_eq!(states.len(), 7, "{text}");
-    assert!(states.iter().take(6).all(|state| Some(state) == states.first()), "{text}");
-    assert_eq!(text.matches("try again: longhaul host --undo --record").count(), 5, "{text}");
+    assert_eq!(states.len(), 10, "{text}");
+    assert!(states.iter().take(9).all(|state| Some(state) == states.first()), "{text}");
+    assert_eq!(text.matches("try again: longhaul host --undo --record").count(), 8, "{text}");
+}
+
+#[test]
+fn listeners_without_ipv6_leave_its_packets_and_routes_alone_and_the_operator_is_warned() {
+    let config = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
+                  proxy: { addresses: [198.51.100.12] }\n\
+                  listen: { http: 0.0.0.0:80, tls: 0.0.0.0:443, dns: 0.0.0.0:53, intercept: tproxy }\n\
+                  upstream: { resolvers: [192.0.2.53] }\n";
+    let Some(text) = on_a_host(config, "longhaul --apply > /dev/null; state") else { return };
+    assert!(text.contains("meta nfproto ipv4 tcp dport 53 redirect to :53"), "{text}");
+    assert_eq!(text.matches("fwmark 0x104a lookup 4170").count(), 1, "{text}");
+    for absent in ["tproxy ip6", "metric 256 initcwnd"] {
+        assert!(!text.contains(absent), "{absent}\n{text}");
+    }
+    assert!(text.contains("lan0 has IPv6, and IPv6 traffic of clients bypasses this box"), "{text}");
+    let Some(both) = on_a_host(CONFIG, "longhaul --apply > /dev/null") else { return };
+    assert!(!both.contains("bypasses") && both.contains("does not forward IPv6"), "{both}");
+}
+
+#[test]
+fn a_machine_without_ipv6_gets_no_step_for_it() {
+    let off = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1; longhaul --apply; state";
+    let Some(text) = on_a_host(&CONFIG.replace("intercept: redirect", "intercept: tproxy"), off) else { return };
+    assert!(text.contains("applied "), "{text}");
+    assert_eq!(text.matches("fwmark 0x104a lookup 4170").count(), 1, "{text}");
+    assert!(!text.contains("warning"), "{text}");
 }

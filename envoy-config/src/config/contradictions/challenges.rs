@@ -17,7 +17,7 @@ pub(super) fn check(places: &Places<'_>, listen: &Listen, proxy: &Proxy, acme: &
         awaited(places, proxy, *index, entry, problems);
     }
     let ChallengeResponses::Forward(target) = acme.responses else { return };
-    let own = own_http_sockets(listen).into_iter().filter_map(|(key, socket)| Some((["listen", key], socket?)));
+    let own = own_http_sockets(listen).map(|(key, socket)| (["listen", key], socket));
     let hit = own
         .chain(acme.listen.map(|socket| (["tls", "acme"], socket)))
         .find(|(_, socket)| reaches(*socket, target, &proxy.addresses));

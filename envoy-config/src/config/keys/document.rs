@@ -83,7 +83,7 @@ fn push_key(out: &mut String, key: &Key, indent: &str, active: bool) {
         DefaultValue::Derived(rule) => ("", format!("{values}; default: {}", plain(rule))),
     };
     let line = format!("{start}{}: {value}", key.last());
-    push_line(out, &format!("{:COMMENT_COLUMN$}# {comment}", line.trim_end()));
+    push_line(out, &format!("{:column$} # {comment}", line.trim_end(), column = COMMENT_COLUMN - 1));
 }
 
 /// Returns the whole meaning if it is short, or its first sentence.

@@ -34,7 +34,7 @@ pub const KEYS: &[Key] = &[
         "proxy.addresses",
         Form("list of addresses"),
         Required("[198.51.100.12]"),
-        "the addresses where clients reach this box: first in DNS responses, and http targets of moved URLs. Several are shards. Not at a ground, which no client sees",
+        "the addresses where clients reach this box: first in DNS responses, and http targets of moved URLs. Several of one family are shards. The URLs in a page move only if the client's connection has the family of an address here. Not at a ground, which no client sees",
     ),
     key(
         "proxy.secure_names",
@@ -44,17 +44,22 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "listen.http",
-        Form("`ADDRESS:PORT`"),
-        Is("0.0.0.0:80"),
-        "the socket for http. A port other than 80 appears in moved URLs",
+        Form("`ADDRESS:PORT`, or a list of them"),
+        Is("[0.0.0.0:80, \"[::]:80\"]"),
+        "the sockets for http, with one port. A port other than 80 appears in moved URLs",
     ),
     key(
         "listen.tls",
-        Form("`ADDRESS:PORT`, `off`"),
-        Is("0.0.0.0:443"),
-        "the socket for TLS. With `tls.terminate` it is a UDP port too (HTTP/3)",
+        Form("`ADDRESS:PORT`, or a list of them, `off`"),
+        Is("[0.0.0.0:443, \"[::]:443\"]"),
+        "the sockets for TLS, with one port. With `tls.terminate` it is a UDP port too (HTTP/3)",
     ),
-    key("listen.dns", Form("`ADDRESS:PORT`, `off`"), Is("0.0.0.0:53"), "the socket for DNS, over UDP and TCP"),
+    key(
+        "listen.dns",
+        Form("`ADDRESS:PORT`, or a list of them, `off`"),
+        Is("[0.0.0.0:53, \"[::]:53\"]"),
+        "the sockets for DNS, over UDP and TCP. `0.0.0.0` and `[::]` each serve both families",
+    ),
     key("listen.admin", Form("`ADDRESS:PORT` on loopback"), Is("127.0.0.1:9901"), "Envoy's admin interface"),
     key("listen.metrics", Form("`ADDRESS:PORT`, `off`"), Is("127.0.0.1:9153"), "CoreDNS's metrics"),
     key(

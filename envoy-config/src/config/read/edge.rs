@@ -10,6 +10,8 @@ use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, StatusListen, Upstream};
 use crate::config::yaml::NodeValue;
 
+use super::sockets::{sockets, sockets_or_off};
+
 /// The most addresses of CoreDNS's `forward` plugin.
 const MOST_RESOLVERS: usize = 15;
 
@@ -66,9 +68,9 @@ fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
 
 pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
     let section = reader.section(top, "listen");
-    let http = reader.optional(&section, "http", Reader::socket);
-    let tls = reader.optional(&section, "tls", Reader::socket_or_off);
-    let dns = reader.optional(&section, "dns", Reader::socket_or_off);
+    let http = reader.optional(&section, "http", sockets);
+    let tls = reader.optional(&section, "tls", sockets_or_off);
+    let dns = reader.optional(&section, "dns", sockets_or_off);
     let admin = reader.optional(&section, "admin", |reader, setting| {
         let socket = reader.socket(setting)?;
         if !socket.ip().is_loopback() {

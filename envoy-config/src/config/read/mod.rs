@@ -6,6 +6,7 @@ mod edge;
 mod page;
 mod pem;
 mod shape;
+mod sockets;
 mod split;
 mod tls;
 mod tracing;
@@ -49,7 +50,10 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     let link = edge::link(reader, &top);
     let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
     let listen = edge::listen(reader, &top);
-    let listen = listen.map(|listen| role.as_ref().map_or(listen, |role| split::listen_of(role, listen)));
+    let listen = match (listen, &role) {
+        (Some(listen), Some(role)) => Some(split::listen_of(role, listen)),
+        (listen, _) => listen,
+    };
     let tls = tls::tls(reader, &top);
     Some(Draft {
         role,

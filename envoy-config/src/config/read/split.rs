@@ -7,6 +7,7 @@ use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{
     Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown,
 };
+use crate::config::sockets::Sockets;
 use crate::config::yaml::{NodeValue, Place};
 
 use super::pem;
@@ -207,7 +208,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
         Role::Edge | Role::Remote(_) => listen,
         Role::Ground(ground) => Listen {
-            http: ground.remote.listen(),
+            http: ground.remote.listen().map(Sockets::from),
             tls: None,
             dns: None,
             admin: listen.admin,

@@ -404,10 +404,12 @@ pub(super) fn switch(text: &str) -> Option<bool> {
     }
 }
 
-/// Returns the socket of the setting's row, as an example. Rows without one get a socket for http.
+/// Returns the socket of the setting's row, as an example: the first one of a list. Rows without one get a socket for
+/// http.
 fn example_socket(setting: &Setting<'_>) -> SocketAddr {
+    let first = |list: &str| list.strip_prefix('[')?.split([',', ']']).next()?.parse().ok();
     let written = keys::row(&setting.name).and_then(|row| match row.default {
-        DefaultValue::Is(example) | DefaultValue::Required(example) => example.parse().ok(),
+        DefaultValue::Is(example) | DefaultValue::Required(example) => example.parse().ok().or_else(|| first(example)),
         DefaultValue::Unless { .. } | DefaultValue::Derived(_) => None,
     });
     written.unwrap_or_else(|| SocketAddr::from(([192, 0, 2, 10], 80)))

@@ -7,7 +7,7 @@ use url_rewriting::config::Targets;
 
 use super::{Context, Filter, Position};
 use crate::config::units::Bytes;
-use crate::config::{Level, RoleName, Settings};
+use crate::config::{Family, Level, RoleName, Settings};
 use crate::derive::{Derived, TargetKind};
 use crate::render::{AccessLog, RenderError};
 
@@ -54,9 +54,15 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
 /// Returns the configuration of url-rewrite. Envoy and `longhaul explain` both use it, so that they decide alike.
 pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
     let target = &derived.target;
-    let of = |kind| if target.kind == kind { target.authorities.clone() } else { Vec::new() };
+    let of = |authorities: &[String]| match target.kind {
+        TargetKind::Https => Targets { https: authorities.to_vec(), http: Vec::new() },
+        TargetKind::Http => Targets { https: Vec::new(), http: authorities.to_vec() },
+        TargetKind::Nothing => Targets::default(),
+    };
+    let ipv6 = settings.listen.serves(Family::Ipv6) && target.ipv6 != target.ipv4;
     Config {
-        targets: Targets { https: of(TargetKind::Https), http: of(TargetKind::Http) },
+        targets: of(if settings.listen.serves(Family::Ipv4) { &target.ipv4 } else { &target.ipv6 }),
+        ipv6_targets: ipv6.then(|| of(&target.ipv6)),
         own: settings.own_authorities(),
         level: match settings.rewrite.level {
             Level::Off => FilterLevel::Off,

@@ -17,7 +17,7 @@ use super::disk_cache::DiskCache;
 use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
-use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings};
+use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings, Sockets};
 use crate::derive::{Compressors, Derived, LevelInUse, offers_http3};
 use challenges::Challenges;
 pub(crate) use pair::ALPN_DIAL;
@@ -41,7 +41,7 @@ pub(super) struct View {
     cdn_id: String,
     admin: Socket,
     /// The listener for http. None: a ground that dials.
-    http: Option<Socket>,
+    http: Option<Bound>,
     /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
     /// destination.
     intercepts: bool,
@@ -82,6 +82,13 @@ pub(super) struct View {
 struct Socket {
     address: String,
     port: u16,
+}
+
+/// The sockets of one listener.
+#[derive(Debug, Serialize)]
+struct Bound {
+    first: Socket,
+    more: Vec<Socket>,
 }
 
 /// The outer hop behind one listener. Only the listener knows the scheme of a request.
@@ -175,7 +182,7 @@ const HEAP_PER_CONNECTION_BYTES: u64 = 64 << 10;
 impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings, artifacts);
-        let tls = settings.listen.tls.map(|socket| TlsListener::new(socket.into(), settings, &certificates));
+        let tls = settings.listen.tls.as_ref().map(|sockets| TlsListener::new(sockets.into(), settings, &certificates));
         let connections = u64::from(settings.limits.connections);
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
@@ -189,7 +196,7 @@ impl View {
             pair: Pair::new(settings, artifacts),
             cdn_id: cdn_id(settings),
             admin: settings.listen.admin.into(),
-            http: settings.listen.http.map(Socket::from),
+            http: settings.listen.http.as_ref().map(Bound::from),
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
@@ -227,7 +234,7 @@ impl View {
 }
 
 fn edges(settings: &Settings) -> Edges {
-    let quic = settings.listen.tls.filter(|_| offers_http3(settings));
+    let quic = settings.listen.tls.as_ref().filter(|_| offers_http3(settings));
     let alt_svc = quic.map(|socket| format!("h3=\":{}\"; ma={ALT_SVC_SECONDS}", socket.port()));
     Edges {
         http: Edge::new(&settings.role, "edge_http", "http", "AUTO", None),
@@ -247,6 +254,12 @@ impl From<SocketAddr> for Socket {
     }
 }
 
+impl From<&Sockets> for Bound {
+    fn from(sockets: &Sockets) -> Self {
+        Self { first: sockets.first().into(), more: sockets.iter().skip(1).map(Socket::from).collect() }
+    }
+}
+
 /// Returns a regular expression of `Content-Type` values with these media types.
 fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
@@ -263,8 +276,9 @@ fn cache_parent(cache: &Cache) -> Option<Socket> {
 fn cdn_id(settings: &Settings) -> String {
     let listen = &settings.listen;
     // A ground that dials has no socket of its own. The remote that it dials identifies it.
-    let http = listen.http.map_or_else(|| format!("{:?}", settings.role.peer()), |socket| socket.to_string());
-    format!("longhaul-{}", short_hash(&format!("{:?} {http} {:?}", settings.proxy, listen.tls)))
+    let http = listen.http.as_ref().map_or_else(|| format!("{:?}", settings.role.peer()), ToString::to_string);
+    let tls = listen.tls.as_ref().map(ToString::to_string);
+    format!("longhaul-{}", short_hash(&format!("{:?} {http} {tls:?}", settings.proxy)))
 }
 
 /// Returns 12 hexadecimal digits of a SHA-256. They make names that must change with the thing they name.

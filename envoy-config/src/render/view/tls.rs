@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::Socket;
+use super::Bound;
 use crate::config::names::Host;
 use crate::config::{Identity, Intercept, Settings};
 use crate::render::Artifacts;
@@ -28,7 +28,7 @@ pub(in super::super) struct Certificate {
 /// The TLS listener.
 #[derive(Debug, Serialize)]
 pub(super) struct TlsListener {
-    socket: Socket,
+    sockets: Bound,
     /// The filter chain of each server name whose TLS ends here.
     chains: BTreeMap<String, String>,
     /// The chain for connections to the proxy's own address without a server name. None: they are passed on, and
@@ -75,9 +75,9 @@ impl Certificate {
 }
 
 impl TlsListener {
-    pub(super) fn new(socket: Socket, settings: &Settings, certificates: &[Certificate]) -> Self {
+    pub(super) fn new(sockets: Bound, settings: &Settings, certificates: &[Certificate]) -> Self {
         let names = certificates.iter().flat_map(|c| c.server_names.iter().map(|n| (n.clone(), c.name.clone())));
-        Self { socket, chains: names.collect(), nameless: nameless(settings, certificates) }
+        Self { sockets, chains: names.collect(), nameless: nameless(settings, certificates) }
     }
 }
 

@@ -17,6 +17,10 @@ use url_mapping::Level;
 pub struct Config<Inline = IgnoredAny> {
     /// The targets of moved URLs. If both lists are empty, no URL moves.
     pub targets: Targets,
+    /// The targets for pages of clients that connect over IPv6. None: `targets` serve all clients. A client of one family
+    /// may have no route to a target of the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6_targets: Option<Targets>,
     /// Every authority of the proxy itself, including all targets.
     pub own: Vec<String>,
     /// The URLs that may move.

@@ -1,6 +1,6 @@
 //! The checked and compiled configuration. It is immutable, and all streams of a worker share it.
 
-use crate::config::Config;
+use crate::config::{Config, Targets};
 use page_scanner::Limits;
 use serde::de::DeserializeOwned;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -39,6 +39,38 @@ pub struct Plan {
     limits: Limits,
     fingerprint: u64,
     keeps_account: bool,
+}
+
+/// The plans for clients of both address families. They differ in the targets of moved URLs.
+#[derive(Debug)]
+pub struct Plans {
+    plan: Rc<Plan>,
+    ipv6: Option<Rc<Plan>>,
+}
+
+impl Plans {
+    /// Checks and compiles a configuration.
+    ///
+    /// # Errors
+    /// Names the key and the expected value.
+    pub fn new<Inline: Clone>(config: &Config<Inline>) -> Result<Self, PlanError> {
+        let of_ipv6 = |targets: &Targets| Plan::new(&Config { targets: targets.clone(), ..config.clone() });
+        Ok(Self { plan: Plan::new(config)?, ipv6: config.ipv6_targets.as_ref().map(of_ipv6).transpose()? })
+    }
+
+    /// Returns true if the proxy's access log prints an account of each page.
+    pub fn keep_account(&self) -> bool {
+        self.plan.keeps_account
+    }
+
+    /// Returns the plan for a client. `address` returns its address as Envoy writes it: `192.0.2.1:80` or
+    /// `[2001:db8::1]:80`. It is not called if both families share one plan.
+    pub fn of_client(&self, address: impl FnOnce() -> Vec<u8>) -> Rc<Plan> {
+        match &self.ipv6 {
+            Some(ipv6) if address().starts_with(b"[") => Rc::clone(ipv6),
+            _ => Rc::clone(&self.plan),
+        }
+    }
 }
 
 impl Plan {
@@ -87,11 +119,6 @@ impl Plan {
         &self.limits
     }
 
-    /// Returns true if the proxy's access log prints an account of each page.
-    pub fn keeps_account(&self) -> bool {
-        self.keeps_account
-    }
-
     /// Returns a hash of everything that can change a rewritten page: the configuration and this crate's version. The
     /// entity tags of rewritten pages contain it, so that a copy from before a change is not revalidated.
     pub fn fingerprint(&self) -> u64 {
@@ -105,7 +132,9 @@ fn fingerprint<Inline>(config: &Config<Inline>) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     // Prefetching and the account change no page, and a page that objects are put into has no tag.
-    let Config { targets, own, level, exclude, ports, limits, prefetch: _, inline: _, account: _ } = config;
+    // The targets for IPv6 stand in `targets` of a plan of their own.
+    let Config { targets, own, level, exclude, ports, limits, ipv6_targets: _, prefetch: _, inline: _, account: _ } =
+        config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
     format!("{limits:?}").hash(&mut hasher);
     hasher.finish()
@@ -114,6 +143,7 @@ fn fingerprint<Inline>(config: &Config<Inline>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use url_mapping::{Base, Outcome, Scheme, Use};
 
     const FULL: &str = r#"{
         "targets": {"https": ["pep.example.net"], "http": ["198.51.100.12:8080"]},
@@ -151,6 +181,30 @@ mod tests {
             assert!(message.contains(said), "{message}");
         }
         assert!(refusal("").contains("EOF"));
+    }
+
+    #[test]
+    fn pages_of_ipv6_clients_have_targets_of_their_own() {
+        const BOTH: &str = r#"{
+            "targets": {"http": ["198.51.100.12"]}, "ipv6_targets": {"http": ["[2001:db8::12]"]},
+            "own": ["198.51.100.12", "[2001:db8::12]"], "level": "safe", "ports": [80]}"#;
+        let plans = |json: &str| Plans::new(&<Config>::from_json(json.as_bytes()).unwrap()).unwrap();
+        let moved = |plans: &Plans, client: &str| {
+            let page = Base::new(Scheme::Http, "www.example.org", "/").unwrap();
+            let plan = plans.of_client(|| client.as_bytes().to_vec());
+            match plan.mapper().forward(&page, "http://i.example.org/a.png", Use::Image) {
+                Outcome::Moved(url) => url,
+                left => format!("{left:?}"),
+            }
+        };
+        let both = plans(BOTH);
+        assert_eq!(moved(&both, "192.0.2.1:50000"), "http://198.51.100.12/i.example.org/a.png");
+        assert_eq!(moved(&both, "[2001:db8::1]:50000"), "http://[2001:db8::12]/i.example.org/a.png");
+        let ipv4_alone = plans(&BOTH.replace(r#"{"http": ["[2001:db8::12]"]}"#, "{}"));
+        assert!(moved(&ipv4_alone, "[2001:db8::1]:50000").starts_with("Left("), "no target that the client can reach");
+        let one = plans(FULL);
+        assert!(one.ipv6.is_none());
+        assert_ne!(both.plan.fingerprint(), both.of_client(|| b"[::1]:1".to_vec()).fingerprint());
     }
 
     #[test]

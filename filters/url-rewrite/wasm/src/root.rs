@@ -12,15 +12,15 @@ use filter_host::timer;
 use page_objects::Config;
 use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
-use url_rewriting::Plan;
+use url_rewriting::Plans;
 
 impl Filter for Shared {
     const NAME: &'static str = "url-rewrite";
 
     fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
-        let plan = Plan::new(&config).map_err(|error| error.to_string())?;
-        Ok(Self { plan, counters: Counters::define(metrics), objects: Objects::new(&config) })
+        let plans = Plans::new(&config).map_err(|error| error.to_string())?;
+        Ok(Self { plans, counters: Counters::define(metrics), objects: Objects::new(&config) })
     }
 
     fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {

@@ -1,6 +1,7 @@
 //! One request and its response. Each callback makes one call into the pure crates.
 
 use crate::account;
+use crate::board;
 use crate::objects::{Found, Objects, PageAssist};
 use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
@@ -14,13 +15,14 @@ use proxy_wasm::types::Action;
 use std::rc::Rc;
 use url_rewriting::headers::{Edit, Reply, request};
 use url_rewriting::response;
-use url_rewriting::{Chunk, Rewriter};
+use url_rewriting::{Chunk, Plan, Rewriter};
 
 /// A stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     shared: Rc<Shared>,
-    visit: Option<request::Visit>,
+    /// The request, and the plan for its client.
+    visit: Option<(request::Visit, Rc<Plan>)>,
     /// The fields that requests for the page's objects repeat, if the objects may be prefetched.
     template: Option<Result<RequestTemplate, Skip>>,
     page: Option<Page>,
@@ -52,34 +54,35 @@ impl Stream {
         let fields = pairs.iter().collect();
         #[cfg(feature = "panic-for-tests")]
         panic_for_tests(&fields);
-        match request::decide(&shared.plan, &fields) {
+        let plan = shared.plans.of_client(board::client_address);
+        match request::decide(&plan, &fields) {
             request::Decision::Forward { edits, visit } => {
                 apply(Map::Request, &edits)?;
                 self.template = shared.objects.as_ref().and_then(|_| RequestTemplate::of(&visit, &fields));
-                self.visit = Some(visit);
+                self.visit = Some((visit, plan));
                 Ok(Action::Continue)
             }
             request::Decision::Reply(reply) => send(shared, &reply),
         }
     }
 
-    fn response(&mut self, shared: &Shared, visit: &request::Visit) -> Result<Action, HostError> {
+    fn response(&mut self, shared: &Shared, visit: &request::Visit, plan: &Rc<Plan>) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Response)?;
         let fields = pairs.iter().collect();
         if let Some(objects) = &shared.objects {
             objects.saw(visit, &fields);
         }
-        match response::decide(&shared.plan, visit, &fields) {
+        match response::decide(plan, visit, &fields) {
             response::Decision::Pass { edits } => apply(Map::Response, &edits)?,
             response::Decision::Rewrite { edits, body } => {
                 apply(Map::Response, &edits)?;
                 shared.counters.pages.add(1);
                 let assist = |(objects, template): (&Objects, _)| {
-                    objects.assist(&shared.plan, template, visit, &fields, &shared.counters)
+                    objects.assist(plan, template, visit, &fields, &shared.counters)
                 };
                 let assist = shared.objects.as_ref().zip(self.template.take()).map(assist);
                 let PageAssist { observer, found, inliner } = assist.unwrap_or_default();
-                let mut rewriter = Rewriter::new(shared.plan.clone(), *body, observer);
+                let mut rewriter = Rewriter::new(Rc::clone(plan), *body, observer);
                 let mut refusals = None;
                 if let Some((inliner, refused)) = inliner {
                     apply(Map::Response, &inliner.edits())?;
@@ -104,9 +107,9 @@ impl HttpContext for Stream {
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
         // Without a visit the filter or the proxy wrote the reply itself.
-        let Some(visit) = self.visit.take() else { return Action::Continue };
+        let Some((visit, plan)) = self.visit.take() else { return Action::Continue };
         let shared = Rc::clone(&self.shared);
-        self.response(&shared, &visit).unwrap_or_else(|error| refuse("response headers", error))
+        self.response(&shared, &visit, &plan).unwrap_or_else(|error| refuse("response headers", error))
     }
 
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
@@ -206,7 +209,7 @@ impl Page {
     }
 
     fn leave_account(&self, shared: &Shared) {
-        if !shared.plan.keeps_account() {
+        if !shared.plans.keep_account() {
             return;
         }
         account::leave(&self.rewriter.counts(), self.rewriter.bail_out(), self.bytes_in);
