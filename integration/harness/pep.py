@@ -33,7 +33,7 @@ def gateway_config(
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
         "proxy": {"addresses": [PROXY], "secure_names": [secure_name] if certificate else []},
         "listen": {
-            "http": "0.0.0.0:80", "tls": "0.0.0.0:443", "dns": "0.0.0.0:53",
+            "http": ["0.0.0.0:80", "[::]:80"], "tls": ["0.0.0.0:443", "[::]:443"], "dns": ["0.0.0.0:53", "[::]:53"],
             "admin": "127.0.0.1:9901", "metrics": "127.0.0.1:9153", "intercept": "redirect",
         },
         "upstream": {"resolvers": [RESOLVER], "ports": [80, 443]},
