@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::kernel::ConnectionId;
-use crate::config::{Host, Intercept, Peer, Settings};
+use crate::config::{Host, Intercept, Peer, Settings, Sockets};
 
 /// The ports that clients request, which the socket of a connection keeps under `listen.intercept: tproxy`.
 const WEB_PORTS: [u16; 2] = [80, 443];
@@ -24,7 +24,7 @@ impl Watched {
         match settings.role.peer() {
             None => {
                 let listen = &settings.listen;
-                let own = [listen.http, listen.tls].into_iter().flatten().map(|socket| socket.port());
+                let own = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port);
                 let requested = WEB_PORTS.into_iter().filter(|_| listen.intercept == Intercept::Tproxy);
                 Self::From(own.chain(requested).collect())
             }
