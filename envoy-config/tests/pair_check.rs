@@ -111,8 +111,9 @@ fn answer(request: &Request<hyper::body::Incoming>, ahead_s: i64) -> Response<Em
 }
 
 /// Runs the check of a remote that dials `port`. Returns the exit code and the output.
-fn check(folder: &Path, port: u16, own: &Pem, trusted: &Authority) -> (i32, String) {
-    for (file, text) in [("ship.pem", &own.certificate), ("ship.key", &own.key), ("ca.pem", &trusted.0.pem())] {
+fn check(folder: &Path, port: u16, own: &Pem, trusted: &[&Authority]) -> (i32, String) {
+    let authorities: String = trusted.iter().map(|authority| authority.0.pem()).collect();
+    for (file, text) in [("ship.pem", &own.certificate), ("ship.key", &own.key), ("ca.pem", &authorities)] {
         fs::write(folder.join(file), text).unwrap();
     }
     let split = format!("split: {{ peer: '127.0.0.1:{port}', cert: ship.pem, key: ship.key, ca: ca.pem }}\n");
@@ -140,12 +141,12 @@ fn problem((code, text): &(i32, String)) -> &str {
 fn two_ends_that_accept_each_other_are_compared_by_their_clocks() {
     let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new());
     let (ship, own) = (authority.issue("ship.test", valid()), authority.issue("127.0.0.1", valid()));
-    let (code, text) = check(folder.path(), ground(&own, &authority, 0), &ship, &authority);
+    let (code, text) = check(folder.path(), ground(&own, &authority, 0), &ship, &[&authority]);
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("the ground accepts the certificate of this remote"), "{text}");
     assert!(text.contains("the clocks of both ends agree"), "{text}");
 
-    let behind = check(folder.path(), ground(&own, &authority, -3_630), &ship, &authority);
+    let behind = check(folder.path(), ground(&own, &authority, -3_630), &ship, &[&authority]);
     assert!(problem(&behind).starts_with("the clock of the ground is 1 h 0 min"), "{}", problem(&behind));
     assert!(problem(&behind).contains("behind"));
 }
@@ -154,7 +155,7 @@ fn two_ends_that_accept_each_other_are_compared_by_their_clocks() {
 fn a_certificate_of_the_ground_is_refused_for_a_reason() {
     let (folder, authority, other) = (tempfile::tempdir().unwrap(), Authority::new(), Authority::new());
     let ship = authority.issue("ship.test", valid());
-    let refused = |own: &Pem| check(folder.path(), ground(own, &authority, 0), &ship, &authority);
+    let refused = |own: &Pem| check(folder.path(), ground(own, &authority, 0), &ship, &[&authority]);
     let who = "this remote refuses the certificate of the ground: ";
     for (own, why) in [
         (authority.issue("127.0.0.1", expired()), "it has expired by the clock of the remote"),
@@ -175,11 +176,11 @@ fn a_certificate_of_the_remote_is_refused_for_a_reason() {
     let (folder, authority, other) = (tempfile::tempdir().unwrap(), Authority::new(), Authority::new());
     let own = authority.issue("127.0.0.1", valid());
     let port = ground(&own, &authority, 0);
-    let said = check(folder.path(), port, &other.issue("ship.test", valid()), &authority);
+    let said = check(folder.path(), port, &other.issue("ship.test", valid()), &[&authority, &other]);
     let expected = "the ground refuses the certificate of this remote: no authority in `split.ca` of the ground";
     assert!(problem(&said).starts_with(expected), "{}", said.1);
 
-    let (code, text) = check(folder.path(), port, &authority.issue("ship.test", expired()), &authority);
+    let (code, text) = check(folder.path(), port, &authority.issue("ship.test", expired()), &[&authority]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("the ground refuses the certificate of this remote: it has expired"), "{text}");
     assert!(text.contains("and this machine's clock says"), "{text}");
@@ -192,11 +193,11 @@ fn a_ground_that_is_not_there_is_no_question_of_certificates() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || drop(listener.accept()));
-    let other = check(folder.path(), port, &ship, &authority);
+    let other = check(folder.path(), port, &ship, &[&authority]);
     assert!(problem(&other).starts_with("no TLS handshake with 127.0.0.1:"), "{}", other.1);
 
     let gone = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-    let refused = check(folder.path(), gone, &ship, &authority);
+    let refused = check(folder.path(), gone, &ship, &[&authority]);
     assert!(problem(&refused).contains("refuses TCP connections. Start `longhaul` on the ground"), "{}", refused.1);
 }
 

@@ -16,7 +16,7 @@ from harness.artifacts import built
 from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.clients import Answer, Curl
 from harness.lab.line import FAR
-from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_NAME
+from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN, REMOTE_NAME
 from harness.waiting import wait_for
 
 IN_FORCE_S = 2.0
@@ -126,14 +126,16 @@ def test_a_further_remote_drains_everybody(bed: PairBed, folder: Path) -> None:
     assert pipes_and_drains(bed) == before
 
 
-def pair_check(bed: PairBed, shown: KeyFiles | None = None) -> tuple[int, str]:
-    """`longhaul pair check` on the remote, with its own certificate or another one."""
+def pair_check(bed: PairBed, shown: KeyFiles | None = None, trusted: Path | None = None) -> tuple[int, str]:
+    """`longhaul pair check` on the remote, with its own certificate and authority or others."""
     own = bed.pair.remote.config
     config = own.with_name("other.yaml")
     text = own.read_text()
     if shown:
         identity = bed.pair.identity
         text = text.replace(identity["cert"], str(shown.cert)).replace(identity["key"], str(shown.key))
+    if trusted:
+        text = text.replace(bed.pair.identity["ca"], str(trusted))
     config.write_text(text)
     done = bed.line.near.run(built("longhaul"), "pair", "check", config, check=False)
     return done.returncode, done.stdout
@@ -150,6 +152,8 @@ def test_pair_check_says_which_certificate_the_ground_refuses(bed: PairBed, fold
         assert f"ok       {line}" in said, said
     refused = "problem  the ground refuses the certificate of this remote: "
     own, foreign = authority(bed), Authority(folder).files
+    both = folder / "both.pem"
+    both.write_text(own.cert.read_text() + foreign.cert.read_text())
     out_of_time = "it has expired or is not valid yet"
     for shown, reason in (
         (issue_as_written(folder / "stranger", own, "stranger.example"), "it has no name that `split.peer`"),
@@ -157,7 +161,7 @@ def test_pair_check_says_which_certificate_the_ground_refuses(bed: PairBed, fold
         (issue_as_written(folder / "old", own, REMOTE_NAME, starts_in_days=-60), out_of_time),
         (issue_as_written(folder / "new", own, REMOTE_NAME, starts_in_days=3), out_of_time),
     ):
-        code, said = pair_check(bed, shown)
+        code, said = pair_check(bed, shown, both)
         assert code == 1, said
         assert refused + reason in said, said
 
@@ -166,3 +170,39 @@ def test_pair_check_on_the_ground_names_the_command_for_the_remote(bed: PairBed)
     done = bed.line.gateway.run(built("longhaul"), "pair", "check", bed.pair.ground.config, check=False)
     assert done.returncode == 0, done.stdout
     assert "longhaul pair check" in done.stdout
+
+
+def test_both_ends_log_why_a_handshake_failed(bed: PairBed, folder: Path) -> None:
+    ground, remote = bed.pair.ground, bed.pair.remote
+    own = {key: Path(bed.pair.identity[key]) for key in ("cert", "key")}
+    before = {key: path.read_text() for key, path in own.items()}
+    old = issue_as_written(folder / "old", authority(bed), REMOTE_NAME, starts_in_days=-60)
+    try:
+        replace(own["key"], old.key.read_text())
+        replace(own["cert"], old.cert.read_text())
+        wait_for("the renewal", lambda: "Envoy uses the renewed certificates" in remote.output(), timeout_s=30)
+        bed.pair.quit_envoy(REMOTE_ADMIN)
+        reason = "it has expired by the clock of the ground"
+        wait_for("the ground's reason", lambda: reason in ground.output(), timeout_s=30)
+        wait_for("the remote's reason", lambda: "expired on" in remote.output(), timeout_s=60)
+    finally:
+        replace(own["key"], before["key"])
+        replace(own["cert"], before["cert"])
+    wait_for("the pair again", lambda: "the ground responds again" in remote.output(), timeout_s=60)
+    # Once a minute, however often the remote tries.
+    assert ground.output().count(reason) <= 2
+
+
+def test_a_ground_logs_why_a_stranger_is_refused_and_why_it_is_refused_itself(bed: PairBed, folder: Path) -> None:
+    foreign = Authority(folder).files
+    for shown, reason in (
+        (issue_as_written(folder / "stranger", authority(bed), "stranger.example"), "it has no name that `split.peer`"),
+        (issue_as_written(folder / "foreign", foreign, REMOTE_NAME), "no authority in `split.ca` of the ground"),
+    ):
+        assert not gets_in(bed, shown)
+        wait_for(reason, lambda reason=reason: reason in bed.pair.ground.output(), timeout_s=20)
+    code, said = pair_check(bed, issue_as_written(folder / "wary", foreign, REMOTE_NAME), foreign.cert)
+    assert code == 1, said
+    assert "refuses the certificate of the ground: no authority in `split.ca` of the remote" in said, said
+    theirs = "refuses the certificate of this ground: no authority in `split.ca` of the remote"
+    wait_for(theirs, lambda: theirs in bed.pair.ground.output(), timeout_s=20)

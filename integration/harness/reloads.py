@@ -210,7 +210,9 @@ class Box:
         return self._found()[number].start()
 
     def _found(self) -> list[re.Match[str]]:
-        return list(re.finditer(r"^longhaul: .* changed(: |, and was refused)", self.pep.output(), re.MULTILINE))
+        return list(
+            re.finditer(r"^\S+ \w+ longhaul: .* changed(: |, and was refused)", self.pep.output(), re.MULTILINE)
+        )
 
     def _put(self, name: str, content: bytes) -> None:
         path = self.desk.folder / f"{name}.new"

@@ -7,7 +7,7 @@ use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
 use crate::config::Cache;
 use crate::render::NearSockets;
-use crate::run::{Generation, RunContext, filters, say, write_tree};
+use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -56,10 +56,13 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     if let Cache::Disk { dir, .. } = &generation.settings.cache
         && !dir.is_dir()
     {
-        say(&format!(
-            "{}, set by `cache.dir`, does not exist on this machine. Create it where Envoy runs, writable for Envoy. Without it Envoy starts and caches nothing. `longhaul run` creates it",
-            dir.display()
-        ));
+        say(
+            Level::Warning,
+            &format!(
+                "{}, set by `cache.dir`, does not exist on this machine. Create it where Envoy runs, writable for Envoy. Without it Envoy starts and caches nothing. `longhaul run` creates it",
+                dir.display()
+            ),
+        );
     }
     match write_tree(&out, &generation.tree, None) {
         Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),

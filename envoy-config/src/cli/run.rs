@@ -1,12 +1,13 @@
 //! `longhaul run FILE`: serve until told to stop.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::filters::FilterOptions;
-use super::{ConfigFile, FAILED, Outcome, access_log, fail, load_or_refuse};
-use crate::run::{Options, Overridden, RunError, exec_bound_to_parent, run};
+use super::{ConfigFile, FAILED, Outcome, REFUSED, access_log, fail, load_or_refuse, refused_line};
+use crate::config::{LoadError, Loaded, load};
+use crate::run::{Form, Level, Options, Overridden, RunError, exec_bound_to_parent, flush, run, say, start};
 use crate::status::StatusPage;
 
 /// The status that shells report for a process ended by Ctrl-C.
@@ -32,12 +33,63 @@ pub(super) struct Arguments {
     coredns: Option<PathBuf>,
     #[command(flatten)]
     filters: FilterOptions,
+    #[arg(long, value_enum, default_value_t = LogFormat::Auto, help = "The form of the log on stderr")]
+    log_format: LogFormat,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
     access_log: Option<PathBuf>,
 }
 
+/// The form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// `journal` for a service of systemd, `text` otherwise
+    Auto,
+    /// TIME LEVEL part: message
+    Text,
+    /// <PRIORITY>part: message, for the journal of systemd
+    Journal,
+    /// One JSON object a line: time, level, part, message
+    Json,
+}
+
+impl LogFormat {
+    fn form(self) -> Form {
+        match self {
+            Self::Auto => Form::of_stderr(),
+            Self::Text => Form::Text,
+            Self::Journal => Form::Journal,
+            Self::Json => Form::Json,
+        }
+    }
+}
+
 pub(super) fn command(arguments: &Arguments) -> Outcome {
-    let loaded = load_or_refuse(&arguments.config.file)?;
+    let form = arguments.log_format.form();
+    start(form).or_else(|error| fail(&format!("cannot set up: {error}")))?;
+    let outcome = run_in(form, arguments);
+    flush();
+    match outcome {
+        // People read what stands alone; programs read the log.
+        Err(Failure { code, message: Some(message) }) if form == Form::Text => fail(&message).or(Err(code)),
+        Err(Failure { code, message }) => {
+            if let Some(message) = message {
+                say(Level::Error, &message);
+                flush();
+            }
+            Err(code)
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The end of a run that failed. Without a message, it has been printed.
+struct Failure {
+    code: u8,
+    message: Option<String>,
+}
+
+fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
+    let loaded = load_in(form, &arguments.config.file)?;
     let options = Options {
         file: arguments.config.file.clone(),
         state: arguments.state.clone(),
@@ -48,11 +100,32 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         },
         access_log: access_log(arguments.access_log.as_deref()),
         pages: Arc::new(StatusPage::default()),
+        log_form: form,
     };
     match run(&options, loaded) {
         Ok(()) => Ok(()),
-        Err(RunError::Interrupted) => Err(INTERRUPTED),
-        Err(error) => fail(&error.to_string()),
+        Err(RunError::Interrupted) => Err(Failure { code: INTERRUPTED, message: None }),
+        Err(error) => Err(Failure { code: FAILED, message: Some(error.to_string()) }),
+    }
+}
+
+/// Loads the file. Problems stand alone in the form for people, and are messages of the log in the others.
+fn load_in(form: Form, file: &Path) -> Result<Loaded, Failure> {
+    if form == Form::Text {
+        return load_or_refuse(file).map_err(|code| Failure { code, message: None });
+    }
+    let refused = |message| Failure { code: REFUSED, message: Some(message) };
+    match load(file) {
+        Ok(loaded) => {
+            if !loaded.report.problems.is_empty() {
+                say(Level::Warning, loaded.report.render(false).trim_end());
+            }
+            Ok(loaded)
+        }
+        Err(LoadError::Refused(report)) => {
+            Err(refused(format!("{}\n{}", report.render(false).trim_end(), refused_line(&report))))
+        }
+        Err(error @ LoadError::Unreadable { .. }) => Err(refused(error.to_string())),
     }
 }
 
@@ -67,6 +140,6 @@ pub(super) struct BoundArguments {
 
 pub(super) fn bound_command(arguments: &BoundArguments) -> Outcome {
     let error = exec_bound_to_parent(arguments.parent, &arguments.program, &arguments.arguments);
-    eprintln!("longhaul: cannot start {}: {error}", arguments.program.display());
+    eprintln!("cannot start {}: {error}", arguments.program.display());
     Err(FAILED)
 }

@@ -1,6 +1,6 @@
 //! The reasons for which one end of a link refuses the certificate of the other, and the words for them.
 //!
-//! `longhaul pair check` reads the reasons from its own handshake.
+//! `longhaul pair check` reads the reasons from its own handshake, and `longhaul run` from Envoy.
 
 use rustls::{AlertDescription, CertificateError};
 
@@ -24,6 +24,26 @@ pub(crate) enum Reason {
     /// Another reason, in the words of the TLS library.
     Other(String),
 }
+
+/// Parts of the texts of `BoringSSL` and Envoy about a handshake, whether this end's certificate was refused, and the
+/// reason. An alert comes from the other end.
+const ENVOY: &[(&str, bool, Reason)] = &[
+    ("certificate has expired", false, Reason::Expired),
+    ("certificate is not yet valid", false, Reason::NotYetValid),
+    ("unable to get local issuer certificate", false, Reason::UnknownAuthority),
+    ("unable to get issuer certificate", false, Reason::UnknownAuthority),
+    ("self signed certificate", false, Reason::UnknownAuthority),
+    ("self-signed certificate", false, Reason::UnknownAuthority),
+    ("certificate signature failure", false, Reason::UnknownAuthority),
+    ("verify cert failed: SAN match", false, Reason::WrongName),
+    ("verify cert failed: verify SAN list", false, Reason::WrongName),
+    ("CERTIFICATE VERIFY FAILED", false, Reason::Unspecified),
+    ("ALERT CERTIFICATE EXPIRED", true, Reason::OutOfTime),
+    ("ALERT UNKNOWN CA", true, Reason::UnknownAuthority),
+    ("ALERT DECRYPT ERROR", true, Reason::UnknownAuthority),
+    ("ALERT CERTIFICATE UNKNOWN", true, Reason::WrongName),
+    ("ALERT BAD CERTIFICATE", true, Reason::Unspecified),
+];
 
 impl Reason {
     /// Returns the reason for which this end refused a certificate.
@@ -54,6 +74,14 @@ impl Reason {
             }
             _ => None,
         }
+    }
+
+    /// Returns true if this end's certificate was refused, and the reason, from Envoy's text. Returns None if the text is
+    /// not about a certificate.
+    pub(crate) fn of_envoy(text: &str) -> Option<(bool, Self)> {
+        // In an access log, Envoy replaces the spaces.
+        let text = text.replace('_', " ");
+        ENVOY.iter().find(|(part, ..)| text.contains(part)).map(|(_, ours, reason)| (*ours, reason.clone()))
     }
 
     /// Returns the reason in words, and how to mend it. `refuser` is the end that refuses the certificate.

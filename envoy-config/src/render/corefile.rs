@@ -1,7 +1,7 @@
 //! The Corefile: `dns`, `listen.dns`, `listen.metrics` and `upstream.resolvers` for CoreDNS with the longhaul plugin.
 //!
-//! The Corefile does not log the queries of clients. Of failed queries, CoreDNS logs the first of each minute with its
-//! name and reason, and the others as a count.
+//! The Corefile does not log the queries of clients. Of failed queries, CoreDNS logs the first of each minute and kind
+//! with its name and reason, and the others as a count.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,6 +31,21 @@ pub struct CorefileContext<'a> {
 
 /// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
 const UDP_BYTES: u16 = 1232;
+/// A kind of failed query.
+pub(crate) struct DnsFailure {
+    /// A part of CoreDNS's message, and a regular expression for it.
+    pub(crate) text: &'static str,
+    /// The failure in words, after the name of a resolver.
+    pub(crate) words: &'static str,
+}
+
+/// The kinds of failed queries that are logged and counted apart.
+pub(crate) const DNS_FAILURES: &[DnsFailure] = &[
+    DnsFailure { text: "i/o timeout", words: "did not respond in time" },
+    DnsFailure { text: "connection refused", words: "refused the connection" },
+    DnsFailure { text: "network is unreachable", words: "is on a network without a route" },
+    DnsFailure { text: "no route to host", words: "cannot be reached" },
+];
 /// The interval and jitter of *reload*, the shortest that CoreDNS accepts. CoreDNS reads the file again itself, so that
 /// rendered trees work without `longhaul run`.
 const RELOAD: &str = "2s 1s";
@@ -134,6 +149,9 @@ fn open(out: &mut Lines, listen: &Sockets, context: &CorefileContext<'_>) {
         2,
         "# the first of a minute names its query and the reason; a resolver that does not answer fills no disk",
     );
+    for failure in DNS_FAILURES {
+        out.line(2, &format!("consolidate 1m {} warning show_first", quoted(failure.text)));
+    }
     out.line(2, "consolidate 1m .* warning show_first");
     out.line(1, "}");
 }

@@ -30,6 +30,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/fetch_listener.yaml", include_str!("../../templates/part/fetch_listener.yaml.j2")),
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
     ("part/other_end.yaml", include_str!("../../templates/part/other_end.yaml.j2")),
+    ("part/refused_handshakes.yaml", include_str!("../../templates/part/refused_handshakes.yaml.j2")),
     ("part/ground_dials.yaml", include_str!("../../templates/part/ground_dials.yaml.j2")),
     ("part/remote_dialled.yaml", include_str!("../../templates/part/remote_dialled.yaml.j2")),
     ("part/pair_tls.yaml", include_str!("../../templates/part/pair_tls.yaml.j2")),

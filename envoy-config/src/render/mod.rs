@@ -34,14 +34,14 @@ mod view;
 mod windows;
 
 pub use artifacts::{AccessLog, Artifacts, Modules, NearSockets, WasmModule};
-pub(crate) use corefile::steers;
 pub use corefile::{CorefileContext, corefile};
+pub(crate) use corefile::{DNS_FAILURES, steers};
 pub use engine::RenderError;
 pub use filters::{FILTERS, Filter, filter_config};
 pub(crate) use guard::Guard;
 pub use guard::Refused;
 pub use tree::{ModuleCopy, RenderedTree};
-pub(crate) use view::ALPN_DIAL;
+pub(crate) use view::{ALPN_DIAL, HANDSHAKE_MARK};
 
 use crate::config::{Remote, Role, Settings, WhenDown};
 use crate::derive::Derived;

@@ -1,7 +1,6 @@
 //! Applies changes to a run. A valid change is put in place, and the run waits until its children accept it. An invalid
 //! change changes nothing.
 
-use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::envoy;
 use super::generation::{COREFILE, Generation, RENEWALS};
+use super::log::Level;
 use super::ports::{self, ListenSocket};
 use super::probe::{XdsCounters, is_ready};
 use super::report::{self, Refusal};
@@ -55,13 +55,16 @@ impl Run {
                 if let Some(resolvers) = &self.resolvers {
                     resolvers.follow(&self.generation.settings);
                 }
-                say(&format!("{changed} changed: {what}"));
+                say(Level::Info, &format!("{changed} changed: {what}"));
             }
             Err(why) => {
                 if self.refusal.as_ref() != Some(&why) {
-                    say(&format!(
-                        "{changed} changed, and was refused:\n{why}\nthe previous configuration keeps running"
-                    ));
+                    say(
+                        Level::Error,
+                        &format!(
+                            "{changed} changed, and was refused:\n{why}\nthe previous configuration keeps running"
+                        ),
+                    );
                     self.last_refusal = Some(Refusal { at: report::now(), why: why.clone(), standing: true });
                 }
                 self.refusal = Some(why);
@@ -71,13 +74,13 @@ impl Run {
     }
 
     fn next_generation(&self) -> Result<Generation, String> {
-        let styled = io::stderr().is_terminal();
+        let styled = self.options.log_form.is_styled();
         let loaded = load(&self.options.file).map_err(|error| match error {
             LoadError::Refused(report) => report.render(styled).trim_end().to_owned(),
             error @ LoadError::Unreadable { .. } => error.to_string(),
         })?;
         if !loaded.report.problems.is_empty() {
-            eprint!("{}", loaded.report.render(styled));
+            say(Level::Warning, loaded.report.render(styled).trim_end());
         }
         let next = Generation::of(ports::on_this_machine(loaded), &self.machine).map_err(|error| error.to_string())?;
         if let Some(path) = vanished(&next.settings, &self.generation.settings) {
@@ -247,7 +250,7 @@ fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, re
         }
     }
     if expected > 0 || renewed {
-        say("Envoy has not confirmed the change within 10 s");
+        say(Level::Warning, "Envoy has not confirmed the change within 10 s");
     }
     Ok(())
 }

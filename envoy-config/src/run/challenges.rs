@@ -21,6 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio::sync::oneshot;
 
+use super::log::Level;
 use super::say;
 use crate::config::{ChallengeResponses, Settings};
 use crate::render::NearSockets;
@@ -66,7 +67,10 @@ impl ChallengeServer {
         match Serving::start(near.challenges, webroot) {
             Ok(serving) => (self.serving, self.failed) = (Some(serving), false),
             Err(error) if !self.failed => {
-                say(&format!("cannot serve `tls.acme.webroot` on {}: {error}; trying again", near.challenges));
+                say(
+                    Level::Warning,
+                    &format!("cannot serve `tls.acme.webroot` on {}: {error}; trying again", near.challenges),
+                );
                 self.failed = true;
             }
             Err(_) => {}

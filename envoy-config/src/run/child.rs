@@ -12,6 +12,7 @@ use rustix::process::{
     setrlimit, waitpid,
 };
 
+use super::log::{self, Dialect, Level};
 use super::report::{ChildReport, now};
 
 /// The hidden command that [`exec_bound_to_parent`] serves.
@@ -23,6 +24,8 @@ pub(super) struct Program {
     /// Its name in messages.
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
+    /// The form of its log lines.
+    pub(super) dialect: Dialect,
     pub(super) arguments: Vec<OsString>,
 }
 
@@ -54,6 +57,9 @@ impl Running {
     /// Starts `program`. The calling thread must live as long as this process: the kernel kills the child when the
     /// thread that started it ends.
     pub(super) fn start(program: &Program) -> io::Result<Self> {
+        // A pipe of its own, which a thread reads: a child never waits for this program's stderr.
+        let (output, input) = io::pipe()?;
+        log::follow(output, program.dialect)?;
         // The child must itself request to be killed with its parent, so this program starts itself first.
         let child = Command::new("/proc/self/exe")
             .arg(BOUND_COMMAND)
@@ -62,8 +68,8 @@ impl Running {
             .args(&program.arguments)
             .stdin(Stdio::null())
             // stdout of this process holds only the line `ready`, and CoreDNS logs to its stdout.
-            .stdout(Stdio::from(io::stderr()))
-            .stderr(Stdio::inherit())
+            .stdout(input.try_clone()?)
+            .stderr(input)
             // Ctrl-C in a terminal signals the whole process group. This process forwards it to its children in order.
             .process_group(0)
             .spawn()?;
@@ -117,7 +123,10 @@ pub(super) fn stop_all(children: &mut [Running], patience: Duration, mut hurry: 
         std::thread::sleep(Duration::from_millis(20));
     }
     for child in children.iter_mut().filter_map(|child| if child.ended().is_none() { Some(child) } else { None }) {
-        super::say(&format!("{} (process {}) did not end in time and was killed", child.name, child.pid()));
+        super::say(
+            Level::Warning,
+            &format!("{} (process {}) did not end in time and was killed", child.name, child.pid()),
+        );
         child.kill();
     }
 }

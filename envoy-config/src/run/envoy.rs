@@ -18,6 +18,7 @@ use rustix::process::Signal;
 use super::child::{self, Deaths, Program, Running};
 use super::generation::Generation;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
+use super::log::{Dialect, ENVOY_FORMAT, Level};
 use super::probe::{accepts, live_epoch};
 use super::report::ChildReport;
 use super::say;
@@ -115,7 +116,7 @@ impl Envoy {
             let mut file = tempfile::Builder::new().prefix("longhaul-").suffix(".yaml").tempfile()?;
             file.write_all(bootstrap.as_bytes())?;
             Command::new(&self.path)
-                .args(["--mode", "validate", "-l", "error", "-c"])
+                .args(["--mode", "validate", "-l", "error", "--log-format", "%v", "-c"])
                 .arg(file.path())
                 .stdin(Stdio::null())
                 .output()
@@ -156,8 +157,9 @@ impl Envoy {
             // always meet.
             arguments.extend(["--concurrency".into(), "1".into()]);
         }
+        arguments.extend(ENVOY_FORMAT.map(OsString::from));
         arguments.extend(more);
-        Program { name: "Envoy", path: self.path.clone(), arguments }
+        Program { name: "Envoy", path: self.path.clone(), dialect: Dialect::Envoy, arguments }
     }
 
     /// Returns true if a takeover is under way or an earlier process still drains.
@@ -199,7 +201,7 @@ impl Envoy {
             {
                 self.lineage.ready(id, Instant::now(), process.drain_time + PARENT_MARGIN);
                 if std::mem::take(&mut self.recovering) {
-                    say("Envoy responds again");
+                    say(Level::Info, "Envoy responds again");
                 }
             }
         }
@@ -302,10 +304,13 @@ impl Envoy {
     fn cannot_start(&mut self, id: Id, error: &io::Error) {
         match self.lineage.ended(id, Instant::now()) {
             Loss::Serving(wait) => {
-                say(&format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
+                say(Level::Error, &format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
             }
             Loss::Successor(again) => {
-                say(&format!("cannot start another Envoy: {error}; the present one keeps running{}", tried(again)));
+                say(
+                    Level::Error,
+                    &format!("cannot start another Envoy: {error}; the present one keeps running{}", tried(again)),
+                );
             }
             Loss::Expected => {}
         }
@@ -316,15 +321,21 @@ impl Envoy {
         let pid = process.running.pid();
         match self.lineage.ended(id, Instant::now()) {
             Loss::Serving(wait) => {
-                say(&format!("Envoy (process {pid}) {how}; starting it again in {} ms", wait.as_millis()));
+                say(
+                    Level::Error,
+                    &format!("Envoy (process {pid}) {how}; starting it again in {} ms", wait.as_millis()),
+                );
                 self.deaths.add(how.to_owned());
                 self.recovering = true;
             }
-            Loss::Successor(again) => say(&format!(
-                "another Envoy (process {pid}) {how} before it was ready; the present one keeps running with its old \
+            Loss::Successor(again) => say(
+                Level::Warning,
+                &format!(
+                    "another Envoy (process {pid}) {how} before it was ready; the present one keeps running with its old \
                  bootstrap{}",
-                tried(again)
-            )),
+                    tried(again)
+                ),
+            ),
             Loss::Expected => {}
         }
     }

@@ -178,10 +178,10 @@ impl FileWatch {
         }
         for folder in folders.difference(&self.folders) {
             if let Err(error) = self.watcher.watch(folder, RecursiveMode::NonRecursive) {
-                super::say(&format!(
-                    "cannot watch {} for changes: {error}. Send SIGHUP after a change",
-                    folder.display()
-                ));
+                super::say(
+                    super::Level::Warning,
+                    &format!("cannot watch {} for changes: {error}. Send SIGHUP after a change", folder.display()),
+                );
             }
         }
         let more = !folders.is_subset(&self.folders);

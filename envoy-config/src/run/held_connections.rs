@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use super::log::Level;
 use super::say;
 use crate::config::{Ground, Peer, Remote, Role, Settings, WhenDown};
 use crate::render::NearSockets;
@@ -84,6 +85,11 @@ impl HeldConnections {
         }
     }
 
+    /// Returns true if an outage has been reported and is not over.
+    pub(super) fn is_away(&self) -> bool {
+        self.linked == Some(false)
+    }
+
     /// Reports a change of the link. A start is no outage: until a connection breaks, a link that is not up yet is
     /// being opened.
     fn announce(&mut self, broke: bool, up: Option<bool>, role: &Role) {
@@ -92,11 +98,11 @@ impl HeldConnections {
         let broke = broke && (self.linked.is_some() || !role.ground_dials() || began.elapsed() > PROVEN);
         match (self.linked, up) {
             (Some(false), Some(true)) => {
-                say(is_back(role));
+                say(Level::Info, is_back(role));
                 self.warm.again_at = None;
                 self.pipe.again_at = None;
             }
-            (None | Some(true), Some(false)) if broke => say(&is_away(role, self.linked.is_some())),
+            (None | Some(true), Some(false)) if broke => say(Level::Warning, &is_away(role, self.linked.is_some())),
             (None, Some(true)) => {}
             _ => return,
         }

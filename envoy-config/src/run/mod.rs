@@ -7,6 +7,7 @@ mod apply;
 mod challenges;
 mod child;
 mod debounce;
+mod diagnosis;
 mod disk_space;
 mod envoy;
 mod events;
@@ -14,6 +15,7 @@ mod generation;
 mod held_connections;
 mod lineage;
 mod locate;
+mod log;
 mod notify;
 mod ports;
 mod probe;
@@ -31,6 +33,7 @@ mod watches;
 pub use child::exec_bound_to_parent;
 pub use generation::GenerateError;
 pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
+pub use log::{Form, Level};
 
 pub use ports::PortError;
 pub use report::{ChildReport, NoRun, Refusal, RunReport, Sockets, find};
@@ -45,9 +48,5 @@ pub(crate) use child::BOUND_COMMAND;
 pub(crate) use disk_space::free as free_disk;
 pub(crate) use generation::{Generation, RunContext};
 pub(crate) use locate::{filters, hex, local_addresses, trusted_ca};
+pub(crate) use log::{flush, say, start};
 pub(crate) use probe::page;
-
-/// Prints a message for the operator on stderr.
-pub(crate) fn say(message: &str) {
-    eprintln!("longhaul: {message}");
-}

@@ -245,7 +245,10 @@ impl Publisher {
             return;
         }
         if let Err(error) = self.write(&report) {
-            super::say(&format!("cannot write {}: {error}; `longhaul status` shows an old state", self.path.display()));
+            super::say(
+                super::Level::Warning,
+                &format!("cannot write {}: {error}; `longhaul status` shows an old state", self.path.display()),
+            );
         }
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
+use super::log::Level;
 use super::probe::is_ready;
 use super::report::ChildReport;
 use super::say;
@@ -86,25 +87,31 @@ impl Service {
             && let Err(error) = self.start()
         {
             let wait = self.back_off.after(Duration::ZERO);
-            say(&format!("cannot start {}: {error}; trying again in {} ms", self.program.name, wait.as_millis()));
+            say(
+                Level::Error,
+                &format!("cannot start {}: {error}; trying again in {} ms", self.program.name, wait.as_millis()),
+            );
             self.restart_at = Some(Instant::now() + wait);
         }
         if self.recovering && self.running.is_some() && is_ready(self.ready) {
             self.recovering = false;
-            say(&format!("{} responds again", self.program.name));
+            say(Level::Info, &format!("{} responds again", self.program.name));
         }
     }
 
     fn died(&mut self, status: ExitStatus) {
         let Some(running) = self.running.take() else { return };
         let wait = self.back_off.after(running.started.elapsed());
-        say(&format!(
-            "{} (process {}) {}; starting it again in {} ms",
-            running.name,
-            running.pid(),
-            child::describe(status),
-            wait.as_millis()
-        ));
+        say(
+            Level::Error,
+            &format!(
+                "{} (process {}) {}; starting it again in {} ms",
+                running.name,
+                running.pid(),
+                child::describe(status),
+                wait.as_millis()
+            ),
+        );
         self.deaths.add(child::describe(status));
         self.restart_at = Some(Instant::now() + wait);
         self.recovering = true;

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::log::Level;
 use super::ports::{ListenSocket, Protocol};
 use super::report::RunReport;
 use super::say;
@@ -57,12 +58,12 @@ impl StatusServer {
         self.serving = None;
         match Server::start(socket, self.site(hosts.clone())) {
             Ok(server) => {
-                say(&format!("the status page is at http://{socket}/"));
+                say(Level::Info, &format!("the status page is at http://{socket}/"));
                 self.serving = Some(Serving { socket, hosts, _server: server });
                 self.busy = None;
             }
             Err(error) if self.busy != Some(socket) => {
-                say(&format!("warning: no status page: {}", refusal(socket, required, &error)));
+                say(Level::Warning, &format!("no status page: {}", refusal(socket, required, &error)));
                 self.busy = Some(socket);
             }
             Err(_) => {}

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use super::challenges::ChallengeServer;
 use super::child::{self, stop_all};
 use super::debounce::Debounce;
+use super::diagnosis::Diagnosis;
 use super::disk_space;
 use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, RENEWALS, RunContext};
 use super::held_connections::HeldConnections;
 use super::locate::{self, LocateError, Located, Overridden, locate};
+use super::log::{Dialect, Form, Level};
 use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
@@ -47,6 +49,8 @@ pub struct Options {
     pub access_log: AccessLog,
     /// The pages that `listen.status` serves.
     pub pages: Arc<dyn StatusPages>,
+    /// The form of the log on stderr.
+    pub log_form: Form,
 }
 
 /// The reason why a run could not start.
@@ -154,6 +158,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         resolvers: None,
         dns_state: DnsReport::default(),
         sender,
+        diagnosis: Diagnosis::default(),
         refusal: None,
         last_refusal: None,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -197,6 +202,7 @@ pub(super) struct Run {
     pub(super) resolvers: Option<ResolverWatch>,
     dns_state: DnsReport,
     sender: Sender<Event>,
+    diagnosis: Diagnosis,
     events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
@@ -301,14 +307,14 @@ impl Run {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(Event::Reload) => {
-                    say("checking the files (SIGHUP)");
+                    say(Level::Info, "checking the files (SIGHUP)");
                     // `systemctl reload` waits for the message that it is done, even if nothing changed.
                     self.manager.reloading();
                     settling.changed(Instant::now());
                 }
                 Ok(Event::FilesChanged) => settling.changed(Instant::now()),
                 Ok(Event::ReopenLogs) => {
-                    say("opening the access log again (SIGUSR1)");
+                    say(Level::Info, "opening the access log again (SIGUSR1)");
                     self.envoy.reopen_logs();
                 }
                 Ok(Event::Dns(state)) => self.dns_state = state,
@@ -332,6 +338,7 @@ impl Run {
             self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
                 link_is_up(self.envoy.admin()?, when_down)
             });
+            self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
             if process::id() == 1 && reaped_at.elapsed() >= REAP {
                 let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).collect();
                 child::reap_orphans(&own);
@@ -369,9 +376,12 @@ impl Run {
         }
         let most = settings.limits.urls;
         if let Some(urls) = remembered_urls(admin).filter(|urls| *urls > u64::from(most)) {
-            say(&format!(
-                "Envoy's cache remembers {urls} different URLs (`limits.urls` {most}): another Envoy takes over, and the present one ends when its connections have"
-            ));
+            say(
+                Level::Info,
+                &format!(
+                    "Envoy's cache remembers {urls} different URLs (`limits.urls` {most}): another Envoy takes over, and the present one ends when its connections have"
+                ),
+            );
             self.envoy.replace();
         }
     }
@@ -426,6 +436,7 @@ fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
     child::Program {
         name: "CoreDNS",
         path: located.coredns.clone(),
+        dialect: Dialect::CoreDns,
         arguments: vec!["-quiet".into(), "-conf".into(), corefile.into()],
     }
 }
@@ -435,10 +446,13 @@ fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
 fn warn_of_few_files(settings: &Settings) {
     let wanted = u64::from(settings.limits.connections) * 2;
     if let Some(most) = child::most_files().filter(|most| *most < wanted) {
-        say(&format!(
-            "`limits.connections` {} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})",
-            settings.limits.connections
-        ));
+        say(
+            Level::Warning,
+            &format!(
+                "`limits.connections` {} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})",
+                settings.limits.connections
+            ),
+        );
     }
 }
 

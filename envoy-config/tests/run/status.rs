@@ -175,7 +175,7 @@ fn a_busy_socket_prevents_a_start_only_if_the_operator_chose_it() {
     // Another run of these tests may have it already.
     let _taken = TcpListener::bind("127.0.0.1:9900");
     let run = host.start();
-    run.says("warning: no status page: 127.0.0.1:9900, the default of `listen.status`, is in use");
+    run.says("WARNING longhaul: no status page: 127.0.0.1:9900, the default of `listen.status`, is in use");
     assert_eq!(json(&host)["listen"]["status"], Value::Null);
     assert_eq!(json(&host)["problems"], Value::Array(Vec::new()));
 }

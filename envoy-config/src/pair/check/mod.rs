@@ -118,6 +118,12 @@ pub fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
     Ok(lines)
 }
 
+/// Returns the first problem that [`check`] finds. None if there is none, or nothing to check.
+pub(crate) fn problem(settings: &Settings) -> Option<String> {
+    let lines = check(settings).ok()?;
+    lines.into_iter().find(|line| line.verdict == Verdict::Problem).map(|line| line.text)
+}
+
 fn attempt(settings: &Settings, at: &HostPort, own: &Credentials, ends: Ends) -> io::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let speaks = if ends.here == "remote" { dial::Speaks::Pipe } else { dial::Speaks::Tunnel };

@@ -17,6 +17,9 @@ const ALPN_BYTES: &str = "longhaul-bytes";
 /// The ALPN of a ground that dials, while it authenticates itself.
 pub(crate) const ALPN_DIAL: &str = "longhaul-dial";
 
+/// The first word of a line about a failed handshake. `longhaul run` reads these lines from Envoy's stderr.
+pub(crate) const HANDSHAKE_MARK: &str = "@handshake";
+
 /// The number of tunnels that a ground opens if it dials: one for the pipe, one for its health check, and two for their
 /// successors. Each costs a handshake and a ping now and then.
 const TUNNELS: u32 = 4;
@@ -44,6 +47,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 pub(in super::super) struct Pair {
     alpn_bytes: &'static str,
     alpn_dial: &'static str,
+    handshake_mark: &'static str,
     /// The certificate of this box. It is a separate secret, so that its renewal affects no connection.
     pub(in super::super) certificate: Certificate,
     /// The trust in the other end, as a separate secret.
@@ -237,6 +241,7 @@ impl Pair {
         Self {
             alpn_bytes: ALPN_BYTES,
             alpn_dial: ALPN_DIAL,
+            handshake_mark: HANDSHAKE_MARK,
             certificate: Certificate::of_pair(identity, artifacts),
             authority: PeerTrust::new(identity, peer, artifacts),
             resolver: artifacts.resolver.map(Socket::from),

@@ -1,0 +1,28 @@
+//! The log of a run on stderr: its own messages, and those of Envoy and CoreDNS, in one form.
+//!
+//! | module | job |
+//! |---|---|
+//! | `record` | a message with its level and part, in each of the three forms |
+//! | `envoy`, `coredns` | turn lines of these programs into records |
+//! | `handshakes` | words a refused handshake of the pair, once a minute for each reason |
+//! | `child_output` | reads the output of a child, and never lets the child wait |
+//! | `sink` | writes to stderr, and drops lines if stderr takes none |
+
+mod child_output;
+mod coredns;
+mod envoy;
+mod handshakes;
+mod record;
+mod sink;
+
+pub(super) use child_output::{Dialect, follow};
+pub(super) use envoy::FORMAT as ENVOY_FORMAT;
+pub use record::{Form, Level};
+pub(crate) use sink::{flush, start};
+
+use record::Record;
+
+/// Logs a message of this program.
+pub(crate) fn say(level: Level, message: &str) {
+    sink::emit(&Record { level, part: "longhaul".to_owned(), message: message.to_owned() });
+}
