@@ -8,43 +8,46 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from e2e.pair_bed import LAB, standing_pair
 from harness.artifacts import built
 from harness.authority import Authority
 from harness.bed import Bed
+from harness.namespaces import Namespace
 from harness.origins import Site
 from harness.pep import command
 from harness.topology import RESOLVER
 
 WWW = "www.example.org"
-SIZE = 30_000_000
-"""Bytes of a download, which none of the clients finishes."""
+DOWNLOAD = f"http://{WWW}/_/answer?type=application/octet-stream&size=30000000"
+"""More than a client gets in the time of a test."""
+SLOW = f"http://{LAB}/_/answer?wait=5500"
+"""Answers late, so that a client goes on sending."""
 CLIENTS = 6
-RTT_US, DOWN = 80_000, 8_000_000
+RTT_US, DOWN, UP = 80_000, 8_000_000, 2_000_000
 """The profile `rural-lte`."""
 CONFIGURED = {"rtt": "600ms", "down": "20mbit", "up": "1mbit"}
 
 
-def measure(bed: Bed, *options: str) -> subprocess.CompletedProcess[str]:
-    """Measures at the gateway."""
-    line = [built("longhaul"), "measure", bed.config, *options]
-    return bed.topology.gateway.run(*line)
+def measure(host: Namespace, config: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Measures on a host with a box."""
+    return host.run(built("longhaul"), "measure", config, *options)
 
 
 def test_the_link_is_measured_under_load_and_the_line_for_it_proposed(root_bed: None, folder: Path) -> None:  # noqa: ARG001
     site = Site([f"{RESOLVER}:53"], hosts={WWW: {"address": "203.0.113.1", "special": True}})
     with Bed(folder, site, [WWW], Authority(folder), link_profile="rural-lte", link=CONFIGURED) as bed:
-        idle = measure(bed, "--time", "100ms")
+        gateway = bed.topology.gateway
+        idle = measure(gateway, bed.config, "--time", "100ms")
         assert "too few connections: 0 that say something about it, of 5" in idle.stdout, idle.stdout
         assert "link:" not in idle.stdout
         with ThreadPoolExecutor(CLIENTS) as pool:
-            url = f"http://{WWW}/_/answer?type=application/octet-stream&size={SIZE}"
             for _ in range(CLIENTS):
-                pool.submit(bed.curl.get, url, "--max-time", "7")
-            done = measure(bed, "--time", "6s", "--json")
+                pool.submit(bed.curl.get, DOWNLOAD, "--max-time", "7")
+            done = measure(gateway, bed.config, "--time", "6s", "--json")
     answer = json.loads(done.stdout)
     measured = answer["measured"]
-    within(measured["rtt_us"], RTT_US)
-    within(measured["rate"], DOWN)
+    within(measured["rtt_us"], RTT_US, CLIENTS - 1)
+    within(measured["rate"], DOWN, CLIENTS - 1)
     assert answer["direction"] == "down"
     assert answer["suggestion"].startswith("link: { rtt: "), answer
     # The proposed line is one that the configuration accepts, and the rate that was not measured is kept.
@@ -56,8 +59,33 @@ def test_the_link_is_measured_under_load_and_the_line_for_it_proposed(root_bed: 
     assert checked.returncode == 0, checked.stderr
 
 
-def within(estimate: dict[str, Any], truth: int) -> None:
+def test_each_end_of_a_pair_measures_the_direction_in_which_it_sends(root_bed: None, folder: Path) -> None:  # noqa: ARG001
+    body = folder / "body.bin"
+    body.write_bytes(b"u" * 4_000_000)
+    with standing_pair(folder, profile="rural-lte") as bed:
+        bed.pair.until_piped()
+        loads = {
+            "down": (bed.line.gateway, bed.pair.ground.config, (DOWNLOAD.replace(WWW, LAB),), DOWN),
+            "up": (
+                bed.line.near,
+                bed.pair.remote.config,
+                (SLOW, "--header", "Expect:", "--data-binary", f"@{body}"),
+                UP,
+            ),
+        }
+        for direction, (host, config, request, rate) in loads.items():
+            with ThreadPoolExecutor(2) as pool:
+                for _ in range(2):
+                    pool.submit(bed.curl.get, *request, "--max-time", "6")
+                answer = json.loads(measure(host, config, "--time", "5s", "--json").stdout)
+            assert answer["direction"] == direction
+            within(answer["measured"]["rtt_us"], RTT_US, 1)
+            within(answer["measured"]["rate"], rate, 1)
+            assert answer["suggestion"] is None, "the pair is configured as the link is"
+
+
+def within(estimate: dict[str, Any], truth: int, connections: int) -> None:
     """An estimate is within a fifth of the truth, and enough connections agree on it."""
     assert "known" in estimate, estimate
-    assert estimate["known"]["connections"] >= CLIENTS - 1
+    assert estimate["known"]["connections"] >= connections
     assert 0.8 < estimate["known"]["value"] / truth < 1.2, estimate
