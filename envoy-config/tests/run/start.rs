@@ -226,3 +226,25 @@ fn the_service_manager_hears_ready_with_the_ready_line_and_reloading_around_a_ch
     run.signal(Signal::TERM);
     messages_until(&socket, "STOPPING=1");
 }
+
+#[test]
+fn every_line_of_a_json_log_has_a_time_a_level_a_part_and_a_message() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start_by(|mut command| {
+        command.args(["--log-format", "json"]);
+        command
+    });
+    host.change("level: safe", "level: sfae");
+    run.says("did you mean `safe`?");
+    run.signal(Signal::TERM);
+    run.says("caught ENVOY_SIGTERM");
+    let log = run.log();
+    let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        for field in ["time", "level", "part", "message"] {
+            assert!(line[field].is_string(), "{line}");
+        }
+    }
+    let of = |part: &str, level: &str| lines.iter().any(|line| line["part"] == part && line["level"] == level);
+    assert!(of("longhaul", "error") && of("envoy/main", "info"), "{log}");
+}
