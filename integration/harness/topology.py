@@ -28,6 +28,8 @@ PROXY = "198.51.100.12"
 INTERNET = "198.51.100.2"
 SITES = ipaddress.ip_network("203.0.113.0/24")
 RESOLVER = "203.0.113.53"
+PROXY_IPV6 = "2001:db8::12"
+SITES_IPV6 = ipaddress.ip_network("2001:db8:3::/64")
 PRIVATE_ADDRESS = "10.66.0.1"
 LINK_LOCAL_ADDRESS = "169.254.169.254"
 FORBIDDEN = {
@@ -49,9 +51,15 @@ class Topology:
     """The namespaces, joined and routed. `link_profile` puts the link emulator between clients and gateway."""
 
     def __init__(
-        self, folder: Path, *, link_profile: str | None = None, link_changes: dict[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        link_profile: str | None = None,
+        link_changes: dict[str, str] | None = None,
+        ipv6: bool = False,
     ) -> None:
         self._folder = folder
+        self._ipv6 = ipv6
         self._profile = link_profile
         self._changes = link_changes
         self._stack = ExitStack()
@@ -70,6 +78,8 @@ class Topology:
                 stack.enter_context(namespace)
             self._join_clients(stack)
             self._join_internet()
+            if self._ipv6:
+                self._add_ipv6()
             self._stack = stack.pop_all()
         return self
 
@@ -97,6 +107,26 @@ class Topology:
             # "local" lets one machine have every address of a range without the configuration of each.
             self.internet.ip("route", "add", "local", reached, "dev", "lo")
             self.gateway.ip("route", "add", reached, "via", INTERNET)
+
+    def _add_ipv6(self) -> None:
+        """Adds IPv6 to all three namespaces, with the same routes."""
+        for namespace in (self.clients, self.gateway, self.internet):
+            namespace.sysctl("net.ipv6.conf.all.disable_ipv6", 0)
+        self.gateway.sysctl("net.ipv6.conf.all.forwarding", 1)
+        for namespace, address, device in (
+            (self.clients, "2001:db8:1::2/64", CLIENT_DEVICE),
+            (self.gateway, "2001:db8:1::1/64", CLIENT_DEVICE),
+            (self.gateway, f"{PROXY_IPV6}/128", "lo"),
+            (self.gateway, "2001:db8:2::1/64", "wan0"),
+            (self.internet, "2001:db8:2::2/64", "wan0"),
+        ):
+            namespace.ip("address", "add", address, "dev", device, "nodad")
+        self.clients.ip("-6", "route", "add", "default", "via", "2001:db8:1::1")
+        self.internet.ip("-6", "route", "add", "default", "via", "2001:db8:2::1")
+        # Unlike in IPv4, a local route is not enough for a server to bind one of its addresses.
+        self.internet.sysctl("net.ipv6.ip_nonlocal_bind", 1)
+        self.internet.ip("-6", "route", "add", "local", str(SITES_IPV6), "dev", "lo")
+        self.gateway.ip("-6", "route", "add", str(SITES_IPV6), "via", "2001:db8:2::2")
 
     def widen_initial_window(self, segments: int | None) -> None:
         """Sets the initial window towards the clients, as the operator of a long fat link does. None resets it."""
