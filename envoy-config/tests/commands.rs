@@ -207,6 +207,19 @@ fn render_says_that_the_cache_has_no_folder_and_is_quiet_where_it_has_one() {
 }
 
 #[test]
+fn render_says_who_serves_a_webroot() {
+    let names = CONFIG.replace("proxy: {", "proxy: { secure_names: [pep.test],");
+    let entry = "{ names: [pep.test], cert: pep.pem, key: pep.key }";
+    let said = |acme: &str| {
+        let folder = folder(&format!("{names}cache: off\ntls: {{ terminate: [ {entry} ], acme: {acme} }}\n"));
+        text(&longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]).stderr)
+    };
+    let hint = "`longhaul run` serves the files of `tls.acme.webroot`. Without it, serve them on 127.0.0.1:8158";
+    assert!(said("{ webroot: . }").contains(hint));
+    assert!(!said("{ forward: '127.0.0.1:8099' }").contains("webroot"));
+}
+
+#[test]
 fn the_filters_around_the_cache_get_the_fields_that_are_plain() {
     let folder = folder(&format!("{CONFIG}cache: {{ dir: cache, plain_fields: [x-app-version] }}\n"));
     let output = longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]);

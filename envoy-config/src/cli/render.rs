@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
-use crate::config::Cache;
+use crate::config::{Acme, Cache};
 use crate::render::NearSockets;
 use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 
@@ -63,6 +63,12 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
                 dir.display()
             ),
         );
+    }
+    if generation.settings.acme.as_ref().is_some_and(Acme::has_webroot) {
+        say(&format!(
+            "`longhaul run` serves the files of `tls.acme.webroot`. Without it, serve them on {}, or write `acme: {{ forward: ADDRESS:PORT }}`",
+            NearSockets::CUSTOMARY.challenges
+        ));
     }
     match write_tree(&out, &generation.tree, None) {
         Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),

@@ -590,6 +590,13 @@ pub struct Acme {
     pub listen: Option<SocketAddr>,
 }
 
+impl Acme {
+    /// Returns true if the responses lie in a folder.
+    pub fn has_webroot(&self) -> bool {
+        matches!(self.responses, ChallengeResponses::Webroot(_))
+    }
+}
+
 /// The source of the responses to challenges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChallengeResponses {

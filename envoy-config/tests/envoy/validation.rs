@@ -35,6 +35,11 @@ const KINDS: &[Kind] = &[
     kind("as usual", &[], ""),
     kind("no TLS listener", &[("tls: 'PROXY:8443'", "tls: off")], ""),
     kind("names of its own and of others", &[("proxy: {", "proxy: { secure_names: [pep.test],")], TLS),
+    kind(
+        "challenges for names of its own",
+        &[("proxy: {", "proxy: { secure_names: [pep.test],")],
+        "tls: { terminate: [ { names: [pep.test, other.test], cert: pep.pem, key: pep.key } ], acme: { forward: '127.0.0.1:8099', listen: '127.0.0.1:18402' } }\n",
+    ),
     kind("only names of others", &[], TLS),
     kind("an address of its own and no name", &[("proxy: {", "proxy: { secure_names: [198.51.100.12],")], ADDRESS_TLS),
     kind("an address of others", &[], ADDRESS_TLS),
