@@ -3,69 +3,67 @@
 //! Envoy's routes have checked name, path and method of a request before (`part/challenge_routes.yaml`). Other programs
 //! on this host reach the socket too, so the token is checked again here.
 
-use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use tokio::sync::oneshot;
 
 use super::log::Level;
 use super::say;
 use crate::config::{ChallengeResponses, Settings};
 use crate::render::NearSockets;
+use crate::web::{HostPolicy, Resource, Server, Site};
 
 /// The path of a challenge up to its token (RFC 8555 section 8.3).
 const PREFIX: &str = "/.well-known/acme-challenge/";
 /// The longest response, in bytes. A key authorization has a token of about 43 bytes and a thumbprint of 43 bytes.
 const MOST_BYTES: u64 = 4096;
-/// The longest time for the header of a request. Envoy sends it in one piece.
-const HEADER_PATIENCE: Duration = Duration::from_secs(5);
-/// The wait after a connection could not be accepted, for example because no file is left.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// The media type of RFC 8555 section 8.3.
+const MEDIA_TYPE: &str = "application/octet-stream";
 
 /// The server. It serves nothing until `tls.acme.webroot` is set.
 #[derive(Debug, Default)]
 pub(super) struct ChallengeServer {
-    serving: Option<Serving>,
+    serving: Option<(Wanted, Server)>,
     /// True if the last attempt to start failed. The reason has been reported.
     failed: bool,
 }
 
-/// A thread that serves one folder until it is dropped.
-#[derive(Debug)]
-struct Serving {
+/// The folder that the settings name, and the names under which it is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
     webroot: PathBuf,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    hosts: HostPolicy,
+}
+
+impl Wanted {
+    fn of(settings: &Settings) -> Option<Self> {
+        match &settings.acme.as_ref()?.responses {
+            ChallengeResponses::Webroot(webroot) => Some(Self {
+                webroot: webroot.clone(),
+                hosts: HostPolicy::of(settings.proxy.secure_names.iter().map(ToString::to_string)),
+            }),
+            ChallengeResponses::Forward(_) => None,
+        }
+    }
 }
 
 impl ChallengeServer {
     /// Starts, stops or replaces the server, as the settings want. Call it often.
     pub(super) fn tend(&mut self, settings: &Settings, near: NearSockets) {
-        let wanted = match settings.acme.as_ref().map(|acme| &acme.responses) {
-            Some(ChallengeResponses::Webroot(folder)) => Some(folder),
-            Some(ChallengeResponses::Forward(_)) | None => None,
-        };
-        if self.serving.as_ref().map(|serving| &serving.webroot) == wanted {
+        let wanted = Wanted::of(settings);
+        if self.serving.as_ref().map(|(wanted, _)| wanted) == wanted.as_ref() {
             return;
         }
         // The socket must be free before the next server binds it.
         self.serving = None;
-        let Some(webroot) = wanted else { return };
-        match Serving::start(near.challenges, webroot) {
-            Ok(serving) => (self.serving, self.failed) = (Some(serving), false),
+        let Some(wanted) = wanted else { return };
+        let webroot = wanted.webroot.clone();
+        let site = Site { hosts: wanted.hosts.clone(), pages: Arc::new(move |path| page(&webroot, path)) };
+        match Server::start(near.challenges, site) {
+            Ok(server) => (self.serving, self.failed) = (Some((wanted, server)), false),
             Err(error) if !self.failed => {
                 say(
                     Level::Warning,
@@ -78,67 +76,9 @@ impl ChallengeServer {
     }
 }
 
-impl Serving {
-    fn start(socket: SocketAddr, webroot: &Path) -> io::Result<Self> {
-        let listener = TcpListener::bind(socket)?;
-        listener.set_nonblocking(true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let folder: Arc<Path> = webroot.into();
-        let thread = thread::Builder::new().name("challenges".to_owned()).spawn(move || {
-            runtime.block_on(async {
-                // Only registers the socket with the runtime.
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-                tokio::spawn(serve(listener, folder));
-                // The end of the runtime ends its connections.
-                let _ = stopped.await;
-            });
-        })?;
-        Ok(Self { webroot: webroot.to_owned(), stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-async fn serve(listener: tokio::net::TcpListener, webroot: Arc<Path>) {
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_AGAIN).await;
-            continue;
-        };
-        let webroot = Arc::clone(&webroot);
-        tokio::spawn(async move {
-            let respond = service_fn(|request: Request<Incoming>| {
-                let response = respond(&webroot, request.method(), request.uri().path());
-                async move { Ok::<_, Infallible>(response) }
-            });
-            let mut http = hyper::server::conn::http1::Builder::new();
-            let http = http.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
-            // A connection that breaks is the end of one request.
-            let _ = http.serve_connection(TokioIo::new(stream), respond).await;
-        });
-    }
-}
-
-fn respond(webroot: &Path, method: &Method, path: &str) -> Response<Full<Bytes>> {
-    let read = matches!(*method, Method::GET | Method::HEAD).then_some(path).and_then(token);
-    let found = read.and_then(|token| response(webroot, token).ok());
-    let (status, media_type, body) = match found {
-        // The media type of RFC 8555 section 8.3.
-        Some(body) => (StatusCode::OK, "application/octet-stream", Bytes::from(body)),
-        None => (StatusCode::NOT_FOUND, "text/plain", Bytes::from_static(b"404 there is no such challenge\n")),
-    };
-    let response = Response::builder().status(status).header(CONTENT_TYPE, media_type);
-    response.header(CACHE_CONTROL, "no-store").body(Full::new(body)).unwrap_or_default()
+fn page(webroot: &Path, path: &str) -> Option<Resource> {
+    let body = response(webroot, token(path)?).ok()?;
+    Some(Resource { media_type: MEDIA_TYPE, body })
 }
 
 /// Returns the token of a challenge's path. A token has the characters of base64url (RFC 8555 section 8.3), so it names
@@ -150,8 +90,8 @@ fn token(path: &str) -> Option<&str> {
 }
 
 /// Reads the response to the challenge with this token. Follows no symbolic link below `webroot`, and reads only a
-/// regular file of at most [`MOST_BYTES`].
-fn response(webroot: &Path, token: &str) -> io::Result<Vec<u8>> {
+/// regular file of text with at most [`MOST_BYTES`].
+fn response(webroot: &Path, token: &str) -> io::Result<String> {
     let folder = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut at = openat(CWD, webroot, folder, Mode::empty())?;
     for name in [".well-known", "acme-challenge"] {
@@ -164,8 +104,8 @@ fn response(webroot: &Path, token: &str) -> io::Result<Vec<u8>> {
     if !metadata.is_file() || metadata.len() > MOST_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let mut body = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut body)?;
+    let mut body = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut body)?;
     Ok(body)
 }
 
@@ -185,10 +125,6 @@ mod tests {
         (folder, challenges)
     }
 
-    fn status(webroot: &Path, path: &str) -> u16 {
-        respond(webroot, &Method::GET, path).status().as_u16()
-    }
-
     #[test]
     fn a_token_has_the_characters_of_base64url_and_no_other() {
         assert_eq!(token(&format!("{PREFIX}{TOKEN}")), Some(TOKEN));
@@ -200,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_below_the_webroot_is_served_and_only_for_reading() {
+    fn a_file_below_the_webroot_is_served() {
         let (root, challenges) = webroot();
         fs::write(challenges.join(TOKEN), "token.thumbprint").unwrap();
         let path = format!("{PREFIX}{TOKEN}");
-        assert_eq!(response(root.path(), TOKEN).unwrap(), b"token.thumbprint");
-        assert_eq!(status(root.path(), &path), 200);
-        assert_eq!(status(root.path(), &format!("{path}x")), 404);
-        assert_eq!(respond(root.path(), &Method::POST, &path).status(), 404);
+        let served = page(root.path(), &path).unwrap();
+        assert_eq!((served.media_type, &*served.body), (MEDIA_TYPE, "token.thumbprint"));
+        assert_eq!(page(root.path(), &format!("{path}x")), None);
+        assert_eq!(page(root.path(), "/"), None);
     }
 
     #[test]
