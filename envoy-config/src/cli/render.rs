@@ -65,10 +65,13 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         );
     }
     if generation.settings.acme.as_ref().is_some_and(Acme::has_webroot) {
-        say(&format!(
-            "`longhaul run` serves the files of `tls.acme.webroot`. Without it, serve them on {}, or write `acme: {{ forward: ADDRESS:PORT }}`",
-            NearSockets::CUSTOMARY.challenges
-        ));
+        say(
+            Level::Warning,
+            &format!(
+                "`longhaul run` serves the files of `tls.acme.webroot`. Without it, serve them on {}, or write `acme: {{ forward: ADDRESS:PORT }}`",
+                NearSockets::CUSTOMARY.challenges
+            ),
+        );
     }
     match write_tree(&out, &generation.tree, None) {
         Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),
