@@ -19,4 +19,5 @@ mod replaced_file;
 pub mod run;
 mod scrape;
 pub mod status;
+mod terminal;
 pub mod web;

@@ -270,7 +270,7 @@ def test_a_name_that_changes_its_address_leads_a_parent_with_the_list_to_no_priv
     port, origin = *free_ports(1), int(desk.config["upstream"]["map"][IMG].rpartition(":")[2])
     upstream = {**desk.config["upstream"], "map": {}, "resolvers": [f"{NAMESERVER}:53"], "ports": [80, origin]}
     config = desk.write(cache={"parent": f"127.0.0.1:{port}"}, upstream=upstream)
-    checked = command("check", config)
+    checked = command("check", "--all", config)
     assert "needs an access list" in checked.stdout, checked
     assert command("render", config, "--out", desk.folder / "rendered").returncode == 0
     name = {"squid": "squid.conf", "traffic_server": "ip_allow.yaml"}[program]

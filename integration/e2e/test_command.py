@@ -57,7 +57,7 @@ def test_a_bad_configuration_is_refused_with_its_place_and_what_was_expected(des
 
 
 def test_a_good_configuration_is_accepted_and_explained(desk: Desk) -> None:
-    done = command("check", desk.write())
+    done = command("check", "--all", desk.write())
     assert done.returncode == 0, done.stderr
     assert "bandwidth-delay product" in done.stdout
 

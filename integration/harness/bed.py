@@ -106,7 +106,7 @@ class Bed:
 
 def derived_initial_window(config: Path) -> int:
     """Returns the initial window, in segments, that `longhaul check` proposes for the client route."""
-    check = command("check", config)
+    check = command("check", "--all", config)
     found = re.search(r"^initial_window\s+(\d+)", check.stdout, re.MULTILINE)
     if found is None:
         raise RuntimeError(f"longhaul check printed no initial_window:\n{check.stdout}{check.stderr}")

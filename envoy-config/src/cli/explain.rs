@@ -1,8 +1,8 @@
 //! `longhaul explain FILE --url URL [PAGE]`: the fate of every URL of a page.
 
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use super::table::table;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
@@ -10,8 +10,7 @@ use crate::config::Settings;
 use crate::derive::{HostFacts, derive};
 use crate::explain::{Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain};
 use crate::run::{local_addresses, trusted_ca};
-
-const DEFAULT_WIDTH: usize = 140;
+use crate::terminal::width;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -135,9 +134,8 @@ fn describe(explanation: &Explanation) -> String {
     }));
     if !explanation.urls.is_empty() {
         let rows: Vec<Vec<String>> = explanation.urls.iter().map(row).collect();
-        let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(DEFAULT_WIDTH);
         lines.push(String::new());
-        lines.push(table(&["line", "where", "fate", "URL, and the result"], &rows, width));
+        lines.push(table(&["line", "where", "fate", "URL, and the result"], &rows, width()));
     }
     lines.extend(explanation.inline.iter().map(|object| match object.reason {
         None => format!(

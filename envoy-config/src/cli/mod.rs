@@ -20,9 +20,9 @@ mod run;
 mod status;
 mod table;
 
-pub use check::describe;
+pub use check::{describe, summary};
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,6 +32,7 @@ use crate::config::diagnostic::{Report, Severity};
 use crate::config::{LoadError, Loaded, load};
 use crate::render::AccessLog;
 use crate::run::BOUND_COMMAND;
+use crate::terminal::stderr_has_colours;
 
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
@@ -64,7 +65,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Validate FILE and print the values derived from the link, with reasons
+    /// Validate FILE and say what the box will do, and why
     Check(check::Arguments),
     /// Write the Envoy and CoreDNS configuration of FILE into a folder
     Render(render::Arguments),
@@ -123,11 +124,11 @@ struct ConfigFile {
 fn load_or_refuse(file: &Path) -> Result<Loaded, u8> {
     match load(file) {
         Ok(loaded) => {
-            eprint_report(&loaded.report.render(io::stderr().is_terminal()));
+            eprint_report(&loaded.report.render(stderr_has_colours()));
             Ok(loaded)
         }
         Err(LoadError::Refused(report)) => {
-            eprint_report(&report.render(io::stderr().is_terminal()));
+            eprint_report(&report.render(stderr_has_colours()));
             eprintln!("{}", refused_line(&report));
             Err(REFUSED)
         }

@@ -21,6 +21,16 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>], width: usize) -> Stri
     out
 }
 
+/// Lines of a label and a text, which wraps to `width` under itself.
+pub(super) fn rows(lines: &[(&str, String)], width: usize) -> String {
+    let widths = [lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0)];
+    let mut out = String::new();
+    for (label, text) in lines {
+        push_row(&mut out, &[(*label).to_owned(), text.clone()], &widths, width);
+    }
+    out
+}
+
 fn push_row(out: &mut String, row: &[String], widths: &[usize], width: usize) {
     let Some((last, fixed)) = row.split_last() else { return };
     let mut line = String::new();

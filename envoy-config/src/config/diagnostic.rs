@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
-use super::yaml::Place;
+use super::yaml::{self, Place};
 
 /// An error or a warning, with its place in the configuration file.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,16 @@ pub enum Severity {
     Error,
     /// The file is accepted, but the operator should know.
     Warning,
+}
+
+impl Severity {
+    /// Returns the word for messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
 }
 
 impl Problem {
@@ -98,6 +108,15 @@ impl Report {
     pub(super) fn new(path: PathBuf, text: String, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| problem.place.start);
         Self { path, text, problems }
+    }
+
+    /// Returns a problem with the value of `key`, such as `listen.http`. None if the file does not set it.
+    pub fn problem_of(&self, severity: Severity, key: &str, title: &str) -> Option<Problem> {
+        let mut node = yaml::parse(&self.text, &mut Vec::new())?;
+        for step in key.split('.') {
+            node = node.entry(step)?.node.clone();
+        }
+        Some(Problem { severity, ..Problem::error(title, node.place, "set here") })
     }
 
     /// Returns true if the file is refused.

@@ -15,7 +15,7 @@ use super::yaml::NodeValue;
 use super::{contradictions, no_effect, read, slips, yaml};
 
 /// An accepted file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Loaded {
     /// Its settings.
     pub settings: Settings,

@@ -83,7 +83,7 @@ fn must_end_first(old: &Role, new: &Role) -> bool {
 }
 
 /// Counts the files of the tree that Envoy watches.
-fn watched(tree: &RenderedTree) -> usize {
+pub(super) fn watched(tree: &RenderedTree) -> usize {
     tree.files().keys().filter(|path| is_watched(path)).count()
 }
 

@@ -13,6 +13,7 @@ mod envoy;
 mod events;
 mod generation;
 mod held_connections;
+mod here;
 mod lineage;
 mod locate;
 mod log;
@@ -35,6 +36,7 @@ pub use generation::GenerateError;
 pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
 pub use log::{Form, Level};
 
+pub use here::{Fact, Weight, facts};
 pub use ports::PortError;
 pub use report::{ChildReport, NoRun, Refusal, RunReport, Sockets, find};
 pub use resolvers::{DnsReport, ResolverReport};

@@ -50,6 +50,13 @@ pub struct PortError {
     holder: Option<Holder>,
 }
 
+impl PortError {
+    /// Returns the key that sets the socket.
+    pub(super) fn key(&self) -> &'static str {
+        self.wanted.key
+    }
+}
+
 /// The process that has the socket, if /proc shows it.
 #[derive(Debug)]
 struct Holder {

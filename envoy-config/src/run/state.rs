@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
+use rustix::fs::{Access, access};
 use sha2::{Digest, Sha256};
 
 use super::locate::hex;
@@ -75,6 +76,25 @@ impl StateFolder {
     }
 }
 
+/// Returns the reason why a run could not have `given`, or the default folder for `config`. Makes nothing.
+pub(super) fn refusal(given: Option<&Path>, config: &Path) -> Option<StateError> {
+    let path = given.map_or_else(|| default_folder(config), Path::to_owned);
+    let unusable = |error| Some(StateError::Unusable { path: path.clone(), error });
+    let existing = path.ancestors().find(|folder| folder.symlink_metadata().is_ok())?;
+    let parent = path.parent().filter(|parent| given.is_none() && parent.exists());
+    if existing != path {
+        return match access(existing, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => parent.and_then(|parent| refuse_foreign(parent).err()),
+            Err(error) => unusable(error.into()),
+        };
+    }
+    if let Err(foreign) = [Some(path.as_path()), parent].into_iter().flatten().try_for_each(refuse_foreign) {
+        return Some(foreign);
+    }
+    let mut file = File::open(path.join("lock")).ok()?;
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock)).then(|| locked(&path, &mut file))
+}
+
 fn refuse_foreign(path: &Path) -> Result<(), StateError> {
     let metadata = fs::symlink_metadata(path).map_err(|error| StateError::Unusable { path: path.to_owned(), error })?;
     let me = rustix::process::geteuid();
@@ -97,16 +117,20 @@ fn lock(folder: &Path) -> Result<File, StateError> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            let _ = file.read_to_string(&mut pid);
-            let holder = pid.trim().parse::<u32>().map(|pid| format!(" (process {pid})")).unwrap_or_default();
-            return Err(StateError::Locked { path: folder.to_owned(), holder });
+            return Err(locked(folder, &mut file));
         }
         Err(TryLockError::Error(error)) => return Err(unusable(error)),
     }
     // Only for the message above. The kernel holds the lock itself.
     file.set_len(0).and_then(|()| writeln!(file, "{}", process::id())).map_err(unusable)?;
     Ok(file)
+}
+
+fn locked(folder: &Path, lock: &mut File) -> StateError {
+    let mut pid = String::new();
+    let _ = lock.read_to_string(&mut pid);
+    let holder = pid.trim().parse::<u32>().map(|pid| format!(" (process {pid})")).unwrap_or_default();
+    StateError::Locked { path: folder.to_owned(), holder }
 }
 
 /// Returns the default folder. Each configuration file has its own, so that several runs fit on one machine.

@@ -142,7 +142,9 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let generation = Generation::of(loaded, &machine)?;
     prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
-    warn_of_few_files(&generation.settings);
+    if let Some(warning) = too_few_files(&generation.settings) {
+        say(Level::Warning, &warning);
+    }
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last());
@@ -441,19 +443,16 @@ fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
     }
 }
 
-/// Warns if the limit of open files is too low. Each connection takes two files, one to the client and one to the
-/// origin.
-fn warn_of_few_files(settings: &Settings) {
-    let wanted = u64::from(settings.limits.connections) * 2;
-    if let Some(most) = child::most_files().filter(|most| *most < wanted) {
-        say(
-            Level::Warning,
-            &format!(
-                "`limits.connections` {} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})",
-                settings.limits.connections
-            ),
-        );
-    }
+/// Returns a warning if the limit of open files is too low. Each connection takes two files, one to the client and one
+/// to the origin.
+pub(super) fn too_few_files(settings: &Settings) -> Option<String> {
+    let connections = settings.limits.connections;
+    let wanted = u64::from(connections) * 2;
+    child::most_files().filter(|most| *most < wanted).map(|most| {
+        format!(
+            "`limits.connections` {connections} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})"
+        )
+    })
 }
 
 pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
@@ -462,14 +461,13 @@ pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
 
 pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
     if let Cache::Disk { dir, size, .. } = &settings.cache {
+        if let Some(refusal) = disk_space::refusal(dir, *size) {
+            return Err(refusal);
+        }
         let error = |error| RunError::CacheFolder { path: dir.clone(), error };
         fs::create_dir_all(dir).map_err(error)?;
         // Envoy would start and cache nothing, without a message.
         tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
-        let room = disk_space::for_cache(dir).map_err(error)?;
-        if room < size.0 {
-            return Err(RunError::CacheTooLarge { path: dir.clone(), size: *size, room: Bytes(room) });
-        }
     }
     Ok(())
 }

@@ -18,6 +18,8 @@ use snapbox::{Assert, Data};
 
 /// Relative, as an operator would name them; tests run in the folder of their crate.
 const CASES: &str = "tests/config";
+/// The columns of the files under review.
+const WIDTH: usize = 140;
 
 fn cases(kind: &str) -> Vec<PathBuf> {
     let mut cases: Vec<PathBuf> = fs::read_dir(Path::new(CASES).join(kind))
@@ -55,7 +57,10 @@ fn every_accepted_file_gets_its_warnings_its_choices_and_their_reasons() {
         let loaded = load(&case).unwrap_or_else(|error| panic!("{}: {error}", case.display()));
         let derived = derive(&loaded.settings, &HostFacts::unknown());
         let file = case.display().to_string();
-        compare(&case, &format!("{}{}", loaded.report.render(false), describe(&file, &loaded.settings, &derived)));
+        compare(
+            &case,
+            &format!("{}{}", loaded.report.render(false), describe(&file, &loaded.settings, &derived, WIDTH)),
+        );
     }
 }
 

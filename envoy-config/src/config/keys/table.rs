@@ -351,7 +351,7 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "transport",
-        Form("any name that `check` prints"),
+        Form("any name that `check --all` prints"),
         Derived("by the link"),
         "values in place of derived ones, by name: `transport: { initial_window: 20 }`",
     ),

@@ -1,7 +1,8 @@
 //! A message of the log, and its three forms.
 
+use crate::terminal::stderr_has_colours;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::time::SystemTime;
 
 use rustix::fs::fstat;
@@ -59,7 +60,7 @@ impl Form {
 
     /// Returns true if reports on this form may have colours.
     pub(crate) fn is_styled(self) -> bool {
-        self == Self::Text && io::stderr().is_terminal()
+        self == Self::Text && stderr_has_colours()
     }
 }
 

@@ -97,7 +97,7 @@ class Edge(LinkContender):
 
 def route_options(config: Path) -> list[str]:
     """What `longhaul check` derives for the client route, as `ip route` takes it."""
-    check = command("check", config)
+    check = command("check", "--all", config)
     values = dict(re.findall(r"^(initial_window|window_clamp)\s+(\S+)", check.stdout, re.MULTILINE))
     if check.returncode != 0 or len(values) != 2:
         raise RuntimeError(f"longhaul check {config}:\n{check.stdout}{check.stderr}")

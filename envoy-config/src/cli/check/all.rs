@@ -1,32 +1,16 @@
-//! `longhaul check FILE`: is it right, and what follows from it.
+//! The long output of `check --all`: the choices with their reasons, and every derived value.
 
 use std::time::Duration;
 
-use super::table::table;
-use super::{ConfigFile, Outcome, load_or_refuse, print};
+use crate::cli::table::table;
 use crate::config::units::show_duration;
 use crate::config::{Cache, DnsMode, HostName, Peer, Remote, Role, Settings, WhenDown};
-use crate::derive::{Derived, HostFacts, Origin, Row, TargetKind, derive};
+use crate::derive::{Derived, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// Columns of the printed table, for terminals and for files under review.
-const WIDTH: usize = 140;
-
-#[derive(clap::Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    config: ConfigFile,
-}
-
-pub(super) fn command(arguments: &Arguments) -> Outcome {
-    let loaded = load_or_refuse(&arguments.config.file)?;
-    let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
-    print(&describe(&arguments.config.file.display().to_string(), &loaded.settings, &derived))
-}
-
-/// Returns the output of `check` for an accepted file. `file` is named as the operator did.
-pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
+/// Returns the output of `check --all` for an accepted file, in `width` columns. `file` is named as the operator did.
+pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize) -> String {
     let link = &settings.link;
     let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
     [
@@ -43,13 +27,13 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived) -> String {
         parent(settings),
         pair(settings),
         "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
-        table(&["name", "value", "purpose and reason"], &rows, WIDTH),
+        table(&["name", "value", "purpose and reason"], &rows, width),
     ]
     .concat()
 }
 
 /// The work that is left to the operator at the caching proxy.
-fn parent(settings: &Settings) -> String {
+pub(super) fn parent(settings: &Settings) -> String {
     match settings.cache {
         Cache::Parent(parent) => format!(
             "cache.parent {parent} looks names up again. It needs an access list; without one it reaches private addresses\n  \
@@ -76,7 +60,7 @@ fn past_it(remote: &Remote) -> &'static str {
 }
 
 /// The other end of a pair.
-fn pair(settings: &Settings) -> String {
+pub(super) fn pair(settings: &Settings) -> String {
     match &settings.role {
         Role::Edge => String::new(),
         Role::Remote(remote) => {

@@ -1,0 +1,121 @@
+//! `longhaul check FILE`: is it right, does it fit this machine, and what follows from it.
+
+mod all;
+mod json;
+mod summary;
+
+pub use all::describe;
+pub use summary::summary;
+
+use std::path::PathBuf;
+
+use super::filters::FilterOptions;
+use super::table::rows;
+use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
+use crate::config::diagnostic::{Problem, Report, Severity};
+use crate::config::{LoadError, Loaded, load};
+use crate::derive::{Derived, HostFacts, derive};
+use crate::run::{Fact, Overridden, Weight, facts};
+use crate::terminal::{stderr_has_colours, width};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigFile,
+    /// Print every derived value with its formula
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
+    /// Refuse what does not fit this machine: addresses, ports in use, disk, kernel, programs
+    #[arg(long)]
+    here: bool,
+    /// Print everything as JSON, also for a refused file
+    #[arg(long)]
+    json: bool,
+    #[arg(long, value_name = "DIR", help = "The state folder that `run` would get")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    filters: FilterOptions,
+}
+
+/// The facts of this machine as problems of the file.
+struct Findings {
+    /// Those with a place in the file.
+    placed: Report,
+    /// Those about a key that the file does not set, or about none.
+    unplaced: Vec<(Severity, String)>,
+}
+
+impl Findings {
+    /// Judges `facts`. With `here`, a fact that contradicts the file is an error.
+    fn of(report: &Report, facts: &[Fact], here: bool) -> Self {
+        let (mut problems, mut unplaced): (Vec<Problem>, Vec<_>) = (Vec::new(), Vec::new());
+        for fact in facts {
+            let severity = if here && fact.weight == Weight::Contradicts { Severity::Error } else { Severity::Warning };
+            match fact.key.and_then(|key| report.problem_of(severity, key, &fact.text)) {
+                Some(problem) => problems.push(problem),
+                None => unplaced.push((severity, fact.text.clone())),
+            }
+        }
+        Self { placed: Report { problems, ..report.clone() }, unplaced }
+    }
+
+    fn errors(&self) -> usize {
+        let placed = self.placed.problems.iter().map(|problem| problem.severity);
+        placed.chain(self.unplaced.iter().map(|(severity, _)| *severity)).filter(|it| *it == Severity::Error).count()
+    }
+
+    fn render(&self, styled: bool) -> String {
+        let unplaced = self.unplaced.iter().map(|(severity, text)| format!("{}: {text}\n\n", severity.as_str()));
+        self.placed.render(styled) + &unplaced.collect::<String>()
+    }
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    if arguments.json {
+        return in_json(arguments);
+    }
+    let loaded = load_or_refuse(&arguments.config.file)?;
+    let (derived, findings) = judge(arguments, &loaded);
+    eprint_report(&findings.render(stderr_has_colours()));
+    let file = arguments.config.file.display().to_string();
+    let errors = findings.errors();
+    if errors > 0 {
+        let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
+        eprintln!("{file}: does not fit this machine, {problems}; nothing was started or changed");
+        return Err(FAILED);
+    }
+    if arguments.all {
+        return print(&describe(&file, &loaded.settings, &derived, width()));
+    }
+    print(&format!(
+        "{file}: ok, role {}\n{}",
+        loaded.settings.role.as_str(),
+        rows(&summary(&loaded.settings, &derived), width())
+    ))
+}
+
+fn judge(arguments: &Arguments, loaded: &Loaded) -> (Derived, Findings) {
+    let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
+    let overridden = Overridden { filters: arguments.filters.0.clone(), ..Overridden::default() };
+    let facts = facts(arguments.state.as_deref(), &overridden, loaded, &derived);
+    let findings = Findings::of(&loaded.report, &facts, arguments.here);
+    (derived, findings)
+}
+
+fn in_json(arguments: &Arguments) -> Outcome {
+    let file = &arguments.config.file;
+    match load(file) {
+        Ok(loaded) => {
+            let (derived, findings) = judge(arguments, &loaded);
+            print(&json::accepted(&loaded, &derived, &findings))?;
+            if findings.errors() > 0 { Err(FAILED) } else { Ok(()) }
+        }
+        Err(error) => {
+            print(&match &error {
+                LoadError::Refused(report) => json::refused(report),
+                LoadError::Unreadable { path, .. } => json::unreadable(path, &error.to_string()),
+            })?;
+            Err(REFUSED)
+        }
+    }
+}

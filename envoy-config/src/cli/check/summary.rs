@@ -1,0 +1,161 @@
+//! The short output of `check`: what the box will do and why, a line each.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::all::{pair, parent};
+use crate::config::allowlist;
+use crate::config::units::show_duration;
+use crate::config::{
+    Cache, Compress, CompressionLevel, Inline, Intercept, Level, LinkModel, Role, Settings, Sockets, Validity,
+};
+use crate::derive::{Derived, TargetKind};
+
+/// Returns labels and texts.
+pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
+    let edge_or_ground = !matches!(settings.role, Role::Remote(_));
+    let all = [
+        Some(("link", link(settings, &derived.model))),
+        Some(("opens", opens(settings))),
+        clients(settings).map(|text| ("clients", text)),
+        edge_or_ground.then(|| ("moved URLs", target(settings, derived))),
+        edge_or_ground.then(|| ("cache", cache(settings))),
+        edge_or_ground.then(|| ("compression", compression(settings.compress))),
+        Some(("page", page(settings, &derived.model))),
+        settings.role.identity().map(|_| ("pair", joined(&pair(settings)).trim_start_matches("pair: ").to_owned())),
+        certificates(settings).map(|text| ("certificates", text)),
+        Some(("more", "`--all` prints each derived value and its formula, `--json` prints everything".to_owned())),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn link(settings: &Settings, model: &LinkModel) -> String {
+    let link = &settings.link;
+    let sentence = model.sentence();
+    let verdict = sentence.rsplit(": ").next().unwrap_or(&sentence);
+    format!("RTT {}, {} down, {} up: {verdict}", show_duration(link.rtt), link.down, link.up)
+}
+
+fn opens(settings: &Settings) -> String {
+    let listen = &settings.listen;
+    let shown = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
+    let (http, split) = match &settings.role {
+        Role::Ground(_) => (None, shown(&listen.http)),
+        Role::Edge | Role::Remote(_) => (shown(&listen.http), settings.role.dialled_in().map(|at| at.to_string())),
+    };
+    let metrics = listen.dns.as_ref().and(listen.metrics);
+    let sockets: [(&str, Option<String>); 7] = [
+        ("http", http),
+        ("tls", shown(&listen.tls)),
+        ("dns", shown(&listen.dns)),
+        ("split", split),
+        ("admin", Some(listen.admin.to_string())),
+        ("metrics", metrics.map(|at| at.to_string())),
+        ("status", listen.status.map(|status| status.socket.to_string())),
+    ];
+    let open = sockets.into_iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}")));
+    open.collect::<Vec<_>>().join(", ")
+}
+
+/// The ways on which clients arrive. None at a ground.
+fn clients(settings: &Settings) -> Option<String> {
+    let served = !matches!(settings.role, Role::Ground(_));
+    let rule = match settings.listen.intercept {
+        Intercept::Redirect => "a redirect rule (`longhaul host`)",
+        Intercept::Tproxy => "a tproxy rule (`longhaul host`)",
+        Intercept::None => "no packet rule",
+    };
+    let listed = listed_names(&settings.dns.domains);
+    let names = match (settings.dns.www, listed) {
+        _ if settings.listen.dns.is_none() => "DNS is off".to_owned(),
+        (false, 0) => "DNS steers no name".to_owned(),
+        (false, 1) => "DNS steers 1 listed name".to_owned(),
+        (false, listed) => format!("DNS steers {listed} listed names"),
+        (true, 0) => "DNS steers all names with `www`".to_owned(),
+        (true, listed) => format!("DNS steers all names with `www` and {listed} listed names"),
+    };
+    served.then(|| format!("{rule}; {names}"))
+}
+
+fn listed_names(lists: &[PathBuf]) -> usize {
+    let texts = lists.iter().filter_map(|list| fs::read_to_string(list).ok());
+    texts.filter_map(|text| allowlist::check(&text).ok()).map(|list| list.names).sum()
+}
+
+fn target(settings: &Settings, derived: &Derived) -> String {
+    let choice = &derived.target;
+    let level = match settings.rewrite.level {
+        Level::Off => "",
+        Level::Safe => ", level safe",
+        Level::Full => ", level full",
+    };
+    let warning = choice.warning.as_ref().map(|warning| format!(". Warning: {warning}")).unwrap_or_default();
+    match choice.kind {
+        TargetKind::Nothing => format!("none: {}{warning}", choice.reason),
+        kind => format!("to {} {}{level}: {}{warning}", kind.as_str(), choice.authorities.join(", "), choice.reason),
+    }
+}
+
+fn cache(settings: &Settings) -> String {
+    match &settings.cache {
+        Cache::Off => "off".to_owned(),
+        Cache::Disk { dir, size, .. } => format!("{size} in {}", dir.display()),
+        Cache::Parent(_) => joined(&parent(settings)),
+    }
+}
+
+fn compression(compress: Compress) -> String {
+    let level = |level: CompressionLevel| match level {
+        CompressionLevel::Off => "off".to_owned(),
+        CompressionLevel::Auto => "by the link".to_owned(),
+        CompressionLevel::Set(level) => format!("level {level}"),
+    };
+    format!("brotli {}, gzip {}", level(compress.brotli), level(compress.gzip))
+}
+
+/// The means for pages: which are on, which are off, and the reason.
+fn page(settings: &Settings, model: &LinkModel) -> String {
+    let page = settings.page;
+    let pays = if model.saving_rounds_pays() { "rounds cost more than bytes" } else { "bytes cost more than rounds" };
+    let prefetch = match (page.prefetch, &settings.cache) {
+        (false, _) => "prefetch off",
+        (true, Cache::Disk { .. }) => "prefetch on",
+        (true, _) => "prefetch off (no cache on disk)",
+    };
+    let switch = |on: bool| if on { "on" } else { "off" };
+    let (of_pair, packs) = match &settings.role {
+        Role::Edge => (false, false),
+        Role::Remote(remote) => (true, remote.pack_headers),
+        Role::Ground(ground) => (true, ground.pack_headers),
+    };
+    if of_pair {
+        let prefetch = if matches!(settings.role, Role::Ground(_)) { format!("{prefetch}, ") } else { String::new() };
+        return format!("{prefetch}bundling {} ({pays}), header compression {}", switch(page.bundle), switch(packs));
+    }
+    let inline = match page.inline {
+        Inline::Off => "inlining off".to_owned(),
+        Inline::On => "inlining on".to_owned(),
+        Inline::Auto => format!("inlining by the link ({pays})"),
+    };
+    format!("{prefetch}, {inline}")
+}
+
+/// The ends of the certificates that this box presents.
+fn certificates(settings: &Settings) -> Option<String> {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|now| i64::try_from(now.as_secs()).ok())?;
+    let own = settings.role.identity().map(|own| &own.cert);
+    let files = own.into_iter().chain(settings.terminate.iter().map(|entry| &entry.cert));
+    let ends = files.filter_map(|file| {
+        let days = Validity::of_pem(&fs::read_to_string(file).ok()?)?.days_left(now_s);
+        let name = file.file_name()?.to_string_lossy().into_owned();
+        Some(if days < 0 { format!("{name} has expired") } else { format!("{name} ends in {days} days") })
+    });
+    let ends: Vec<String> = ends.collect();
+    (!ends.is_empty()).then(|| ends.join(", "))
+}
+
+/// Makes one line of several.
+fn joined(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,166 @@
+//! The facts of this machine on which a run depends. `longhaul check` states them without a start, in the words of `run`.
+
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::envoy;
+use super::generation::{Generation, RunContext};
+use super::locate::{self, Overridden, local_addresses, locate};
+use super::supervisor::{RunError, too_few_files};
+use super::{disk_space, ports, state, watches};
+use crate::config::{Cache, Loaded, Settings};
+use crate::derive::{CongestionControl, CongestionControls, Derived, HostFacts};
+use crate::render::{AccessLog, NearSockets};
+
+/// A fact of this machine that an operator should know before a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// The key that the fact contradicts, if there is one.
+    pub key: Option<&'static str>,
+    /// The effect of the fact.
+    pub weight: Weight,
+    /// The fact, and the remedy.
+    pub text: String,
+}
+
+/// The effect of a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// The configuration does not work on this machine.
+    Contradicts,
+    /// It works, but an operator should know.
+    Advises,
+}
+
+impl Fact {
+    fn contradicts(key: Option<&'static str>, text: &impl ToString) -> Self {
+        Self { key, weight: Weight::Contradicts, text: text.to_string() }
+    }
+
+    fn advises(key: Option<&'static str>, text: String) -> Self {
+        Self { key, weight: Weight::Advises, text }
+    }
+}
+
+/// Returns every fact of this machine that contradicts the accepted file, and advice. Starts and makes nothing.
+///
+/// Everything that [`super::run`] refuses before it starts a program is among the facts. If a run has this file already,
+/// the only fact about sockets is that run.
+pub fn facts(state: Option<&Path>, overridden: &Overridden, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
+    let loaded = &ports::on_this_machine(loaded.clone());
+    let settings = &loaded.settings;
+    let mut facts = Vec::new();
+    facts.extend(locate(overridden).err().map(|error| Fact::contradicts(None, &error)));
+    if let Some(error) = state::refusal(state, &settings.file) {
+        facts.push(Fact::contradicts(None, &error));
+    } else {
+        let occupied = ports::check(&ports::wanted(settings));
+        facts.extend(occupied.iter().map(|error| Fact::contradicts(Some(error.key()), error)));
+    }
+    facts.extend(rendering(overridden, loaded).err().map(|error| Fact::contradicts(None, &error)));
+    if let Cache::Disk { dir, size, .. } = &settings.cache {
+        facts.extend(disk_space::refusal(dir, *size).map(|error| {
+            let key = if matches!(error, RunError::CacheTooLarge { .. }) { "cache.size" } else { "cache.dir" };
+            Fact::contradicts(Some(key), &error)
+        }));
+    }
+    facts.extend(congestion_control(derived, &HostFacts::of_this_machine()));
+    facts.extend(absent_addresses(settings));
+    facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
+    facts.extend(readable_keys(settings));
+    facts
+}
+
+/// Renders everything without writing it, and counts the files that Envoy would watch.
+fn rendering(overridden: &Overridden, loaded: &Loaded) -> Result<(), RunError> {
+    let system = |error: std::io::Error| RunError::System(error.to_string());
+    let wanted = ports::wanted(&loaded.settings);
+    let [dns_ready, resolver] = ports::free_loopback(&wanted).map_err(system)?;
+    let machine = RunContext {
+        root: loaded.settings.file.clone(),
+        kept: loaded.settings.file.clone(),
+        filters: locate::filters(&loaded.settings, &overridden.filters)?,
+        dns_ready,
+        resolver,
+        near: NearSockets::CUSTOMARY,
+        renewals: None,
+        access_log: AccessLog::Off,
+    };
+    let generation = Generation::of(loaded.clone(), &machine)?;
+    // One for this program's own watch.
+    watches::are_to_be_had(envoy::watched(&generation.tree) + 1).map_err(system)
+}
+
+fn congestion_control(derived: &Derived, host: &HostFacts) -> Option<Fact> {
+    let CongestionControls::Known { available, .. } = &host.congestion_controls else { return None };
+    let CongestionControl::Named(name) = &derived.congestion_control.value else { return None };
+    (!available.contains(name)).then(|| {
+        let text = format!(
+            "this kernel has no congestion control `{name}`, set by `transport.congestion_control`; it has {}. Load its module (modprobe tcp_{name}), or write one of these, or `host`",
+            available.join(", ")
+        );
+        Fact::contradicts(Some("transport.congestion_control"), &text)
+    })
+}
+
+/// Addresses that clients are sent to and that no interface has.
+fn absent_addresses(settings: &Settings) -> Vec<Fact> {
+    let local = local_addresses();
+    // Every address of 127.0.0.0/8 belongs to this machine, but only one of them is on an interface.
+    let is_absent = |address: &&IpAddr| !local.is_empty() && !address.is_loopback() && !local.contains(address);
+    let absent = settings.proxy.addresses.iter().filter(is_absent);
+    absent
+        .map(|address| {
+            let text = format!(
+                "{address}, set by `proxy.addresses`, is on no interface of this machine. Add it to one, or write the address that clients reach; behind a NAT this is as it should be"
+            );
+            Fact::contradicts(Some("proxy.addresses"), &text)
+        })
+        .collect()
+}
+
+/// Private keys that every user of this machine can read.
+fn readable_keys(settings: &Settings) -> Vec<Fact> {
+    let pair = settings.role.identity().map(|own| ("split.key", own.key.as_path()));
+    let terminated = settings.terminate.iter().map(|entry| ("tls.terminate", entry.key.as_path()));
+    let readable = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0);
+    pair.into_iter()
+        .chain(terminated)
+        .filter(|(_, path)| readable(path))
+        .map(|(key, path)| {
+            let path = path.display();
+            let text =
+                format!("every user of this machine can read the private key {path}, set by `{key}`: chmod 640 {path}");
+            Fact::advises(Some(key), text)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load_text;
+    use crate::derive::derive;
+
+    #[test]
+    fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_that_it_has() {
+        let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
+                    upstream: { resolvers: [192.0.2.53] }\ntransport: { congestion_control: bbr9 }\n";
+        let settings = load_text(Path::new("longhaul.yaml"), text.to_owned()).unwrap().settings;
+        let kernel = |available: &[&str]| {
+            let available: Vec<String> = available.iter().map(|name| (*name).to_owned()).collect();
+            let default = "cubic".to_owned();
+            HostFacts {
+                congestion_controls: CongestionControls::Known { allowed: available.clone(), available, default },
+            }
+        };
+        let fact = |host: &HostFacts| congestion_control(&derive(&settings, host), host);
+        let missing = fact(&kernel(&["cubic", "reno"])).unwrap();
+        assert!(missing.text.contains("`bbr9`") && missing.text.contains("it has cubic, reno"), "{}", missing.text);
+        assert_eq!(missing.weight, Weight::Contradicts);
+        assert_eq!(fact(&kernel(&["cubic", "bbr9"])), None);
+        assert_eq!(fact(&HostFacts::unknown()), None);
+    }
+}
