@@ -126,7 +126,8 @@ impl Report {
 
     /// Returns the report as text, with colours if `styled`.
     pub fn render(&self, styled: bool) -> String {
-        let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+        // A terminal shows the part of a long line around its fault. Files and pipes get the whole line.
+        let renderer = if styled { Renderer::styled() } else { Renderer::plain().term_width(2 * LONGEST_SHOWN) };
         let mut out = String::new();
         for problem in &self.problems {
             out.push_str(&self.render_one(problem, &renderer));
