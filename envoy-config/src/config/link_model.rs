@@ -45,6 +45,17 @@ pub enum LinkClass {
     ShortRoundTrips,
 }
 
+impl LinkClass {
+    /// Describes the class in a few words, for `longhaul check`.
+    pub fn verdict(self) -> &'static str {
+        match self {
+            Self::ByteBound => "the rate bounds the page",
+            Self::LongRoundTrips => "long round trips bound the page",
+            Self::ShortRoundTrips => "short round trips bound the page",
+        }
+    }
+}
+
 impl LinkModel {
     /// Models `link`.
     pub fn of(link: &Link) -> Self {
@@ -69,11 +80,7 @@ impl LinkModel {
     pub fn sentence(&self) -> String {
         let bytes = units::show_duration(round_to_millis(self.bytes_time));
         let rounds = units::show_duration(round_to_millis(self.rounds_time));
-        let verdict = match self.class {
-            LinkClass::ByteBound => "the rate bounds the page",
-            LinkClass::LongRoundTrips => "long round trips bound the page",
-            LinkClass::ShortRoundTrips => "short round trips bound the page",
-        };
+        let verdict = self.class.verdict();
         format!(
             "a page of {PAGE_OBJECTS} objects and 197 kB needs {bytes} for its bytes and {rounds} for its request rounds on one HTTP/1.1 name: {verdict}"
         )

@@ -26,7 +26,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         names(settings),
         parent(settings),
         pair(settings),
-        "\ntransport: each value can be set under `transport:` by its name\n".to_owned(),
+        "\ntransport: each value can be set under `transport:` by its name, one with a dot in its group\n".to_owned(),
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
     .concat()

@@ -7,10 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::all::{pair, parent};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
-use crate::config::{
-    Cache, Compress, CompressionLevel, Inline, Intercept, Level, LinkModel, Role, Settings, Sockets, Validity,
-};
-use crate::derive::{Derived, TargetKind};
+use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Role, Settings, Sockets, Validity};
+use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -21,7 +19,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         clients(settings).map(|text| ("clients", text)),
         edge_or_ground.then(|| ("moved URLs", target(settings, derived))),
         edge_or_ground.then(|| ("cache", cache(settings))),
-        edge_or_ground.then(|| ("compression", compression(settings.compress))),
+        edge_or_ground.then(|| ("compression", compression(&derived.compression))),
         Some(("page", page(settings, &derived.model))),
         settings.role.identity().map(|_| ("pair", joined(&pair(settings)).trim_start_matches("pair: ").to_owned())),
         certificates(settings).map(|text| ("certificates", text)),
@@ -32,9 +30,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
 
 fn link(settings: &Settings, model: &LinkModel) -> String {
     let link = &settings.link;
-    let sentence = model.sentence();
-    let verdict = sentence.rsplit(": ").next().unwrap_or(&sentence);
-    format!("RTT {}, {} down, {} up: {verdict}", show_duration(link.rtt), link.down, link.up)
+    format!("RTT {}, {} down, {} up: {}", show_duration(link.rtt), link.down, link.up, model.class.verdict())
 }
 
 fn opens(settings: &Settings) -> String {
@@ -105,13 +101,13 @@ fn cache(settings: &Settings) -> String {
     }
 }
 
-fn compression(compress: Compress) -> String {
-    let level = |level: CompressionLevel| match level {
-        CompressionLevel::Off => "off".to_owned(),
-        CompressionLevel::Auto => "by the link".to_owned(),
-        CompressionLevel::Set(level) => format!("level {level}"),
+fn compression(compressors: &Compressors) -> String {
+    let level = |in_use: &Option<LevelInUse>| match in_use {
+        None => "off".to_owned(),
+        Some(LevelInUse { level, formula: Some(_) }) => format!("level {level} (for this rate)"),
+        Some(LevelInUse { level, formula: None }) => format!("level {level}"),
     };
-    format!("brotli {}, gzip {}", level(compress.brotli), level(compress.gzip))
+    format!("brotli {}, gzip {}", level(&compressors.brotli), level(&compressors.gzip))
 }
 
 /// The means for pages: which are on, which are off, and the reason.
