@@ -18,13 +18,13 @@ SAVED_PAGE = ("goose3/tests/data/content/test_elmondo1.html", "www.elmundo.es")
 
 DEMO_HOSTS = ("www.demo.test", "img.demo.test", "cdn.demo.test", "ads.demo.test", "static.demo.test")
 LAB = "lab.example.org"
-"""Answers made to order (origins: special.go)."""
+"""Its responses are made to order (origins: special.go)."""
 OBJECTS = "objects.example.org"
 """Any object."""
 TODAY = "today.example.org"
-"""A site with AAAA and HTTPS records, which lead past whoever steers by A records."""
+"""A site with AAAA and HTTPS records, which lead clients past a proxy that steers by A records only."""
 UNLISTED = "unlisted.example.net"
-"""A site whose name nobody steers."""
+"""A site whose name is not steered."""
 MIXED = "mixed.example.org"
 """A name whose first address is public and refuses connections, with a forbidden one behind it."""
 
@@ -56,14 +56,15 @@ def _site(authority: Authority, pages: list[Page]) -> Site:
     site.hosts[UNLISTED] = {"address": next(addresses), "generate": True, "special": True, "aaaa": "2001:db8::6"}
     site.records = {name: [address] for name, address in FORBIDDEN.items()}
     site.records[MIXED] = [INTERNET, PRIVATE_ADDRESS]
-    # Listeners stand where nobody may be taken, so that a connection there would be seen.
+    # Nobody may reach these addresses. A listener on each of them would see a connection.
     site.hosts["canary-private.example.org"] = {"address": PRIVATE_ADDRESS, "generate": True}
     site.hosts["canary-metadata.example.org"] = {"address": LINK_LOCAL_ADDRESS, "generate": True}
     return site
 
 
 def made_to_order(at: str = LAB, /, **order: str | int | list[str]) -> str:
-    """The URL on host `at` of an answer made to order; keys as in origins/special.go: `declare="gzip"`."""
+    """Returns the URL on host `at` of a response made to order. The keys are those of origins/special.go:
+    `declare="gzip"`."""
     pairs = [(key, one) for key, value in order.items() for one in (value if isinstance(value, list) else [value])]
     return f"http://{at}/_/answer?" + "&".join(f"{key}={quote(str(value), safe='')}" for key, value in pairs)
 
@@ -72,7 +73,7 @@ _fresh = itertools.count(1)
 
 
 def fresh() -> str:
-    """A path nobody asked for before, so that no cache answers."""
+    """Returns a path that was never requested, so no cache has its response."""
     return f"fresh-{next(_fresh)}"
 
 

@@ -1,4 +1,4 @@
-"""Origins that do not keep to HTTP, one an address: started by test_faults.py, on port 80 of each address given.
+"""Origins that violate HTTP, one for each address. test_faults.py starts them, on port 80 of each address given.
 
     broken_origin.py ADDRESS=BEHAVIOUR...
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 
 def silent(connection: socket.socket) -> None:
-    """Takes the request and says nothing for as long as the other side waits."""
+    """Accepts the request and sends nothing until the other side closes."""
     connection.recv(1)
 
 
@@ -33,7 +33,7 @@ def shorter(connection: socket.socket) -> None:
 
 
 def stuck(connection: socket.socket) -> None:
-    """Sends half of a page, and nothing more for as long as the other side waits."""
+    """Sends half of a page, and then nothing until the other side closes."""
     connection.sendall(_head(4000) + b"<p>half of a page" * 100)
     connection.recv(1)
 

@@ -16,7 +16,7 @@ from harness.pages import Page
 
 @pytest.fixture(scope="session")
 def root_bed() -> None:
-    """What every test in namespaces needs of the machine."""
+    """Skips a test in namespaces where the machine lacks something that it needs."""
     need_root()
     need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "curl", "dig")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):

@@ -1,9 +1,9 @@
-"""An origin that answers with the bytes that the request's path holds, compressed and in URL-safe base64, on port 80.
+"""An origin on port 80 whose response is in the request's path: raw bytes, compressed, in URL-safe base64.
 
     odd_origin.py ADDRESS
 
-`GET /BASE64` is answered with those bytes and the end of the connection; `GET /-/asked` with the number of requests so
-far by path, as JSON. `path_of` makes such paths.
+The response to `GET /BASE64` is those bytes, and then the connection ends. The response to `GET /-/asked` is the number
+of requests so far by path, as JSON. `path_of` makes such paths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LINGER_S = 1.0
 
 
 def path_of(response: bytes) -> str:
-    """The path that is answered with these bytes."""
+    """Returns the path whose response is these bytes."""
     return "/" + base64.urlsafe_b64encode(zlib.compress(response)).decode()
 
 
@@ -45,7 +45,7 @@ def _serve(connection: socket.socket) -> None:
         _asked[path] += 1
         connection.sendall(zlib.decompress(base64.urlsafe_b64decode(path[1:])))
         connection.shutdown(socket.SHUT_WR)
-        # A reset would overtake what was sent.
+        # A reset would overtake the bytes that were sent.
         connection.settimeout(_LINGER_S)
         connection.recv(65536)
 
@@ -58,7 +58,7 @@ def _answer(connection: socket.socket) -> None:
 
 
 def main(address: str) -> None:
-    """Serves for ever."""
+    """Serves until it is stopped."""
     listener = socket.create_server((address, 80), backlog=256)
     print("ready", flush=True)
     while True:

@@ -1,4 +1,4 @@
-"""Responses that are no HTTP, or HTTP that nobody asked for: the class of what can end a shared connection."""
+"""Responses that violate HTTP, or that no request called for. Such a response can end a shared connection."""
 
 from __future__ import annotations
 
@@ -93,5 +93,5 @@ def _framings() -> Iterator[Odd]:
 
 
 def all_odd() -> list[Odd]:
-    """All of them, those that a request line can ask for."""
+    """Returns all responses that a request line can hold."""
     return [*_statuses(), *_versions(), *_fields(), *_framings()]

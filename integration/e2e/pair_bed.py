@@ -1,5 +1,5 @@
-"""The bed of the pair's tests: a link, a satellite's unless told otherwise, a remote and a ground on its ends, origins
-behind it."""
+"""The bed of the pair's tests: a link with a remote and a ground on its ends, and origins behind it. The link is a
+satellite's by default."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ RTT_S = 0.6
 LAB, TODAY = "lab.example.org", "today.example.org"
 SOCKETS = "sockets.example.org"
 LISTED, GONE = "listed.example.org", "gone.example.org"
-"""Names the remote answers for at once; the second does not exist."""
+"""Names that the remote steers at once, without a query over the link. The second does not exist."""
 WARM = 32
 
 
 @dataclass
 class PairBed:
-    """Everything that stands."""
+    """The pair, the link and the origins, all of them running."""
 
     folder: Path
     line: Line
@@ -49,32 +49,32 @@ class PairBed:
         return Curl(self.folder, self.line.clients, "--cacert", str(self.authority.files.cert))
 
     def address(self, host: str) -> str:
-        """Where an origin really is."""
+        """Returns the true address of an origin."""
         return self.site.hosts[host]["address"]
 
     def original(self, url: str) -> bytes:
-        """What the origin answers beside it."""
+        """Returns the body that the origin sends without Longhaul."""
         host = url.split("/")[2]
         return Curl(self.folder, self.line.internet).get(url, "--resolve", f"{host}:80:{self.address(host)}").body
 
     def dig(self, name: str, kind: str) -> DnsAnswer:
-        """A client asks its resolver; the remote answers."""
+        """Sends a client's query to its resolver, which is the remote."""
         return dig(name, kind, RESOLVER, namespace=self.line.clients)
 
     def downloads(self, size: int, timeout_s: float = 60.0) -> None:
-        """A client gets an answer of so many bytes whole."""
+        """Downloads a response of this size as a client, and asserts that it is whole."""
         answer = self.curl.get(made_to_order(LAB, size=size), timeout_s=timeout_s)
         assert (answer.status, len(answer.body), answer.problem) == (200, size, "")
 
     def uploads(self, size: int, timeout_s: float = 60.0) -> None:
-        """A client sends so many bytes."""
+        """Uploads a body of this size as a client."""
         body = self.folder / "upload.bin"
         body.write_bytes(b"u" * size)
         sent = self.curl.get(f"http://{LAB}/_/echo", "--data-binary", f"@{body}", timeout_s=timeout_s)
         assert sent.status == 200, sent
 
     def packs_headers(self) -> None:
-        """Requests that are like one another cross with a third of their headers' bytes at most."""
+        """Asserts that the headers of similar requests shrink to less than a third on the link."""
         before = self.pair.packed()
         for number in range(10):
             assert self.curl.get(f"http://{LAB}/packed-{number}.bin").status == 200
@@ -83,7 +83,7 @@ class PairBed:
         assert packed < plain / 3, f"{plain:.0f} bytes became {packed:.0f}"
 
     def load_in_chromium(self, host: str) -> None:
-        """A browser gets a page of the host whole, over http and over https."""
+        """Asserts that a browser gets a page of the host whole, over http and over https."""
         need_commands("chromium", "certutil")
         with browser(self.folder, self.line.clients, self.authority) as fresh:
             for scheme in ("http", "https"):
@@ -93,21 +93,21 @@ class PairBed:
                 assert not [one for one in load.failed() if "favicon" not in one.url], scheme
 
     def is_told(self, within_s: float) -> float:
-        """A client is told that the ground does not answer; the seconds after which it is."""
-        # Its name may be one that the remote would have to ask the ground for.
+        """Asserts that a client gets the error page of a link that is down. Returns the seconds until it came."""
+        # The client knows the address. The remote would have to send a query for the name to the ground.
         known = ("--resolve", f"{LAB}:80:{self.address(LAB)}")
         answer = self.curl.get(f"http://{LAB}/away.bin", *known, timeout_s=within_s)
         assert (answer.status, b"the link is down" in answer.body) == (503, True), answer
         return answer.seconds
 
     def kill_ground(self) -> None:
-        """The ground's Envoy is gone from one moment to the next; `longhaul run` starts another."""
+        """Kills the ground's Envoy. `longhaul run` starts another one."""
         names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in self.line.gateway.processes()}
         (envoy,) = [pid for pid, name in names.items() if name == "envoy"]
         os.kill(envoy, signal.SIGKILL)
 
     def until_warm(self) -> None:
-        """Waits until every connection is open that is to be open."""
+        """Waits until the pipe and all warm connections are open."""
         self.pair.until_piped()
         wait_for("warm connections", self._all_stand, timeout_s=60, interval_s=0.2)
 
@@ -126,8 +126,8 @@ def standing_pair(
     records: dict[str, list[str]] | None = None,
     **split: Any,
 ) -> Iterator[PairBed]:
-    """Sets everything up; `link` changes values of the emulated link's profile, `records` adds names that are none of
-    the origins', `split` changes keys of the remote's."""
+    """Sets up the bed. `link` changes values of the emulated link's profile, and `split` changes keys of the remote's
+    section. `records` adds names that no origin has."""
     authority = Authority(folder)
     site = _site(authority)
     site.records |= records or {}

@@ -1,5 +1,5 @@
-"""Certificates of an ACME authority: obtained through the box by HTTP-01, applied while it runs, and nothing else is
-opened for it."""
+"""Certificates of an ACME authority: obtained through the box by HTTP-01 and applied while it runs. Nothing else
+becomes reachable."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_certificate_through_the_acme_client_s_own_server(folder: Path) -> Non
 
 
 def nothing_else_is_open(box: World) -> None:
-    """Strangers on the Internet get challenges and nothing else, from any port."""
+    """Asserts that strangers on the Internet can fetch challenges and nothing else, from any port."""
     challenge = box.folder / "webroot" / CHALLENGE.strip("/") / "known"
     challenge.parent.mkdir(parents=True, exist_ok=True)
     challenge.write_text("known.thumbprint")
@@ -135,6 +135,6 @@ def nothing_else_is_open(box: World) -> None:
 
 
 def a_challenge_of_a_site_goes_to_its_origin(box: World) -> None:
-    """Nobody gets a certificate for a site with the help of the box."""
+    """Asserts that the box helps nobody to a certificate for a site."""
     box.client(f"{CHALLENGE}known", SITE)
     assert box.origins.requests(host=SITE)[0]["target"] == f"{CHALLENGE}known"

@@ -1,4 +1,5 @@
-"""Pages that are not what they say: the client gets the origin's bytes, or a rewritten prefix and untouched rest."""
+"""Pages whose bytes differ from their declaration. The client gets the origin's bytes, or a rewritten prefix and the
+rest unchanged."""
 
 from __future__ import annotations
 

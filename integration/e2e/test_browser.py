@@ -1,4 +1,4 @@
-"""A real browser behind the gateway: with Longhaul it loads what it loads without, and goes where it should."""
+"""A real browser behind the gateway: it loads the same objects with Longhaul as without, from the expected hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pair:
     with_longhaul: Load
 
     def stayed_hosts(self) -> set[str]:
-        """Hosts that the browser asked itself, the page's own and the proxy left out."""
+        """Returns the hosts that the browser requested something from, without the page's own and the proxy."""
         asked = {urlsplit(one.url).hostname or "" for one in self.with_longhaul.requests}
         return asked - {urlsplit(self.url).hostname or "", *OWN}
 
@@ -93,7 +93,7 @@ def test_the_console_has_no_complaint_that_it_did_not_have_without(either: Pair)
 
 
 def test_the_page_looks_the_same(either: Pair) -> None:
-    # Further down the demo site lists where its objects came from, which is not to be the same.
+    # Further down, the demo site lists the addresses of its objects. This list must differ.
     top_px = DEMO_LIST_BEGINS_PX if either.name == "demo-site" else None
     difference = compare(either.without.screenshot, either.with_longhaul.screenshot, top_px=top_px)
     difference.picture.save(scratch("e2e") / f"{either.name}-difference.png")

@@ -1,4 +1,4 @@
-"""Objects of http pages sent over a satellite link before a browser asks for them: the same page, in one flight."""
+"""Objects of http pages sent over a satellite link before a browser requests them: the same page, in one flight."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ACCEPT = ("--header", "Accept: text/html,*/*;q=0.8", "--header", "Accept-Encodin
 
 @dataclass
 class Bed:
-    """Everything that stands."""
+    """The pair, its link and the origins, all of them running."""
 
     folder: Path
     line: Line
@@ -44,27 +44,27 @@ class Bed:
     """A page's load without the pair."""
 
     def curl(self, source: str = "") -> Curl:
-        """A client of the remote; with `source` one of its own address."""
+        """Returns a client of the remote. `source` gives it an address of its own."""
         return Curl(self.folder, self.line.clients, *(["--interface", source] if source else []))
 
     def load(self, path: str, settle_s: float = 0.5) -> Load:
-        """A fresh browser's load of a page, and of what it asks for until the network is quiet for so long."""
+        """Loads a page with a fresh browser. The load ends when the network has been quiet for `settle_s`."""
         with browser(self.folder, self.line.clients) as fresh:
             return fresh.load(f"http://{WWW}{path}", timeout_s=60, settle_s=settle_s)
 
     def counted(self, end: str) -> dict[str, float]:
-        """What the filter counted at one end, without its prefix."""
+        """Returns the filter's counters at one end, without their prefix."""
         box, admin = (self.pair.remote, REMOTE_ADMIN) if end == "remote" else (self.pair.ground, GROUND_ADMIN)
         prefix = "longhaul_bundling_"
         counted = {name: value for name, value in box.metrics(admin).items() if name.startswith(prefix)}
         return {name.removeprefix(prefix).removesuffix("{}"): value for name, value in counted.items()}
 
     def answered(self) -> float:
-        """Requests of browsers that were answered at the near end."""
+        """Returns the number of browsers' requests that the remote served itself."""
         return sum(value for name, value in self.counted("remote").items() if name.startswith("answered_total"))
 
     def fly(self, page: str) -> None:
-        """A client asks for a page that comes with its objects; returns when all of them have come."""
+        """Requests a page as a client. Returns when all objects of its flight have arrived."""
 
         def crossing() -> float:
             return self.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_upstream_rq_active{envoy_cluster_name="pipe"}']
@@ -130,7 +130,7 @@ VISITORS_OWN = [
     _order("noise", header="Cache-Control:private"),
     _order("noise", header="Set-Cookie:seen=1"),
 ]
-"""Objects that each visitor has its own of."""
+"""Objects that differ for each visitor."""
 
 
 def _picture(number: int) -> str:
@@ -166,7 +166,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
 
 
 SHOWN = "[...document.images].filter(one => one.naturalWidth > 0).length"
-"""Script: how many pictures of the page can be seen."""
+"""A script that counts the visible pictures of the page."""
 
 
 def _icon_aside(load: Load) -> set[str]:
@@ -181,7 +181,7 @@ def test_a_page_is_the_same_and_its_objects_take_no_round_trip_of_their_own(bed:
     assert load.screenshot == bed.original.screenshot, "the same pixels"
     answered = bed.answered() - before
     assert answered >= PICTURES, f"{answered} of {PICTURES + 3} objects came before they were asked for"
-    # Asked for one by one its objects would take four round trips from here on.
+    # Requested one by one, its objects would take four round trips from here on.
     loads = itertools.chain([load], (bed.load("/page.html") for _ in itertools.count()))
     enough_ms = 2.5 * RTT_MS
     took_ms = quickest(lambda: (one := next(loads)).load_ms - one.first_byte_ms, enough_ms)
@@ -196,7 +196,7 @@ def test_the_browser_sees_the_headers_that_the_origin_sent(bed: Bed) -> None:
     answer = bed.curl().get(url, "--header", "Accept-Encoding: gzip, deflate")
     assert bed.answered() - before == 1
     assert (answer.status, answer.body) == (200, direct.body)
-    # The age is the cache's, the date that of the copy; the proxy says no connection header.
+    # The cache adds the age, the date is that of the copy, and the proxy sends no connection header.
     ignored = {"age", "date", "connection", "keep-alive"}
     assert [one for one in sorted(answer.headers) if one[0] not in ignored] == [
         one for one in sorted(direct.headers) if one[0] not in ignored
@@ -222,7 +222,7 @@ def test_an_object_that_sets_a_cookie_is_asked_for_by_each_client_itself(bed: Be
     assert all(len(_icon_aside(load)) == PICTURES + 2 for load in loads)
     setting = [one for load in loads for one in load.loaded() if "Set-Cookie" in one.url]
     assert len(setting) == 2
-    # At least once for each browser: nobody was given the other's answer.
+    # At least once for each browser: no browser got the response to the other one.
     assert len([one for one in bed.origins.requests(host=LAB) if "Set-Cookie" in one["target"]]) >= 2
 
 
@@ -242,7 +242,7 @@ def test_each_of_two_visitors_with_cookies_gets_its_own_of_what_visitors_have_th
 
 def test_a_page_is_styled_by_what_came_unasked_and_so_are_its_sites_second_page_and_a_revisit(bed: Bed) -> None:
     with browser(bed.folder, bed.line.clients) as fresh, fresh.tab() as tab:
-        # Of the second page the browser lacks one object, of the revisit none.
+        # The browser lacks one object of the second page, and none of the revisited one.
         for page, pictures, lacks in [
             ("page.html", PICTURES, PICTURES), ("second.html", PICTURES + 1, 1), ("page.html", PICTURES, 0),
         ]:  # fmt: skip
@@ -304,7 +304,7 @@ def test_a_browser_that_has_the_page_is_sent_nothing(bed: Bed) -> None:
 
 
 def _is_bundled(bed: Bed) -> None:
-    """A fresh browser's page is complete, and its objects come before they are asked for."""
+    """Asserts that a fresh browser's page is complete, and that its objects arrive before the browser requests them."""
     before = bed.answered()
     load = bed.load("/page.html")
     assert len(_icon_aside(load)) == 1 + 2 + 1 + PICTURES, [one.url for one in load.failed()]
@@ -333,7 +333,7 @@ def test_a_page_ends_while_an_end_starts_again_and_the_next_is_bundled(bed: Bed,
     before = bed.answered()
 
     def in_the_middle() -> None:
-        # The first pictures are there; one object is still on its way to the ground.
+        # The first pictures have arrived. One object is still on its way to the ground.
         wait_for("a picture", lambda: bed.answered() > before, timeout_s=30)
         bed.pair.quit_envoy({"ground": GROUND_ADMIN, "remote": REMOTE_ADMIN}[end])
 
@@ -342,7 +342,7 @@ def test_a_page_ends_while_an_end_starts_again_and_the_next_is_bundled(bed: Bed,
         load = bed.load(f"/{end}.html")
         fault.result()
     if end == "ground":
-        # What was on its way just then is asked for again.
+        # The remote requests the objects that were under way again.
         assert len(_icon_aside(load)) == 1 + 1 + PICTURES, [one.url for one in load.failed()]
     wait_for(
         "the pair",
@@ -362,7 +362,7 @@ def test_what_a_script_loads_at_every_visit_is_sent_before_it_is_asked_for(bed: 
         assert bed.curl().get(wanted, "--header", f"Referer: {page}").status == http.client.OK
 
     before, answered = bed.counted("ground"), bed.answered()
-    # Both ends have two workers; what one of the ground's learns the other knows.
+    # Both ends have two workers. All workers of the ground share one worker's lessons.
     for _ in range(3):
         visit(image)
     assert bed.answered() == answered, "the page does not name it"
@@ -370,7 +370,7 @@ def test_what_a_script_loads_at_every_visit_is_sent_before_it_is_asked_for(bed: 
     wait_for("the lesson", lambda: bed.counted("ground")[learnt] > before.get(learnt, 0), timeout_s=40, interval_s=0.5)
 
     before = bed.answered()
-    # It is asked for once the page has loaded: were it not there, it would come a round trip later.
+    # The browser requests it after the page has loaded. Without bundling it would arrive a round trip later.
     load = bed.load("/late.html", settle_s=3 * RTT_MS / 1000)
     assert image in {one.url for one in load.loaded()}, load.failed()
     assert bed.answered() == before + 1

@@ -1,4 +1,4 @@
-"""`cache.parent`: objects come from a real Squid or Apache Traffic Server, pages are rewritten all the same."""
+"""`cache.parent`: objects come from a real Squid or Apache Traffic Server, and pages are rewritten anyway."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ KEPT = "/kept.png?size=30000"
 
 @dataclass
 class Parent:
-    """How one caching proxy is started on a loopback port, with all its files below a folder."""
+    """The way to start one caching proxy on a loopback port, with all its files below a folder."""
 
     program: str
     configure: Callable[[Path, int, Mapping[str, str]], tuple[list[str], dict[str, str]]]
-    """Folder, port and the origins' sockets by name to a command line and its environment."""
+    """Takes a folder, a port, and the origins' sockets by name. Returns a command line and its environment."""
 
 
 def squid(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """In the foreground, one worker, memory only; each origin a peer, so that no resolver is needed."""
+    """Squid in the foreground with one worker and a cache in memory. Each origin is a peer, so it needs no resolver."""
     peers = []
     for number, (name, where) in enumerate(origins.items()):
         address, _, at = where.partition(":")
@@ -51,12 +51,12 @@ def squid(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str
         "visible_hostname parent.example.org", "pinger_enable off", *peers,
     ]  # fmt: skip
     (folder / "squid.conf").write_text("\n".join(lines) + "\n")
-    # Named, because two of one name would share their memory.
+    # Two instances with the same name would share their memory.
     return ["squid", "-N", "-n", f"parent{port}", "-f", f"{folder}/squid.conf"], {}
 
 
 def traffic_server(folder: Path, port: int, origins: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """A forward proxy with a small cache on disk; origins are remapped to their sockets, as a map of ours does."""
+    """A forward proxy with a small cache on disk. Origins are remapped to their sockets, as in `upstream.map`."""
     layout = {name: folder / name for name in ("sysconf", "runtime", "log", "cache")}
     for path in layout.values():
         path.mkdir()
@@ -90,14 +90,14 @@ PARENTS = {"squid": Parent("squid", squid), "traffic_server": Parent("traffic_se
 
 @dataclass
 class Family:
-    """Longhaul with its parent."""
+    """Longhaul with its caching parent."""
 
     desk: Desk
     pep: Pep
     parent: Child
 
     def get(self, target: str, host: str, *options: str) -> tuple[int, bytes]:
-        """Through Longhaul."""
+        """Sends a request through Longhaul."""
         got = Curl(self.desk.folder).get(f"http://127.0.0.1:{self.desk.http}{target}", "-H", f"Host: {host}", *options)
         return got.status, got.body
 
@@ -118,7 +118,7 @@ def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:
         wait_for(
             f"{parent.program}: {child.output()}", lambda: probe.get(f"http://{IMG}/ready.png").status == 200, 40, 0.3
         )
-        # A mapped name goes to its own address and past every parent: these are found by DNS, on the port of the URL.
+        # A mapped name bypasses every parent. DNS resolves these names, and the URL gives the port.
         upstream = {**desk.config["upstream"], "map": {}}
         config = desk.write(cache={"parent": f"127.0.0.1:{port}"}, upstream=upstream)
         with Pep(config, desk.folder) as pep:
@@ -128,7 +128,7 @@ def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:
 
 
 def own(folder: Path, user: str) -> None:
-    """Both programs give up root: what they write to must be their user's, up to where they can reach it."""
+    """Both programs drop root. Gives their user the files that they write, and access to the folders above."""
     if os.geteuid() != 0:
         return
     entry = pwd.getpwnam(user)
@@ -173,13 +173,13 @@ def test_a_parent_given_by_name_is_refused_with_what_to_write(desk: Desk) -> Non
 
 
 PUBLIC, PRIVATE = "127.78.0.1", "127.79.9.9"
-"""Where a name is when Longhaul asks, and when its parent does: the site, and a host that nobody may reach."""
+"""The address of a name for Longhaul's query (the site), and for its parent's (a host that nobody may reach)."""
 NAMESERVER = "127.79.0.53"
-"""Squid asks on port 53 alone."""
+"""Squid sends its queries to port 53 only."""
 
 
 class Rebinding(threading.Thread):
-    """A resolver whose every name is public when it is asked for first and private from then on."""
+    """A resolver that returns a public address for the first query for a name, and a private one from then on."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class Rebinding(threading.Thread):
         self.rebound = 0
 
     def run(self) -> None:
-        """Until it is sent a byte."""
+        """Serves until it receives a short datagram."""
         while True:
             query, client = self.socket.recvfrom(4096)
             if len(query) < 12:
@@ -205,14 +205,14 @@ class Rebinding(threading.Thread):
             self.socket.sendto(head + query[12 : end + 4] + record, client)
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the thread."""
         self.socket.sendto(b".", (NAMESERVER, 53))
         self.join()
         self.socket.close()
 
 
 class Victim(threading.Thread):
-    """A server on a private address that counts who comes."""
+    """A server on a private address that counts its clients."""
 
     def __init__(self, port: int) -> None:
         super().__init__()
@@ -220,7 +220,7 @@ class Victim(threading.Thread):
         self.came = 0
 
     def run(self) -> None:
-        """Until a client sends a dot."""
+        """Serves until a client sends a dot."""
         while True:
             client, _ = self.listener.accept()
             with client:
@@ -231,7 +231,7 @@ class Victim(threading.Thread):
                 client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret")
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the thread."""
         with socket.create_connection(self.listener.getsockname()[:2]) as last:
             last.sendall(b".")
         self.join()
@@ -239,7 +239,7 @@ class Victim(threading.Thread):
 
 
 def by_dns(program: str, folder: Path, port: int, access: str) -> tuple[list[str], dict[str, str]]:
-    """A parent that finds origins by DNS; `access` is the list that Longhaul renders, or nothing."""
+    """A parent that finds origins by DNS. `access` is the access list that Longhaul renders, or empty."""
     if program == "squid":
         line, environment = squid(folder, port, {})
         lines = (folder / "squid.conf").read_text().replace("never_direct allow all\n", "")

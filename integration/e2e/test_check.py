@@ -108,7 +108,7 @@ def right_file(desk: Desk) -> Iterator[Path]:
 
 
 def without_figures(said: str) -> str:
-    """The free space of a disk changes from one look to the next."""
+    """Removes the figures of free disk space, which change from one call to the next."""
     return re.sub(r"has \S+ free", "has room", said)
 
 

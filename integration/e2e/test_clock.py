@@ -1,8 +1,8 @@
-"""Envoy's clock on the wall jumps: what is kept is asked for again or kept longer, certificates are judged by the new
-time, and whatever is under way goes on, because timers have a clock that does not jump.
+"""Envoy's wall clock jumps. Cached objects are requested again or stay cached longer, and certificates are validated
+against the new time. Transfers under way continue, because timers use a clock that does not jump.
 
-CoreDNS is a static Go program, whose clock nothing but the machine's can set: envoy-config/FAULTS.md says why it would
-not notice.
+CoreDNS is a static Go program, and only the machine's clock could change its time. envoy-config/FAULTS.md says why it
+would not notice.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from harness.waiting import wait_for
 
 PLAIN, KNOWN, NEW = "www.example.org", "known.example.org", "new.example.org"
 FORTY_DAYS_S = 40 * 24 * 3600
-"""More than an object of the origins may be kept (a day) and than their certificates are valid (from an hour ago, for
-thirty days)."""
+"""Longer than the freshness lifetime of the origins' objects (a day), and longer than their certificates are valid
+(from an hour ago, for thirty days)."""
 
 
 @dataclass
 class Timepiece:
-    """A box whose Envoy has a clock of its own, in front of a site over http and two over https."""
+    """A box whose Envoy has its own clock. Its sites are one over http and two over https."""
 
     clock: Clock
     pep: Pep
@@ -51,7 +51,7 @@ class Timepiece:
         return len(self.origins.requests(host=name, target=path))
 
     def remembered(self) -> float:
-        """How many URLs Envoy's cache remembers in memory."""
+        """Returns the number of URLs that Envoy's cache holds in memory."""
         metrics = self.pep.metrics(f"127.0.0.1:{self.admin}")
         return sum(value for name, value in metrics.items() if name.startswith("envoy_cache_cache_sessions_entries"))
 
@@ -98,7 +98,8 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
 
 
 def jump_while_a_page_flows(timepiece: Timepiece, ahead_s: int) -> None:
-    """The clock jumps, and a page under way comes whole: the certificate of an open connection is not judged again."""
+    """Lets the clock jump while a page is under way, and asserts that the page arrives whole. The certificate of an
+    open connection is not validated again."""
     slow = "/_/answer?size=2000&chunk=500&pause=400"
     with ThreadPoolExecutor() as pool:
         under_way = pool.submit(timepiece.secure, KNOWN, slow)
@@ -110,9 +111,9 @@ def jump_while_a_page_flows(timepiece: Timepiece, ahead_s: int) -> None:
 
 
 def keep(timepiece: Timepiece, path: str) -> bytes:
-    """Has an object kept: whoever asks from then on, the origin is not asked."""
+    """Makes the box cache an object. Later requests do not reach the origin."""
     body = timepiece.plain(path).body
-    # Who asks before it has been written asks the origin.
+    # A request that comes before the object is stored still reaches the origin.
     wait_for("it to be kept", lambda: timepiece.plain(path).header("age") is not None)
     asked = timepiece.asked(path)
     assert timepiece.plain(path).body == body
@@ -121,7 +122,8 @@ def keep(timepiece: Timepiece, path: str) -> bytes:
 
 
 def certificates_are_refused_until_it_is_over(timepiece: Timepiece, why: bytes) -> None:
-    """An origin not met before is refused, all else is well; back at the true time it is believed."""
+    """Asserts that only connections to a new origin are refused, and that they succeed when the clock is right
+    again."""
     refused = timepiece.secure(NEW)
     assert refused.status == 502
     assert why in refused.body, refused.body

@@ -1,4 +1,5 @@
-"""`longhaul run` as an operator meets it: what it refuses, what it changes while it runs, what it leaves: nothing."""
+"""`longhaul run` as operators use it: the configurations that it refuses, its changes while it runs, and a clean
+end."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ def test_the_filter_is_exchanged_while_requests_are_under_way(desk: Desk) -> Non
         address = f"127.0.0.1:{desk.admin}"
         before = _filter_updates(pep, address)
         slow = _Slow(desk)
-        # A custom section changes the file and its name, and nothing that it does.
+        # A custom section changes the file and its name, but not its behaviour.
         other = desk.etc / "other.wasm"
         other.write_bytes(module.read_bytes() + b"\x00\x06\x05other")
         other.replace(module)
@@ -134,13 +135,13 @@ def test_a_name_added_to_the_allowlist_is_steered_without_a_restart(desk: Desk) 
 
 
 def _filter_updates(pep: Pep, address: str) -> float:
-    """How often Envoy has taken a new filter configuration."""
+    """Returns how often Envoy has applied a new filter configuration."""
     found = {name: value for name, value in pep.metrics(address).items() if "extension_config_discovery" in name}
     return sum(value for name, value in found.items() if "config_reload{" in name)
 
 
 class _Slow:
-    """A page of which the first part has come, and the rest comes when it is asked for."""
+    """A page whose first part has arrived. The origin sends the rest when `finish` opens its gate."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -1,4 +1,4 @@
-"""What a client's resolver hears: the proxy first for listed names, the truth for all others."""
+"""DNS responses to a client's resolver: the proxy first for listed names, the truth for all others."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def test_answers_over_tcp_are_steered_too(bed: Bed) -> None:
 
 
 def test_the_proxy_s_own_lookups_are_not_steered(bed: Bed) -> None:
-    # The page is fetched from its origin, so the proxy resolved the name to it and not to itself.
+    # The page came from its origin. So the proxy resolved the name to the origin and not to itself.
     assert bed.curl.get("http://www.demo.test/about.html").status == 200
     assert bed.origins.requests(host="www.demo.test")

@@ -1,4 +1,4 @@
-"""`longhaul explain` with a page that it gets itself or reads from curl: nothing runs but the page's origin."""
+"""`longhaul explain` with a page that it fetches itself or reads from curl. Only the page's origin runs."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Place:
         return write_config(self.folder, config)
 
     def fetch(self, url: str, **upstream: Any) -> subprocess.CompletedProcess[str]:
-        """Explains a page that the command gets itself."""
+        """Explains a page that the command fetches itself."""
         environment = {"SSL_CERT_FILE": str(self.authority)}
         return command("explain", self.config(**upstream), "--url", url, "--fetch", "--json", **environment)
 
 
 @pytest.fixture(name="place")
 def a_place(folder: Path) -> Iterator[Place]:
-    """One that lives as long as its test."""
+    """A place that exists for the time of a test."""
     need_commands("curl")
     built("longhaul")
     built("origins")

@@ -1,6 +1,6 @@
-"""What a user sees when something behind or below the proxy fails, and that it ends when the fault does.
+"""The errors that a user sees when something behind or below the proxy fails. Each ends with its fault.
 
-envoy-config/FAULTS.md has a row for each; the last test holds that page to the tests it names.
+envoy-config/FAULTS.md has a row for each fault. The last test compares that page with the tests that it names.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BROKEN = {"silent": "203.0.113.21", "longer": "203.0.113.22", "shorter": "203.0.
 UNREACHABLE = "203.0.113.31"
 
 IDLE_S = 3
-"""In place of minutes: how long a request without progress is kept."""
+"""How long a request may make no progress: seconds here instead of minutes."""
 
 
 class FaultBed(Bed):
-    """Origins of which most are broken in one way each."""
+    """A bed with several origins, most of them broken in one way each."""
 
     def __init__(self, folder: Path) -> None:
         authority = Authority(folder)
@@ -50,7 +50,7 @@ class FaultBed(Bed):
 
     @contextmanager
     def dropping(self, *what: str) -> Iterator[None]:
-        """Packets into the Internet that match one of the nft expressions are lost."""
+        """Drops packets into the Internet that match one of the nft expressions."""
         rules = "".join(f"add rule inet fault input {one} drop\n" for one in what)
         table = "add table inet fault\nadd chain inet fault input { type filter hook input priority 0; }\n"
         path = self.folder / "fault.nft"
@@ -81,7 +81,7 @@ def faults(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def is_well(bed: FaultBed) -> bool:
-    """Whether another origin's page is served, rewritten, while one is broken."""
+    """Is another origin's page served and rewritten while one origin is broken?"""
     got = bed.curl.get(made_to_order(WELL, host=LATE))
     return got.status == 200 and f"/{LATE}/".encode() in got.body
 
@@ -162,7 +162,7 @@ def test_without_a_resolver_known_names_work_and_others_are_refused_until_it_is_
 
 
 class SmallDisk:
-    """Stands in for a namespace: commands see a tmpfs of `size` at `folder`, in a mount namespace of their own."""
+    """Takes the place of a namespace: commands see a tmpfs of `size` at `folder`, in their own mount namespace."""
 
     def __init__(self, folder: Path, size: str) -> None:
         folder.mkdir()
@@ -175,7 +175,7 @@ class SmallDisk:
 
 
 def on(pep: Pep, *command: str) -> None:
-    """Runs a command where the running Longhaul sees its disk."""
+    """Runs a command in the mount namespace of the running Longhaul."""
     pid = str(pep.child.process.pid)
     subprocess.run(["nsenter", "--target", pid, "--mount", "--", *command], check=True, capture_output=True)
 
@@ -195,7 +195,7 @@ def test_with_a_full_cache_disk_what_is_kept_or_not_to_be_kept_is_served_and_the
 ) -> None:
     disk = SmallDisk(desk.folder / "cache", "66m")
     with Pep(desk.write(), desk.folder, disk) as pep:
-        # The first response teaches that it may be cached, the second is.
+        # The first response teaches the filter that the object may be cached. The second response is cached.
         kept = [desk.get("/kept.bin?size=3000") for _ in range(2)][-1]
         assert len(desk.get("/new.bin?size=60000")) > 0
         filler = disk.folder / "filler"
@@ -219,7 +219,7 @@ def test_a_change_on_a_full_disk_is_refused_and_applied_when_there_is_room(root_
         wait_for("the complaint", lambda: "No space left on device" in pep.output())
         assert desk.moved in desk.get(), "what ran before runs on"
         on(pep, "rm", str(filler))
-        pep.child.process.send_signal(1)  # SIGHUP: look now, not within half a minute
+        pep.child.process.send_signal(1)  # SIGHUP: retries at once, not within half a minute
         wait_for("the change", lambda: desk.moved not in desk.get())
 
 

@@ -1,5 +1,5 @@
-"""The operator's guide: it builds, its links work, and its quick starts lead from a package to a page when a person
-types them on fresh machines."""
+"""The operator's guide: it builds, and its links work. Its quick starts lead from a package to a page on fresh
+machines."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_the_quick_start_of_one_box_leads_from_a_package_to_a_rewritten_page(
 
 
 class Walked:
-    """What typing a page gave."""
+    """The outcome of typing a page of the guide."""
 
     def __init__(self, all_steps: list[Step], page: str) -> None:
         self.steps = all_steps

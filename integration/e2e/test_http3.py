@@ -1,4 +1,5 @@
-"""HTTP/3 to clients: announced and spoken by our own name and names whose TLS ends here, refused for all others."""
+"""HTTP/3 to clients: announced and spoken for the proxy name and for names whose TLS ends here, refused for all
+others."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from harness.waiting import wait_for
 PORTAL = "portal.example.org"
 """A site whose key the operator holds."""
 ELSEWHERE = "elsewhere.example.org"
-"""One whose key he does not hold."""
+"""A site whose key the operator does not hold."""
 MOST_CONNECTIONS = 12
 DEMO_HOSTS = ("www.demo.test", "img.demo.test", "cdn.demo.test", "ads.demo.test", "static.demo.test")
 ANNOUNCED = 'h3=":443"; ma=86400'
@@ -112,7 +113,7 @@ def test_a_name_we_hold_no_key_for_is_refused_at_once_so_that_clients_go_on_over
 
 def test_without_a_name_our_address_is_us(quic: Bed) -> None:
     [answer] = over_quic(quic, f"https://{PROXY}/{PORTAL}/picture.jpg")
-    # The certificate does not bear the address, so the client refuses it: but there was one to refuse.
+    # The certificate lacks the address, so the client refuses it. Still, the box presented one.
     assert "doesn't contain any IP SANs" in answer.problem, answer
 
 
@@ -136,7 +137,7 @@ def test_no_more_connections_are_kept_than_the_limit_allows(quic: Bed) -> None:
     answers = over_quic(quic, "-apart", "-hold", "1s", "-timeout", "5s", *urls)
     served = [one for one in answers if one.status == 200]
     assert 1 <= len(served) <= MOST_CONNECTIONS, len(served)
-    # ... and it is a limit, not an end.
+    # A place becomes free again when connections end.
     wait_for("a place for another", lambda: over_quic(quic, moved(PORTAL))[0].status == 200)
 
 
@@ -144,7 +145,7 @@ def test_a_browser_loads_the_moved_objects_of_a_page_over_http_3(
     quic: Bed, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     need_commands("chromium", "certutil")
-    # A browser takes a local authority's certificate over QUIC only for names it is told to use QUIC with.
+    # Over QUIC, Chromium accepts a local authority's certificate only for the names in this flag.
     flags = (f"--origin-to-force-quic-on={PROXY_NAME}:443",)
     with browser(tmp_path_factory.mktemp("h3"), quic.topology.clients, quic.authority, flags=flags) as fresh:
         load = fresh.load("http://www.demo.test/")
@@ -158,8 +159,8 @@ def test_a_browser_that_came_over_tcp_comes_back_over_http_3_because_it_was_anno
     quic: Bed, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     need_commands("chromium", "certutil")
-    # The flag says of a host, whatever the port, that its certificate may be a local authority's over QUIC too. Nobody
-    # asks for this port, so that nothing but what was announced leads to QUIC.
+    # With this flag the browser accepts a local authority's certificate over QUIC for this host, whatever the port. No
+    # request uses port 444, so only the announcement can lead to QUIC.
     flags = (f"--origin-to-force-quic-on={PORTAL}:444",)
     with browser(tmp_path_factory.mktemp("announced"), quic.topology.clients, quic.authority, flags=flags) as fresh:
 
@@ -167,13 +168,13 @@ def test_a_browser_that_came_over_tcp_comes_back_over_http_3_because_it_was_anno
             return next(one.protocol for one in fresh.load(page).requests if one.url == page)
 
         assert protocol(f"https://{PORTAL}/page.html") == "h2"
-        # While it has a connection it may stay with it.
+        # The browser may stay on an open connection, so the test closes it.
         quic.topology.clients.run("ss", "--tcp", "--kill", "dport", "=", ":443")
         assert protocol(f"https://{PORTAL}/page.html?again") == "h3"
 
 
 def test_switched_off_nothing_listens_and_nothing_is_announced(desk: Desk) -> None:
-    """The switch is `transport.http3`; what it leaves out is seen in the rendered files."""
+    """The switch is `transport.http3`. The rendered files show its effect."""
     authority = Authority(desk.folder)
     tls = {"terminate": [{"names": ["pep.example.org"], **authority.issue("pep.example.org").as_dict()}]}
     proxy = {**desk.config["proxy"], "secure_names": ["pep.example.org"]}

@@ -52,7 +52,7 @@ def test_plain_serves_with_no_capability_no_new_privileges_and_a_root_that_is_re
             assert "NoNewPrivs:\t1" in said
             assert probe(box).returncode == 0, probe(box).stdout
             serves(namespace, folder)
-            # An access log says what clients asked for: it is on only where an operator asks for it.
+            # An access log contains the URLs of clients, so it is off by default.
             assert "/_/answer" not in box.output()
         assert probe(box).returncode != 0
 
@@ -74,5 +74,5 @@ def test_only_host_bears_capabilities_and_neither_holds_a_file_twice(image: dict
             assert capable == ({"envoy", "coredns"} if target == "host" else set())
             once = subprocess.run(["du", "--summarize", "--bytes", files], capture_output=True, text=True, check=True)
             on_disk = int(once.stdout.split()[0]) / 1e6
-            # Layers that hold a file twice weigh more than the files.
+            # Layers that hold a file twice are larger than the files on disk.
             assert image[target].megabytes < on_disk * 1.05

@@ -1,4 +1,5 @@
-"""`page.inline`: a real browser asks for less and shows the same. The bed has a cable: nothing here is about time."""
+"""`page.inline`: a real browser sends fewer requests and shows the same page. The link is a cable; no test measures
+time."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from harness.topology import RESOLVER, SITES
 
 AT_HAND = b"data:image/"
 VISITORS = 8
-"""Each worker keeps its own objects, and chance leads visitors to workers."""
+"""Each worker keeps its own objects, and visitors reach workers at random."""
 MOST_DIFFERING = 0.001
 
 TEXTS = "http://www.texts.example.org/"
-"""A page whose sheets and scripts depend on their order, and say on the console what came of it."""
+"""A page whose style sheets and scripts depend on their order. It writes the result to the console."""
 PROTECTED = "http://www.texts.example.org/protected.html"
-"""The same kind of page, with a policy against any text in it."""
+"""The same kind of page, with a policy against inline scripts and styles."""
 POLICY = "default-src http: https: data:"
 
 ORDER = """<!doctype html><html><head><meta charset="utf-8"><title>Order</title><link rel="icon" href="data:,">
@@ -63,20 +64,21 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript", ".svg": "i
 
 @dataclass
 class Place:
-    """A bed with objects put into pages, and the page."""
+    """A bed that inlines objects, and the page."""
 
     bed: Bed
     page: Page
     visitors: Iterator[int] = field(default_factory=itertools.count)
 
     def load(self, url: str | None = None) -> Load:
-        """By a fresh browser of somebody who was never here."""
+        """Loads a URL with a fresh browser as a new visitor."""
         flags = visitor(next(self.visitors))
         with browser(self.bed.folder, self.bed.topology.clients, self.bed.authority, flags=flags) as fresh:
             return fresh.load(url or self.page.url, settle_s=1)
 
     def body(self, *options: str, url: str | None = None, name: str | None = None) -> bytes:
-        """The page as a browser that does not run its scripts gets it: somebody's who was never here, or `name`'s."""
+        """Returns the page as a browser gets it before it runs scripts. The visitor is new, or the one called
+        `name`."""
         accept = "Accept: text/html,image/avif,image/webp,*/*;q=0.8"
         name = name or f"visitor {next(self.visitors)}"
         answer = self.bed.curl.get(url or self.page.url, "-H", accept, "--user-agent", name, *options)

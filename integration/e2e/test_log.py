@@ -1,4 +1,4 @@
-"""`longhaul log` says the access log of a running box in words."""
+"""`longhaul log` describes the access log of a running box in words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_log_of_the_running_box_names_slow_requests_and_urls_that_stayed(des
 
 
 def follows(desk: Desk, pep: Pep) -> None:
-    """New requests appear until the command is stopped, and the summary at the end."""
+    """Asserts that new requests appear until the command is stopped, and the summary at the end."""
     printed = desk.folder / "printed"
     with printed.open("w") as out:
         line = [str(built("longhaul")), "log", "--state", str(pep.state), "--follow", "--site", WWW]
@@ -62,7 +62,7 @@ def follows(desk: Desk, pep: Pep) -> None:
 
 
 def without_a_log(desk: Desk, pep: Pep) -> None:
-    """A run that keeps no log, or whose log is the journal, says which command helps."""
+    """Asserts that a run without a log file, or with a log in the journal, names the command that helps."""
     report = json.loads((pep.state / "run.json").read_text())
     other = desk.folder / "other"
     other.mkdir()

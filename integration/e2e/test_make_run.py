@@ -1,4 +1,4 @@
-"""What a newcomer meets in the first minute: the demo as `make run` starts it, and every line it says to try."""
+"""A newcomer's first minute: the demo as `make run` starts it, and every line that it proposes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_every_command_it_says_to_try_works(demo: Demo, folder: Path) -> None:
 
 
 def test_ctrl_c_leaves_nothing_running(demo: Demo) -> None:
-    """Comes last: it ends the module's demo."""
+    """This test is the last one, because it ends the module's demo."""
     session = demo.child.process.pid
     assert all(is_open(port) for port in SOCKETS.values())
     inside = descendants(session)
@@ -107,7 +107,7 @@ def test_ctrl_c_leaves_nothing_running(demo: Demo) -> None:
 
 
 def descendants(pid: int) -> set[int]:
-    """The process and all its descendants."""
+    """Returns the process and all its descendants."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -19,9 +19,9 @@ from harness.topology import RESOLVER
 
 WWW = "www.example.org"
 DOWNLOAD = f"http://{WWW}/_/answer?type=application/octet-stream&size=30000000"
-"""More than a client gets in the time of a test."""
+"""A download that takes longer than the test."""
 SLOW = f"http://{LAB}/_/answer?wait=5500"
-"""Answers late, so that a client goes on sending."""
+"""A late response, so that a client continues to send."""
 CLIENTS = 6
 RTT_US, DOWN, UP = 80_000, 8_000_000, 2_000_000
 """The profile `rural-lte`."""
@@ -50,7 +50,7 @@ def test_the_link_is_measured_under_load_and_the_line_for_it_proposed(root_bed: 
     within(measured["rate"], DOWN, CLIENTS - 1)
     assert answer["direction"] == "down"
     assert answer["suggestion"].startswith("link: { rtt: "), answer
-    # The proposed line is one that the configuration accepts, and the rate that was not measured is kept.
+    # The configuration accepts the proposed line, which keeps the rate that was not measured.
     assert answer["suggestion"].endswith("up: 1mbit }"), answer
     text = bed.config.read_text()
     assert f"link: {json.dumps(CONFIGURED)}" in text
@@ -85,7 +85,7 @@ def test_each_end_of_a_pair_measures_the_direction_in_which_it_sends(root_bed: N
 
 
 def within(estimate: dict[str, Any], truth: int, connections: int) -> None:
-    """An estimate is within a fifth of the truth, and enough connections agree on it."""
+    """Asserts that an estimate is within a fifth of the truth, and that enough connections agree on it."""
     assert "known" in estimate, estimate
     assert estimate["known"]["connections"] >= connections
     assert 0.8 < estimate["known"]["value"] / truth < 1.2, estimate

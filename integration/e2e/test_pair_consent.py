@@ -1,4 +1,4 @@
-"""Who may say that the ground unpacks headers: the ground alone, and what it said may change while both ends run."""
+"""Consent to compressed headers: only the ground can give it, and it may change while both ends run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def packed_messages(bed: PairBed) -> float:
 
 
 def statuses(bed: PairBed, count: int) -> set[int]:
-    """How requests of every kind are answered, several at a time."""
+    """Returns the statuses of requests of every kind, several at a time."""
     body = bed.folder / "form.bin"
     body.write_bytes(b"f" * 16_000)
     kinds = [("--data-binary", "short"), ("--data-binary", f"@{body}"), ("--request", "DELETE"), ()]
@@ -52,7 +52,7 @@ def statuses(bed: PairBed, count: int) -> set[int]:
 
 
 def ground_packs(bed: PairBed, packs: bool) -> None:
-    """Changes the ground's file; returns when the change is in force."""
+    """Changes the ground's file, and returns when the change is in force."""
     ground = bed.pair.ground
     before = ground.output().count("applied")
     lines = ground.config.read_text().splitlines()
@@ -66,12 +66,12 @@ def ground_packs(bed: PairBed, packs: bool) -> None:
 
 
 def ground_is_there(bed: PairBed) -> bool:
-    """Whether the remote's checks reach it."""
+    """Do the remote's health checks reach the ground?"""
     return bed.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_membership_healthy{envoy_cluster_name="pipe"}'] > 0
 
 
 def uptime_s(bed: PairBed) -> float:
-    """Seconds since the ground's Envoy started; infinite while there is none."""
+    """Returns the seconds since the ground's Envoy started, or infinity while none runs."""
     try:
         told = json.loads(bed.pair.ground.admin("/server_info", GROUND_ADMIN))["uptime_current_epoch"]
     except (subprocess.CalledProcessError, ValueError):
@@ -98,12 +98,12 @@ def test_a_ground_reloaded_without_packing_costs_the_remote_its_http(bed: PairBe
     wait_for("a pipe", lambda: bed.curl.get(f"http://{LAB}/again.bin").status == 200, timeout_s=30)
     bed.packs_headers()
     ground_packs(bed, False)
-    # Connections that are there keep their filters until they are drained; the new ones have none.
+    # Open connections keep their filters until they are drained. New ones have no filter.
     for _ in range(3):
         assert statuses(bed, 8) == {200}
     before = uptime_s(bed)
     bed.pair.quit_envoy(GROUND_ADMIN)
-    # The next Envoy may be there before a health check fails. No request tells the remote of the change meanwhile.
+    # The next Envoy may run before a health check fails. Until then no request informs the remote of the change.
     wait_for("another Envoy at the ground", lambda: uptime_s(bed) < before, timeout_s=60, interval_s=0.2)
     wait_for("the ground back", lambda: ground_is_there(bed), timeout_s=60)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""A pair with `split.dial: ground`: nobody can open a connection to the ground, which opens them all itself."""
+"""A pair with `split.dial: ground`. No connection can be opened to the ground, which opens all of them itself."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CLOSED = """chain closed {
     type filter hook input priority filter; policy accept;
     iifname != "lo" tcp flags & (syn | ack) == syn drop
 }"""
-"""A firewall, or a carrier's address translation: nothing comes in that was not asked for."""
+"""A firewall, or a carrier's address translation: only responses to outgoing traffic get in."""
 RETRY_S = 90.0
-"""Envoy dials again every 10 s, and after failures only every 30 s; one try more, for a busy machine."""
+"""Envoy dials again every 10 s, but after failures only every 30 s. A busy machine gets one more try."""
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def tunnels(bed: PairBed) -> float:
-    """Tunnels that stand, as the ground has them."""
+    """Returns the number of open tunnels, by the ground's count."""
     return bed.pair.ground.metrics(GROUND_ADMIN)['envoy_cluster_upstream_cx_active{envoy_cluster_name="pipe"}']
 
 
 def accepted(bed: PairBed) -> float:
-    """Tunnels that the remote let in so far."""
+    """Returns the number of tunnels that the remote has accepted so far."""
     metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
     return sum(value for name, value in metrics.items() if "reverse_tunnel_handshake_accepted" in name)
 
@@ -60,7 +60,7 @@ def serves(bed: PairBed) -> None:
 
 
 def takes_another_envoy(config: Path) -> None:
-    """A change that only another process can take."""
+    """Makes a change that requires another Envoy process."""
     config.write_text(config.read_text() + 'limits: {"connections": 40000}\n')
 
 
@@ -71,7 +71,7 @@ def test_nobody_reaches_the_ground_and_everything_is_served(bed: PairBed) -> Non
     answer = bed.curl.get(url)
     assert (answer.status, answer.body) == (200, bed.original(url))
     assert not [name for name, _ in answer.headers if name.startswith(("x-longhaul", "x-envoy", "via"))]
-    # curl trusts the origins' authority alone: nobody else could have ended this connection.
+    # curl trusts only the origins' authority, so this connection ended at an origin.
     secure = bed.curl.get(f"https://{TODAY}/x.bin", "--resolve", f"{TODAY}:443:{bed.address(TODAY)}")
     assert secure.status == 200, secure
     assert bed.dig(TODAY, "AAAA").addresses() == ["2001:db8::5"]
@@ -103,7 +103,7 @@ def test_headers_are_packed_in_tunnels_too(bed: PairBed) -> None:
 
 
 def test_what_crosses_in_a_tunnel_cannot_be_read_on_the_way(bed: PairBed) -> None:
-    """Envoy's tunnels are bare sockets once it is known who dials."""
+    """Envoy's tunnels are bare sockets once the ground has authenticated."""
     serves(bed)
     listener = subprocess.Popen(
         bed.line.near.inside(["timeout", "120", "python3", "-c", SNIFFER, "sky0"]),
@@ -136,7 +136,7 @@ while raw in select.select([raw, sys.stdin], [], [])[0]:
     packets += 1; clear += b"telltale" in packet or b"PRI * HTTP/2" in packet
 print(packets, clear, flush=True)
 """
-"""Counts packets until its input ends and all that came before have been looked at."""
+"""Counts packets until its input ends and every packet that came before has been examined."""
 
 
 def test_without_the_pair_s_certificate_nobody_poses_as_the_ground(bed: PairBed) -> None:
@@ -145,7 +145,7 @@ def test_without_the_pair_s_certificate_nobody_poses_as_the_ground(bed: PairBed)
     before = accepted(bed)
     assert before >= 4
     tunnel = f"https://{NEAR}:{PIPE_PORT}/reverse_connections/request"
-    # The remote's own certificate is of the pair, and not a ground's.
+    # The remote's own certificate belongs to the pair, but is not a ground's.
     for shown in (
         [],
         ["--cert", str(stranger.cert), "--key", str(stranger.key)],
@@ -167,7 +167,7 @@ def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed:
     serves(bed)
     bed.pair.quit_envoy(admin)
     answer = bed.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)
-    # Nobody listens for the moment it takes to start the remote's again.
+    # No listener exists while the remote's Envoy starts again.
     assert answer.status in (0, 200, 503), answer
     if answer.status == 503:
         assert b"the link is down" in answer.body
@@ -177,7 +177,7 @@ def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed:
 
 @pytest.mark.long
 def test_another_envoy_at_either_end_takes_over(bed: PairBed) -> None:
-    """Of a ground nothing is lost; a remote is dialled again."""
+    """A change at the ground loses no request. After a change at the remote, the ground dials again."""
     serves(bed)
     takes_another_envoy(bed.pair.ground.config)
     wait_for("it taken", lambda: "another Envoy takes over" in bed.pair.ground.output(), timeout_s=30)

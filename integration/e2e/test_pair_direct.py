@@ -1,4 +1,5 @@
-"""A pair with `split.when_down: direct`: clients go on while the ground is gone, and use its pipe once it is back."""
+"""A pair with `split.when_down: direct`. Clients bypass the ground while it is down, and use its pipe when it is
+back."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from harness.waiting import wait_for
 
 GONE, BACK = "connecting to origins directly", "requests use the pipe again"
 SWITCH_S = 12.0
-"""A check, its patience and a round trip or two of this link, on a busy machine."""
+"""A health check, its timeout, and a round trip or two of this link, on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -26,19 +27,19 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def said(bed: PairBed, what: str) -> int:
-    """How often the remote said so."""
+    """Returns how often the remote logged this text."""
     return bed.pair.remote.output().count(what)
 
 
 def is_on_the_pipe(bed: PairBed, prefix: str) -> bool:
-    """Asks for one more object; whether any came to the ground, by what of its log is written."""
+    """Requests one more object. Returns whether the ground's log shows any object with this prefix so far."""
     answer = bed.curl.get(f"http://{LAB}{prefix}{time.monotonic_ns()}.bin", timeout_s=20)
     came = [one for one in bed.pair.ground.requests() if one.get("path", "").startswith(prefix)]
     return answer.status == 200 and bool(came)
 
 
 def secure(bed: PairBed, name: str) -> Answer:
-    """An https page, by the origin's own address."""
+    """Requests an https page by the origin's own address."""
     return bed.curl.get(f"https://{name}/page.html", "--resolve", f"{name}:443:{bed.address(name)}", timeout_s=30)
 
 
@@ -59,7 +60,7 @@ def test_the_ground_is_used_while_it_answers(bed: PairBed) -> None:
 def test_clients_go_on_directly_while_the_ground_is_gone_and_over_the_pipe_when_it_is_back(bed: PairBed) -> None:
     bed.until_warm()
     gone, back = said(bed, GONE), said(bed, BACK)
-    # Stopping and starting takes its time: everything that goes directly is looked at in one absence.
+    # A stop and a start take time, so all checks of the direct way share one outage.
     with bed.pair.without_ground():
         began = time.monotonic()
         url = f"http://{LAB}/plain.bin"
@@ -79,7 +80,7 @@ def test_clients_go_on_directly_while_the_ground_is_gone_and_over_the_pipe_when_
 
 
 def names_are_the_truth(bed: PairBed) -> None:
-    # Nobody has asked for these before.
+    # No client has queried these names before.
     assert bed.dig("h20.example.org", "A").addresses() == [bed.address("h20.example.org")]
     assert bed.dig("nowhere.example.org", "A").status == "NXDOMAIN"
     for scheme in ("http", "https"):

@@ -1,4 +1,4 @@
-"""A pair with `split.transport: h3`: requests cross on QUIC, and nobody gets in without the pair's certificate."""
+"""A pair with `split.transport: h3`: requests cross over QUIC, and only the pair's certificate gives access."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_large_answers_uploads_and_https_come_through_whole(bed: PairBed) -> Non
 
 
 def knock(bed: PairBed, *shown: str | Path) -> H3Answer:
-    """A request over QUIC by somebody who is not the remote."""
+    """Sends a request over QUIC from a host that is not the remote."""
     return h3get(
         Path(bed.pair.identity["ca"]), "-connect", f"{FAR}:{PIPE_PORT}", "-servername", GROUND_NAME, *shown,
         f"https://{LAB}/x.bin", namespace=bed.line.near,
@@ -72,7 +72,7 @@ def test_without_the_pair_s_certificate_nobody_gets_in(bed: PairBed) -> None:
 
 
 def _datagrams(count: int) -> Iterator[bytes]:
-    """What is no QUIC, or nearly: initial packets without keys, short headers of nobody's connection, noise."""
+    """Datagrams that are not valid QUIC: initial packets without keys, short headers of unknown connections, noise."""
     chance = random.Random(1)
 
     def noise(least: int, most: int) -> bytes:

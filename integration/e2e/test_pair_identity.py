@@ -1,4 +1,4 @@
-"""Who gets into a pair: the names as they are written, by authorities that may change while both ends run."""
+"""Access to a pair: names must match exactly, and the authorities may change while both ends run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def authority(bed: PairBed) -> KeyFiles:
-    """The pair's own."""
+    """Returns the pair's own authority."""
     ca = Path(bed.pair.identity["ca"])
     return KeyFiles(ca, ca.with_suffix(".key"))
 
 
 def gets_in(bed: PairBed, shown: KeyFiles) -> bool:
-    """Whether somebody with this certificate is let onto the pipe."""
+    """Does the pipe accept a client with this certificate?"""
     certificate = ("--insecure", "--cert", str(shown.cert), "--key", str(shown.key))
     asked = Curl(bed.folder, bed.line.near).get(
         f"https://{FAR}:{PIPE_PORT}/", "--http2", "--header", "Host: hold.pair.invalid:1", *certificate, timeout_s=10
@@ -46,13 +46,13 @@ def gets_in(bed: PairBed, shown: KeyFiles) -> bool:
 
 
 def is_soon_in(bed: PairBed, shown: KeyFiles, since_s: float) -> float:
-    """Waits until it gets in; the seconds since `since_s`."""
+    """Waits until the pipe accepts the certificate, and returns the seconds since `since_s`."""
     wait_for("the new certificate taken", lambda: gets_in(bed, shown), timeout_s=30, interval_s=0.05)
     return time.monotonic() - since_s
 
 
 def replace(path: Path, text: str) -> None:
-    """As `mv` and a kubelet do."""
+    """Replaces the file by a rename, as `mv` and a kubelet do."""
     fresh = path.with_suffix(".fresh")
     fresh.write_text(text)
     fresh.rename(path)
@@ -73,7 +73,7 @@ def test_a_wildcard_or_another_case_passes_for_the_name_of_a_remote(bed: PairBed
 
 
 class Download:
-    """One that is under way during something else, on the pipe as it was before."""
+    """A download that is under way during a change, on the pipe from before it."""
 
     def __init__(self, bed: PairBed) -> None:
         self.answers: list[Answer] = []
@@ -127,7 +127,7 @@ def test_a_further_remote_drains_everybody(bed: PairBed, folder: Path) -> None:
 
 
 def pair_check(bed: PairBed, shown: KeyFiles | None = None, trusted: Path | None = None) -> tuple[int, str]:
-    """`longhaul pair check` on the remote, with its own certificate and authority or others."""
+    """Runs `longhaul pair check` on the remote, with its own certificate and authority or with others."""
     own = bed.pair.remote.config
     config = own.with_name("other.yaml")
     text = own.read_text()
@@ -189,7 +189,7 @@ def test_both_ends_log_why_a_handshake_failed(bed: PairBed, folder: Path) -> Non
         replace(own["key"], before["key"])
         replace(own["cert"], before["cert"])
     wait_for("the pair again", lambda: "the ground responds again" in remote.output(), timeout_s=60)
-    # Once a minute, however often the remote tries.
+    # The log has one line a minute, however often the remote tries.
     assert ground.output().count(reason) <= 2
 
 

@@ -1,4 +1,4 @@
-"""A pair over a link that loses every hundredth packet and lets others overtake: slower, and whole."""
+"""A pair over a link that loses one percent of its packets and reorders others: slower, but every response is whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ELSEWHERE = """chain sockets {{
     type nat hook prerouting priority dstnat
     ip daddr {address} tcp dport 80 dnat to {address}:8000
 }}"""
-"""The origin's port 80 is taken by the bed's own origins: packets for this one go to the server of WebSockets."""
+"""The bed's own origins use the origin's port 80. Packets to this address go to the WebSocket server instead."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_an_end_that_starts_again_under_load_serves_again(bed: PairBed) -> None:
             bed.pair.quit_envoy(admin)
             answers = [one.result() for one in load]
         for answer in answers:
-            # Whole, or told plainly: never half of an answer that looks whole.
+            # The response is whole or visibly an error. It never looks whole while a part is missing.
             assert answer.status in (0, 200, 502, 503), answer
             assert answer.status != 200 or not answer.problem, answer
         wait_for(

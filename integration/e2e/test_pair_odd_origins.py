@@ -1,4 +1,4 @@
-"""One odd response ends a pair's pipe, with everybody's streams on it: origins that are no HTTP."""
+"""Origins that violate HTTP. One odd response must not end a pair's pipe, which carries the streams of all clients."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ KINDS = {
     "dial ground": {"dial": "ground"},
     "direct": {"when_down": "direct"},
 }
-"""The last is without a ground: the remote reaches origins itself, over a connection of its own."""
+"""The last has no ground: the remote reaches origins itself, over its own connection."""
 ENDS = ("destroy_with_active_rq", "protocol_error")
 ATTEMPTS = 2
-"""The ground asks an origin once more that broke off a response to a GET."""
+"""The ground retries a GET once when an origin breaks off its response."""
 HANDSHAKE = (
     "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: YWFhYWFhYWFhYWFhYWFhYQ==",
@@ -69,14 +69,15 @@ def until_served(bed: PairBed) -> None:
 
 
 def pipe_ends(bed: PairBed) -> dict[str, float]:
-    """Connections of the pipe, or of what stands in for it, that ended with requests on them or by their fault."""
+    """Returns the pipe's connections, or those in its place, that ended with open requests or by an error of their
+    own."""
     metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
     names = [f'{kind}{{envoy_cluster_name="{pool}"}}' for pool in ("pipe", "direct") for kind in ENDS]
     return {name: metrics.get(f"envoy_cluster_upstream_cx_{name}", 0) for name in names}
 
 
 def ask_all(bed: PairBed, responses: list[Odd], timeout_s: int = 40) -> None:
-    """A client asks for all of them, several at a time."""
+    """Requests all of them as a client, several at a time."""
     lines = [f'url = "http://{ODD}{path_of(odd.response)}"\noutput = "/dev/null"\n' for odd in responses]
     file = bed.folder / "odd.curl"
     file.write_text("".join(lines))
@@ -85,7 +86,7 @@ def ask_all(bed: PairBed, responses: list[Odd], timeout_s: int = 40) -> None:
 
 
 def asked(bed: PairBed) -> dict[str, int]:
-    """How often the origin was asked for each path."""
+    """Returns how often the origin received a request for each path."""
     return json.loads(bed.curl.get(f"http://{ODD}{ASKED}").body)
 
 

@@ -1,4 +1,4 @@
-"""A pair over a link so slow that opening a connection costs more than it saves: everything shares the pipe."""
+"""A pair over a very slow link, where a new connection costs more than it saves. All requests share the pipe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def standing(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def bed(standing: PairBed) -> PairBed:
-    """The same, its link counting from here."""
+    """The same bed. The counters of its link start here."""
     assert standing.line.link
     standing.line.link.reset()
     return standing
@@ -35,14 +35,14 @@ def counted(bed: PairBed) -> dict[str, Any]:
 
 
 def opened(bed: PairBed) -> int:
-    """TCP connections opened over the link."""
+    """Returns the number of TCP connections opened over the link."""
     return counted(bed)["tcp"]["connections"]
 
 
 def test_tls_is_carried_by_the_pipe_and_stays_the_origins_own(bed: PairBed) -> None:
     address = bed.address(TODAY)
     answer = bed.curl.get(f"https://{TODAY}/x.bin", "--range", "0-99", "--resolve", f"{TODAY}:443:{address}")
-    # curl trusts the origins' authority alone: nobody else could have ended this connection.
+    # curl trusts only the origins' authority, so this connection ended at an origin.
     assert answer.status in (200, 206), answer
     assert opened(bed) == 0
 

@@ -1,4 +1,4 @@
-"""A pair of which one end packs headers and the other does not, or neither: every request is served, plainly."""
+"""A pair in which at most one end compresses headers. Every request is served, with plain headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make release`: what is tagged, and what is refused."""
+"""`make release`: the tag that it makes, and the states that it refuses."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository with what a release is made from, ready to be tagged."""
+    """A repository with the files that a release requires, ready to be tagged."""
     (tmp_path / "tools").mkdir()
     for name in ("Cargo.toml", "CHANGELOG.md", "tools/release.sh"):
         shutil.copy(ROOT / name, tmp_path / name)

@@ -1,4 +1,4 @@
-"""Changes under load: no request is lost, no stream is cut, and what is broken changes nothing."""
+"""Changes under load: no request is lost, no stream is cut, and a broken configuration changes nothing."""
 
 from __future__ import annotations
 

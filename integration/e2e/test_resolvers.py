@@ -1,4 +1,4 @@
-"""Resolvers that answer over UDP alone, lose a query or fail once: a retry, and no page."""
+"""Resolvers that support UDP only, lose a query or fail once: each costs a retry and no page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from harness.pep import Pep
 from harness.waiting import wait_for
 
 ADDRESS = "127.78.0.1"
-"""Where every name of this resolver is: the desk's site."""
+"""The address of every name of this resolver: the desk's site."""
 SERVFAIL = 2
 
 
 class Resolver:
-    """Answers A over UDP; TCP is refused, because nobody listens there. The first label says how it fails."""
+    """Responds to A queries over UDP. No TCP port is open. The first label of a name selects the failure."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -35,11 +35,11 @@ class Resolver:
 
     @property
     def at(self) -> str:
-        """Its socket as a configuration has it."""
+        """Returns its socket as a configuration writes it."""
         return f"127.0.0.1:{self.socket.getsockname()[1]}"
 
     def serve(self) -> None:
-        """Until it is stopped."""
+        """Serves until it is stopped."""
         while not self.stopped.is_set():
             try:
                 query, client = self.socket.recvfrom(4096)
@@ -50,7 +50,7 @@ class Resolver:
                 self.socket.sendto(reply, client)
 
     def reply(self, query: bytes) -> bytes | None:
-        """One reply, or none."""
+        """Returns the reply to a query, or None."""
         end = query.index(0, 12) + 1
         question = query[12 : end + 4]
         kind = int.from_bytes(query[end : end + 2], "big")
@@ -68,7 +68,7 @@ class Resolver:
         return head + question + record
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the thread and closes the socket."""
         self.stopped.set()
         self.thread.join()
         self.socket.close()
@@ -76,7 +76,7 @@ class Resolver:
 
 @pytest.fixture(name="resolver")
 def a_resolver() -> Iterator[Resolver]:
-    """One that runs as long as its test."""
+    """A resolver that runs during its test."""
     resolver = Resolver()
     yield resolver
     resolver.stop()
@@ -84,7 +84,7 @@ def a_resolver() -> Iterator[Resolver]:
 
 @pytest.fixture(name="pep")
 def a_box(desk: Desk, resolver: Resolver) -> Iterator[Pep]:
-    """A box that asks it."""
+    """A box that uses this resolver."""
     port = int(desk.config["upstream"]["map"]["www.example.org"].rpartition(":")[2])
     upstream = {**desk.config["upstream"], "resolvers": [resolver.at], "ports": [80, port], "map": {}}
     with Pep(desk.write(upstream=upstream), desk.folder) as pep:
@@ -92,7 +92,7 @@ def a_box(desk: Desk, resolver: Resolver) -> Iterator[Pep]:
 
 
 def digs(desk: Desk, name: str, *options: str) -> str:
-    """What a client is answered."""
+    """Returns dig's output for a client's query."""
     line = ["dig", "@127.0.0.1", "-p", str(desk.dns), name, "A", "+tries=1", "+time=6", *options]
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=20).stdout
 

@@ -1,4 +1,5 @@
-"""What a client behind the gateway gets, seen with curl: objects on the proxy, and each byte of them the original's."""
+"""Responses to a client behind the gateway, by curl: objects are moved to the proxy, and each of their bytes is
+unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_moved_objects_are_on_the_secure_name(bed: Bed) -> None:
 
 def test_nothing_but_the_objects_of_the_demo_page_changes(bed: Bed) -> None:
     markup = put_back(bed.curl.get(DEMO).body, OWN)
-    # The page's one scheme-relative URL comes back with the page's scheme written out.
+    # The page's only scheme-relative URL is restored with the page's scheme written out.
     assert markup == bed.original(DEMO).body.replace(b'"//ads.demo.test', b'"http://ads.demo.test')
 
 
@@ -224,7 +225,7 @@ def test_pages_leave_compressed_as_the_client_can_take_them(bed: Bed) -> None:
 def test_text_of_every_kind_leaves_compressed_when_first_asked_for_and_from_the_cache(
     bed: Bed, name: str, coding: str
 ) -> None:
-    # The size of a generated object follows from its name: a fresh one may be too small to be worth packing.
+    # The name of a generated object determines its size. A fresh name may give an object too small to compress.
     url = f"https://{PROXY_NAME}/{OBJECTS}/packed/{coding}/{name}"
     for _ in range(2):
         answer = bed.curl.get(url, "-H", f"Accept-Encoding: {coding}")
@@ -257,7 +258,7 @@ def test_a_page_flows_chunk_by_chunk(bed: Bed) -> None:
     def lets_one_more_go(_: bytes) -> None:
         assert bed.original(f"http://{LAB}/_/open?gate={gate}").status == 204
 
-    # The origin sends a chunk when something of the one before has come. Were any held back, the rest would not come.
+    # The origin sends a chunk only after a part of the chunk before has arrived. A chunk held back would stop the rest.
     parts = bed.curl.stream(url, came=lets_one_more_go)
     body = b"".join(part for _, part in parts)
     assert len(parts) >= 4

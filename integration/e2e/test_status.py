@@ -1,4 +1,5 @@
-"""`longhaul status` and the status page: each problem soon after its cause, none without one, no script of others."""
+"""`longhaul status` and the status page: each problem appears soon after its cause, and none without one. No foreign
+script runs."""
 
 from __future__ import annotations
 

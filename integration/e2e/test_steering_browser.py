@@ -1,7 +1,8 @@
-"""A real browser that only DNS sends to the proxy: nothing on its way redirects a connection.
+"""A real browser that reaches the proxy only by DNS. No rule on the path redirects a connection.
 
-The clients' resolver is the gateway, and the rules that redirect traffic are not loaded, so a connection goes where the
-answer led it. The origins' log has the address each request came from, which tells the proxy's from the clients' own.
+The clients' resolver is the gateway, and the rules that redirect traffic are not loaded. So the DNS response alone
+determines the destination of a connection. The origins log the source address of each request. It tells the proxy's
+requests from the clients' own.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from harness.topology import CLIENT, GATEWAY, PROXY
 LISTED_PAGE = "http://www.demo.test/"
 UNLISTED_PAGE = f"http://{UNLISTED}/page.html"
 PAGE_OBJECTS = 15
-"""The demo page has more; a page that lost its style sheet would have fewer."""
+"""The demo page has more. A page without its style sheet would have fewer."""
 
 
 @dataclass
 class Visit:
-    """A page as the browser loaded it, and what the origins saw of it."""
+    """A page as the browser loaded it, and the source addresses that the origins logged."""
 
     load: Load
     sources: dict[str, set[str]]
-    """Host to the addresses that asked it for something."""
+    """The source addresses of the requests for each host."""
 
     def remotes(self) -> dict[str, set[str]]:
-        """Host to where the browser's connections for its objects went."""
+        """Returns the remote addresses of the browser's connections, by host."""
         found: dict[str, set[str]] = {}
         for one in self.load.loaded():
             found.setdefault(urlsplit(one.url).hostname or "", set()).add(one.remote)
@@ -48,13 +49,13 @@ class Visit:
 
 @pytest.fixture
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the test's own with a short name: a browser keeps a socket in it."""
+    """A folder of the test with a short name, because a browser keeps a socket in it."""
     return tmp_path_factory.mktemp("steering")
 
 
 @pytest.fixture
 def clients(bed: Bed, folder: Path) -> Iterator[Namespace]:
-    """Clients that ask the gateway, whose traffic nobody redirects."""
+    """Clients whose resolver is the gateway, and whose traffic no rule redirects."""
     need_commands("chromium", "certutil")
     asking_the_gateway = copy.copy(bed.topology.clients)
     asking_the_gateway.resolv_conf = folder / "resolv.conf"
@@ -75,7 +76,7 @@ def visit(bed: Bed, folder: Path, clients: Namespace, url: str) -> Visit:
 
 @contextmanager
 def proxy_out_of_reach(clients: Namespace, how: str) -> Iterator[None]:
-    """The client is somewhere from where nothing leads to the proxy's address; DNS and the origins still answer."""
+    """Cuts the client off from the proxy's address. DNS and the origins stay reachable."""
     if how == "no route":
         clients.ip("route", "add", "unreachable", f"{PROXY}/32")
         undo = ("ip", "route", "del", "unreachable", f"{PROXY}/32")
@@ -115,7 +116,7 @@ def test_out_of_the_proxy_s_reach_the_page_loads_from_the_origin_behind_it(
 ) -> None:
     within = visit(bed, folder, clients, LISTED_PAGE)
     with proxy_out_of_reach(clients, how):
-        # The answer is the same; only the way to its first address is gone.
+        # The DNS response is the same. Only the route to its first address is gone.
         assert dig("www.demo.test", "A", GATEWAY, namespace=clients).addresses()[0] == PROXY
         away = visit(bed, folder, clients, LISTED_PAGE)
     assert away.load.failed() == []

@@ -1,4 +1,4 @@
-"""`tracing`: spans reach the collector, and nothing of them an origin."""
+"""`tracing`: spans reach the collector, and requests to origins show nothing of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN_TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 @contextmanager
 def collector() -> Iterator[tuple[int, list[bytes]]]:
-    """A port that takes spans, and what came there."""
+    """A port that accepts spans, and the spans that arrived."""
     received: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A server and a client of WebSockets (RFC 6455) that only open them and pass bytes: whether a proxy carries one.
+"""A server and a client of WebSockets (RFC 6455) that only open them and pass bytes. They show whether a proxy does so.
 
 python upgrades.py serve ADDRESS PORT
 python upgrades.py ask ADDRESS PORT HOST BYTES      prints the status line, and how many bytes came back as sent
@@ -18,7 +18,7 @@ PATIENCE_S = 30
 
 
 def serve(address: str, port: int) -> None:
-    """Answers an upgrade and sends everything back."""
+    """Accepts upgrades and echoes every byte."""
     with socket.create_server((address, port)) as listener:
         print("ready", flush=True)
         while True:
@@ -41,7 +41,7 @@ def _echo(client: socket.socket) -> None:
 
 
 def ask(address: str, port: int, host: str, count: int) -> None:
-    """Opens one and sends so many bytes."""
+    """Opens a WebSocket and sends `count` bytes."""
     sent = bytes(number % 251 for number in range(count))
     with socket.create_connection((address, port), timeout=PATIENCE_S) as client:
         lines = ["GET /socket HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade"]
@@ -55,7 +55,7 @@ def ask(address: str, port: int, host: str, count: int) -> None:
 
 
 def _head(connection: socket.socket) -> tuple[bytes, bytes]:
-    """A message's head, and what came behind it."""
+    """Returns the head of a message, and the bytes that came behind it."""
     data = b""
     while b"\r\n\r\n" not in data and (some := connection.recv(1 << 16)):
         data += some
