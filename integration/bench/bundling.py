@@ -1,8 +1,8 @@
-"""Which objects of saved pages bundling sends, beside what Chromium requests.
+"""Compares the objects of saved pages that bundling sends with those that Chromium requests.
 
-The pages of the corpora came without their objects: every sheet, script and picture of them is a stub. `--site FOLDER`
-adds a site that has its own, from a folder with an index.html. Pages that Chromium requests over https alone, by a list
-of its own, are left out.
+The pages of the corpora came without their objects: each of their style sheets, scripts and pictures is a stub. `--site
+FOLDER` adds a site with its own objects, from a folder with an index.html. Chromium requests some pages only over
+https, by a list of its own. Those are left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Case:
 
 
 def cases(sites: list[Path], most: int) -> list[Case]:
-    """The http pages of the corpora, and the sites."""
+    """Returns the http pages of the corpora, and the sites."""
     found = []
     try:
         for page in saved_pages()[:most]:
@@ -70,7 +70,7 @@ def cases(sites: list[Path], most: int) -> list[Case]:
 
 
 def bundled(program: Path, case: Case) -> Counter[str]:
-    """What the ground fetches for the page."""
+    """Returns the objects that the ground fetches for the page."""
     objects = {url: {"type": kind, "file": str(file)} for url, (kind, file) in case.objects.items()}
     done = subprocess.run(
         [program], input=json.dumps({"url": case.url, "objects": objects}), capture_output=True, text=True, check=True
@@ -80,7 +80,7 @@ def bundled(program: Path, case: Case) -> Counter[str]:
 
 @contextmanager
 def origin(all_cases: list[Case]) -> Iterator[int]:
-    """Serves every page's objects, and a stub for whatever there is none of."""
+    """Serves every page's objects, and a stub for every other URL."""
     objects = {_plain(url): one for case in all_cases for url, one in case.objects.items()}
 
     class Handler(BaseHTTPRequestHandler):
@@ -122,7 +122,7 @@ def _stub(path: str, accept: str) -> tuple[str, bytes]:
 
 
 def requested(chromium: Browser, case: Case) -> tuple[set[str], set[str]] | None:
-    """What the browser requests over http, and what of it the markup and the sheets ask for."""
+    """Returns the URLs that the browser requests over http, and those of them that markup and style sheets name."""
     with chromium.tab(viewport=(1280, 2400), isolated=True) as tab:
         tab.navigate(case.url, timeout_s=30, settle_s=0.5)
         events = tab.events()

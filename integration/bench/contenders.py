@@ -1,7 +1,7 @@
-"""The contenders on one core: programs in front of one origin that replace the hosts of URLs, each its own way.
+"""The contenders: programs on one core each, in front of one origin, that replace the hosts of URLs in different ways.
 
-All of them are child processes on free loopback ports, with one worker on one core, keep-alive on both sides, nothing
-compressed and nothing logged. The peers' packages are Debian's nginx and apache2-bin.
+All of them are child processes on free loopback ports. Each has one worker, keep-alive on both sides, no compression
+and no log. The peers' packages are Debian's nginx and apache2-bin.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.processes import Child
 from harness.waiting import Timeout, wait_for
 
 ORIGIN_ADDRESS = "127.78.0.1"
-"""Not 127.0.0.1: the rendered edge takes that for itself and refuses to be its own origin."""
+"""Not 127.0.0.1: the rendered edge treats that as its own address and refuses it as an origin."""
 
 APACHE_MODULES = Path("/usr/lib/apache2/modules")
 
@@ -41,7 +41,7 @@ class Running:
     child: Child
 
     def cpu_seconds(self) -> float:
-        """Processor time used so far by all of its processes."""
+        """Returns the processor time of all its processes so far."""
         return cpu_seconds(self.child.process.pid)
 
 
@@ -58,7 +58,7 @@ Command = list[str | Path]
 
 
 def nothing_missing() -> str | None:
-    """Of contenders that the build makes."""
+    """The build makes these contenders, so nothing is missing."""
     return None
 
 
@@ -68,16 +68,16 @@ class OneCore(Contender[CoreGround]):
 
     name: str
     command: Callable[[CoreGround, Path, int], Command]
-    """Writes its configuration into a folder, and gives the command that listens on a port."""
+    """Writes its configuration into a folder, and returns the command that listens on a port."""
     lacks: Callable[[], str | None] = nothing_missing
 
     def missing(self) -> str | None:
-        """The Debian package that is not installed."""
+        """Returns why it cannot run: the Debian package that is not installed."""
         return self.lacks()
 
     @contextmanager
     def started(self, ground: CoreGround) -> Iterator[Running]:
-        """It runs and listens."""
+        """Starts it, and waits until it listens."""
         port = free_ports(1)[0]
         command = self.command(ground, ground.folder_of(self.name), port)
         with Child(pinned(command, cores()[0]), ground.folder / f"{self.name}.log") as child:
@@ -86,7 +86,7 @@ class OneCore(Contender[CoreGround]):
 
 
 def wait_until_listening(child: Child, address: str, port: int) -> None:
-    """Waits for the first connection that is accepted; a program that ended says why in its log."""
+    """Waits for the first accepted connection. An error shows the log of a program that ended."""
 
     def accepts() -> bool:
         if child.process.poll() is not None:
@@ -98,12 +98,12 @@ def wait_until_listening(child: Child, address: str, port: int) -> None:
 
 
 def found(program: str) -> str | None:
-    """A peer's program; services stand outside of a user's path."""
+    """Returns the path of a peer's program. Services are outside a user's PATH."""
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
 
 
 def lacks(program: str, package: str) -> Callable[[], str | None]:
-    """Says that a program is not installed."""
+    """Makes a check that returns an error message if a program is not installed."""
     return lambda: None if found(program) else f"{program} is not installed (Debian package {package})"
 
 
@@ -111,7 +111,7 @@ def lacks(program: str, package: str) -> Callable[[], str | None]:
 
 
 def nginx(folder: Path, http: str) -> Command:
-    """nginx in the foreground with one worker; `http` is the inside of its http block."""
+    """nginx in the foreground with one worker. `http` is the content of its http block."""
     program = found("nginx")
     if program is None:
         raise Missing("nginx is not installed (Debian package nginx)")
@@ -137,7 +137,7 @@ http {{
 
 
 def start_origin(folder: Path, pages: list[RealPage], objects: dict[str, bytes], stack: ExitStack) -> tuple[str, int]:
-    """nginx that serves the pages as text/html and a few objects; returns where."""
+    """Starts nginx with the pages as text/html and a few objects. Returns its address."""
     port = free_ports(1, ORIGIN_ADDRESS)[0]
     root, own = folder / "root", folder / "origin"
     (root / "pages").mkdir(parents=True)
@@ -161,7 +161,7 @@ def start_origin(folder: Path, pages: list[RealPage], objects: dict[str, bytes],
 
 
 def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
-    """nginx: a literal replace, which does not know URLs."""
+    """nginx with a literal replacement, which does not parse URLs."""
     return nginx(
         folder,
         f"""
@@ -188,14 +188,14 @@ def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
 
 
 def lacks_apache() -> str | None:
-    """Apache, and the module that is no part of every build of it."""
+    """Returns an error message if Apache is missing, or the module that some builds lack."""
     if not (APACHE_MODULES / "mod_proxy_html.so").exists():
         return f"mod_proxy_html.so is not in {APACHE_MODULES} (Debian package apache2-bin)"
     return lacks("apache2", "apache2-bin")()
 
 
 def mod_proxy_html(ground: CoreGround, folder: Path, port: int) -> Command:
-    """Apache: a parser (libxml2) that writes its own markup. It looks only at links that load something."""
+    """Apache with a parser (libxml2) that writes its own markup. It changes only links that load something."""
     modules = "".join(
         f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n"
         for name in ("mpm_event", "authz_core", "filter", "proxy", "proxy_http", "xml2enc", "proxy_html")
@@ -245,20 +245,20 @@ def simple_envoy(ground: CoreGround, folder: Path, port: int, wasm: Path | None)
 
 
 def envoy_command() -> list[str | Path]:
-    """Envoy with one worker, saying nothing but errors."""
+    """Envoy with one worker that logs only errors."""
     named = os.environ.get("LONGHAUL_ENVOY")
     envoy = named if named and Path(named).exists() else built("envoy")
     return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
 
 
 def rendered_edge(ground: CoreGround, folder: Path, port: int, admin: int | None = None) -> Command:
-    """The rendered form of a usual configuration: two hops, codings, cache and guard around the filter.
+    """Renders a common configuration: two hops, content encodings, cache and guard around the filter.
 
     `admin` is the port of Envoy's admin interface.
     """
     tls, dns, free, metrics = free_ports(4)
     admin = admin or free
-    (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and keeps nothing
+    (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and caches nothing
     certificate = Authority(folder).issue(TARGET).as_dict()
     config = write_config(folder, gateway_config(
         folder, certificate,
@@ -300,4 +300,4 @@ ALL = (
     FILTER,
     edge(),
 )
-"""In the order of the table. A peer may be absent; ours may not."""
+"""In the order of the table. A peer may be absent, but Longhaul's own may not."""

@@ -1,6 +1,6 @@
 """`make bench ONLY=edge`: the whole rendered edge beside plain Envoy and Squid, all on one core each, in one run.
 
-README.md beside this says how each figure is found. QUICK=1 takes one round and fewer connections.
+README.md beside this file says how each figure is measured. QUICK=1 takes one round and fewer connections.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ HIT = ("hit", KEPT)
 
 
 def main() -> int:
-    """Measures everything, prints it, and writes target/bench/edge.json."""
+    """Measures and prints everything, and writes target/bench/edge.json."""
     results = scratch("bench") / "edge.json"
     try:
         need_commands("wrk", "taskset", "nginx", "curl", "dig")
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 class Bench:
-    """The contenders and what they are asked."""
+    """The contenders and their loads."""
 
     def __init__(self, ground: CoreGround, wrk: Wrk, stack: ExitStack) -> None:
         self.wrk = wrk
@@ -86,7 +86,7 @@ class Bench:
                 self.contenders[contender.name] = stack.enter_context(contender.started(ground))
 
     def reuse(self) -> dict[str, float | None]:
-        """The share of requests to origins that found a connection: a hundred pages by clients of their own."""
+        """Returns the share of requests to origins that used an open connection. Each page has a new client."""
         before = self._upstream()
         for _ in range(PAGES):
             client = http.client.HTTPConnection("127.0.0.1", self.contenders["edge"].port, timeout=30)
@@ -100,7 +100,7 @@ class Bench:
         return {"upstream_reuse": 1 - connections / requests}
 
     def _upstream(self) -> tuple[int, int]:
-        """Connections to origins and requests on them so far."""
+        """Returns the connections to origins and the requests on them so far."""
         admin = http.client.HTTPConnection("127.0.0.1", self.admin, timeout=30)
         admin.request("GET", "/stats?filter=^cluster.(origin|map)_.*upstream_(cx|rq)_total$")
         text = admin.getresponse().read().decode()
@@ -112,7 +112,7 @@ class Bench:
         return total("cx"), total("rq")
 
     def requests(self) -> dict[str, float | None]:
-        """Requests a second of one core, for what goes through both hops and for what is in the cache."""
+        """Returns requests a second of one core, for objects through both hops and for cached objects."""
         runs = [("plain_envoy", OBJECT), ("edge", OBJECT), ("edge", HIT), ("squid", HIT)]
         runs = [(name, kind) for name, kind in runs if name in self.contenders]
         self._check(runs)
@@ -142,7 +142,8 @@ class Bench:
         return figures
 
     def _check(self, runs: list[tuple[str, tuple[str, str]]]) -> None:
-        """Everybody must give the object itself; a hit must be one, and the other must not."""
+        """Asserts that every contender sends the object itself, and that only the cacheable one comes from the
+        cache."""
         for name, (kind, path) in runs:
             client = http.client.HTTPConnection("127.0.0.1", self.contenders[name].port, timeout=30)
             bodies = {get(client, path) for _ in range(3)}
@@ -159,10 +160,10 @@ class Bench:
                 raise RuntimeError(f"{path} was to {'come from the cache' if kept else 'be asked for every time'}")
 
     def idle(self) -> dict[str, float | None]:
-        """Memory of a client's connection that made a request and waits for the next."""
+        """Returns the memory of a client's connection that made a request and waits for the next."""
         ours = self.contenders["edge"]
         session = ours.child.process.pid
-        with connections(ours.port, 100):  # what the first ones cost is not theirs
+        with connections(ours.port, 100):  # the cost of the first connections is not counted
             pass
         before = resident_kib(session)
         with connections(ours.port, IDLE):
@@ -173,7 +174,7 @@ class Bench:
 
 @contextmanager
 def edge_bench(wasm: Path) -> Iterator[Bench]:
-    """Origin and contenders, started and stopped."""
+    """Starts the origin and the contenders, and stops them at the end."""
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
@@ -183,7 +184,7 @@ def edge_bench(wasm: Path) -> Iterator[Bench]:
 
 @contextmanager
 def connections(port: int, count: int) -> Iterator[None]:
-    """That many connections, each of which made one request, held open."""
+    """Holds `count` connections open. Each of them has made one request."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, count + 1000), most))
     request = f"GET {KEPT} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
@@ -199,7 +200,7 @@ def connections(port: int, count: int) -> Iterator[None]:
 
 
 def get(client: http.client.HTTPConnection, path: str) -> bytes:
-    """The body of a 200."""
+    """Returns the body of a response with status 200."""
     client.request("GET", path, headers={"Host": HOST})
     answer = client.getresponse()
     body = answer.read()
@@ -209,7 +210,7 @@ def get(client: http.client.HTTPConnection, path: str) -> bytes:
 
 
 def reloads() -> dict[str, float | None]:
-    """Twenty changes under load, five of them broken: how many requests did not get their whole answer."""
+    """Makes twenty changes under load, five of them broken. Returns how many requests did not get a whole response."""
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, desk_in(Path(name)) as desk:
         with Box(desk).running() as box, box.load().running() as load:
             twenty_changes(box)

@@ -1,4 +1,4 @@
-"""What the edge is asked for, and beside whom: an origin of objects, some of which may be kept, and Squid."""
+"""The origin and the peer of the edge bench: objects, some of which may be cached, and Squid."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from harness.processes import Child
 HOST = "objects.example.org"
 OBJECT_BYTES = 16 * 1024
 NEVER_KEPT = "/fresh/picture.png"
-"""Goes through both hops and on to the origin every time."""
+"""Crosses both hops and reaches the origin every time."""
 KEPT = "/kept/picture.png"
 OBJECTS_A_PAGE = 20
 
 
 def start_objects(folder: Path, stack: ExitStack) -> tuple[str, int]:
-    """nginx with the same pictures in a folder that caches may keep and in one that they may not; returns where."""
+    """Starts nginx with the same pictures in a folder that caches may store and in one that they may not. Returns its
+    address."""
     port = free_ports(1, ORIGIN_ADDRESS)[0]
     root, own = folder / "root", folder / "origin"
     own.mkdir()
@@ -51,13 +52,13 @@ def start_objects(folder: Path, stack: ExitStack) -> tuple[str, int]:
 
 
 def only_host(folder: Path) -> list[RealPage]:
-    """What contenders take for their pages: one host."""
+    """Returns the list of pages that contenders take: one host."""
     return [RealPage("objects", HOST, folder / "root" / "fresh" / "page.html")]
 
 
 def squid(ground: CoreGround, folder: Path, port: int) -> Command:
-    """Debian's Squid in front of the origin: one process, objects in memory, nothing logged."""
-    folder.chmod(0o777)  # Squid will not be root; it takes Debian's user for it
+    """Debian's Squid in front of the origin: one process, objects in memory, no log."""
+    folder.chmod(0o777)  # Squid drops root and runs as Debian's user for it
     configuration = folder / "squid.conf"
     configuration.write_text(f"""http_port 127.0.0.1:{port} accel vhost defaultsite={HOST}
 cache_peer {ground.origin[0]} parent {ground.origin[1]} 0 no-query originserver no-digest name=origin

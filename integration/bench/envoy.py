@@ -1,7 +1,7 @@
-"""The plainest Envoy there is, with or without the filter: one listener, one cluster, one worker.
+"""The plainest Envoy, with or without the filter: one listener, one cluster, one worker.
 
-Buffers and what the filter may call and is called for are as Longhaul sets them; everything else is Envoy's default, so
-that the filter is the only difference.
+Buffers, and the calls between Envoy and the filter, are as Longhaul sets them. Everything else is Envoy's default, so
+the filter is the only difference.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CONFIGURATION = {
 
 
 def bootstrap(port: int, origin: tuple[str, int], wasm: Path | None) -> str:
-    """Envoy's configuration; without a module, no filter."""
+    """Returns Envoy's configuration. Without a module it has no filter."""
     filters = [{"name": "router", "typed_config": _typed("extensions.filters.http.router.v3.Router")}]
     if wasm:
         filters.insert(0, _filter(wasm))

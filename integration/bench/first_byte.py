@@ -1,4 +1,4 @@
-"""How much later a page that trickles in leaves a contender: pieces 300 ms apart, each timed from the origin on."""
+"""The delay that a contender adds to a page that arrives slowly: pieces 300 ms apart, each timed from the origin on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ PIECES = 4
 
 @dataclass(frozen=True)
 class Delays:
-    """Medians over the rounds, in milliseconds from when the origin sent a piece to when its first byte arrived."""
+    """Medians over the rounds, in milliseconds between the origin's sending of a piece and the arrival of its first
+    byte."""
 
     first_ms: float
     later_ms: float
@@ -23,7 +24,7 @@ class Delays:
 
 
 async def delays_of_one(origin: PausingOrigin, port: int, page: RealPage) -> list[float]:
-    """The delay of each piece of one page, in milliseconds."""
+    """Returns the delay of each piece of one page, in milliseconds."""
     content = page.file.read_bytes()
     size = -(-len(content) // PIECES)
     pieces = [content[start : start + size] for start in range(0, len(content), size)]
@@ -40,7 +41,7 @@ async def delays_of_one(origin: PausingOrigin, port: int, page: RealPage) -> lis
 
 
 async def measure(origin: PausingOrigin, ports: dict[str, int], page: RealPage, rounds: int) -> dict[str, Delays]:
-    """Contenders take turns; one page more than is counted opens the connections."""
+    """Measures the contenders in turns. An extra page, which is not counted, opens the connections."""
     seen: dict[str, list[list[float]]] = {name: [] for name in ports}
     for number in range(rounds + 1):
         for name, port in ports.items():

@@ -1,6 +1,6 @@
-"""An origin that can stop in the middle of a page, and clients that see when each piece arrives.
+"""An origin that can pause in the middle of a page, and clients that record when each piece arrives.
 
-Both are in this process, so that one clock tells when a piece left and when it came.
+Both are in this process, so one clock times the departure and the arrival of a piece.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Script:
-    """What the origin sends: pieces, with a pause before each but the first; then it waits until it may end."""
+    """The pieces that the origin sends, with a pause before each but the first. Then it waits until it may end."""
 
     pieces: Sequence[bytes]
     pause_s: float = 0.0
@@ -23,7 +23,7 @@ class Script:
 
 
 class PausingOrigin:
-    """Answers every request with the page of the moment, chunked."""
+    """Sends the page of `script` in response to every request, chunked."""
 
     def __init__(self, address: str) -> None:
         self.script = Script([])
@@ -59,14 +59,14 @@ class PausingOrigin:
 
 @dataclass
 class Arrival:
-    """Bytes that came together; the chunked coding's own bytes are among them."""
+    """Bytes that arrived together. They include the framing of the chunks."""
 
     at: float
     bytes: int
 
 
 async def fetch(port: int, host: str, until: bytes, met: asyncio.Event | None = None) -> list[Arrival]:
-    """Asks for a page and reads to its end; `met` is set when `until`, which ends the last piece, has come."""
+    """Requests a page and reads it to its end. `met` is set when `until` has arrived, which ends the last piece."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 18)
     writer.write(f"GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
     head = await reader.readuntil(b"\r\n\r\n")

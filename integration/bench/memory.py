@@ -1,6 +1,6 @@
-"""What a page costs in memory while it passes: many pages at once, all of them stopped just before their end.
+"""The memory of a page while it passes: many pages at once, all of them paused just before their end.
 
-WebAssembly memory never shrinks, so each size of page gets an Envoy of its own, and what counts is the most it held.
+WebAssembly memory never shrinks, so each size of page gets its own Envoy. The figure is the highest memory it held.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ MARK = b"<p id=the-last-piece>"
 
 @dataclass(frozen=True)
 class Growth:
-    """KiB a page: at the highest moment, and while all pages stood still."""
+    """KiB a page: at the peak, and while all pages were paused."""
 
     peak_kib: float
     held_kib: float
 
 
 async def growth(origin: PausingOrigin, contender: Running, page: bytes, host: str, at_once: int) -> Growth:
-    """One page first, so that connections and tables are there; then many at once."""
+    """Passes one page, which creates connections and tables, and then many at once."""
     session = contender.child.process.pid
     await pass_pages(origin, contender.port, page, host, 1, lambda: None)
     before = resident_kib(session)
@@ -38,7 +38,7 @@ async def growth(origin: PausingOrigin, contender: Running, page: bytes, host: s
 async def pass_pages(
     origin: PausingOrigin, port: int, page: bytes, host: str, count: int, when_held: Callable[[], None]
 ) -> None:
-    """Starts `count` pages, waits until all of each but its end has come, and lets them end."""
+    """Starts `count` pages, waits until all but the end of each has arrived, and then lets them end."""
     piece_bytes = 16 * 1024
     pieces = [page[start : start + piece_bytes] for start in range(0, len(page), piece_bytes)]
     script = origin.script = Script([*pieces, MARK])
@@ -55,5 +55,6 @@ async def pass_pages(
 
 
 def of_about(content: bytes, size: int) -> bytes:
-    """Whole pages one behind the other: the last piece must not come inside of something that is held to its end."""
+    """Repeats whole pages up to this size. The last piece must not fall into an element that the filter holds to its
+    end."""
     return content * max(1, round(size / len(content)))

@@ -1,4 +1,4 @@
-"""The rewriting crate without Envoy and without WebAssembly: what the same code does as a native program."""
+"""The rewriting crate without Envoy and WebAssembly: the speed of the same code as a native program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.machine import cores, pinned
 
 @dataclass(frozen=True)
 class NativeRun:
-    """One page, rewritten again and again on the contender's core."""
+    """One page, rewritten repeatedly on the contender's core."""
 
     pages: int
     bytes: int
@@ -29,7 +29,7 @@ class NativeRun:
 
 
 class Native:
-    """The crate's example `throughput`, built here with the settings of everything that is shipped."""
+    """The crate's example `throughput`, built with the settings of the shipped programs."""
 
     def __init__(self) -> None:
         command = [
@@ -44,7 +44,7 @@ class Native:
         self.program = Path(programs[-1])
 
     def run(self, page: RealPage, milliseconds: int) -> NativeRun:
-        """Rewrites a page for a while."""
+        """Rewrites a page repeatedly for this time."""
         command = [self.program, page.file, page.host, json.dumps(CONFIGURATION), str(milliseconds)]
         done = subprocess.run(pinned(command, cores()[0]), capture_output=True, text=True, check=True, timeout=60)
         return NativeRun(**json.loads(done.stdout))

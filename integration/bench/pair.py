@@ -1,6 +1,7 @@
-"""`make bench ONLY=pair`: pages in Chromium over a satellite link, by a pair, beside nobody, one box, and a plain pair.
+"""`make bench ONLY=pair`: pages in Chromium over a satellite link by a pair, one box, a plain pair, and no box.
 
-README.md beside this says how each figure is found. QUICK=1 takes one round. Needs root: the bed is network namespaces.
+README.md beside this file says how each figure is measured. QUICK=1 takes one round. The bench needs root, because the
+bed consists of network namespaces.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ AT_ONCE = 50
 
 
 def main() -> int:
-    """Measures everything, prints it, and writes target/bench/pair.json."""
+    """Measures and prints everything, and writes target/bench/pair.json."""
     results = scratch("bench") / "pair.json"
     try:
         need_commands("chromium", "certutil", "curl", "nft")
@@ -59,7 +60,7 @@ def main() -> int:
         print(f"skipped: {reason}")
         write(results, {}, skipped=str(reason))
         return 0
-    # Leaves through every context manager, so that nothing of the bed stays.
+    # Exits through every context manager, so that nothing of the bed remains.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     end_with_parent()
     machine = description()
@@ -79,7 +80,7 @@ def main() -> int:
 
 
 def turns(bed: Bed, pages: list[Page]) -> Iterator[Run]:
-    """Every load; contenders take turns, the first of a round is another one each time."""
+    """Yields every load. Contenders take turns, and each round begins with another one."""
     for number in range(ROUNDS):
         for page in pages:
             for scheme in SCHEMES:
@@ -91,7 +92,7 @@ def turns(bed: Bed, pages: list[Page]) -> Iterator[Run]:
 
 
 def pipe_handshakes(bed: Bed, page: Page) -> float:
-    """Connections that the pipe opened during a thousand requests, after some that were not counted."""
+    """Returns the connections that the pipe opened in a thousand requests. The requests before them are not counted."""
     with bed.contenders[PAIR].engaged(bed.ground):
         _ask(bed, page, AT_ONCE)
         before = _pipe_connections(bed)
@@ -102,7 +103,8 @@ def pipe_handshakes(bed: Bed, page: Page) -> float:
 
 
 def _ask(bed: Bed, page: Page, requests: int) -> None:
-    """So many requests, every one of which must succeed. What tells one from the other stays with curl."""
+    """Sends this many requests and requires that all succeed. The part after `#` makes curl repeat the URL and is not
+    sent."""
     url = f"{page.url('http')}#[1-{requests}]"
     command = ["curl", "--silent", "--show-error", "--parallel", "--parallel-max", str(AT_ONCE), "--range", "0-99"]
     command += ["--output", "/dev/null", "--write-out", "%{response_code}\n", url]
@@ -124,7 +126,7 @@ class Loads:
     failed: list[str] = field(default_factory=list)
 
     def add(self, run: Run) -> None:
-        """Takes a load; one that is not whole is told of, and its round compares nothing."""
+        """Records a load. A load that is not whole is printed, and its round has no comparison."""
         place = (run.page, run.scheme, run.contender)
         told = f"{run.scheme} {run.page}, {run.contender}, round {run.repeat}"
         if run.complete:
@@ -135,7 +137,8 @@ class Loads:
             print(self.failed[-1], flush=True)
 
     def figures(self) -> dict[str, float | None]:
-        """What is compared from run to run: of the two pages always the worse, and each by its own name."""
+        """Returns the figures that are compared between runs: for the worse of the two pages, and for each page by
+        name."""
         figures: dict[str, float | None] = {}
         for page in PAGES:
             own = {
@@ -153,7 +156,7 @@ class Loads:
         return figures
 
     def _pairs(self, page: str, scheme: str, peer: str, read: Callable[[Run], float]) -> list[tuple[float, float]]:
-        """Ours and the peer's of each round in which both are whole."""
+        """Returns the pair's and the peer's value for each round in which both loads are whole."""
         theirs = {run.repeat: run for run in self.runs.get((page, scheme, peer), [])}
         ours = self.runs.get((page, scheme, PAIR), [])
         return [(read(run), read(theirs[run.repeat])) for run in ours if run.repeat in theirs]
@@ -167,7 +170,7 @@ class Loads:
         return statistics.median(theirs - ours for ours, theirs in pairs) / link(LINK).rtt_ms if pairs else None
 
     def as_dict(self) -> list[dict[str, object]]:
-        """Medians, for JSON."""
+        """Returns the medians, for JSON."""
         return [
             {"page": page, "scheme": scheme, "contender": name, "loads": len(runs),
              **{what: statistics.median(getattr(run, what) for run in runs) for what in _COLUMNS.values()}}
@@ -186,7 +189,7 @@ _COLUMNS = {
     "load ms": "load_ms", "first byte ms": "first_byte_ms", "TCP over the link": "connections",
     "DNS queries": "dns_queries", "bytes down": "bytes_down", "bytes up": "bytes_up",
 }  # fmt: skip
-"""Of the table, by what a load calls them."""
+"""The columns of the table, and the field of a load for each."""
 
 
 def _worse(one: float | None, other: float | None) -> float | None:

@@ -1,7 +1,7 @@
-"""How much of a page is in the cache when the browser asks.
+"""The share of a page's objects that are cached when the browser requests them.
 
-A page is read as it comes, and its objects are asked for a round trip of the link after they were named, as by a
-browser behind that link.
+The client reads the page as it arrives. It requests each object one round trip of the link after the page named it, as
+a browser behind that link would.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ BROWSER = {"Host": WWW, "Accept": "text/html,image/avif,image/webp,*/*;q=0.8", "
 
 
 def hit_ratio() -> dict[str, float | None]:
-    """The share of moved, cacheable objects of unseen pages that came out of the cache; also with prefetch off."""
+    """Returns the share of moved, cacheable objects of new pages that came out of the cache, with prefetch on and
+    off."""
     figures: dict[str, float | None] = {}
     for figure, prefetch in (("prefetch_hit_ratio", True), ("without_prefetch_hit_ratio", False)):
         with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, desk_in(Path(name)) as desk:
@@ -34,7 +35,7 @@ def hit_ratio() -> dict[str, float | None]:
 
 
 def page_path(number: int) -> str:
-    """A page with objects of its own: half pictures, half scripts."""
+    """Returns the path of a page with its own objects: half pictures, half scripts."""
     hosts = f"&host={IMG}/page-{number}" * (OBJECTS_A_PAGE // 2)
     return f"/_/answer?{hosts[1:]}"
 

@@ -1,7 +1,7 @@
-"""The pages that are measured: real ones, by name, from dense with tags to long with scripts.
+"""The measured pages: real ones, by name, from dense with tags to long with scripts.
 
-Their bytes are their publishers' and not part of the repository; `filters/url-rewrite/url-rewriting/benches`
-measures the same ones.
+Their bytes belong to their publishers and are not part of the repository. `filters/url-rewrite/url-rewriting/benches`
+measures the same pages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harness.artifacts import Missing, corpora
 
 @dataclass(frozen=True)
 class RealPage:
-    """A saved page and the host it was saved from, which decides what is foreign to it."""
+    """A saved page and the host it was saved from, which determines the foreign URLs in it."""
 
     name: str
     host: str
@@ -22,12 +22,12 @@ class RealPage:
 
     @property
     def path(self) -> str:
-        """Where the origin serves it."""
+        """Returns its path at the origin."""
         return f"/pages/{self.file.name}"
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Returns its size."""
         return self.file.stat().st_size
 
 
@@ -43,7 +43,7 @@ PAGES = [
 
 
 def real_pages() -> list[RealPage]:
-    """All of them, or Missing."""
+    """Returns all of them, or raises Missing."""
     folder = corpora() / "html"
     pages = [RealPage(name, host, folder / file) for name, host, file in PAGES]
     absent = [str(page.file) for page in pages if not page.file.is_file()]

@@ -1,4 +1,4 @@
-"""`make bench`: runs one benchmark, or all of them, each a program of its own that stands beside what it measures."""
+"""`make bench`: runs one benchmark or all of them. Each is its own program, beside the code that it measures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Bench:
-    """A benchmark: what it measures, and the command that does, run in a folder of the repository."""
+    """A benchmark: a description, and the command that runs it in a folder of the repository."""
 
     about: str
     folder: str
@@ -21,7 +21,7 @@ class Bench:
     command: tuple[str, ...]
 
     def missing(self) -> str | None:
-        """Why it cannot run."""
+        """Returns why it cannot run."""
         if not (REPOSITORY / self.folder / self.program).exists():
             return f"there is no {self.folder}/{self.program}"
         if shutil.which(self.command[0]) is None:
@@ -62,9 +62,10 @@ BENCHES = {
 
 
 def main(arguments: list[str]) -> int:
-    """Runs what is asked for; the exit code is 0 if all of it ran, 1 if not, 2 for a name that is none.
+    """Runs the named benchmarks, or all. The exit code is 0 if all of them ran, 1 if not, and 2 for an unknown name.
 
-    What follows `--` goes to the one benchmark that is named; files among it are found from here.
+    Arguments after `--` go to the benchmark, of which there must be one. File names among them are relative to the
+    current folder.
     """
     arguments, passed = split(arguments)
     unknown = [name for name in arguments if name not in BENCHES]
@@ -80,7 +81,7 @@ def main(arguments: list[str]) -> int:
 
 
 def split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Names, and what is not for us."""
+    """Returns the names of benchmarks, and the arguments after `--`."""
     if "--" not in arguments:
         return arguments, []
     at = arguments.index("--")
@@ -88,7 +89,7 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run(name: str, bench: Bench, passed: list[str]) -> int:
-    """Runs one in a process of its own."""
+    """Runs one in its own process."""
     print(f"== {name}: {bench.about}", flush=True)
     if reason := bench.missing():
         print(f"{name} did not run: {reason}", file=sys.stderr, flush=True)

@@ -1,6 +1,6 @@
 """`make bench ONLY=url-rewrite`: the filter in Envoy beside nginx, Apache, plain Envoy and the native crate.
 
-README.md beside this says what is measured and why so. QUICK=1 takes fewer rounds, for trying the bench itself.
+README.md beside this file describes the measurements and their reasons. QUICK=1 takes fewer rounds, to try the bench.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ OBJECT_HOST = "img.example.org"
 
 
 def main() -> int:
-    """Measures everything, prints it, and writes target/bench/url-rewrite.json."""
+    """Measures and prints everything, and writes target/bench/url-rewrite.json."""
     results = scratch("bench") / "url-rewrite.json"
     try:
         pages = real_pages()
@@ -68,7 +68,7 @@ def main() -> int:
     native = Native()
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, ExitStack() as stack:
         folder = Path(name)
-        folder.chmod(0o755)  # Apache's worker is not root
+        folder.chmod(0o755)  # Apache's worker does not run as root
         objects = {OBJECT: random.Random(1).randbytes(OBJECT_BYTES)}
         origin = start_origin(folder, pages, objects, stack)
         ground = CoreGround(folder, origin, pages, wasm)
@@ -88,7 +88,7 @@ def main() -> int:
 
 
 class Bench:
-    """Contenders that take turns at the same pages."""
+    """Contenders that take turns with the same pages."""
 
     def __init__(self, ground: CoreGround, native: Native, wrk: Wrk) -> None:
         self.ground = ground
@@ -100,7 +100,7 @@ class Bench:
         self.body_bytes: dict[tuple[str, str], int] = {}
 
     def start(self, stack: ExitStack) -> None:
-        """Starts all there are; says which are not."""
+        """Starts every contender that is installed, and prints the missing ones."""
         for contender in ALL:
             if reason := contender.missing():
                 self.absent[contender.name] = reason
@@ -109,8 +109,8 @@ class Bench:
                 self.contenders[contender.name] = stack.enter_context(contender.started(self.ground))
 
     def check(self) -> None:
-        """Whether everyone does what is measured: the work, and all of it."""
-        moved_to = f"https://{TARGET}".encode()  # the edge names its port, too
+        """Checks that every contender does all of the work that is measured."""
+        moved_to = f"https://{TARGET}".encode()  # the edge adds its port, too
         rows = [["replaced", *(page.name for page in self.ground.pages)]]
         counts: dict[str, list[int]] = {}
         for name, contender in self.contenders.items():
@@ -136,7 +136,7 @@ class Bench:
                 raise RuntimeError(f"{name} replaced nothing: it would be measured at doing nothing")
 
     def pages(self) -> dict[str, float | None]:
-        """Throughput on every page, everyone in turn, round by round."""
+        """Measures the throughput of every page. In each round every contender takes its turn."""
         names = [*self.contenders, "native"]
         wall: dict[tuple[str, str], list[float]] = defaultdict(list)
         core: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -174,7 +174,8 @@ class Bench:
         return {**figures, **by_clock, **self.native_figures(core)}
 
     def native_figures(self, core: dict[tuple[str, str], list[float]]) -> dict[str, float | None]:
-        """The native crate does not receive and send, so what plain Envoy needs for that is taken off ours."""
+        """The native crate neither receives nor sends. So the time that plain Envoy needs is subtracted from the
+        filter's."""
         alone, whole = [], []
         for page in self.ground.pages:
             rounds = zip(
@@ -189,7 +190,7 @@ class Bench:
         }
 
     def one(self, name: str, page: RealPage) -> tuple[float, float]:
-        """Megabytes of one page a second: by the clock, and by processor time."""
+        """Returns megabytes of one page a second: by the clock, and by processor time."""
         if name == "native":
             run = self.native.run(page, NATIVE_MS)
             return run.bytes_per_second / 1e6, run.bytes_per_second / 1e6
@@ -197,12 +198,12 @@ class Bench:
         before = contender.cpu_seconds()
         load = self.wrk.run(contender.port, page.host, page.path, LOAD_S)
         spent = contender.cpu_seconds() - before
-        # Pages that were under way at the end count by what had come of them.
+        # A page that was under way at the end counts by the part that arrived.
         passed = load.bytes / self.body_bytes[name, page.name] * page.bytes / 1e6
         return passed / load.seconds, passed / spent
 
     def objects(self) -> dict[str, float | None]:
-        """Requests a second for what is no page: passing by, and at its moved URL."""
+        """Returns requests a second for objects other than pages: passing, and at their moved URL."""
         kinds = {"passing": (OBJECT_HOST, f"/objects/{OBJECT}"), "moved": (TARGET, f"/{OBJECT_HOST}/objects/{OBJECT}")}
         self.check_objects(kinds)
         rates: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -233,14 +234,14 @@ class Bench:
         }
 
     def check_objects(self, kinds: dict[str, tuple[str, str]]) -> None:
-        """The filter must find the object behind its moved URL and change nothing of it."""
+        """Asserts that the filter finds the object behind its moved URL and changes none of its bytes."""
         wanted = fetch(self.contenders["plain_envoy"].port, *kinds["passing"])
         for kind, (host, path) in kinds.items():
             if fetch(self.contenders["filter"].port, host, path) != wanted:
                 raise RuntimeError(f"the filter changed an object ({kind})")
 
     def print_speeds(self, title: str, names: list[str], speeds: dict[tuple[str, str], list[float]]) -> None:
-        """A row for each page, and the geometric mean."""
+        """Prints a row for each page, and the geometric mean."""
         rows = [[title, "KiB", *names]]
         for page in self.ground.pages:
             medians = [statistics.median(speeds[name, page.name]) for name in names]
@@ -253,12 +254,12 @@ class Bench:
 
 
 def turned(names: list, number: int) -> list:
-    """Nobody is always first."""
+    """Rotates the names, so that each is first in turn."""
     return names[number % len(names) :] + names[: number % len(names)]
 
 
 def fetch(port: int, host: str, path: str) -> bytes:
-    """The body of a 200."""
+    """Returns the body of a response with status 200."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request("GET", path, headers={"Host": host})
     response = connection.getresponse()
@@ -270,7 +271,7 @@ def fetch(port: int, host: str, path: str) -> bytes:
 
 
 def trickle(folder: Path, page: RealPage, wasm: Path) -> dict[str, Delays]:
-    """A page that comes in pieces, through Envoy with the filter and without."""
+    """Passes a page in pieces through Envoy with the filter and without it."""
     with ExitStack() as stack:
 
         def start(port: int) -> dict[str, int]:
@@ -286,7 +287,7 @@ def trickle(folder: Path, page: RealPage, wasm: Path) -> dict[str, Delays]:
 
 
 def hold(page: RealPage, wasm: Path) -> dict[str, float | None]:
-    """Memory a page, for several sizes of page."""
+    """Returns the memory a page takes, measured with several sizes of page."""
     rows = [[f"KiB a page, {PAGES_AT_ONCE} at once", "plain, peak", "filter, peak", "filter, held"]]
     worst = 0.0
     for size_kib in PAGE_SIZES_KIB:

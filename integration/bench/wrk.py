@@ -1,4 +1,4 @@
-"""Load from wrk: a few keep-alive connections that ask for one page over and over."""
+"""Load from wrk: a few keep-alive connections that request one page repeatedly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ end
 
 @dataclass(frozen=True)
 class Load:
-    """What came of one run."""
+    """The outcome of one run."""
 
     requests: int
     seconds: float
@@ -34,7 +34,7 @@ class Load:
 
 
 class Wrk:
-    """The generator. Its version is Debian's; it has one thread."""
+    """The load generator, in Debian's version, with one thread."""
 
     def __init__(self, folder: Path, on: Sequence[int]) -> None:
         self._script = folder / "report.lua"
@@ -42,7 +42,7 @@ class Wrk:
         self._on = on
 
     def run(self, port: int, host: str, path: str, seconds: int, connections: int = CONNECTIONS) -> Load:
-        """Asks for one URL for some seconds. A failed request fails the run: it would be a fast one."""
+        """Requests one URL for some seconds. A failed request would be a fast one, so it fails the run."""
         command = [
             "wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s", "--timeout", "20s",
             "--script", str(self._script), "--header", f"Host: {host}", f"http://127.0.0.1:{port}{path}",
