@@ -1,7 +1,7 @@
-"""What `make demo` runs: real pages in a real browser over an emulated satellite link, by three ways.
+"""`make demo`: real pages in a real browser over an emulated satellite link, by three ways.
 
 The ways are: without Longhaul, with one box on the wired side, and with a pair. The pages are a saved page over http
-and a magazine of our own over https. Each load has a fresh browser with empty caches, and the ways take turns. All
+and the project's own magazine over https. Each load has a fresh browser with empty caches, and the ways take turns. All
 counts are of the link itself. Needs root and Chromium. Writes figures, screenshots and film strips to target/demo/.
 """
 
@@ -43,7 +43,7 @@ SAVED = "saved-time"
 REPEATS = 1
 """Loads over a satellite differ by one or two percent."""
 VISITORS = 2
-"""Of a way that serves later visitors faster, at least."""
+"""At least, for a way that serves later visitors faster."""
 STRIP = "filmstrip.png"
 PROGRAMS = (
     "longhaul", "coredns", "envoy", "origins", "longhaul-link", "url_rewrite.wasm", "bundling.wasm",
@@ -52,7 +52,7 @@ PROGRAMS = (
 
 
 def main(arguments: list[str]) -> int:
-    """Measures, prints, checks; exit code 1 when a page came to harm or was not sooner."""
+    """Measures, prints and checks. The exit code is 1 when a page lost something or was not faster."""
     options = parse(arguments)
     try:
         need_machine()
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"loads of each kind ({REPEATS})")
     parser.add_argument("--quick", action="store_true", help="one load of each kind, of the magazine over https alone")
@@ -102,7 +102,7 @@ def need_machine() -> None:
 
 
 def planned(*, quick: bool) -> list[tuple[ServedPage, str]]:
-    """The pages and their schemes. The magazine stands in for the saved page where there is none."""
+    """Returns the pages and their schemes. Without the saved page, the magazine takes its place."""
     magazine = Magazine()
     if quick:
         return [(magazine, "https")]
@@ -114,14 +114,14 @@ def planned(*, quick: bool) -> list[tuple[ServedPage, str]]:
 
 
 def introduce(on: Link, repeats: int) -> None:
-    """Says what is about to be measured."""
+    """Prints the link and the ways before the measurement."""
     setting = on.setting
     print(f"link: {setting['down']} down, {setting['up']} up, round trip {setting['rtt']}; cold Chromium for each load")
     print(f"ways, in turns, loads of each {repeats}: {', '.join(TITLES.values())}", flush=True)
 
 
 def travel(bed: Bed, page: ServedPage, scheme: str, repeats: int) -> Trip:
-    """Loads a page by all ways in turns, so that whatever drifts meets all of them."""
+    """Loads a page by all ways in turns, so that drift affects all of them."""
     trip = Trip(page.name, scheme, {way: [] for way in WAYS})
     for turn in range(1, max(repeats, VISITORS) + 1):
         ways = [way for way in trip.loads if turn <= repeats or trip.keeps(way)]
@@ -134,7 +134,7 @@ def travel(bed: Bed, page: ServedPage, scheme: str, repeats: int) -> Trip:
 
 
 def conclude(trips: list[Trip], on: Link, out: Path) -> int:
-    """Prints table and checks, and writes what can be looked at later."""
+    """Prints the table and the checks, and writes figures, screenshots and film strips."""
     print(f"\n{table(trips)}\n")
     for trip in trips:
         for way, loads in trip.loads.items():
@@ -152,7 +152,7 @@ def conclude(trips: list[Trip], on: Link, out: Path) -> int:
 
 
 def publish(trip: Trip, on: Link, picture: bytes) -> None:
-    """Writes the front page's picture, and the figures that belong to it."""
+    """Writes the front page's picture and its figures."""
     path = REPOSITORY / "docs" / "img" / STRIP
     save(picture, path)
     text = {
@@ -171,13 +171,14 @@ def publish(trip: Trip, on: Link, picture: bytes) -> None:
 
 
 def strip(trip: Trip, on: Link) -> bytes:
-    """The film strip of one page."""
+    """Returns the film strip of one page."""
     rows = [row(trip, way) for way in trip.loads]
     return compose(f"{trip.title.capitalize()}: {on.rtt_ms:g} ms round trip, {on.down_bps / 1e6:g} Mbit/s", rows)
 
 
 def row(trip: Trip, way: str) -> Row:
-    """One way's film: of the load nearest to the median, or of the first visitor where later ones gain by it."""
+    """Returns one way's film: the load nearest to the median. Where later visitors gain by the first, it is the first
+    visitor's."""
     loads = trip.loads[way]
     middle = median(LOAD, loads)
     shown = loads[0] if trip.keeps(way) else min(loads, key=lambda one: abs(one.load.load_ms - middle))

@@ -37,18 +37,18 @@ class Row:
 
 
 def step_ms(longest_ms: float) -> int:
-    """The time between two pictures: the shortest with which all loads fit."""
+    """Returns the time between two pictures: the shortest one with which all loads fit."""
     return next((step for step in STEPS_MS if longest_ms / step <= MOST_COLUMNS), STEPS_MS[-1])
 
 
 def times_ms(longest_ms: float) -> list[int]:
-    """When the pictures were taken, up to the end of the longest load."""
+    """Returns the times of the pictures, up to the end of the longest load."""
     step = step_ms(longest_ms)
     return [step * number for number in range(1, min(math.ceil(longest_ms / step), MOST_COLUMNS) + 1)]
 
 
 def compose(title: str, rows: Sequence[Row]) -> bytes:
-    """The strip as a PNG."""
+    """Returns the strip as a PNG."""
     times = times_ms(max(row.load_ms for row in rows))
     wide = (WIDTH - 2 * MARGIN - LABEL) // len(times) - GAP
     high = round(wide * RATIO)

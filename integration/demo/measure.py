@@ -1,4 +1,4 @@
-"""One page load over the link, filmed, with the link's own count of it."""
+"""One page load over the link: filmed, and counted by the link itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Measured:
 
 
 def measure(ground: LinkGround, way: LinkContender, url: str) -> Measured:
-    """Loads the page with a fresh browser, by one way."""
+    """Loads the page by one way with a fresh browser."""
     link = ground.line.link
     assert link, "the bed has no link to measure on"
     with way.engaged(ground), browser(ground.folder, ground.line.clients, ground.authority) as fresh:

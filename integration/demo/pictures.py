@@ -1,6 +1,6 @@
 """Draws the pictures of the magazine: seas and hills in changing light, the same in every run.
 
-Each has the grain of a photograph, so that it weighs what a photograph of its size weighs.
+Each has the grain of a photograph, so that its file is as large as a photograph of its size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUALITY = 78
 
 
 def picture(width: int, height: int, seed: str) -> bytes:
-    """A JPEG of the size in pixels. Equal seeds give equal pictures."""
+    """Returns a JPEG of this size in pixels. Equal seeds give equal pictures."""
     draw = random.Random(seed)
     above, horizon, near, sun = draw.choice(LIGHTS)
     image = ImageOps.colorize(Image.linear_gradient("L").resize((width, height)), above, horizon)
@@ -56,7 +56,7 @@ def _shine(image: Image.Image, draw: random.Random, colour: str) -> None:
 
 
 def _ridge(width: int, height: int, share: float, draw: random.Random) -> list[tuple[float, float]]:
-    """The outline of a hill; a share of 1 is the nearest."""
+    """Returns the outline of a hill. A share of 1 is the nearest."""
     waves = [(draw.uniform(1, 9), draw.uniform(0, math.tau), draw.uniform(0.2, 1)) for _ in range(5)]
     base, swing = (0.45 + 0.4 * share) * height, 0.035 * height * (1.6 - share)
 
@@ -77,7 +77,7 @@ def _grained(image: Image.Image) -> Image.Image:
 
 @cache
 def _tile() -> Image.Image:
-    """Noise from our own generator: that of Pillow differs between runs."""
+    """Returns noise from the module's own generator. Pillow's noise differs between runs."""
     draw = random.Random("grain")
     grey = bytes(max(0, min(255, round(draw.gauss(128, GRAIN)))) for _ in range(TILE * TILE))
     return Image.frombytes("L", (TILE, TILE), grey)

@@ -36,20 +36,22 @@ class Trip:
 
     @property
     def title(self) -> str:
-        """For headings."""
+        """Returns the title for headings."""
         return f"{self.page} page over {self.scheme}"
 
     def keeps(self, way: str) -> bool:
-        """Whether later visitors gain by an earlier one: a pair keeps the objects of http pages."""
+        """Do later visitors gain by an earlier one? A pair caches the objects of http pages."""
         return way == PAIR and self.scheme == "http"
 
     def visits(self, way: str) -> dict[str, list[Measured]]:
-        """The loads of a way by the kind of visit; one kind without a name where all visits are alike."""
+        """Returns the loads of a way by the kind of visit. Where all visits are alike, there is one kind without a
+        name."""
         loads = self.loads[way]
         return {"first visitor": loads[:1], "next visitor": loads[1:]} if self.keeps(way) and loads[1:] else {"": loads}
 
     def ratio(self, way: str) -> float:
-        """The median load time to that without Longhaul; of the first visitor where later ones gain by it."""
+        """Returns the median load time relative to that without Longhaul: the first visitor's where later ones gain by
+        it."""
         return median(LOAD, next(iter(self.visits(way).values()))) / median(LOAD, self.loads[DIRECT])
 
 
@@ -64,17 +66,17 @@ class Column:
 
 
 def seconds(milliseconds: float) -> str:
-    """Milliseconds as a reader likes them."""
+    """Formats milliseconds as seconds."""
     return f"{milliseconds / 1000:.1f} s"
 
 
 def kilobytes(value: float) -> str:
-    """Bytes in thousands."""
+    """Formats bytes in thousands."""
     return f"{value / 1000:,.0f} kB"
 
 
 def count(value: float) -> str:
-    """A count; a median of two may be a half."""
+    """Formats a count. A median of two may be a half."""
     return f"{value:g}"
 
 
@@ -92,12 +94,12 @@ TITLE_WIDTH, COLUMN_WIDTH = 28, 13
 
 
 def median(column: Column, loads: Sequence[Measured]) -> float:
-    """The column's median over the loads."""
+    """Returns the column's median over the loads."""
     return statistics.median(column.value(one) for one in loads)
 
 
 def table(trips: Sequence[Trip]) -> str:
-    """One block a page, one line a way."""
+    """Formats one block for each page, and one line for each way."""
     head = "".join(f"{column.what:>{COLUMN_WIDTH}}" for column in COLUMNS)
     lines = []
     for trip in trips:
@@ -106,7 +108,7 @@ def table(trips: Sequence[Trip]) -> str:
 
 
 def _rows(trip: Trip) -> list[tuple[str, Sequence[Measured], float]]:
-    """Title, loads and load time to direct."""
+    """Returns the title, the loads, and the load time relative to direct."""
     direct = median(LOAD, trip.loads[DIRECT])
     return [
         (f"  {', '.join(filter(None, (TITLES[way], visit)))}", loads, median(LOAD, loads) / direct)
@@ -121,7 +123,7 @@ def _line(title: str, loads: Sequence[Measured], ratio: float) -> str:
 
 
 def figures(trips: Sequence[Trip]) -> dict[str, float]:
-    """All medians under names of their own, and the ratios of load times."""
+    """Returns all medians under their own names, and the ratios of load times."""
     found = {}
     for trip in trips:
         for way in trip.loads:
@@ -134,7 +136,8 @@ def figures(trips: Sequence[Trip]) -> dict[str, float]:
 
 
 def checks(trips: Sequence[Trip], *, bounded: bool) -> list[tuple[bool, str]]:
-    """What must hold, and whether it does. `bounded` includes the load times, whose bounds are those of one link."""
+    """Returns the conditions, and whether each holds. `bounded` includes the load times, whose bounds hold for one
+    link."""
     found = []
     for trip in trips:
         for way, bounds in BOUNDS.items():
@@ -152,15 +155,16 @@ def checks(trips: Sequence[Trip], *, bounded: bool) -> list[tuple[bool, str]]:
 
 
 def missing_objects(without: Sequence[Measured], with_longhaul: Sequence[Measured]) -> set[str]:
-    """What loaded every time without Longhaul and failed to at least once with it.
+    """Returns the objects that loaded every time without Longhaul and failed at least once with it.
 
-    Every time, because some scripts request a URL with a random number: no other load has that one.
+    Every time, because some scripts request a URL with a random number. No other load has that URL.
     """
     always = set.intersection(*(_true_objects(one) for one in without))
     return set().union(*(always - _true_objects(one) for one in with_longhaul))
 
 
 def _true_objects(one: Measured) -> set[str]:
-    """What loaded, by true URL. Without the scheme: a browser turns http into https by itself for hosts it knows."""
+    """Returns the loaded objects by true URL, without the scheme: a browser itself turns http into https for some
+    hosts."""
     own = set(FURTHER_PROXY_ADDRESSES)
     return {true_url(request.url, own).split(":", 1)[1] for request in one.load.loaded()}

@@ -1,6 +1,6 @@
-"""What `make run` starts: the bundled demo site on loopback, Longhaul in front of it, and a few lines on what to try.
+"""`make run`: starts the bundled demo site on loopback with Longhaul in front of it, and prints commands to try.
 
-Needs no root and no Python package. Ctrl-C ends all of it.
+It needs neither root nor a Python package. Ctrl-C ends everything.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Stopped(Exception):  # noqa: N818 - it reads as what happened
 
 
 def stop(number: int, _frame: object) -> None:
-    """Turns the signal into an exception, once: a second one must not interrupt the tidying up."""
+    """Turns the first signal into an exception. A second one must not interrupt the clean-up."""
     signal.signal(number, signal.SIG_IGN)
     raise Stopped
 
 
 def main() -> int:
-    """Runs until told to stop; returns the exit code of `longhaul run` when that ends first."""
+    """Runs until it is stopped. Returns the exit code of `longhaul run` if that ends first."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
@@ -70,12 +70,12 @@ def main() -> int:
 
 
 def serve() -> int:
-    """Starts `longhaul run`, says what to try when it is ready, and ends it with us."""
+    """Starts `longhaul run`, prints commands to try when it is ready, and stops it at the end."""
     longhaul = subprocess.Popen(
         [built("longhaul"), "run", CONFIG],
         stdout=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C reaches it through us alone, so that the site outlives it
+        start_new_session=True,  # Ctrl-C reaches it only through this process, so that the site outlives it
         preexec_fn=end_with_parent,
     )
     try:
@@ -91,7 +91,7 @@ def serve() -> int:
 
 
 def shown(path: Path) -> Path:
-    """The path as short as it can be from where the command was given."""
+    """Returns the path relative to the current folder if it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

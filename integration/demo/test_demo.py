@@ -26,21 +26,21 @@ BLACK, WHITE = "#000000", "#ffffff"
 
 
 def jpeg(colour: str) -> bytes:
-    """A picture of one colour."""
+    """Returns a picture of one colour."""
     out = io.BytesIO()
     Image.new("RGB", (640, 450), colour).save(out, "JPEG")
     return out.getvalue()
 
 
 def png(colour: str) -> bytes:
-    """A screenshot of one colour."""
+    """Returns a screenshot of one colour."""
     out = io.BytesIO()
     Image.new("RGB", (64, 64), colour).save(out, "PNG")
     return out.getvalue()
 
 
 def load(load_ms: float, *names: str, shot: str = WHITE) -> Measured:
-    """A load of some objects."""
+    """Returns a load of some objects."""
     requests = [Request(f"http://www.example.org/{name}", "Image", status=200, finished=True) for name in names]
     one = Load("http://www.example.org/", load_ms, 100.0, requests, [], png(shot), first_paint_ms=200.0)
     return Measured(one, queries=1, connections=2, bytes_down=3000, bytes_up=4000)
