@@ -1,1 +1,1 @@
-"""What a fresh machine meets: checks before a build, the installation of the toolchain, and failures of both."""
+"""Tests on a fresh machine: checks before a build, the installation of the toolchain, and failures of both."""

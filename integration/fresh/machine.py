@@ -1,4 +1,4 @@
-"""A machine that has never seen the project: a clone of HEAD in an empty folder, with tool caches of its own."""
+"""A machine that has never seen the project: a clone of HEAD in an empty folder, with its own tool caches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.artifacts import REPOSITORY, Missing, need_commands
 
 NOWHERE = "http://127.0.0.1:9"
-"""A server that nobody runs (port 9, discard): connections to it are refused at once, as if there were no network."""
+"""A port without a server (port 9, discard). Connections to it are refused at once, as if there were no network."""
 OFFLINE = {
     "RUSTUP_DIST_SERVER": NOWHERE,
     "PIP_INDEX_URL": NOWHERE,
@@ -22,7 +22,7 @@ OFFLINE = {
 }
 """The environment of a machine without a network, for tests that run without root."""
 FROM_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "RUSTUP_TOOLCHAIN", "CARGO_TARGET_DIR", "V")
-"""What the `make` that runs the tests has put into their environment."""
+"""Variables that the `make` of the test run has put into the environment."""
 
 
 class Machine:
@@ -42,7 +42,7 @@ class Machine:
         timeout_s: float = 300.0,
         prefix: Sequence[str | Path] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command in the clone; `prefix` is what runs it, such as `unshare -n`."""
+        """Runs a command in the clone. `prefix` is a command that runs it, such as `unshare -n`."""
         return subprocess.run(
             [*prefix, *command],
             cwd=self.clone,
@@ -55,7 +55,7 @@ class Machine:
         )
 
     def make(self, *targets: str, env: Mapping[str, str] | None = None, timeout_s: float = 300.0) -> str:
-        """Runs make, which has to succeed; returns what it printed."""
+        """Runs make, which must succeed. Returns its output."""
         done = self.run("make", *targets, env=env, timeout_s=timeout_s)
         if done.returncode != 0 and "the download failed" in done.stderr:
             raise Missing("needs the Internet, to set up a fresh machine")
@@ -63,7 +63,7 @@ class Machine:
         return done.stdout + done.stderr
 
     def failure(self, *targets: str, env: Mapping[str, str] | None = None, prefix: Sequence[str | Path] = ()) -> str:
-        """Runs make, which has to fail with one line besides make's own; returns that line."""
+        """Runs make, which must fail with one line besides make's own. Returns that line."""
         done = self.run("make", *targets, env=env, prefix=prefix)
         assert done.returncode != 0, done.stdout
         lines = [line for line in done.stderr.splitlines() if not line.startswith("make:")]

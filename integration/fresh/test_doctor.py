@@ -16,12 +16,12 @@ DOCTOR = REPOSITORY / "tools" / "doctor"
 POSIX = (
     "awk", "cat", "cut", "df", "dirname", "grep", "head", "id", "ls", "mktemp", "rm", "sed", "sh", "tr",
 )  # fmt: skip
-"""What the script itself uses, of any system."""
+"""The programs that the script itself uses. Every system has them."""
 GO_NEEDED = re.search(r"^go (\S+)$", (REPOSITORY / "coredns-plugin" / "go.mod").read_text(), re.MULTILINE)[1]  # type: ignore[index]
 
 
 class FakeMachine:
-    """A PATH that holds POSIX tools and fakes only: a machine on which everything is there, until it is taken away."""
+    """A PATH that holds only POSIX tools and fakes: a machine with every program, until a test removes one."""
 
     def __init__(self, folder: Path) -> None:
         self.bin = folder / "bin"
@@ -41,7 +41,7 @@ class FakeMachine:
         self.has_memory(8000)
 
     def has(self, name: str, script: str) -> None:
-        """Puts a command in place, or another in its place."""
+        """Adds a command, or replaces it."""
         self.lacks(name)
         path = self.bin / name
         path.write_text(f"#!/bin/sh\n{script}\n")
@@ -54,7 +54,7 @@ class FakeMachine:
         self.memory.write_text(f"MemTotal: 99999999 kB\nMemAvailable: {mib * 1024} kB\nSwapFree: 0 kB\n")
 
     def lacks(self, name: str) -> None:
-        """Takes a command away."""
+        """Removes a command."""
         (self.bin / name).unlink(missing_ok=True)
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -62,7 +62,7 @@ class FakeMachine:
         return subprocess.run([DOCTOR, *arguments], capture_output=True, text=True, env=environment, check=False)
 
     def only_line(self, purpose: str = "run") -> str:
-        """The one line of a doctor that stops `make`."""
+        """Returns the only line of a doctor that stops `make`."""
         done = self.ask(purpose)
         assert (done.returncode, done.stdout) == (1, "")
         [line] = done.stderr.splitlines()
@@ -95,7 +95,7 @@ def test_no_rustup(fake: FakeMachine) -> None:
 
 
 def test_a_rustup_that_is_not_on_the_path(fake: FakeMachine) -> None:
-    """As in the shell that has just installed it."""
+    """The shell that has just installed it has such a PATH."""
     (fake.home / ".cargo" / "bin").mkdir(parents=True)
     (fake.bin / "rustup").rename(fake.home / ".cargo" / "bin" / "rustup")
     assert fake.only_line() == f'error: make run needs rustup on the PATH: . "{fake.home}/.cargo/env"'
@@ -187,7 +187,7 @@ def test_what_only_root_tests_need_is_listed_and_stops_nothing(fake: FakeMachine
 
 
 def test_a_missing_toolchain_is_said_and_stops_nothing(fake: FakeMachine) -> None:
-    """make installs it."""
+    """make installs it then."""
     done = fake.ask()
     assert done.returncode == 0
     assert "toolchain is missing; make installs it" in done.stdout

@@ -1,4 +1,4 @@
-"""What a build says when it cannot go on, and that nothing half-made is left for the next one."""
+"""The message of a build that cannot continue. It leaves nothing half-made for the next build."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MountSmall = Callable[[int], None]
 
 @pytest.fixture
 def small_disk(machine: Machine) -> Iterator[MountSmall]:
-    """Gives the clone's target/ a file system of so many MiB, or another size when called again."""
+    """Mounts a file system of this many MiB on the clone's target/. A second call changes its size."""
     need_root()
     need_commands("mount", "umount")
     target = machine.clone / "target"
-    # The checks before the build look at the disk, too: to them it is large.
+    # The checks before the build look at the disk, too. This fake shows them a large one.
     tools = machine.clone.parent / "bin"
     tools.mkdir()
     (tools / "df").write_text("#!/bin/sh\necho head; echo /dev/x 99999999 1 99999999 1% /\n")
@@ -44,7 +44,7 @@ def small_disk(machine: Machine) -> Iterator[MountSmall]:
 
 
 def runs(machine: Machine) -> bool:
-    """Whether the clone's Envoy runs."""
+    """Does the clone's Envoy run?"""
     return machine.run(machine.clone / ENVOY, "--version").returncode == 0
 
 
@@ -84,7 +84,7 @@ def test_a_full_disk_while_cargo_builds(machine: Machine, small_disk: MountSmall
 
 
 def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
-    """pip takes a package for installed when a run that was killed had not copied all of its files."""
+    """A run of pip that was killed may leave files missing. pip would still treat the package as installed."""
     left = tmp_path / "venv" / "lib" / "left.py"
     left.parent.mkdir(parents=True)
     left.touch()

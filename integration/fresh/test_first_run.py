@@ -1,4 +1,4 @@
-"""The whole first evening: clone, `make run`, one page, one name, Ctrl-C, then the linters and the Rust tests."""
+"""A newcomer's first evening: clone, `make run`, one page, one name, Ctrl-C, then the linters and the Rust tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from harness.processes import Child
 from .machine import Machine
 
 PATIENCE_S = 3600.0
-"""For everything to be downloaded and built on a slow or busy machine; two cores alone take about six minutes."""
+"""Time to download and build everything on a slow or busy machine. Two idle cores take about six minutes."""
 
 
 @pytest.fixture
 def empty_machine(tmp_path: Path) -> Machine:
-    """A clone, and no cache of rustup, cargo, Go or pip. What makes registries reachable is part of the machine."""
+    """A clone without caches of rustup, cargo, Go or pip. The settings that reach registries are part of the
+    machine."""
     caches = ("CARGO_HOME", "RUSTUP_HOME", "GOCACHE", "GOMODCACHE", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
     folders = {name: tmp_path / name.lower() for name in caches}
     for folder in folders.values():

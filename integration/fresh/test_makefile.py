@@ -1,4 +1,4 @@
-"""Lists that stand in the Makefile and must fit what is elsewhere."""
+"""Lists in the Makefile that must match lists elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_make_run_builds_only_what_it_starts() -> None:
 
 
 def variable(name: str) -> list[str]:
-    """The words of a variable of the Makefile."""
+    """Returns the words of a variable of the Makefile."""
     done = subprocess.run(
         ["make", "--no-print-directory", "--eval", f"shown: ; @echo $({name})", "shown"],
         cwd=REPOSITORY,

@@ -1,4 +1,4 @@
-"""The check of the documentation's prose: what it reads, what it refuses, and the words it says then."""
+"""The check of the documentation's prose: the files that it reads, the words that it refuses, and its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front page: its table and its picture are those of the committed results."""
+"""The front page: its table and its picture match the committed results."""
 
 from __future__ import annotations
 

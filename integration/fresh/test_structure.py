@@ -1,4 +1,4 @@
-"""The check of the arrows between crates and modules: what it draws, and the circles that it finds."""
+"""The check of the dependencies between crates and modules: the graph that it draws, and the circles that it finds."""
 
 from __future__ import annotations
 

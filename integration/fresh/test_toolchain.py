@@ -14,7 +14,8 @@ TARGET = "wasm32-wasip1"
 
 @pytest.fixture(scope="module")
 def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A RUSTUP_HOME that is empty when the module begins. 700 MB: each test goes on with what the one before left."""
+    """A RUSTUP_HOME that is empty when the module begins. A toolchain is 700 MB, so each test starts with the
+    state that the one before left."""
     return tmp_path_factory.mktemp("rustup")
 
 
@@ -24,7 +25,7 @@ def machine(tmp_path: Path, empty_home: Path) -> Machine:
 
 
 def works(machine: Machine, toolchain: str, folder: Path) -> bool:
-    """Whether the toolchain compiles for the filters' target and has the tools that `make lint` uses."""
+    """Does the toolchain compile for the filters' target, and does it have the tools that `make lint` uses?"""
     source, module = folder / "filter.rs", folder / "filter.wasm"
     source.write_text('#[unsafe(no_mangle)] pub extern "C" fn two() -> usize { vec![1, 2].len() }\n')
     module.unlink(missing_ok=True)
@@ -66,7 +67,7 @@ def test_an_empty_rustup_home_gets_toolchain_target_clippy_and_rustfmt(machine: 
 def test_a_linked_toolchain_without_a_part_gets_it(
     machine: Machine, empty_home: Path, tmp_path: Path, kind: str
 ) -> None:
-    """The pinned name is a symbolic link to another installed toolchain, as some images have it."""
+    """The pinned name is a symbolic link to another installed toolchain. Some images have such a link."""
     name = pinned(machine)
     installed = next(toolchains(empty_home).glob(f"{name}-*"))
     if not installed.is_symlink():
@@ -83,7 +84,7 @@ def test_a_linked_toolchain_without_a_part_gets_it(
 def test_a_custom_toolchain_is_left_alone_and_the_pinned_one_is_used(
     machine: Machine, empty_home: Path, tmp_path: Path
 ) -> None:
-    """A linked tree takes no targets: rustup refuses. The pinned toolchain is installed beside it."""
+    """rustup refuses to add a target to a linked tree. The pinned toolchain is installed beside it."""
     custom = tmp_path / "custom"
     installed = next(toolchains(empty_home).glob("stable-*"))
     shutil.copytree(installed, custom, copy_function=lambda source, to: Path(to).hardlink_to(source), symlinks=True)
