@@ -1,4 +1,5 @@
-"""Clients that never rest: pages, kept objects, moved URLs and names, over connections that are kept for a while."""
+"""Clients with constant load: pages, cached objects, moved URLs and names, over connections that stay open for a
+while."""
 
 from __future__ import annotations
 
@@ -10,24 +11,24 @@ import threading
 from dataclasses import dataclass, field
 
 OBJECTS = 200
-"""Different objects asked for: few enough that the cache is full early and stays so."""
+"""Different objects: few enough that the cache is full early and stays full."""
 
 
 @dataclass
 class Target:
-    """Where the proxy is, and what is behind it."""
+    """The sockets of the proxy, and the sites behind it."""
 
     http: int
     dns: int
     page_host: str
     object_host: str
     pages: int
-    """Different pages asked for."""
+    """Different pages."""
 
 
 @dataclass
 class Count:
-    """What one client did."""
+    """The counters of one client."""
 
     answers: int = 0
     names: int = 0
@@ -35,7 +36,7 @@ class Count:
 
 
 class Client(threading.Thread):
-    """One client, until `stop` is set. Seeded, so that a run can be repeated."""
+    """One client, which runs until `stop` is set. Its seed makes a run repeatable."""
 
     def __init__(self, seed: int, target: Target, stop: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -45,7 +46,7 @@ class Client(threading.Thread):
         self._stop_asked = stop
 
     def run(self) -> None:
-        """Works until told to stop; a failure is noted and the work goes on."""
+        """Sends requests until the client is stopped. It records a failure and continues."""
         while not self._stop_asked.is_set():
             connection = http.client.HTTPConnection("127.0.0.1", self._target.http, timeout=20)
             try:

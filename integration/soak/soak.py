@@ -1,9 +1,9 @@
-"""Longhaul under load for a while, and what its memory did: everything on loopback, no root.
+"""Longhaul under load, and the growth of its memory. Everything is on loopback, and root is not needed.
 
     python integration/soak/soak.py --seconds 3600
 
-Prints one line a minute and the result, and leaves target/bench/soak.json. Growth is what the resident set gained
-between the second fifth of the time (caches and pools are full by then) and the last, medians of both.
+Prints one line a minute and the result, and writes target/bench/soak.json. Growth is the difference of the resident set
+between the second fifth of the time and the last, as medians. Caches and pools are full after the first fifth.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 @dataclass
 class Result:
-    """What came of it. Sizes in MiB, by program."""
+    """The outcome. Sizes are in MiB, by program."""
 
     growth_mib: dict[str, float]
     rss_mib: dict[str, float]
@@ -43,13 +43,13 @@ class Result:
 
 
 def resident_bytes(pid: int) -> int:
-    """The resident set of a process."""
+    """Returns the resident set of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
 def children(parent: int) -> dict[str, int]:
-    """Processes of a run, by the name of their program."""
+    """Returns the processes of a run, by the name of their program."""
     found = {"longhaul": parent}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -62,7 +62,7 @@ def children(parent: int) -> dict[str, int]:
 
 
 def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: None, *, pages: int = 38_000) -> Result:
-    """Runs the load for so long. Of each of the `pages` Envoy's cache remembers a kilobyte or so."""
+    """Runs the load for this time. Envoy's cache holds about a kilobyte for each of the `pages`."""
     stop = threading.Event()
     samples: list[dict[str, int]] = []
     with (
@@ -100,13 +100,13 @@ def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: No
 
 
 def growth(sizes: list[int]) -> float:
-    """Between the second fifth and the last, in MiB."""
+    """Returns the growth between the second fifth and the last, in MiB."""
     fifth = max(len(sizes) // 5, 1)
     return round((statistics.median(sizes[-fifth:]) - statistics.median(sizes[fifth : 2 * fifth])) / MIB, 2)
 
 
 def main() -> int:
-    """Soaks and prints; 1 if anything failed on the way."""
+    """Runs the load and prints the result. Returns 1 if anything failed."""
     parser = argparse.ArgumentParser(description="Longhaul under load for a while, and what its memory did")
     parser.add_argument("--seconds", type=float, default=3600.0)
     seconds = parser.parse_args().seconds

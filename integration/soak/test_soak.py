@@ -1,4 +1,4 @@
-"""A minute of constant load; `make soak` is an hour of the same."""
+"""A minute of constant load. `make soak` runs it for an hour."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from .soak import soak
 
 SECONDS = 60.0
 PAGES = 1000
-"""Few enough that all have been asked for when measuring begins. What the cache remembers of each is no leak, and how
-many a minute asks for is the machine's."""
+"""Few enough that all of them have been requested when measuring begins. The cache's record of each page is no leak,
+and the number of requests a minute depends on the machine."""
 MOST_MIB = {"envoy": 16.0, "coredns": 16.0, "longhaul": 2.0}
-"""What a minute may add once all is warm. A leak of one page's rewriter a page would be hundreds."""
+"""The most that memory may grow in a minute when all is warm. A leak of one rewriter for each page would be
+hundreds."""
 
 
 def test_a_minute_of_load_loses_no_request_and_memory_stays(tmp_path: Path) -> None:
