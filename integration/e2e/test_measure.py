@@ -1,4 +1,4 @@
-"""`longhaul measure` against the link emulator: the kernel's figures of clients' connections show the link."""
+"""`longhaul measure` and a running box against the link emulator: the kernel's figures of connections show the link."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from harness.authority import Authority
 from harness.bed import Bed
 from harness.namespaces import Namespace
 from harness.origins import Site
-from harness.pep import command
+from harness.pep import Pep, command
 from harness.topology import RESOLVER
+from harness.waiting import wait_for
 
 WWW = "www.example.org"
 DOWNLOAD = f"http://{WWW}/_/answer?type=application/octet-stream&size=30000000"
@@ -25,6 +26,8 @@ SLOW = f"http://{LAB}/_/answer?wait=5500"
 CLIENTS = 6
 RTT_US, DOWN, UP = 80_000, 8_000_000, 2_000_000
 """The profile `rural-lte`."""
+NOTICED_S = 45
+"""The longest time until a running box notices a wrong round trip: three readings, 10 s apart, under load."""
 CONFIGURED = {"rtt": "600ms", "down": "20mbit", "up": "1mbit"}
 
 
@@ -42,8 +45,15 @@ def test_the_link_is_measured_under_load_and_the_line_for_it_proposed(root_bed: 
         assert "link:" not in idle.stdout
         with ThreadPoolExecutor(CLIENTS) as pool:
             for _ in range(CLIENTS):
-                pool.submit(bed.curl.get, DOWNLOAD, "--max-time", "7")
+                pool.submit(bed.curl.get, DOWNLOAD, "--max-time", str(NOTICED_S))
             done = measure(gateway, bed.config, "--time", "6s", "--json")
+            warning = wait_for("the warning", lambda: warnings(gateway, bed.pep), NOTICED_S, interval_s=0.5)
+        assert "problem:" not in status_of(gateway, bed.pep)
+        logged = bed.pep.output()
+    # A box that runs notices the difference by itself, says so once, and proposes a line with the measured value.
+    assert warning[0].startswith("warning: `link.rtt` is 600ms, but "), warning
+    assert "this line fits: `link: { rtt: " in warning[0], warning
+    assert logged.count("WARNING longhaul: `link.rtt` is 600ms, but ") == 1, logged
     answer = json.loads(done.stdout)
     measured = answer["measured"]
     within(measured["rtt_us"], RTT_US, CLIENTS - 1)
@@ -82,6 +92,20 @@ def test_each_end_of_a_pair_measures_the_direction_in_which_it_sends(root_bed: N
             within(answer["measured"]["rtt_us"], RTT_US, 1)
             within(answer["measured"]["rate"], rate, 1)
             assert answer["suggestion"] is None, "the pair is configured as the link is"
+        # Each end measures the round trip while it runs, beside the configured one, and has nothing to warn of.
+        for host, end in ((bed.line.gateway, bed.pair.ground), (bed.line.near, bed.pair.remote)):
+            wait_for("the round trip", lambda host=host, end=end: "measured link" in status_of(host, end), NOTICED_S)
+            assert warnings(host, end) == []
+
+
+def status_of(host: Namespace, end: Pep) -> str:
+    """Returns the text of `longhaul status`."""
+    return host.run(built("longhaul"), "status", "--state", end.state).stdout
+
+
+def warnings(host: Namespace, end: Pep) -> list[str]:
+    """Returns the warnings of `longhaul status`."""
+    return [line for line in status_of(host, end).splitlines() if line.startswith("warning: ")]
 
 
 def within(estimate: dict[str, Any], truth: int, connections: int) -> None:

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::table::table;
 use super::{ConfigFile, NOT_RUNNING, Outcome, fail, load_or_refuse, print};
 use crate::config::units::{Rate, parse_duration, show_duration};
-use crate::config::{Link, RoleName, Settings};
-use crate::measure::{Estimate, Kernel, Measured, Samples, Suggestion, Watched, suggest};
+use crate::config::{RoleName, Settings};
+use crate::measure::{Direction, Estimate, Kernel, Measured, Samples, Watched, proposed_line, suggest};
 use crate::run::{self, NoRun, local_addresses};
 
 /// The pause between two readings of the kernel's figures.
@@ -98,18 +98,15 @@ struct Answer {
 
 impl Answer {
     fn of(settings: &Settings, measured: &Measured) -> Self {
-        let link = &settings.link;
-        let sends_up = settings.role.name() == RoleName::Remote;
-        let (direction, configured) = if sends_up { ("up", link.up) } else { ("down", link.down) };
-        let better = suggest(measured, link.rtt, configured);
-        let changes = better != Suggestion { rtt: None, rate: None };
-        Self { measured: *measured, direction, suggestion: changes.then(|| line(link, &better, sends_up)) }
+        let (link, direction) = (&settings.link, Direction::of(settings));
+        let better = suggest(measured.rtt_us, measured.rate, link.rtt, direction.rate(link));
+        Self { measured: *measured, direction: direction.key(), suggestion: proposed_line(link, direction, &better) }
     }
 
     fn words(&self, settings: &Settings, time: Duration) -> String {
         let measured = &self.measured;
         let link = &settings.link;
-        let sends_up = self.direction == "up";
+        let sends_up = Direction::of(settings) == Direction::Up;
         let whose = if settings.role.peer().is_some() { "to the other end" } else { "of clients" };
         let rate = |bits| Rate::from_bits_per_second(round(bits)).to_string();
         let rtt = |us| show_duration(Duration::from_micros(round(us)));
@@ -159,14 +156,4 @@ fn known(estimate: Estimate, show: impl Fn(u64) -> String) -> String {
 fn round(value: u64) -> u64 {
     let unit = 10_u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(2));
     value / unit * unit
-}
-
-fn line(link: &Link, better: &Suggestion, sends_up: bool) -> String {
-    let rate = |configured: Rate, measured: bool| better.rate.filter(|_| measured).unwrap_or(configured);
-    format!(
-        "link: {{ rtt: {}, down: {}, up: {} }}",
-        show_duration(better.rtt.unwrap_or(link.rtt)),
-        rate(link.down, !sends_up),
-        rate(link.up, sends_up)
-    )
 }

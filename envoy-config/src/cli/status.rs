@@ -60,6 +60,7 @@ fn describe(status: &Status) -> String {
     rows.push(row("listening", &listening(status)));
     rows.extend(status.certificates.iter().map(|certificate| row("certificate", &self::certificate(certificate))));
     rows.extend(pair(status));
+    rows.extend(measured_link(status));
     rows.extend(traffic(status));
     rows.extend(dns(status));
     let verdict = if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) };
@@ -147,6 +148,17 @@ fn pair(status: &Status) -> Vec<Vec<String>> {
         rows.push(row("bundled", &format!("{} objects {ahead}, {} pages", bundled.objects, bundled.pages)));
     }
     rows
+}
+
+/// The values of the link that were measured, beside the configured ones.
+fn measured_link(status: &Status) -> Option<Vec<String>> {
+    let (link, measured) = (&status.link, &status.link_measured);
+    let configured = if measured.direction == "up" { &link.up } else { &link.down };
+    let values = [("rtt", &measured.rtt, &link.rtt), (measured.direction.as_str(), &measured.rate, configured)];
+    let words = values
+        .map(|(key, value, configured)| value.as_ref().map(|value| format!("{key} {value} (configured {configured})")));
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| row("measured link", &words.join(", ")))
 }
 
 fn traffic(status: &Status) -> Vec<Vec<String>> {

@@ -163,13 +163,13 @@ fn larger(one: Estimate, other: Estimate) -> Estimate {
 }
 
 /// Returns bits per second.
-fn per_second(bytes: u64, time: Duration) -> u64 {
+pub(super) fn per_second(bytes: u64, time: Duration) -> u64 {
     let micros = u128::from(bytes) * 8 * 1_000_000 / time.as_micros().max(1);
     u64::try_from(micros).unwrap_or(u64::MAX)
 }
 
 /// Returns the value that `percent` of the values do not exceed.
-fn percentile(values: &[u64], percent: usize) -> Option<u64> {
+pub(super) fn percentile(values: &[u64], percent: usize) -> Option<u64> {
     let mut values = values.to_vec();
     values.sort_unstable();
     values.get(values.len().saturating_sub(1) * percent / 100).copied()
@@ -185,11 +185,11 @@ pub struct Suggestion {
 }
 
 /// Compares the measured link with the configured values.
-pub fn suggest(measured: &Measured, rtt: Duration, rate: Rate) -> Suggestion {
+pub fn suggest(measured_rtt_us: Estimate, measured_rate: Estimate, rtt: Duration, rate: Rate) -> Suggestion {
     let configured_us = u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX);
     Suggestion {
-        rtt: better(measured.rtt_us, configured_us).map(Duration::from_micros),
-        rate: better(measured.rate, rate.bits_per_second()).map(Rate::from_bits_per_second),
+        rtt: better(measured_rtt_us, configured_us).map(Duration::from_micros),
+        rate: better(measured_rate, rate.bits_per_second()).map(Rate::from_bits_per_second),
     }
 }
 
@@ -201,7 +201,8 @@ fn better(measured: Estimate, configured: u64) -> Option<u64> {
     (!fits).then(|| two_digits(value))
 }
 
-fn two_digits(value: u64) -> u64 {
+/// Returns the value rounded to two digits.
+pub(super) fn two_digits(value: u64) -> u64 {
     let unit = 10_u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(1));
     value.saturating_add(unit / 2) / unit * unit
 }
@@ -272,20 +273,15 @@ mod tests {
 
     #[test]
     fn a_value_that_fits_is_kept_and_another_is_rounded() {
-        let measured = |rtt: u64, rate: u64| Measured {
-            connections: 9,
-            rtt_us: Estimate::Known { value: rtt, connections: 9 },
-            rate: Estimate::Known { value: rate, connections: 9 },
-            segments: 0,
-            sent_again: 0,
-        };
+        let known = |value| Estimate::Known { value, connections: 9 };
         let rate = Rate::from_bits_per_second;
-        let fits = suggest(&measured(560_000, 18_400_000), Duration::from_millis(600), rate(20_000_000));
-        assert_eq!(fits, Suggestion { rtt: None, rate: None });
-        let other = suggest(&measured(43_612, 1_953_000), Duration::from_millis(600), rate(20_000_000));
-        assert_eq!(other, Suggestion { rtt: Some(Duration::from_millis(44)), rate: Some(rate(2_000_000)) });
-        let unknown = Measured { rtt_us: Estimate::TooFew { connections: 1, needed: 5 }, ..measured(1, 1) };
-        assert_eq!(suggest(&unknown, Duration::from_millis(600), rate(1)).rtt, None);
+        let beside = |rtt, sent| suggest(rtt, sent, Duration::from_millis(600), rate(20_000_000));
+        assert_eq!(beside(known(560_000), known(18_400_000)), Suggestion { rtt: None, rate: None });
+        assert_eq!(
+            beside(known(43_612), known(1_953_000)),
+            Suggestion { rtt: Some(Duration::from_millis(44)), rate: Some(rate(2_000_000)) }
+        );
+        assert_eq!(beside(Estimate::TooFew { connections: 1, needed: 5 }, known(1)).rtt, None);
     }
 
     proptest! {
@@ -297,7 +293,7 @@ mod tests {
                 samples.add(Duration::from_micros(at), &[one]);
             }
             let measured = samples.estimate(1);
-            let _ = suggest(&measured, Duration::from_millis(1), Rate::from_bits_per_second(1));
+            let _ = suggest(measured.rtt_us, measured.rate, Duration::from_millis(1), Rate::from_bits_per_second(1));
         }
     }
 }

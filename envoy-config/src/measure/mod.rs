@@ -1,12 +1,17 @@
 //! Measures the link from the kernel's figures of TCP connections that cross it. It sends nothing.
 //!
 //! The kernel keeps the minimum round-trip time and the delivery rate of each connection (`tcp_info` in `linux/tcp.h`).
-//! [`kernel`] reads them. [`watched`] chooses the connections that cross the link. [`estimate`] is pure arithmetic.
+//! [`kernel`] reads them. [`watched`] chooses the connections that cross the link. [`estimate`] is pure arithmetic
+//! for `longhaul measure`, and [`passive`] for a running box, which reads seldom. [`proposal`] words the `link:` line.
 
 mod estimate;
 mod kernel;
+mod passive;
+mod proposal;
 mod watched;
 
 pub use estimate::{Estimate, Measured, Samples, Suggestion, suggest};
 pub use kernel::{Connection, ConnectionId, Kernel};
+pub use passive::{Differing, Misfit, Noticed, Off, Passive};
+pub use proposal::{Direction, proposed_line};
 pub use watched::Watched;

@@ -39,6 +39,12 @@ impl Watched {
         }
     }
 
+    /// Returns true if no connection can be chosen.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Self::From(ports) if ports.is_empty())
+    }
+
     /// Returns true if the connection crosses the link. Connections within this host do not: `local` holds its
     /// addresses.
     pub fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {

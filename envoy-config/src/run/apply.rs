@@ -55,6 +55,9 @@ impl Run {
                 if let Some(resolvers) = &self.resolvers {
                     resolvers.follow(&self.generation.settings);
                 }
+                if let Some(link) = &self.link {
+                    link.follow(&self.generation.settings);
+                }
                 say(Level::Info, &format!("{changed} changed: {what}"));
             }
             Err(why) => {

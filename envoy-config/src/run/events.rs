@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 use super::locate::{hex, local_addresses};
 use super::resolvers::DnsReport;
 use crate::config::{FileHashes, Settings};
+use crate::measure::Noticed;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
@@ -28,6 +29,8 @@ pub(super) enum Event {
     FilesChanged,
     /// The state of the resolvers changed.
     Dns(DnsReport),
+    /// The measured link changed.
+    Link(Noticed),
 }
 
 /// Turns signals into events for as long as the process lives.

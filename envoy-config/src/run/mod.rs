@@ -15,6 +15,7 @@ mod generation;
 mod held_connections;
 mod here;
 mod lineage;
+mod link_watch;
 mod locate;
 mod log;
 mod notify;

@@ -17,6 +17,7 @@ use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use super::status_page::LastReport;
 use crate::config::{self, Role, Settings};
+use crate::measure::Noticed;
 use crate::render::AccessLog;
 use crate::replaced_file;
 
@@ -57,6 +58,9 @@ pub struct RunReport {
     /// The resolvers, as this run sees them.
     #[serde(default)]
     pub dns: DnsReport,
+    /// The link, as this run measures it.
+    #[serde(default)]
+    pub link: Noticed,
     /// The access log.
     #[serde(default)]
     pub access_log: AccessLog,
@@ -299,6 +303,7 @@ mod tests {
             refused: None,
             set_up: SetUp::default(),
             dns: DnsReport::default(),
+            link: Noticed::default(),
             access_log: AccessLog::Off,
             listen: Sockets {
                 http: Some(socket.into()),

@@ -18,6 +18,7 @@ use super::envoy::Envoy;
 use super::events::{Event, FileWatch, forward_signals};
 use super::generation::{COREFILE, GenerateError, Generation, RENEWALS, RunContext};
 use super::held_connections::HeldConnections;
+use super::link_watch::LinkWatch;
 use super::locate::{self, LocateError, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level};
 use super::notify::ServiceManager;
@@ -34,6 +35,7 @@ use super::tree::{WriteError, write_tree};
 use super::watches;
 use crate::config::units::Bytes;
 use crate::config::{Cache, Loaded, Settings, Sockets};
+use crate::measure::Noticed;
 use crate::render::{AccessLog, NearSockets};
 
 /// The options of `longhaul run`.
@@ -159,6 +161,8 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         set_up,
         resolvers: None,
         dns_state: DnsReport::default(),
+        link: None,
+        link_state: Noticed::default(),
         sender,
         diagnosis: Diagnosis::default(),
         refusal: None,
@@ -203,6 +207,9 @@ pub(super) struct Run {
     /// None until both children serve.
     pub(super) resolvers: Option<ResolverWatch>,
     dns_state: DnsReport,
+    /// None until both children serve.
+    pub(super) link: Option<LinkWatch>,
+    link_state: Noticed,
     sender: Sender<Event>,
     diagnosis: Diagnosis,
     events: Receiver<Event>,
@@ -254,7 +261,7 @@ impl Run {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 // The first check while serving finds changes that came during the start.
-                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs | Event::Dns(_))
+                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs | Event::Dns(_) | Event::Link(_))
                 | Err(RecvTimeoutError::Timeout) => {}
             }
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
@@ -300,6 +307,8 @@ impl Run {
     fn serve(&mut self) -> Result<(), RunError> {
         let watch = ResolverWatch::start(&self.generation.settings, self.sender.clone());
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
+        let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
+        self.link = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         // The first check is due at once, because a file may have changed during the start.
         let mut settling = Debounce::default();
         settling.changed(Instant::now());
@@ -320,6 +329,7 @@ impl Run {
                     self.envoy.reopen_logs();
                 }
                 Ok(Event::Dns(state)) => self.dns_state = state,
+                Ok(Event::Link(noticed)) => self.link_state = noticed,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let due = settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK;
@@ -413,6 +423,7 @@ impl Run {
             },
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
+            link: self.link_state.clone(),
             access_log: self.machine.access_log.clone(),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Validity;
 use crate::config::units::Bytes;
+use crate::measure::Noticed;
 use crate::run::{
     CacheReport, CertificateReport, ChildReport, LinkReport, Refusal, ResolverReport, RunReport, Sockets, free_disk,
     hex, page,
@@ -53,6 +54,8 @@ pub struct Status {
     pub config: Config,
     /// The slow link, as configured.
     pub link: LinkReport,
+    /// The same, as connections of the last minutes show it.
+    pub link_measured: Noticed,
     /// The sockets by their keys.
     pub listen: Sockets,
     /// The certificates that Envoy presents.
@@ -169,6 +172,7 @@ impl Status {
                 refused: run.refused,
             },
             link: run.set_up.link,
+            link_measured: run.link,
             certificates: run.set_up.certificates.into_iter().map(|report| Certificate::of(report, now_s)).collect(),
             envoy: child(run.envoy),
             coredns: child(run.coredns),

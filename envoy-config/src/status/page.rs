@@ -78,6 +78,15 @@ mod tests {
     }
 
     #[test]
+    fn a_measured_link_stands_beside_the_configured_one_and_an_unknown_one_has_no_column() {
+        let mut status = healthy("edge");
+        assert!(!html(&status).unwrap().contains("Measured"));
+        status.link_measured.rtt = Some("82ms".to_owned());
+        let page = html(&status).unwrap();
+        assert!(page.contains("Measured") && page.contains("<td>82ms</td>"), "{page}");
+    }
+
+    #[test]
     fn names_of_others_are_text_and_never_markup() {
         let page = html(&hostile("<script>alert(1)</script>'\"&")).unwrap();
         assert!(page.contains("Problem: ") && page.contains("&lt;script&gt;alert(1)&lt;"), "{page}");

@@ -9,6 +9,7 @@ use serde::Serializer;
 use super::{Child, Status};
 use crate::config::Lifetime;
 use crate::config::units::Bytes;
+use crate::measure::Misfit;
 
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -91,6 +92,9 @@ pub enum Warning {
     /// A change that the run has not looked at yet.
     #[error("the configuration file changed a moment ago and is not yet in force")]
     ChangePending,
+    /// The numbers of `link:` are off by half or more. Every setting of the transport follows them.
+    #[error("{0}")]
+    LinkMisfit(Misfit),
     /// An address behind a NAT or load balancer, or a mistake.
     #[error(
         "{address} (`proxy.addresses`) is on no interface of this machine, and no health check shows that clients reach it"
@@ -155,6 +159,7 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
     let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
     let mut found: Vec<Warning> = Vec::new();
     found.extend((!refused && !status.config.is_the_file).then_some(Warning::ChangePending));
+    found.extend(status.link_measured.misfit.clone().map(Warning::LinkMisfit));
     let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());
     found.extend(elsewhere.map(|address| Warning::AddressElsewhere { address: *address }));
     found.extend(status.certificates.iter().filter_map(|certificate| {

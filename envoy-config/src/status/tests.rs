@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Lifetime;
+use crate::measure::Misfit;
 use crate::run::{DnsReport, SetUp};
 
 const DAY_S: i64 = 24 * 60 * 60;
@@ -21,6 +22,7 @@ fn report(role: &str) -> RunReport {
         listen: Sockets { http: None, split: None, tls: None, dns: None, admin, metrics: None, status: None },
         set_up: SetUp::default(),
         dns: DnsReport::default(),
+        link: Noticed::default(),
         access_log: crate::render::AccessLog::Off,
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
@@ -203,4 +205,14 @@ fn an_envoy_that_takes_over_from_one_that_serves_is_no_problem() {
 fn an_address_is_missing_if_no_interface_has_it() {
     assert!(!is_missing("127.0.0.1".parse().unwrap()));
     assert!(is_missing("192.0.2.77".parse().unwrap()));
+}
+
+#[test]
+fn a_link_that_is_off_by_half_is_a_warning_and_no_problem() {
+    let mut status = healthy("edge");
+    let line = "link: { rtt: 82ms, down: 20mbit, up: 5mbit }".to_owned();
+    status.link_measured.misfit = Some(Misfit { values: Vec::new(), line: line.clone() });
+    assert_eq!(problems(&status, &here()), []);
+    let [warning] = problem::warnings(&status, &here()).try_into().unwrap();
+    assert_eq!(warning.to_string(), format!("this line fits: `{line}`"));
 }

@@ -1,0 +1,53 @@
+//! The `link:` line that fits the measured link.
+
+use super::estimate::Suggestion;
+use crate::config::units::{Rate, show_duration};
+use crate::config::{Link, RoleName, Settings};
+
+/// The direction in which a box sends over the link. The kernel keeps rates of what is sent alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To clients.
+    Down,
+    /// From clients.
+    Up,
+}
+
+impl Direction {
+    /// Returns the direction of a box with `settings`.
+    pub fn of(settings: &Settings) -> Self {
+        if settings.role.name() == RoleName::Remote { Self::Up } else { Self::Down }
+    }
+
+    /// Returns the key of its rate below `link`.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
+    /// Returns its configured rate.
+    #[must_use]
+    pub fn rate(self, link: &Link) -> Rate {
+        match self {
+            Self::Down => link.down,
+            Self::Up => link.up,
+        }
+    }
+}
+
+/// Returns the line for the configuration. None if the present one fits, or if nothing was measured.
+pub fn proposed_line(link: &Link, direction: Direction, better: &Suggestion) -> Option<String> {
+    let rate = |of: Direction| better.rate.filter(|_| of == direction).unwrap_or_else(|| of.rate(link));
+    let changes = *better != Suggestion { rtt: None, rate: None };
+    changes.then(|| {
+        format!(
+            "link: {{ rtt: {}, down: {}, up: {} }}",
+            show_duration(better.rtt.unwrap_or(link.rtt)),
+            rate(Direction::Down),
+            rate(Direction::Up)
+        )
+    })
+}

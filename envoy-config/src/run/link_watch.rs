@@ -1,0 +1,104 @@
+//! Watches the link while a run serves, and says so if it is not the one that `link:` describes.
+//!
+//! A thread reads the kernel's figures of the connections that cross the link. It sends nothing. A wrong `link:` slows
+//! every page without a fault, so nobody would look for it.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::events::Event;
+use super::locate::local_addresses;
+use super::log::Level;
+use super::say;
+use crate::config::{Link, Settings};
+use crate::measure::{Connection, Kernel, Misfit, Noticed, Passive, Watched};
+
+/// The pause between two readings.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// The thread that watches. It ends when this is dropped.
+pub(super) struct LinkWatch {
+    settings: Sender<Settings>,
+}
+
+impl LinkWatch {
+    /// Starts the thread. It reports to `events` when the measured link changes.
+    pub(super) fn start(settings: &Settings, events: Sender<Event>) -> io::Result<Self> {
+        let (sender, changes) = mpsc::channel();
+        let mut watching = Watching::of(settings);
+        thread::Builder::new().name("link".to_owned()).spawn(move || {
+            let start = Instant::now();
+            let (mut last, mut logged) = (Noticed::default(), None);
+            loop {
+                let noticed = match watching.read(start.elapsed()) {
+                    Ok(noticed) => noticed,
+                    Err(error) => {
+                        say(Level::Info, &format!("the link is not measured: the kernel gives no figures: {error}"));
+                        break;
+                    }
+                };
+                if let Some(misfit) = news(logged.as_ref(), &noticed) {
+                    say(Level::Warning, &misfit.to_string());
+                    logged = Some(misfit.clone());
+                }
+                if noticed != last && events.send(Event::Link(noticed.clone())).is_err() {
+                    break;
+                }
+                last = noticed;
+                match changes.recv_timeout(PAUSE) {
+                    Ok(next) if watching.describes(&next) => {}
+                    Ok(next) => (watching, logged) = (Watching::of(&next), None),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        })?;
+        Ok(Self { settings: sender })
+    }
+
+    /// Compares the link with changed settings from now on.
+    pub(super) fn follow(&self, settings: &Settings) {
+        let _ = self.settings.send(settings.clone());
+    }
+}
+
+struct Watching {
+    link: Link,
+    watched: Watched,
+    passive: Passive,
+    kernel: Option<Kernel>,
+}
+
+impl Watching {
+    fn of(settings: &Settings) -> Self {
+        Self { link: settings.link, watched: Watched::of(settings), passive: Passive::of(settings), kernel: None }
+    }
+
+    /// Returns true if `settings` have the same link and the same way to measure it.
+    fn describes(&self, settings: &Settings) -> bool {
+        (self.link, &self.watched) == (settings.link, &Watched::of(settings))
+    }
+
+    fn read(&mut self, at: Duration) -> io::Result<Noticed> {
+        if self.watched.is_nothing() {
+            return Ok(Noticed::default());
+        }
+        let kernel = match self.kernel.take() {
+            Some(kernel) => kernel,
+            None => Kernel::open()?,
+        };
+        let local: Vec<IpAddr> = local_addresses();
+        let mut connections: Vec<Connection> = kernel.connections()?;
+        self.kernel = Some(kernel);
+        connections.retain(|connection| self.watched.includes(&connection.id, &local));
+        Ok(self.passive.add(at, &connections))
+    }
+}
+
+/// Returns a difference that is not the one that was logged. A link near the limit of a difference is logged once.
+fn news<'a>(logged: Option<&Misfit>, noticed: &'a Noticed) -> Option<&'a Misfit> {
+    noticed.misfit.as_ref().filter(|misfit| !logged.is_some_and(|logged| logged.is_like(misfit)))
+}
