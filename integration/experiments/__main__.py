@@ -1,4 +1,4 @@
-"""What `make experiments` runs."""
+"""The command of `make experiments`."""
 
 import sys
 

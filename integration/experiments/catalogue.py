@@ -1,4 +1,4 @@
-"""Every experiment: which pages, links and contenders, and why. One screen a source."""
+"""Every experiment: its pages, links and contenders, and the reason for them. Each source takes one screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Experiment:
 
 
 def _each_page(experiment: str, links: tuple[str, ...], pages: tuple[str, ...], contenders: tuple[str, ...]):
-    """A bed for every page and link: on slow links they run side by side."""
+    """Uses a bed for every page and link. On slow links they run side by side."""
 
     def groups(repeats: int) -> list[Group]:
         return [Group(experiment, link, (page,), ("http",), contenders, repeats) for link in links for page in pages]
@@ -49,7 +49,7 @@ def _today(repeats: int) -> list[Group]:
         group("geo", ("cnn", "median-2025"), ("https",), all_contenders=True),
         group("leo", ("cnn", "median-2025"), ("http", "https")),
         group("rural-lte", ("cnn", "median-2025"), ("http", "https")),
-        # Over http the cells are the experiment `cells`.
+        # Over http these cells are part of the experiment `cells`.
         group("cdma-average", ("cnn",), ("https",)),
         group("cdma-congested", ("cnn",), ("https",)),
         group("maritime", ("cnn",), ("http", "https")),
@@ -75,7 +75,7 @@ TEN = (
 
 def _connections(repeats: int) -> list[Group]:  # noqa: ARG001 - counts do not vary
     pages = tuple(f"hundred-{number:02d}" for number in range(100))
-    # Two beds side by side. What is counted does not depend on the link.
+    # Two beds side by side. The counts do not depend on the link.
     return [
         Group("connections", "rural-lte", pages, (), contenders, 1, special="connections", special_ms=280_000)
         for contenders in (("direct", "longhaul-dns"), ("longhaul-paper", "longhaul-url"))
@@ -86,7 +86,7 @@ def _gprs(repeats: int) -> list[Group]:
     site = ("gprs-test-site",)
     return [
         Group("gprs", "gprs", site, (), (), 1, special="fairness", special_ms=3 * 45_000),
-        # A load takes most of a minute: a bed for every repeat, side by side.
+        # A load takes most of a minute, so every repeat has its own bed, side by side.
         *(
             Group(
                 "gprs",
@@ -123,7 +123,7 @@ def _one_flight(repeats: int) -> list[Group]:
     pairs = ("envoy-pair", "longhaul-pair", "longhaul-pair-bundling")
     edges = ("longhaul-inline-safe", "longhaul-edge-full", "longhaul-inline-full")
     paper = ("images-1", "images-10", "images-30")
-    # Beds one after the other: two pairs would want the same sockets.
+    # The beds run one after the other, because two pairs would need the same sockets.
     return [
         Group(
             "one-flight",
@@ -135,14 +135,14 @@ def _one_flight(repeats: int) -> list[Group]:
             special="one-flight",
             special_ms=180_000 + repeats * 170_000,
         ),
-        # The fastest of the paper's links, where it gained most without recompressing anything. One load of each page:
-        # what is compared is the mean over the pages.
+        # The fastest of the paper's links, where it gained most without recompressing anything. Each page has one load,
+        # because the comparison uses the mean over the pages.
         Group("one-flight", "satellite-2m", paper, (), ("direct", *pairs), 1, special="one-flight", special_ms=95_000),
     ]
 
 
 def _quic(repeats: int) -> list[Group]:
-    # Two visits each, and up to half a minute between them until QUIC connections of the first are given up.
+    # Each load has two visits. Between them pass up to 30 s, until the first one's QUIC connections are closed.
     contenders = ("direct", "longhaul-pair-unlisted")
     return [Group("quic", "geo", ("cnn",), (), contenders, repeats, special="quic", special_ms=repeats * 90_000)]
 
@@ -216,4 +216,4 @@ QUICK_GROUPS = [
     Group("quick", "geo", ("images-10",), ("http", "https"), ("direct", "longhaul-edge"), 1),
     Group("quick", "rural-lte", ("cnn",), ("http",), ("direct", "longhaul-edge", "envoy-pair"), 1),
 ]
-"""What CI runs: every part of the instrument, a few loads."""
+"""The subset for CI: a few loads with every part of the instrument."""

@@ -29,7 +29,7 @@ QUICK = Experiment(
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 0 when every load was made, 1 when some could not be, 2 for a name that is none."""
+    """Returns 0 when every load was made, 1 when some could not be made, and 2 for an unknown name."""
     options = _parse(arguments)
     wanted = {"quick": QUICK} if options.quick and not options.only else EXPERIMENTS
     if options.only:
@@ -109,7 +109,7 @@ def _announcement(wanted: dict[str, Experiment], groups: list[Any], repeats: int
 
 
 def _write(path: Path, name: str, outcome: Outcome, repeats: int, seed: int) -> None:
-    """One experiment: its figures for whoever compares runs, and everything they came from."""
+    """Writes one experiment: its figures, for comparisons between runs, and the data behind them."""
     runs = [run for run in outcome.runs if run.experiment == name]
     pages = {run.page for run in runs}
     weights = {page: weight for page, weight in outcome.weights.items() if page in pages}

@@ -3,7 +3,7 @@
     python -m experiments --only front-page         the loads
     python -m experiments.front_page NOTE           writes results/front-page.json from them
 
-It is no part of the whole set: it repeats loads of `today` and `cells` with a pair as an operator gets it.
+It is not part of the whole set: it repeats loads of `today` and `cells`, with a pair that has its defaults.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
 PEERS = ("squid-explicit", "envoy-pair")
 WITH_PEERS = "geo"
 CELL_BPS = 100_000
-"""A link up to this rate takes minutes for the heavy page, which nobody waits for."""
+"""On a slower link the heavy page takes minutes, and no user waits that long."""
 FAST_MS, FAST_LEAST = 100, 3
-"""Loads on links of a shorter round trip differ most by chance, and cost least: so many are made at least."""
+"""On links with a shorter round trip, loads differ most by chance and cost least. So at least this many are made."""
 
 
 def groups(repeats: int) -> list[Group]:
-    """A bed for every repeat: a pair keeps objects of http pages, and each of its loads is to be a first visit."""
+    """Uses a bed for every repeat. A pair caches objects of http pages, and each of its loads must be a first visit."""
     return [group for name in LINKS for group in _on(name, repeats)]
 
 
 def _on(name: str, repeats: int) -> Iterator[Group]:
     on = link(name)
-    # The light page first: beds wake their contenders with a piece of the first page.
+    # The light page first: beds warm up their contenders with a piece of the first page.
     pages = ("cnn",) if on.down_bps < CELL_BPS else ("cnn", "median-2025")
     contenders = (*WAYS, *PEERS) if name == WITH_PEERS else tuple(WAYS)
     for repeat in range(1, max(repeats, FAST_LEAST if on.rtt_ms < FAST_MS else 1) + 1):
@@ -69,7 +69,8 @@ FRONT_PAGE = Experiment(
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
-    """One row a link, page and scheme, in the order of the table. Without a load that is complete, a time is None."""
+    """Returns one row for each link, page and scheme, in the order of the table. Without a complete load, a time is
+    None."""
     found = []
     for name, words in LINKS.items():
         for page in PAGES:
@@ -100,13 +101,13 @@ def _row(on: Link, words: str, page: str, scheme: str, cells: dict[str, Cell | N
 
 
 def _ms(cell: Cell | None) -> int | None:
-    """The median load time."""
+    """Returns the median load time."""
     middle = cell.load_ms if cell else None
     return round(middle.median) if middle else None
 
 
 def document(text: dict[str, Any], machine: str, *, note: str, commit: str) -> dict[str, Any]:
-    """The committed file, from an experiment's JSON."""
+    """Returns the committed file, made from an experiment's JSON."""
     weights = {page: Weight(**weight) for page, weight in text["weights"].items()}
     results = Results([run_from(run) for run in text["runs"]], weights)
     return {
@@ -125,7 +126,7 @@ def document(text: dict[str, Any], machine: str, *, note: str, commit: str) -> d
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the file. The argument is a note about the machine, such as what else ran on it."""
+    """Writes the file. The argument is a note about the machine, for example other programs that ran on it."""
     source = scratch("experiments") / f"{NAME}.json"
     if not source.exists():
         print(f"{source} is missing: run `sudo make results`", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What the experiments are held to: the project's goals, each judged on the medians of one run."""
+"""The project's goals for the experiments, each judged on the medians of one run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Less is better in all of them."""
+        """Returns whether the goal is met. In all of them, less is better."""
         return self.value <= self.bound
 
 
 def goals(results: Results) -> list[Goal]:
-    """Every goal that the cells at hand say something about."""
+    """Returns every goal that these cells can judge."""
     found = []
     for cell in results.cells.values():
         if cell.cache == "cold" and cell.contender in DEFAULTS and cell.complete:

@@ -1,4 +1,4 @@
-"""Runs one group in a process of its own, and tells the runner what happens, message by message."""
+"""Runs one group in its own process, and reports its progress to the runner in messages."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from .specials import SPECIALS
 
 @dataclass(frozen=True)
 class Message:
-    """What a lane reports."""
+    """A report of a lane."""
 
     group: int
     runs: list[Run] = field(default_factory=list)
     weights: dict[str, dict[str, int]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
-    """What a special experiment found, by name: figures under "figures", the rest for the report."""
+    """The results of a special experiment by name: figures under "figures", the rest for the report."""
     error: str = ""
     done: bool = False
 
 
 def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) -> None:
-    """The whole of a lane's process. A bed that fails is reported, not raised: the other lanes go on."""
-    # Ctrl-C reaches every process of a terminal; one way out is enough.
+    """Runs a lane's process. It reports a bed that fails instead of raising, so the other lanes continue."""
+    # Ctrl-C reaches every process of a terminal. One handler for both signals is enough.
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, _stop)
     end_with_parent()
@@ -85,5 +85,5 @@ def _page(name: str) -> Page | SavedPage:
 
 
 def _stop(*_: Any) -> None:
-    """Leaves through every context manager, so that nothing of the bed stays."""
+    """Exits through every context manager, so that nothing of the bed remains."""
     raise SystemExit(1)

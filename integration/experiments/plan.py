@@ -1,4 +1,4 @@
-"""What is to be run: groups of loads that share a bed, and how long they are likely to take."""
+"""The plan of a run: groups of loads that share a bed, and the expected time of each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from harness.lab.links import Link, link
 from harness.lab.measure import Run
 
 BROWSER_MS = 1800
-"""A browser's start, its end, and what lies between: not part of any figure."""
+"""The time between loads, with the start and end of a browser. It is not part of any figure."""
 POOL_BYTES = 500_000
-"""What the pair opens again after a page that took its connections: the next load waits until the link is quiet."""
+"""The bytes with which the pair replaces the connections that a page used. The next load waits until the link is
+quiet."""
 BED_MS = 9000
-"""A bed's setting up and taking down."""
+"""The time to set up a bed and take it down."""
 SLOW_BPS, SLOW_RATIO, FAST_RATIO = 1_000_000, 1.4, 3.0
-"""Load times over ideal, as a first guess for links up to a rate and above; the progress bar learns better."""
+"""Load times relative to the ideal, as a first estimate for links up to a rate and above. The progress bar corrects
+it."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +33,33 @@ class Group:
     contenders: tuple[str, ...]
     repeats: int
     warm: tuple[str, ...] = ()
-    """Contenders of whom a second load with a warm cache is wanted."""
+    """Contenders with a second load from a warm cache."""
     https_contenders: tuple[str, ...] | None = None
-    """Who takes part over https, where that differs."""
+    """The contenders over https, where they differ."""
     first_repeat: int = 1
     special: str = ""
-    """Something else than page loads: what of `specials` to run."""
+    """The name in `specials` of an experiment that is more than page loads."""
     special_ms: float = 0.0
-    """How long that is likely to take."""
+    """The expected time of that experiment."""
     special_watches: int = 0
-    """Inotify instances of what stands there beside the contenders."""
+    """Inotify instances that it needs beside those of the contenders."""
 
     @property
     def link(self) -> Link:
-        """Its link."""
+        """Returns its link."""
         return link(self.link_name)
 
     def taking_part(self, scheme: str) -> tuple[str, ...]:
-        """Who takes part over a scheme."""
+        """Returns the contenders over a scheme."""
         return self.https_contenders if scheme == "https" and self.https_contenders is not None else self.contenders
 
     def everybody(self) -> list[str]:
-        """Who takes part in anything."""
+        """Returns the contenders over any scheme."""
         return list(dict.fromkeys(name for scheme in self.schemes for name in self.taking_part(scheme)))
 
     def turns(self, seed: int) -> Iterator[Run]:
-        """Every load, in order: contenders take turns, in an order drawn anew each time, so that drift meets all."""
+        """Yields every load in order. Contenders take turns in a new random order each time, so that drift affects all
+        of them."""
         if self.special:
             return
         draw = random.Random(f"{seed} {self.experiment} {self.link_name} {self.pages} {self.first_repeat}")
@@ -69,7 +72,7 @@ class Group:
                         yield Run(self.experiment, self.link_name, page, scheme, name, repeat)
 
     def expected_ms(self, turn: Run) -> float:
-        """How long one turn is likely to take."""
+        """Returns the expected time of one turn."""
         ideal = ideal_ms(turn.page, self.link)
         warm = ideal * 0.5 + self.link.rtt_ms if turn.contender in self.warm else 0
         ratio = SLOW_RATIO if self.link.down_bps < SLOW_BPS else FAST_RATIO
@@ -77,5 +80,5 @@ class Group:
         return BROWSER_MS + refill + ratio * ideal + self.link.rtt_ms + warm
 
     def expected_total_ms(self) -> float:
-        """How long the group is likely to take."""
+        """Returns the expected time of the group."""
         return BED_MS + self.special_ms + sum(self.expected_ms(turn) for turn in self.turns(0))

@@ -1,4 +1,4 @@
-"""Loads put together: medians with quartiles of the complete ones; incomplete ones are counted, never averaged."""
+"""The results of loads: medians with quartiles of the complete ones. Incomplete ones are counted, never averaged."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ class Cell:
 
     @property
     def complete(self) -> list[Run]:
-        """The loads that count."""
+        """Returns the loads that count."""
         return [run for run in self.runs if run.complete]
 
     @property
     def failed(self) -> list[Run]:
-        """The loads that do not."""
+        """Returns the loads that do not count."""
         return [run for run in self.runs if not run.complete]
 
     @property
     def load_ms(self) -> Spread | None:
-        """Load times; None when no load was complete."""
+        """Returns the load times, or None when no load was complete."""
         return spread([run.load_ms for run in self.complete])
 
     def median_of(self, value: str) -> float:
-        """The median of one of a run's numbers over the complete loads."""
+        """Returns the median of one of a run's numbers over the complete loads."""
         return statistics.median(getattr(run, value) for run in self.complete)
 
     def typical(self) -> Run | None:
-        """The load nearest to the median."""
+        """Returns the load nearest to the median."""
         middle = self.load_ms
         return min(self.complete, key=lambda run: abs(run.load_ms - middle.median)) if middle else None
 
@@ -69,30 +69,30 @@ class Results:
         self._weights = weights
 
     def cell(self, link_name: str, page: str, scheme: str, contender: str, cache: str = "cold") -> Cell | None:
-        """One cell, where there is one."""
+        """Returns one cell, if it exists."""
         return self.cells.get((link_name, page, scheme, contender, cache))
 
     def bound(self, link_name: str, page: str) -> Bound | None:
-        """The bounds of a page on a link; None where the page was never weighed."""
+        """Returns the bounds of a page on a link, or None if the page was never weighed."""
         return bound(self._weights[page], link(link_name)) if page in self._weights else None
 
     def to_direct(self, cell: Cell) -> float | None:
-        """A cell's median load time over direct's."""
+        """Returns a cell's median load time relative to direct."""
         direct = self.cell(cell.link, cell.page, cell.scheme, "direct", cell.cache)
         ours, theirs = cell.load_ms, direct.load_ms if direct else None
         return ours.median / theirs.median if ours and theirs else None
 
     def to_ideal(self, cell: Cell) -> float | None:
-        """A cell's median load time over the ideal."""
+        """Returns a cell's median load time relative to the ideal."""
         least, ours = self.bound(cell.link, cell.page), cell.load_ms
         return ours.median / least.ideal_ms if ours and least and cell.cache == "cold" else None
 
     def conditions(self) -> list[tuple[str, str, str, str]]:
-        """Link, page, scheme and cache of every row of a report, in the order they were first seen."""
+        """Returns link, page, scheme and cache of every row of a report, in the order of their first appearance."""
         return list(dict.fromkeys((link, page, scheme, cache) for link, page, scheme, _, cache in self.cells))
 
     def figures(self) -> dict[str, float]:
-        """Every number under a name of its own."""
+        """Returns every number under its own name."""
         found: dict[str, float] = {}
         for link_name, page in dict.fromkeys((cell.link, cell.page) for cell in self.cells.values()):
             if least := self.bound(link_name, page):
@@ -125,7 +125,7 @@ class Results:
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Median and quartiles; of fewer than three values, the least and the most."""
+    """Returns median and quartiles, or for fewer than three values the least and the most."""
     if not values:
         return None
     if len(values) < 3:

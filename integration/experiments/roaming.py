@@ -1,11 +1,11 @@
-"""A client between two regions, each with a link and a gateway of its own: it moves in the middle of a page.
+"""A client between two regions, each with its own link and gateway. It moves in the middle of a page.
 
     clients ── link ── gateway "old" ── cable ──┐
     192.0.2.2                                 internet, every site
            └── link ── gateway "new" ── cable ──┘
 
-The client keeps its address, as on a mobile network; what changes is the way to it and from it. Both gateways hold the
-proxy's address where they have a PEP: all PEPs of an operator share one, so that what one rewrote another serves.
+The client keeps its address, as on a mobile network, and its routes change. Every gateway with a PEP holds the proxy's
+address. All PEPs of an operator share it, so that each of them serves the URLs that another one rewrote.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from harness.waiting import wait_for
 LINK = "rural-lte"
 PAGE = "cnn"
 MOVES_AFTER = 20
-"""Objects that have loaded when the client moves: the page is known, most of it is still to come."""
+"""Objects that have loaded when the client moves. The page is known by then, and most of it has yet to arrive."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Where a PEP is: the three cases of Rodriguez et al., WWW 2004, section 5."""
+    """The regions that have a PEP: the three cases of Rodriguez et al., WWW 2004, section 5."""
 
     name: str
     title: str
@@ -57,7 +57,7 @@ SCENARIOS = {
 
 @dataclass(frozen=True)
 class Journey:
-    """What came of one page during which the client moved."""
+    """The outcome of one page during which the client moved."""
 
     expected: int
     loaded: int
@@ -70,13 +70,13 @@ class Journey:
 
     @property
     def complete(self) -> bool:
-        """Whether every object of the page loaded in the end."""
+        """Returns whether every object of the page loaded in the end."""
         return not self.absent
 
 
 @dataclass
 class Region:
-    """One gateway with its link, its way to the Internet, and perhaps its PEP."""
+    """One gateway with its link, its route to the Internet, and possibly its PEP."""
 
     name: str
     gateway: Namespace
@@ -88,7 +88,7 @@ class Region:
 
 
 class Roaming:
-    """Both regions, the sites, and the client, who begins in the old one."""
+    """Both regions, the sites, and the client, which begins in the old region."""
 
     def __init__(self, folder: Path, scenario: Scenario, *, target: str = "auto") -> None:
         self._folder = folder
@@ -142,7 +142,7 @@ class Roaming:
         self.internet.ip("address", "add", f"{region.internet_side}/30", "dev", f"{region.name}0")
         region.gateway.ip("route", "add", "default", "via", region.internet_side)
         region.gateway.sysctl("net.ipv4.ip_forward", 1)
-        # Packets of connections that began elsewhere are nobody's here: they go on to where they are addressed to.
+        # Connections that began in the other region are unknown here. Their packets are forwarded to their destination.
         region.gateway.run("sysctl", "-qw", "net.netfilter.nf_conntrack_tcp_loose=0", check=False)
         self.internet.sysctl("net.ipv4.ip_forward", 1)
 
@@ -157,13 +157,13 @@ class Roaming:
         )
         with (
             Pep(config, folder, region.gateway, trusted=self.authority.files.cert),
-            # Customers who roamed out come in by the other side, and are still served.
+            # Clients that have roamed to the other region come in from the Internet side, and are still served.
             redirected(region.gateway, folder, clients=f'{{"{CLIENT_DEVICE}","wan0"}}'),
         ):
             yield
 
     def _go(self, region: Region) -> None:
-        """The client is in this region from now on; the network knows."""
+        """Moves the client to this region, and changes all routes to it."""
         self.clients.ip("route", "replace", "default", "via", region.gateway_side, "dev", region.device, "src", CLIENT)
         for one in (self.old, self.new):
             way = region.client_side if one is region else one.internet_side
@@ -177,11 +177,11 @@ class Roaming:
         return self._scenario.old if region is self.old else self._scenario.new
 
     def new_link_bytes(self) -> int:
-        """What the new region's link has delivered to the client."""
+        """Returns the bytes that the new region's link has delivered to the client."""
         return self._links["new"].statistics()["down"]["delivered"]["bytes"]
 
     def journey(self, *, moves: bool = True, timeout_s: float = 90.0) -> Journey:
-        """Loads the page; the client moves when some of it has arrived."""
+        """Loads the page. The client moves when some of it has arrived."""
         self._go(self.old)
         with browser(self._folder, self.clients, self.authority) as fresh:
             return self._journey(fresh, moves, timeout_s)
@@ -206,7 +206,7 @@ class Roaming:
             load_ms = tab.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
             requests = list(requests_of(tab.events()))
         absent = self._absent(requests)
-        # What a person does who sees that pictures are missing.
+        # A user who sees that pictures are missing reloads the page.
         reloaded = not absent or not self._absent(fresh.load(url, timeout_s=timeout_s, settle_s=0.3).requests)
         expected = len(self.page.urls("http"))
         return Journey(expected, expected - len(absent), absent, requests, moved_after, float(load_ms or 0), reloaded)

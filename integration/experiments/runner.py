@@ -1,7 +1,7 @@
-"""Runs groups in lanes side by side, as many as the machine bears, and shows how far it is.
+"""Runs groups in lanes side by side, as many as the machine can carry, and shows the progress.
 
-Lanes on slow links leave the machine idle, and share it; a lane on a fast link has it for itself. Each is a process
-with a bed of its own, so that nothing one does can be seen by another but through the machine's load.
+Lanes on slow links leave the machine idle and share it. A lane on a fast link has the machine for itself. Each lane is
+a process with its own bed, so lanes affect one another only through the machine's load.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from .plan import Group
 
 BAR_WIDTH = 24
 PLAIN_EVERY_S = 20.0
-"""Between lines of progress where there is no terminal."""
+"""Seconds between lines of progress without a terminal."""
 
 
 @dataclass
 class Outcome:
-    """Everything that came of a set of groups."""
+    """The results of a set of groups."""
 
     runs: list[Run] = field(default_factory=list)
     weights: dict[str, Weight] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What special experiments found, by experiment."""
+    """The results of special experiments, by experiment."""
     errors: list[str] = field(default_factory=list)
 
 
 class Runner:
-    """Takes groups one after the other while there is room."""
+    """Starts one group after the other while there is room."""
 
     def __init__(
         self, groups: list[Group], seed: int, watches: int, finished: Callable[[str], None] = lambda _: None
     ) -> None:
-        """`watches`: inotify instances that beds may take together. `finished` is told each experiment whose last bed
-        is down, so that its results are kept whatever becomes of the others."""
+        """`watches` is the number of inotify instances that all beds together may take. `finished` is called with the
+        name of each experiment whose last bed is down. So its results are saved even if the others fail."""
         self._groups = groups
         self._finished = finished
         self._down: set[int] = set()
@@ -59,8 +59,8 @@ class Runner:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Runs all; on an interruption the lanes take down their beds first."""
-        # Heavy groups first: the light ones fill what room is left beside each other.
+        """Runs all groups. On an interruption the lanes take down their beds first."""
+        # Heavy groups start first. Light ones fill the room that is left beside them.
         waiting = sorted(range(len(self._groups)), key=lambda n: -self._groups[n].expected_total_ms())
         try:
             while waiting or self._lanes:
@@ -111,7 +111,7 @@ class Runner:
         self._progress.show(len(self._lanes))
 
     def _bury(self) -> None:
-        """A lane that died without a word is an error, not a wait for ever."""
+        """Makes an error of a lane that died without a message, instead of waiting forever."""
         for number, lane in list(self._lanes.items()):
             if not lane.is_alive() and self._messages.empty():
                 del self._lanes[number]
@@ -119,7 +119,7 @@ class Runner:
                 self._take_down(number)
 
     def _take_down(self, number: int) -> None:
-        """A group is over."""
+        """Records that a group has ended."""
         self._progress.finish(number)
         self._down.add(number)
         name = self._groups[number].experiment
@@ -127,13 +127,13 @@ class Runner:
             self._finished(name)
 
     def _fail(self, group: Group, why: str) -> None:
-        """Loads that were not made are said at once, and again in the results."""
+        """Reports loads that were not made, at once and in the results."""
         self.outcome.errors.append(f"{group.experiment} on {group.link_name} ({', '.join(group.pages[:3])}): {why}")
         self._progress.say(f"NOT RUN: {self.outcome.errors[-1]}")
 
 
 class Progress:
-    """A bar, and the time left: what is expected of the remaining loads, corrected by how the past ones went."""
+    """A bar and the remaining time: the expected time of the remaining loads, corrected by the pace so far."""
 
     def __init__(self, groups: list[Group], out: TextIO = sys.stderr) -> None:
         self._out = out
@@ -148,7 +148,7 @@ class Progress:
         self._last = ""
 
     def count(self, group: Group, runs: list[Run]) -> None:
-        """A turn is over."""
+        """Records that a turn has ended."""
         number = self._groups.index(group)
         self._left_ms[number] = max(0.0, self._left_ms[number] - group.expected_ms(runs[0]) * group.link.weight)
         self._loads += len(runs)
@@ -158,16 +158,16 @@ class Progress:
         self._last = f"{last.link} {last.page} {last.scheme} {last.contender} {time_taken}"
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Prints a line above the bar."""
         self._out.write(f"\r\033[K{text}\n" if self._out.isatty() else f"{text}\n")
         self._out.flush()
 
     def finish(self, number: int) -> None:
-        """A group is over."""
+        """Records that a group has ended."""
         self._left_ms[number] = 0.0
 
     def show(self, lanes: int) -> None:
-        """Draws the bar: in place on a terminal, now and then elsewhere."""
+        """Draws the bar: in place on a terminal, as a line from time to time elsewhere."""
         now_s = time.monotonic()
         terminal = self._out.isatty()
         if now_s - self._shown_s < (0.2 if terminal else PLAIN_EVERY_S):
@@ -192,7 +192,7 @@ class Progress:
 
 
 def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
-    """Adds what another group of the same experiment found."""
+    """Adds the results of another group of the same experiment."""
     for key, value in more.items():
         if isinstance(value, dict):
             _merge(into.setdefault(key, {}), value)
@@ -203,17 +203,17 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 def watches_of(group: Group) -> int:
-    """Inotify instances of a bed for this group."""
+    """Returns the inotify instances of a bed for this group."""
     return group.special_watches + sum(CONTENDERS[name].watches for name in group.everybody() or group.contenders)
 
 
 def expected_total_ms(groups: list[Group]) -> float:
-    """How long all groups are likely to take, side by side as far as they fit."""
+    """Returns the expected time of all groups, side by side as far as they fit."""
     work = sum(group.expected_total_ms() * group.link.weight / CAPACITY for group in groups)
     longest = max((group.expected_total_ms() for group in groups), default=0.0)
     return max(work, longest)
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds."""
+    """Formats seconds as minutes and seconds."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

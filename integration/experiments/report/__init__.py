@@ -1,4 +1,4 @@
-"""The report: one HTML file with everything in it."""
+"""The report: one HTML file that contains everything."""
 
 from .document import write_report
 

@@ -1,4 +1,4 @@
-"""The parts of the report as values. templates/blocks.html.j2 makes HTML of them, and nothing else does."""
+"""The parts of the report as values. Only templates/blocks.html.j2 turns them into HTML."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Notes:
 
 @dataclass(frozen=True)
 class Bad:
-    """A cell that is no good result, with plain words behind it."""
+    """A cell with a bad result, followed by an explanation."""
 
     text: str
     rest: str = ""
@@ -45,7 +45,7 @@ class Bad:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table, with a class of its own."""
+    """A row of a table, with its own class."""
 
     cells: Sequence[str | Bad]
     looks: str = ""
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `words` are the columns that hold no numbers."""
+    """A table. `words` are the columns without numbers."""
 
     kind: ClassVar[str] = "table"
     heads: Sequence[str]

@@ -1,4 +1,4 @@
-"""Puts the report together: summary, goals, each experiment, what missed goals went to, method."""
+"""Composes the report: summary, goals, each experiment, the time behind missed goals, method."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def write_report(path: Path, found: Found) -> Path:
 
 
 def html_of(blocks: list[Block]) -> str:
-    """The page that holds the blocks."""
+    """Returns the page that holds the blocks."""
     return template(TEMPLATE).render(blocks=blocks, even=summary.EVEN)
 
 
 def goal_table(everything: list[tuple[str, Goal]]) -> list[Block]:
-    """Every goal with its value."""
+    """Returns every goal with its value."""
     if not everything:
         return [Text("None of the goals concerns what was run.")]
     heads = ["goal", "contender", "link", "page", "", "value", "goal", ""]

@@ -1,4 +1,4 @@
-"""How the figures came about: the method, and every link, page and contender with its source."""
+"""The origin of the figures: the method, and every link, page and contender with its source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ and the bytes at the link's rate; a pair may beat it, as its connections stand a
 
 
 def method(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
-    """The section."""
+    """Returns the section."""
     cells = [cell for _, results in found.values() for cell in results.cells.values()]
     runs = [run for cell in cells for run in cell.runs]
     lateness_ms = max((run.lateness_p99_ms for run in runs), default=0.0)

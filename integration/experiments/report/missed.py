@@ -1,4 +1,4 @@
-"""The last section: for every missed goal, which round trips or bytes the time went to."""
+"""The last section: for every missed goal, the round trips and bytes that took the time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .blocks import Block, Details, Heading, Plot, Plots, Row, Table, Text
 from .sections import in_order
 
 WORTH_SHOWING = 4
-"""Waterfalls beside each other for a missed goal."""
+"""The number of waterfalls side by side for a missed goal."""
 
 
 ABOUT = (
@@ -29,7 +29,7 @@ HEADS = (
 
 
 def missed_goals(found: dict[str, tuple[dict[str, Any], Results]], everything: list[tuple[str, Goal]]) -> list[Block]:
-    """Blocks for every condition in which a goal was missed."""
+    """Returns blocks for every condition in which a goal was missed."""
     missed = [(name, goal) for name, goal in everything if not goal.met]
     if not missed:
         return [Heading("Missed goals", 2), Text("None.")]
@@ -70,7 +70,7 @@ def _condition(results: Results, link_name: str, page: str, scheme: str, goals: 
 
 
 def _account(contender: str, run: Run) -> Row:
-    """Sending and waiting of one load."""
+    """Returns the times of sending and of waiting in one load."""
     rtt_ms = link(run.link).rtt_ms
     sending = min(run.busy_ms, run.load_ms)
     waiting = run.load_ms - sending

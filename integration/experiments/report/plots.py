@@ -1,4 +1,4 @@
-"""Plots as SVG text, to be put into the page: bars beside a bound, curves, waterfalls."""
+"""Plots as SVG text for the page: bars beside a bound, curves, waterfalls."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ KINDS = {"Document": "#333333", "Stylesheet": "#7b5ea7", "Script": "#d9a441", "I
 
 
 def colour(contender: str) -> str:
-    """Ours, without anything, or a peer's."""
+    """Returns the colour: Longhaul's, that of direct loads, or a peer's."""
     if contender == "direct":
         return GREY
     return OURS if contender.startswith("longhaul") else PEER
 
 
 def title_of(contender: str) -> str:
-    """A contender's name for people."""
+    """Returns a contender's name for readers."""
     return CONTENDERS[contender].title if contender in CONTENDERS else contender
 
 
 def load_times(cells: Sequence[Cell], results: Results) -> Markup:
-    """One bar a contender with its quartiles, lines for the ideal and the floor."""
+    """Draws one bar for each contender, with its quartiles, and lines for the ideal and the floor."""
     shown = [(cell, cell.load_ms) for cell in cells if cell.load_ms]
     figure = Figure(figsize=(6.4, 0.9 + 0.3 * len(shown)))
     axes = figure.add_subplot()
@@ -71,7 +71,7 @@ def _bar(axes: Axes, row: int, spread: Spread, fill: str) -> None:
 def beside_paper(
     labels: Sequence[str], ours: Sequence[float | None], theirs: Sequence[tuple[float, float] | None], axis: str
 ) -> Markup:
-    """Ours as bars, the paper's range as a band behind each."""
+    """Draws the measured figures as bars, each in front of a band for the paper's range."""
     figure = Figure(figsize=(6.4, 0.9 + 0.34 * len(labels)))
     axes = figure.add_subplot()
     for row, (mine, band) in enumerate(zip(ours, theirs, strict=True)):
@@ -94,7 +94,7 @@ def beside_paper(
 def curves(
     lines: dict[str, Sequence[tuple[float, Spread]]], bounds: Sequence[tuple[float, float]], axis: str
 ) -> Markup:
-    """Load time against a number, a line for each contender and one for the ideal."""
+    """Draws load time against a number, with a line for each contender and one for the ideal."""
     figure = Figure(figsize=(4.6, 3.0))
     axes = figure.add_subplot()
     markers = iter("osD^vP*")
@@ -117,7 +117,7 @@ def curves(
 
 
 def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[float]]], axis: str) -> Markup:
-    """A group of bars for each label; `series` is name -> (colour, values)."""
+    """Draws a group of bars for each label. `series` is name -> (colour, values)."""
     figure = Figure(figsize=(6.4, 2.8))
     axes = figure.add_subplot()
     width = 0.8 / max(len(series), 1)
@@ -135,7 +135,7 @@ def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[
 
 
 def waterfall(run: Run, until_ms: float) -> Markup:
-    """Every request of one load: waiting for its connection, for its first byte, receiving."""
+    """Draws every request of one load: the wait for its connection, the wait for its first byte, the reception."""
     figure = Figure(figsize=(4.5, 0.8 + 0.052 * max(len(run.steps), 12)))
     axes = figure.add_subplot()
     for row, step in enumerate(run.steps):
@@ -156,12 +156,12 @@ def waterfall(run: Run, until_ms: float) -> Markup:
 
 
 def _svg(figure: Figure) -> Markup:
-    """The figure as an element that scales with the page. Matplotlib escapes its text."""
+    """Returns the figure as an element that scales with the page. Matplotlib escapes its text."""
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
     text = out.getvalue()
     text = text[text.index("<svg") :]
-    # Ids of two plots in one page must not meet.
+    # Two plots in one page must not share ids.
     salt = f"p{next(_numbers)}"
     text = re.sub(r'id="([^"]+)"', rf'id="{salt}\1"', text)
     return Markup(re.sub(r'(url\(|href=")#', rf"\1#{salt}", text))

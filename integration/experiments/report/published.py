@@ -1,4 +1,4 @@
-"""What the papers measured, as far as their texts give numbers, and why ours differ: one sentence each."""
+"""The papers' figures, as far as their texts give numbers, and one sentence each on why this project's differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of a paper beside ours."""
+    """A figure of a paper, to stand beside the project's own."""
 
     source: str
     theirs: tuple[float, float]
@@ -68,7 +68,7 @@ TEN_PAGES_PAIR_PERCENT = -59.0
 """1 - 1/2.41."""
 
 CONNECTIONS = {"direct": (1110, 300), "longhaul-url": (200, 100), "longhaul-dns": (200, 300)}
-"""TCP connections and DNS requests for 100 pages, WWW 2004, figure 5 and section 4.2.1, rounded as there."""
+"""TCP connections and DNS queries for 100 pages, from WWW 2004, figure 5 and section 4.2.1, rounded as there."""
 CONNECTIONS_WHY = (
     "Today's browsers open up to six connections a name where that of 2003 had two, ask for A, AAAA and HTTPS "
     "records of each name, and share "

@@ -1,4 +1,4 @@
-"""A section for each experiment: the papers' figures redrawn with ours beside them, then today's links."""
+"""A section for each experiment: the papers' figures drawn again with the project's beside them, then today's links."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAPERS_FIRST = (
 
 
 def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
-    """All sections there is something for."""
+    """Returns all sections that have results."""
     parts: list[Block] = []
     for name in PAPERS_FIRST:
         if name not in found:
@@ -43,13 +43,13 @@ def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
 
 
 def in_order(cells: Sequence[Cell]) -> list[Cell]:
-    """Cells as contenders are listed."""
+    """Returns the cells in the order of the contenders."""
     order = list(CONTENDERS)
     return sorted(cells, key=lambda cell: order.index(cell.contender) if cell.contender in order else len(order))
 
 
 def change_percent(results: Results, link_name: str, page: str, contender: str, scheme: str = "http") -> float | None:
-    """How much sooner (negative) than direct."""
+    """Returns the change of the load time relative to direct. Negative is faster."""
     cell = results.cell(link_name, page, scheme, contender)
     ratio = results.to_direct(cell) if cell else None
     return None if ratio is None else 100 * (ratio - 1)
@@ -107,7 +107,7 @@ def _cells(results: Results) -> list[Block]:
 
 
 def _throughput(results: Results, link_name: str, pages: list[str]) -> list[Block]:
-    """Figure 7: the page's bytes over its load time, beside what one bulk transfer gets."""
+    """Figure 7: the page's bytes over its load time, beside the rate of one bulk transfer."""
     series: dict[str, tuple[str, list[float]]] = {}
     for contender, fill in (
         ("direct", plots.GREY),

@@ -1,4 +1,4 @@
-"""Sections of the experiments that are not page loads alone."""
+"""Sections of the experiments that are more than page loads."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _fairness(text: dict[str, Any]) -> list[Block]:
 
 
 def _one_flight(text: dict[str, Any]) -> list[Block]:
-    """The pages of HTTPEP's figures 3 to 5, and how the pair does beside them."""
+    """The pages of HTTPEP's figures 3 to 5, and the pair's results beside them."""
     rows = [row for row in text.get("details", {}).get("rows", []) if row["cache"] == "cold"]
     parts: list[Block] = []
     for link_name in dict.fromkeys(row["link"] for row in rows):
@@ -98,7 +98,7 @@ def _median_s(times_ms: list[float]) -> str:
 
 
 def _changes(own: dict[tuple[str, str], list[float]], names: list[str]) -> str:
-    """The mean change of load time to direct over all pages, for everybody else."""
+    """Returns the mean change of load time over all pages relative to direct, for each other contender."""
     said = []
     for name in names:
         pairs = [
@@ -113,7 +113,7 @@ def _changes(own: dict[tuple[str, str], list[float]], names: list[str]) -> str:
 
 
 def _quic(text: dict[str, Any]) -> list[Block]:
-    """What `split.udp443` changes for a browser that knows that an origin speaks HTTP/3."""
+    """The effect of `split.udp443` on a browser that knows that an origin supports HTTP/3."""
     ways = {"direct": "no pair", "pass": "udp443: pass", "refuse": "udp443: refuse"}
     heads = ["page", "", "load time, s", "objects over HTTP/3", ""]
     rows = [

@@ -1,4 +1,5 @@
-"""The summary in plain words, made of the figures: where it helps, by how much, where not, how far from ideal."""
+"""The summary in words, made from the figures: where Longhaul helps and by how much, where not, and how far from
+ideal."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ..results import Cell, Results
 from .blocks import Block, Change, Gain, Gains, Heading, Key, Text
 
 EVEN = 0.02
-"""Differences up to this are called none."""
+"""Differences up to this count as none."""
 
 OURS = {
     "longhaul-edge": "One box on the wired side, default settings",
@@ -19,7 +20,7 @@ OURS = {
 
 
 def summary(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
-    """Sentences, one for each link and contender of ours."""
+    """Returns sentences, one for each link and contender of Longhaul."""
     blocks: list[Block] = [_gains(found, contender, words) for contender, words in OURS.items()]
     failed = sum(len(cell.failed) for _, results in found.values() for cell in results.cells.values())
     loads = sum(len(cell.runs) for _, results in found.values() for cell in results.cells.values())

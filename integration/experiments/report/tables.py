@@ -15,7 +15,7 @@ HEADS = (
 
 
 def cell_table(cells: Sequence[Cell], results: Results) -> Table:
-    """One row a contender: times, ratios, what crossed the link, what failed."""
+    """Returns one row for each contender: times, ratios, traffic on the link, failures."""
     return Table(HEADS, [_row(cell, results) for cell in cells])
 
 

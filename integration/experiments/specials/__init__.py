@@ -1,4 +1,4 @@
-"""Experiments that are more than loads of single pages; each is a function of a folder, a group and a seed."""
+"""Experiments that are more than loads of single pages. Each is a function of a folder, a group and a seed."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ SPECIALS: dict[str, Callable[[Path, Group, int], dict[str, Any]]] = {
     "one-flight": one_flight,
     "quic": quic,
 }
-"""By name. Each returns what it found: "figures" are compared from run to run, the rest is for the report."""
+"""By name. Each returns its results: runs compare "figures", and the report uses the rest."""

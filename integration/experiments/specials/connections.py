@@ -19,7 +19,7 @@ PAGE_TIMEOUT_S = 30.0
 
 
 def connections(folder: Path, group: Group, seed: int) -> dict[str, Any]:
-    """Counts on the link; a page that did not load whole is counted too, and said."""
+    """Returns counts on the link. A page that did not load whole is counted, and its number is a figure, too."""
     pages = [make_page(page_table(name)) for name in group.pages]
     everybody = [contender(name) for name in group.contenders]
     figures: dict[str, float] = {}

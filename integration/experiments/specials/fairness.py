@@ -1,7 +1,8 @@
-"""What a sender does to a queue and to a second transfer on GPRS: default TCP, BBR, a clamped window (MWCN 2002).
+"""A sender's effect on a queue and on a second transfer over GPRS: default TCP, BBR, a clamped window (MWCN 2002).
 
-Two transfers of one size from the gateway, the second begun when the first has reached its steady state: how long the
-second waits for its first byte, how the rate is shared, how long packets wait in the queue.
+The gateway sends two transfers of the same size. The second begins when the first has reached its steady state. The
+figures are the second one's wait for its first byte, the shares of the rate, and the time that packets spend in the
+queue.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from harness.waiting import wait_for
 from ..plan import Group
 
 BDP_SEGMENTS = 4
-"""33.2 kbit/s for 1000 ms are 4.2 kB, three full segments; one more so that the link never waits."""
+"""33.2 kbit/s for 1000 ms are 4.2 kB, or three full segments. One more keeps the link busy."""
 
 LOSS_BASED = ("cubic", "reno")
-"""Whichever the kernel lets us use."""
+"""The run uses whichever the kernel permits."""
 
 SENDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "loss-based": (LOSS_BASED, ()),
@@ -37,7 +38,7 @@ SENDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass
 class Transfer:
-    """One download by curl, in a thread of its own."""
+    """One download by curl, in its own thread."""
 
     curl: Curl
     url: str
@@ -45,7 +46,7 @@ class Transfer:
     seconds: float = 0.0
 
     def run(self) -> None:
-        """Fetches the whole."""
+        """Downloads the whole response."""
         began_s = time.monotonic()
         parts = self.curl.stream(self.url, timeout_s=300.0)
         self.seconds = time.monotonic() - began_s
@@ -53,7 +54,7 @@ class Transfer:
 
 
 def fairness(folder: Path, group: Group, seed: int) -> dict[str, Any]:
-    """Every sender, one after the other."""
+    """Measures every sender, one after the other."""
     page = make_page(page_table(group.pages[0]))
     split = contender("split-tcp")
     figures: dict[str, float] = {}

@@ -13,7 +13,7 @@ TARGETS = {"auto": "with its defaults", "http": "as the paper, one http address"
 
 
 def mobility(folder: Path, group: Group, seed: int) -> dict[str, Any]:  # noqa: ARG001 - the links lose nothing
-    """Every case, for both targets of moved URLs, each several times."""
+    """Runs every case several times, for both targets of moved URLs."""
     figures: dict[str, float] = {}
     rows = []
     for scenario in SCENARIOS.values():

@@ -1,7 +1,8 @@
-"""A page in one flight: what is sent before it is asked for saves round trips, and what it costs where it is not used.
+"""A page in one flight: the round trips saved by objects that are sent early, and the cost of objects that are not
+used.
 
-Every contender has beds of its own, one after the other. For each page: visitors with fresh browsers, one after the
-other, the last of whom comes back. A pair that bundles is a new one for each first visitor: every byte has to cross.
+Every contender has its own beds, one after the other. Each page has several visitors with fresh browsers, one after the
+other, and the last of them returns. Each first visitor of a pair that bundles has a new pair, so every byte crosses.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ EDGES = {
     "longhaul-edge-full": "edge_without",
     "longhaul-inline-full": "edge",
 }
-"""One box, by what its figures are called."""
+"""Contenders with one box, and the names of their figures."""
 EARLIER = 4
-"""Visitors of a page before it is measured at one box: each worker keeps its own objects at hand."""
+"""Visitors of a page before the measurement at one box, because each worker keeps its own objects."""
 TODAY = "geo"
-"""The link of the project's own figures; those of the paper's links bear the link's name."""
+"""The link of the project's own figures. Figures of the paper's links begin with the link's name."""
 LATER = 3
-"""Visitors of a page at a pair that bundles; what is sent in vain is counted over all of them."""
+"""Visitors of a page at a pair that bundles. The unused bytes are counted over all of them."""
 
 
 def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
-    """Load times to direct and to the floor; bytes sent in vain; a second visit's bytes; what the first byte pays."""
+    """Returns load times relative to direct and to the floor, bytes sent without use, a second visit's bytes, and the
+    delay of the first byte."""
     pages = [make_page(page_table(name)) for name in group.pages]
     runs: dict[tuple[str, str, str], list[Run]] = {}
     weights: dict[str, Weight] = {}
@@ -79,7 +81,7 @@ def _beds(group: Group) -> list[tuple[str, int]]:
 
 
 def _visitors(group: Group, name: str) -> int:
-    """Who visits each page of one bed and is measured. The paper compares first visits alone."""
+    """Returns the number of measured visitors for each page of one bed. The paper compares only first visits."""
     if name != BUNDLING:
         return group.repeats
     return LATER if group.link_name == TODAY else 1
@@ -126,7 +128,7 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
 
 
 def _bundle(bed: Bed) -> dict[str, float]:
-    """What of the bundles nobody asked for, by the ground's own counters."""
+    """Returns the unused share of the bundles, by the ground's own counters."""
     namespace = bed.ground.line.gateway
     text = namespace.run("curl", "--silent", f"http://{GROUND_ADMIN}/stats?filter=longhaul_bundling").stdout
     counted = {}

@@ -1,7 +1,7 @@
-"""HTTP/3 of origins: past the pair, or refused so that browsers use TCP, which the pair carries (`split.udp443`).
+"""HTTP/3 of origins: it bypasses the pair, or the pair refuses it so that browsers use TCP (`split.udp443`).
 
-A browser that has been there before knows by Alt-Svc that an origin speaks HTTP/3, and has nothing else left of that
-visit: its connections are gone and its cache is empty. What is timed is its next visit.
+A browser that has visited the origin before knows from Alt-Svc that it supports HTTP/3. Nothing else of that visit
+remains: its connections are closed and its cache is empty. The browser's next visit is timed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ..plan import Group
 
 PAIR = "longhaul-pair-unlisted"
 WAYS = ("direct", "pass", "refuse")
-"""No pair, and a pair by its `split.udp443`."""
+"""No pair, or a pair with this value of `split.udp443`."""
 REFUSED = f"""chain quic {{
     type filter hook forward priority filter; policy accept;
     iifname "{NEAR_DEVICE}" udp dport 443 reject
 }}"""
-"""What `longhaul host` prints for `udp443: refuse`."""
+"""The rules that `longhaul host` prints for `udp443: refuse`."""
 IDLE_S = 60.0
-"""Longer than any QUIC connection of a browser lives without a request."""
+"""Longer than a browser's QUIC connection lives without a request."""
 
 
 def quic(folder: Path, group: Group, seed: int) -> dict[str, Any]:
-    """Load times of a page whose origins announced HTTP/3, by what becomes of UDP port 443."""
+    """Returns load times of a page whose origins announced HTTP/3, by the treatment of UDP port 443."""
     pages = [make_page(page_table(name)) for name in group.pages]
     found: dict[tuple[str, str], list[Load]] = {}
     problems: dict[tuple[str, str], list[str]] = {}
@@ -73,8 +73,8 @@ def _row(page: str, way: str, loads: list[Load], problems: list[str]) -> dict[st
 def _next_visit(bed: Bed, page: Page, way: str, timeout: float) -> Load:
     ground = bed.ground
     clients = ground.line.clients
-    # By this flag a browser takes a local authority's certificate over QUIC. Nobody asks for that port, so that nothing
-    # but what was announced leads to QUIC.
+    # With this flag a browser accepts a local authority's certificate over QUIC. No request uses port 444, so only the
+    # announcement can lead to QUIC.
     trusted = "--origin-to-force-quic-on=" + ",".join(f"{host}:444" for host in ground.hosts)
     with _engaged(bed, way), browser(ground.folder, clients, ground.authority, flags=(trusted,)) as known:
         known.load(page.url("https"), timeout_s=timeout)

@@ -17,7 +17,7 @@ TIMES = {DIRECT: 12_000, EDGE: 9_000, PAIR: 4_000}
 
 
 def loads(scheme: str, times: dict[str, int], page: str = "cnn", **more: object) -> list[Run]:
-    """One load of each way over the satellite."""
+    """Returns one load of each way over the satellite."""
     return [Run(NAME, "geo", page, scheme, way, 1, load_ms=ms, objects=1, **more) for way, ms in times.items()]
 
 

@@ -1,4 +1,4 @@
-"""Pages are as their tables say, and their tables as the papers do."""
+"""Pages match their tables, and the tables match the papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick subset end to end: whole pages by every contender at hand, bounds that bound, figures and a report."""
+"""The quick subset end to end: whole pages by every available contender, bounds that hold, figures and a report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.lab.measure import Run, run_from
 
 @pytest.fixture(scope="module")
 def machine() -> None:
-    """What beds need."""
+    """Skips a test where the machine lacks something that beds need."""
     need_root()
     need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "curl", "chromium", "certutil")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins", "longhaul-link"):
@@ -27,7 +27,7 @@ def machine() -> None:
 
 @pytest.fixture(scope="module")
 def quick(machine: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], list[Run], Path]:  # noqa: ARG001
-    """Figures, loads and folder of one quick run."""
+    """Returns figures, loads and folder of one quick run."""
     out = tmp_path_factory.mktemp("quick")
     assert main(["--quick", "--out", str(out)]) == 0
     text = json.loads((out / "quick.json").read_text())
@@ -68,7 +68,7 @@ def test_the_link_counts_what_the_browser_loaded_and_the_rewriting_box_saves_loo
     _, runs, _ = quick
     for run in runs:
         content = sum(step.bytes for step in run.steps)
-        # What the browser got crossed the link in packets; a pair may pack headers tighter than it counts them.
+        # All content crossed the link in packets. A pair may compress headers to fewer bytes than the browser counts.
         assert 0.7 * content < run.bytes_down < 3 * content + 100_000, run.contender
         assert run.doubts == [] or all("scheduling" in doubt for doubt in run.doubts)
     lookups = {run.contender: run.dns_queries for run in runs if (run.page, run.scheme) == ("cnn", "http")}
@@ -92,14 +92,14 @@ def test_a_page_goes_on_although_its_client_moves_in_the_middle_of_it(
     name: str,
     target: str,
 ) -> None:
-    # Not pytest's folder: its long name leaves the browser no room for the path of its socket.
+    # pytest's folder has a long name, which leaves no room for the path of the browser's socket.
     with (
         tempfile.TemporaryDirectory(prefix="longhaul-") as folder,
         Roaming(Path(folder), SCENARIOS[name], target=target) as roaming,
     ):
         journey = roaming.journey()
         carried = roaming.new_link_bytes()
-    # In case B the new PEP resets what it does not know, and browsers do not ask again for all that breaks off.
+    # In case B the new PEP resets connections that it does not know. Browsers do not retry all of those requests.
     assert name == "b" or journey.absent == []
     assert journey.whole_when_reloaded
     assert 0 < journey.moved_after < journey.expected, "it moved before or after the page, not in the middle of it"

@@ -1,4 +1,4 @@
-"""The report as HTML: names are text in it, whatever they hold, and each kind of block is drawn."""
+"""The report as HTML: names are always text, whatever they contain, and each kind of block is drawn."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ ROWS = {
     "one-flight": {"cache": "cold", "link": NAME, "contender": NAME, "page": NAME, "load_ms": [9]},
     "quic": {"page": NAME, "way": "pass", "load_ms": 9, "over_http3": 0.5, "problems": [NAME]},
 }  # fmt: skip
-"""A row of each experiment that is not page loads alone."""
+"""A row of each experiment that is more than page loads."""
 
 
 @pytest.mark.parametrize("experiment", ROWS)

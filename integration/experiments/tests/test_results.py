@@ -1,4 +1,4 @@
-"""What is made of loads: bounds, medians, goals, and above all what is not made of incomplete ones."""
+"""The results of loads: bounds, medians and goals. No result includes an incomplete load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEIGHTS = {"cnn": Weight(197_000, 150_000)}
 
 
 def load(contender: str, load_ms: float, **more: object) -> Run:
-    """One load of the CNN page over the satellite."""
+    """Returns one load of the CNN page over the satellite."""
     return replace(Run("today", "geo", "cnn", "http", contender, 1, load_ms=load_ms), **more)
 
 
@@ -102,7 +102,7 @@ def test_turns_alternate_and_their_order_is_the_seeds() -> None:
 
 @dataclass
 class EndedLane:
-    """A lane that has said all it had to say."""
+    """A lane that has sent all its messages."""
 
     exitcode: int = 0
 
