@@ -1,4 +1,5 @@
-"""The bed of the fidelity runs: clients behind Longhaul, a client beside it, saved pages and pages of our own."""
+"""The bed of the fidelity runs: clients behind Longhaul, a client beside it, saved pages and the project's own
+pages."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 BREAKAGES = HERE / "breakages"
 
 OUR_SITES = str(SITES[-2])
-"""Where the pages of our own are; every other address of the range has saved ones."""
+"""The address of the project's own pages. All other addresses of the range belong to saved ones."""
 
 DIRECT = "198.51.100.130"
 DIRECT_GATEWAY = "198.51.100.129"
@@ -31,12 +32,12 @@ DIRECT_DEVICE = "lan1"
 
 
 class FidelityBed(Bed):
-    """One Longhaul at one level. `direct` is a client on a cable of its own, which the redirect does not name."""
+    """One Longhaul at one level. `direct` is a client on its own cable, which the redirect does not cover."""
 
     def __init__(self, folder: Path, level: str, saved: list[Page], ours: list[SiteFile]) -> None:
         authority = Authority(folder)
         site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
-        # Saved pages name more hosts than the range has addresses: several hosts share one, as at any hoster.
+        # Saved pages name more hosts than the range has addresses. Several hosts share one, as on shared hosting.
         addresses = itertools.cycle(str(one) for one in SITES.hosts() if str(one) not in (RESOLVER, OUR_SITES))
         for page in saved:
             page.add_to(site, addresses)

@@ -1,4 +1,5 @@
-"""What differs between a page without Longhaul and with it, once what differs without it anyway is left out."""
+"""The differences between a page without Longhaul and with it. Parts that differ without Longhaul anyway are left
+out."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from PIL import Image, ImageChops, ImageFilter
 from .observe import Observation
 
 VISIBLE = 24
-"""Least difference of a colour channel, of 255, that counts: below it is what antialiasing does."""
+"""The least difference of a colour channel, of 255, that counts. Smaller ones come from antialiasing."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is otherwise with Longhaul."""
+    """One difference with Longhaul."""
 
     dimension: str
     what: str
@@ -39,7 +40,7 @@ class Verdict:
 def compare(without: Sequence[Observation], ours: Sequence[Observation]) -> Verdict:
     """Judges a page by its loads without Longhaul and with it, at least one of each.
 
-    What differs between two loads of one kind says nothing about Longhaul and is left out, as unstable.
+    A difference between two loads of one kind says nothing about Longhaul. It is left out, as unstable.
     """
     verdict = Verdict()
     upgraded = set().union(*(load.upgraded for load in [*without, *ours]))
@@ -65,7 +66,7 @@ def _shaky(loads: list[Counter[str]]) -> set[str]:
 
 
 def _as_the_browser_asks(texts: Counter[str], upgraded: set[str]) -> Counter[str]:
-    """Browsers carry a list of hosts that they only ever ask over https, whatever the page says."""
+    """Applies the browser's own list of hosts that it requests only over https, whatever the page says."""
     if not upgraded:
         return texts
     names = "|".join(re.escape(host) for host in sorted(upgraded))
@@ -76,7 +77,7 @@ def _as_the_browser_asks(texts: Counter[str], upgraded: set[str]) -> Counter[str
 
 
 def _shape(text: str) -> str:
-    """A text without its digits and queries: what a script makes up anew for each load keeps its shape."""
+    """Removes digits and queries from a text. A value that a script generates for each load then keeps its shape."""
     return re.sub(r"\d+", "0", re.sub(r"\?\S*", "?", text))
 
 
@@ -94,7 +95,7 @@ def _compare_pictures(without: list[bytes], ours: list[bytes], verdict: Verdict)
             changing = ImageChops.lighter(changing, _differing(loads[0], other))
     if changing.getbbox():
         verdict.unstable["pixels"] = f"{_count(changing)} pixels differ between two loads, within {changing.getbbox()}"
-        # What moves by itself need not stop at the same pixel.
+        # An animation may stop at another pixel.
         differing = ImageChops.subtract(differing, changing.filter(ImageFilter.MaxFilter(9)))
     if differing.getbbox():
         verdict.picture = differing

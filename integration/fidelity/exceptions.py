@@ -1,4 +1,4 @@
-"""Differences that are known, each with its explanation; an entry that nothing needs any more is a fault itself."""
+"""Known differences, each with its explanation. An entry that is no longer needed is itself a fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEYS = {"page", "level", "dimension", "what", "why"}
 
 
 class ExceptionsError(ValueError):
-    """The file of exceptions is not as it should be."""
+    """The file of exceptions has an unknown or missing key."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Known:
     level: str = "*"
 
     def covers(self, page: str, level: str, difference: Difference) -> bool:
-        """Whether this entry explains the difference."""
+        """Returns whether this entry explains the difference."""
         return (
             self.is_about(page, level)
             and difference.dimension in self.dimension.split()
@@ -38,7 +38,7 @@ class Known:
         )
 
     def is_about(self, page: str, level: str) -> bool:
-        """Whether this entry is about that page at that level."""
+        """Returns whether this entry concerns that page at that level."""
         return _matches(self.page, page) and self.level in ("*", level)
 
 
@@ -50,7 +50,7 @@ class Exceptions:
         self._used: set[Known] = set()
 
     def explain(self, page: str, level: str, difference: Difference) -> str | None:
-        """The explanation of a difference, where there is one."""
+        """Returns the explanation of a difference, if there is one."""
         for entry in self._entries:
             if entry.covers(page, level, difference):
                 self._used.add(entry)
@@ -58,7 +58,7 @@ class Exceptions:
         return None
 
     def unused(self, ran: Collection[tuple[str, str]]) -> list[Known]:
-        """Entries about pages that were compared, `ran` as (page, level), that explained nothing."""
+        """Returns entries that explained nothing although their pages were compared. `ran` holds (page, level)."""
         return [
             entry
             for entry in self._entries
@@ -67,7 +67,7 @@ class Exceptions:
 
 
 def load(path: Path = FILE) -> Exceptions:
-    """Reads the entries; an unknown or missing key is an error."""
+    """Reads the entries. An unknown or missing key is an error."""
     entries = []
     for number, raw in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("exception", []), 1):
         unknown, missing = set(raw) - KEYS, KEYS - set(raw) - {"level"}
@@ -78,5 +78,6 @@ def load(path: Path = FILE) -> Exceptions:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """`*` is any text; all else is itself, as URLs are full of what glob and regular expressions read otherwise."""
+    """Matches a pattern in which `*` is any text. All else is literal, because glob and regular expressions misread
+    URLs."""
     return re.fullmatch(".*".join(re.escape(part) for part in pattern.split("*")), text, re.DOTALL) is not None

@@ -1,4 +1,4 @@
-"""One load of one page: everything that is compared, in words in which moved URLs are back where they came from."""
+"""One load of one page: everything that is compared, in a form in which moved URLs are restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.waiting import Timeout, wait_for
 from .bed import OWN
 
 VIEWPORT = (1280, 2400)
-"""Tall instead of a stretched picture: stretching would let a page load what it keeps for scrolling."""
+"""Tall instead of a stretched picture: a stretched page would load objects that it loads only on scrolling."""
 
 LOAD_TIMEOUT_S = 30.0
 SETTLE_S = 0.3
@@ -38,7 +38,8 @@ SAME_WORLD = """
   performance.setResourceTimingBufferSize(5000);
 })();
 """
-"""Runs in every document before its own scripts: the same date and the same chance in every load, and nobody to ask."""
+"""Runs in every document before its own scripts. Every load has the same date and the same random numbers, and no
+dialogs."""
 
 STAND_STILL = """
 for (const one of document.getAnimations()) {
@@ -68,7 +69,7 @@ ISSUES = {
     "ContentSecurityPolicyIssue", "MixedContentIssue", "CorsIssue", "BlockedByResponseIssue", "SharedArrayBufferIssue",
     "SRIMessageSignatureIssue", "StylesheetLoadingIssue", "PropertyRuleIssue", "QuirksModeIssue",
 }  # fmt: skip
-"""Kinds of the browser's own findings that tell of a page that broke; the rest are advice."""
+"""Kinds of the browser's own findings that show a broken page. The others are advice."""
 
 ISSUE_DETAILS = (
     "violatedDirective", "contentSecurityPolicyViolationType", "isReportOnly", "blockedURL", "resolutionStatus",
@@ -78,18 +79,18 @@ ISSUE_DETAILS = (
 
 @dataclass
 class Observation:
-    """What one load showed. Each dimension counts texts."""
+    """The record of one load. Each dimension counts texts."""
 
     dimensions: dict[str, Counter[str]] = field(default_factory=dict)
     moved: int = 0
     """Requests that went to the proxy's own name."""
     upgraded: set[str] = field(default_factory=set)
-    """Hosts that the browser only ever asks over https, by a list of its own."""
+    """Hosts that the browser requests only over https, by a list of its own."""
     screenshot: bytes = b""
 
 
 def observe(browser: Browser, url: str, done: str = "") -> Observation:
-    """Loads a page cold, waits for `done` (a script's expression) to become true if there is one, and looks at it."""
+    """Loads a page cold and records it. With `done`, it first waits for this script expression to become true."""
     with browser.tab(viewport=VIEWPORT, isolated=True) as tab:
         for domain in ("DOM", "CSS", "Audits"):
             tab.call(f"{domain}.enable")
@@ -109,7 +110,7 @@ def observe(browser: Browser, url: str, done: str = "") -> Observation:
         shot = tab.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
         fonts = _platform_fonts(tab)
     requests = list(requests_of(events))
-    # The icon that nobody mentions: browsers ask for it when they find the time.
+    # An icon that the page does not mention: browsers request it at any time.
     documents = {urlsplit(one.url).netloc for one in requests if one.kind == "Document"}
     unmentioned = tuple(f"//{host}/favicon.ico" for host in documents)
     by_browser = [one for one in requests if one.headers.get("non-authoritative-reason") == "HSTS"]
@@ -135,7 +136,7 @@ def _is_true(tab: Tab, expression: str) -> bool:
     try:
         return tab.evaluate(f"Boolean({expression})") is True
     except DevToolsError:
-        # The page was just leaving for another.
+        # The page was about to leave for another.
         return False
 
 
@@ -152,7 +153,7 @@ def _why(request: Request) -> str:
 
 
 def _asked_by(request: Request) -> str:
-    """Markup that asks is called parser while the page is parsed and other afterwards: a matter of time."""
+    """Returns the initiator. Markup is called parser during parsing and other afterwards, which depends on timing."""
     return "markup" if request.initiator in ("parser", "other") else request.initiator
 
 
@@ -161,9 +162,10 @@ def _original(text: str) -> str:
 
 
 def _complaint(line: str) -> str:
-    """A line of the console; of a policy that it quotes only the directive, as sources are added to policies."""
+    """Returns a line of the console. A quoted policy is cut to its directive, because Longhaul adds sources to
+    policies."""
     text = _original(line.split("\n")[0])
-    # HTTP/2 has no words beside a status.
+    # HTTP/2 has no reason phrase.
     text = re.sub(r"(responded with a status of \d+) \([^)]*\)", r"\1", text)
     return re.sub(r"""(directive:? ["'])([\w-]+) .*?(["']\. |$)""", r"\1\2\3", text)
 
@@ -186,7 +188,7 @@ def _issues(events: list[dict[str, Any]]) -> list[str]:
 
 
 def _platform_fonts(tab: Tab) -> list[str]:
-    """The fonts that text was really drawn with, of elements spread over the page."""
+    """Returns the fonts that text was drawn with, for elements spread over the page."""
     root = tab.call("DOM.getDocument", depth=0)["root"]["nodeId"]
     nodes = tab.call("DOM.querySelectorAll", nodeId=root, selector="body *")["nodeIds"]
     step = max(1, len(nodes) // MOST_FONT_NODES)

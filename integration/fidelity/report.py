@@ -1,4 +1,4 @@
-"""What a run leaves: figures as JSON, and one HTML file with every difference and its pictures in it."""
+"""The output of a run: figures as JSON, and one HTML file with every difference and its pictures in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEMPLATE = Path(__file__).with_name("templates") / "report.html.j2"
 
 
 def figures(results: Sequence[Result], unused: Sequence[Known]) -> dict[str, float]:
-    """The run in numbers; one page at two levels counts as two comparisons and one page."""
+    """Returns the run in numbers. One page at two levels counts as two comparisons and one page."""
     return {
         "pages": len({one.subject.name for one in results}),
         "comparisons": len(results),
@@ -35,7 +35,7 @@ def figures(results: Sequence[Result], unused: Sequence[Known]) -> dict[str, flo
 
 
 def line(result: Result) -> str:
-    """One line of the table on the terminal, and one for each difference that nobody explained."""
+    """Returns one line of the table on the terminal, and one for each unexplained difference."""
     requests = sum(result.without.dimensions["requests"].values())
     lines = [
         f"{result.subject.name[:34]:34} {result.level:5}{requests:9}{result.with_longhaul.moved:7}  {outcome(result)}"
@@ -45,7 +45,7 @@ def line(result: Result) -> str:
 
 
 def outcome(result: Result) -> str:
-    """The verdict in a few words."""
+    """Returns the verdict in a few words."""
     words = []
     if result.unexplained:
         words.append(f"{len(result.unexplained)} DIFFERENCES")
@@ -57,7 +57,7 @@ def outcome(result: Result) -> str:
 
 
 def write(folder: Path, results: Sequence[Result], unused: Sequence[Known]) -> Path:
-    """Writes fidelity.json and report.html; returns the latter's path."""
+    """Writes fidelity.json and report.html, and returns the path of the latter."""
     folder.mkdir(parents=True, exist_ok=True)
     numbers = figures(results, unused)
     (folder / "fidelity.json").write_text(json.dumps({"figures": numbers}, indent=1) + "\n")
@@ -70,12 +70,12 @@ def write(folder: Path, results: Sequence[Result], unused: Sequence[Known]) -> P
 
 
 def _kind(result: Result) -> str:
-    """The class of its cell in the table."""
+    """Returns the class of its cell in the table."""
     return "bad" if result.unexplained else "known" if result.explained else "unstable"
 
 
 def _shots(result: Result) -> list[tuple[str, str]]:
-    """Captions and pictures of a difference in pixels."""
+    """Returns captions and pictures of a difference in pixels."""
     if not result.verdict.picture:
         return []
     return [
@@ -86,7 +86,7 @@ def _shots(result: Result) -> list[tuple[str, str]]:
 
 
 def _encoded(picture: Image.Image) -> str:
-    """A picture small enough that a report of many can be opened."""
+    """Shrinks a picture, so that a browser can open a report with many of them."""
     small = picture.convert("RGB")
     small.thumbnail((SHOT_WIDTH_PX, 10_000))
     out = io.BytesIO()

@@ -1,9 +1,9 @@
-"""What `make fidelity` runs: does a page do the same with Longhaul as without, in a real browser?
+"""`make fidelity`: does a page do the same with Longhaul as without, in a real browser?
 
-Needs root, Chromium and the folder of saved pages. Every page of our own (breakages/, one for each way in which proxies
-that rewrite break pages) and saved ones are loaded directly and through Longhaul, and all that a browser can tell of a
-load is compared. Writes target/fidelity/report.html and fidelity.json; exit code 1 on a difference that exceptions.toml
-does not explain, or an explanation that nothing needs.
+Needs root, Chromium and the folder of saved pages. The pages are saved ones and the project's own. Each of the latter
+(breakages/) stands for one way in which proxies that rewrite break pages. Each page is loaded directly and through
+Longhaul, and all that a browser can report about a load is compared. Writes target/fidelity/report.html and
+fidelity.json. The exit code is 1 if exceptions.toml does not explain a difference, or explains one that is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.corpus import saved_pages
 
 
 def main() -> int:
-    """Compares, prints, writes."""
+    """Compares, prints, and writes the report."""
     given = parse()
     try:
         need()
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", help="parts of names: only pages whose name contains one of them")
     return parser.parse_args()

@@ -1,7 +1,7 @@
-"""Loads every page without Longhaul and with it at each level; where they differ, again both ways, and judges.
+"""Loads every page without Longhaul and with it at each level. Pages that differ are loaded again both ways and judged.
 
-Most pages do the same at once. For the rest more loads tell what Longhaul does to a page from what the page does by
-itself: a random number, a timer, an animation.
+Most pages do the same at once. For the others, more loads separate the effects of Longhaul from the page's own changes:
+a random number, a timer, an animation.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .observe import Observation, observe
 from .sitefile import FONTS, SiteFile
 
 BROWSER_FLAGS = (
-    # Frames of other sites stay in the page's process, where their requests are seen with the page's.
+    # Frames of other sites stay in the page's process, where the page's session records their requests.
     "--disable-site-isolation-trials",
-    # How far below the window lazy images are loaded depends on how fast the browser thinks its network is.
+    # The distance at which lazy images are loaded depends on the browser's estimate of its network.
     "--blink-settings=lazyLoadEnabled=false",
-    # Nothing is in the foreground of three browsers without a screen.
+    # Without a screen, none of three browsers is in the foreground.
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
@@ -45,9 +45,9 @@ class Subject:
     levels: tuple[str, ...]
     about: str = ""
     done: str = ""
-    """A script's expression that has to become true before the page is looked at."""
+    """A script expression that must become true before the page is recorded."""
     least_moved: tuple[int, ...] = (0,)
-    """For each level, how many requests go to the proxy at least."""
+    """For each level, the least number of requests that go to the proxy."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def identical(self) -> bool:
-        """No difference at all, explained or not."""
+        """Returns whether there is no difference at all, explained or not."""
         return not self.verdict.differences
 
 
@@ -78,7 +78,7 @@ class Comparison:
     ours: list[Observation]
 
     def judge(self, known: Exceptions) -> Result:
-        """Compares the loads and looks the differences up."""
+        """Compares the loads, and looks up the differences."""
         result = Result(self.subject, self.level, self.without[0], self.ours[0], compare(self.without, self.ours))
         least = self.subject.least_moved[self.subject.levels.index(self.level)]
         if result.with_longhaul.moved < least:
@@ -94,17 +94,17 @@ class Comparison:
 
 Key = TypeVar("Key", Subject, Comparison)
 Loads = dict[str, list[Observation]]
-"""By the way they were made: direct, or at a level."""
+"""By way: direct, or a level."""
 
 
 def subjects(saved: Iterable[Page], ours: Iterable[SiteFile]) -> list[Subject]:
-    """Pages of our own at both levels, saved ones at the level that is the default."""
+    """Returns the project's own pages at both levels, and saved ones at the default level."""
     own = [Subject(one.name, one.url, tuple(one.moves), one.about, one.done, tuple(one.moves.values())) for one in ours]
     return own + [Subject(page.host, page.url, ("safe",)) for page in saved]
 
 
 class Runner:
-    """The beds and their browsers, one thread each: without Longhaul, and for each level with it."""
+    """The beds and their browsers, each with its own thread: one without Longhaul, and one for each level with it."""
 
     def __init__(self, folder: Path, saved: list[Page], ours: list[SiteFile]) -> None:
         self.subjects = subjects(saved, ours)
@@ -120,7 +120,7 @@ class Runner:
             for level in sorted({level for one in self.subjects for level in one.levels}):
                 folder = self._folder / level
                 folder.mkdir()
-                # The client beside it is in the first bed, so each has all the pages.
+                # The direct client is in the first bed, so each bed has all the pages.
                 bed = stack.enter_context(FidelityBed(folder, level, self._saved, self._ours))
                 clients = {level: bed.topology.clients}
                 if not self._browsers:
@@ -142,9 +142,9 @@ class Runner:
             thread.shutdown(wait=False, cancel_futures=True)
 
     def run(self, known: Exceptions, report: Callable[[Result, float], None]) -> list[Result]:
-        """Compares everything; `report` gets each result and the share that is done.
+        """Compares everything. `report` gets each result and the share that is done.
 
-        A difference that nobody explained has to be there again at the end, and must not be one between two loads
+        An unexplained difference counts only if it appears again in the loads at the end, and not between two loads
         without Longhaul.
         """
         results: list[Result] = []
@@ -168,13 +168,14 @@ class Runner:
         return sorted(results, key=lambda one: (self.subjects.index(one.subject), one.level))
 
     def _compare(self, wanted: Mapping[Key, Sequence[str]]) -> Iterator[tuple[tuple[Key, Loads], float]]:
-        """Loads each page in each of the ways; yields a page when its loads are there, with the share that is done."""
+        """Loads each page in each of the ways. Yields a page when its loads are complete, with the share that is
+        done."""
         loads = {
             key: [(way, self._submit(way, key.subject if isinstance(key, Comparison) else key)) for way in ways]
             for key, ways in wanted.items()
         }
         waiting = {one: key for key, submitted in loads.items() for _, one in submitted}
-        # Counted, because several of one page may be done by the time that the first of them is looked at.
+        # Several loads of one page may be complete before the first of them is examined, so they are counted.
         left = Counter(waiting.values())
         for done, future in enumerate(as_completed(waiting), 1):
             key = waiting[future]
@@ -190,7 +191,7 @@ class Runner:
 
 
 def need() -> None:
-    """What a run needs of the machine."""
+    """Raises Missing for the first thing that this machine lacks."""
     need_root()
     need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "chromium", "certutil")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):

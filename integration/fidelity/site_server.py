@@ -1,10 +1,10 @@
-"""The origin of our own pages: answers what the site files say, over http and https, all hosts on one address.
+"""The origin of the project's own pages: serves the site files over http and https, with all hosts on one address.
 
-A program of its own, as it runs in the namespace that is the Internet:
+It is a separate program, because it runs in the namespace that is the Internet:
 
     python site_server.py --sites FOLDER --address ADDRESS --cert PEM --key PEM
 
-Beside the origins program because these pages need answers that depend on the request: its cookie, its referrer.
+It runs beside the origins program, because these pages need responses that depend on the request's cookie or referrer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fidelity.sitefile import Answer, read_all
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection's requests."""
+    """Serves the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
     answers: dict[str, list[Answer]]
     scheme: str
 
     def _respond(self) -> None:
-        # What is not read would be taken for the next request.
+        # An unread body would be parsed as the next request.
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         url = f"{self.scheme}://{self.headers.get('Host', '')}{self.path}"
         known = [one for one in self.answers.get(url, []) if self.command in one.methods]
@@ -65,11 +65,11 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_OPTIONS = _respond  # noqa: N815 - http.server's names
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the browser's own account is what is compared."""
+        """Logs nothing: the runs compare the browser's own records."""
 
 
 def main() -> None:
-    """Serves until it is ended."""
+    """Serves until it is stopped."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("sites", "address", "cert", "key"):
         parser.add_argument(f"--{name}", required=True)
@@ -85,7 +85,7 @@ def main() -> None:
         if scheme == "https":
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(given.cert, given.key)
-            # The handshake is made by the thread of the connection: one slow client must not hold up the others.
+            # The thread of the connection makes the handshake, so one slow client does not block the others.
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, daemon=True).start()
     print("ready", flush=True)

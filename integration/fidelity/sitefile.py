@@ -1,4 +1,4 @@
-"""Pages of our own as text: one file is one page with all that it loads, and what each answer depends on.
+"""The project's own pages as text: one file is one page with all its objects, and the conditions of each response.
 
     # Lines like this one say what the page is about.
     moves: 1 2
@@ -12,10 +12,10 @@
 
     document.title = "ran";
 
-`moves` is how many requests at least go to the proxy at levels safe and full, 1 and 1 when absent: a page of which
-nothing moves shows nothing. `done` is what has to become true in the page before it is looked at, for pages that do
-something after the load event. The first answer is the page. A line `=== METHOD URL` is for another method than GET and
-HEAD. Between it and the empty line stand:
+`moves` is the least number of requests that go to the proxy at levels safe and full. It is 1 and 1 when absent, because
+a page without moved URLs would prove nothing. `done` is a condition that must become true before the page is recorded,
+for pages that act after the load event. The first response is the page. A line `=== METHOD URL` is for another method
+than GET and HEAD. Between it and the empty line stand:
 
     type: CONTENT-TYPE        none when absent
     header: NAME: VALUE       a further header, may repeat; {origin} is the request's Origin, without one it is left out
@@ -26,8 +26,8 @@ HEAD. Between it and the empty line stand:
     font: FILE                the body is a font of Debian's fonts-dejavu-core
     sound: SECONDS            the body is silence, as WAV
 
-Several answers may stand for one URL: the first whose needs are met is given, 403 when none is. A body ends before the
-next `===`; {sha384 URL} in a body or a header is the digest of that URL's first body.
+Several responses may stand for one URL. The first one whose needs are met is sent, or 403 when none is. A body ends
+before the next `===`. {sha384 URL} in a body or a header is the digest of that URL's first body.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ DIGEST = re.compile(rb"\{sha384 (\S+?)\}")
 
 
 class SiteFileError(ValueError):
-    """A site file is not as it should be; the text has file and line."""
+    """A site file is malformed. The text has file and line."""
 
 
 @dataclass
 class Answer:
-    """One answer, and what a request must have to get it."""
+    """One response, and the headers that a request needs to get it."""
 
     url: str
     methods: tuple[str, ...] = ("GET", "HEAD")
@@ -76,11 +76,11 @@ class SiteFile:
 
     @property
     def url(self) -> str:
-        """The page."""
+        """Returns the URL of the page."""
         return self.answers[0].url
 
     def hosts(self) -> list[str]:
-        """Every host that answers, the page's own first."""
+        """Returns every host with a response, the page's own first."""
         return list(dict.fromkeys(urlsplit(one.url).hostname or "" for one in self.answers))
 
 
@@ -117,7 +117,7 @@ def read(path: Path) -> SiteFile:
 
 
 def read_all(folder: Path) -> list[SiteFile]:
-    """All site files of a folder; no two of them may share a host."""
+    """Reads all site files of a folder. No two of them may share a host."""
     sites = [read(path) for path in sorted(folder.glob("*.site"))]
     owner: dict[str, str] = {}
     for site in sites:

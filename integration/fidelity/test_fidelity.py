@@ -1,4 +1,5 @@
-"""Pages of our own and some saved ones in Chromium: as much of `make fidelity` as every test run has time for."""
+"""The project's own pages and some saved ones in Chromium: the part of `make fidelity` that fits into every test
+run."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def results(known: exceptions.Exceptions, tmp_path_factory: pytest.TempPathFacto
     need()
     namespaces.sweep()
     try:
-        # Every so many-th, as they are sorted by size.
+        # The pages are sorted by size, so these are spread over all sizes.
         saved = saved_pages()[:: len(saved_pages()) // SAVED][:SAVED]
     except Missing:
         saved = []

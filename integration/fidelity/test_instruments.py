@@ -1,4 +1,4 @@
-"""The instruments of the fidelity runs: a difference is seen, what changes by itself is not taken for one."""
+"""The instruments of the fidelity runs: they find differences, and do not report parts that change by themselves."""
 
 from __future__ import annotations
 
