@@ -1,4 +1,4 @@
-"""What is attacked: an edge and a pair, each whole and running, with a hostile origin behind it."""
+"""The targets of the attacks: an edge and a pair, each complete and running, with a hostile origin behind it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _numbers = itertools.count(1)
 
 
 def fresh(kind: str = "case") -> str:
-    """A word nobody used before, so that no cache and no table knows the URL."""
+    """Returns a word that was never used before, so that no cache and no table knows the URL."""
     return f"{kind}-{next(_numbers)}"
 
 
 @dataclass
 class Target:
-    """Something to attack: how a client reaches it, what it costs, and what reached the origin."""
+    """A target: access for clients, the memory that it uses, and the requests that reached the origin."""
 
     name: str
     folder: Path
@@ -58,44 +58,44 @@ class Target:
     _seen: int = field(default=0)
 
     def open(self, *, receive_bytes: int | None = None, timeout_s: float = 20.0):
-        """A client's connection to port 80 of the origin, which meets Longhaul."""
+        """Opens a client's connection to port 80 of the origin, which Longhaul intercepts."""
         return connected(self.clients, ORIGIN, 80, receive_bytes=receive_bytes, timeout_s=timeout_s)
 
     def open_tls(self, *alpn: str, receive_bytes: int | None = None, timeout_s: float = 20.0):
-        """A client's connection to the proxy's own https name."""
+        """Opens a client's connection to the proxy's own https name."""
         plain = connected(self.clients, PROXY, 443, receive_bytes=receive_bytes, timeout_s=timeout_s)
         return over_tls(plain, PROXY_NAME, self.authority.files.cert, *alpn)
 
     def send(self, request: bytes, timeout_s: float = 20.0) -> Reply:
-        """Bytes on a connection of their own, and the first response."""
+        """Sends bytes on their own connection, and returns the first response."""
         with self.open(timeout_s=timeout_s) as connection:
             return send_bytes(connection, request)
 
     def get(
         self, target: str, *headers: tuple[str, str], host: str = HOST, method: str = "GET", body: bytes = b""
     ) -> Reply:
-        """A well-formed request of a client."""
+        """Sends a well-formed request of a client."""
         return self.send(request_bytes(method, target, host, [*headers, ("Connection", "close")], body))
 
     def get_tls(self, target: str, *headers: tuple[str, str], host: str = PROXY_NAME) -> Reply:
-        """The same to the proxy's https name."""
+        """Sends a request to the proxy's https name."""
         with self.open_tls() as connection:
             return send_bytes(connection, request_bytes("GET", target, host, [*headers, ("Connection", "close")]))
 
     def http2(self) -> Http2:
-        """HTTP/2 with prior knowledge on port 80."""
+        """Opens HTTP/2 with prior knowledge on port 80."""
         return Http2(self.open())
 
     def http2_tls(self) -> Http2:
-        """HTTP/2 to the proxy's https name."""
+        """Opens HTTP/2 to the proxy's https name."""
         return Http2(self.open_tls("h2"))
 
     def heaps_mib(self) -> list[float]:
-        """Memory that each box's Envoy has allocated."""
+        """Returns the memory that each box's Envoy has allocated."""
         return [int(json.loads(pep.admin("/memory", admin))["allocated"]) / 2**20 for pep, admin in self.envoys]
 
     def metric(self, name: str) -> float:
-        """A counter or gauge of all Envoys, labels added up."""
+        """Returns a counter or gauge, as the sum over all Envoys and labels."""
         return sum(
             value
             for pep, admin in self.envoys
@@ -104,7 +104,7 @@ class Target:
         )
 
     def asked_of_origins(self) -> int:
-        """Requests that the Envoy which reaches origins has sent them, by its own count."""
+        """Returns the number of requests to origins, as counted by the Envoy that sends them."""
         pep, admin = self.envoys[-1]
         return int(
             sum(
@@ -115,15 +115,15 @@ class Target:
         )
 
     def arrived(self, contains: str) -> list[dict[str, Any]]:
-        """Requests at the origin whose target contains a word."""
+        """Returns the requests at the origin whose target contains a word."""
         return [one for line in whole_lines(self.origin_log) if contains in (one := json.loads(line))["target"]]
 
     def count_arrived(self) -> int:
-        """Requests that the origin has read so far."""
+        """Returns the number of requests that the origin has read so far."""
         return len(whole_lines(self.origin_log))
 
     def is_alive(self) -> bool:
-        """Whether an ordinary client is served."""
+        """Returns whether an ordinary client is served."""
         word = fresh("alive")
         return self.get(f"/say?b={word}").body == word.encode()
 
@@ -133,7 +133,7 @@ _more_records: dict[str, str] = {}
 
 @contextmanager
 def records(more: dict[str, str]) -> Iterator[None]:
-    """Names that the beds made within it know besides their own."""
+    """Adds names to the beds that are made within this context."""
     _more_records.update(more)
     try:
         yield
@@ -187,7 +187,7 @@ def edge(folder: Path, **config: Any) -> Iterator[Target]:
 def pair_of_boxes(
     folder: Path, *, profile: str = "leo", steered: Sequence[str] = ("listed.example.org",), **split: Any
 ) -> Iterator[Target]:
-    """A pair with its defaults over a quick link; `split` changes keys of that section."""
+    """A pair with its defaults over a fast link. `split` changes keys of that section."""
     authority = Authority(folder)
     site = _sites(authority)
     site.records |= {GROUND_NAME: [FAR], REMOTE_NAME: [NEAR]}

@@ -1,6 +1,6 @@
-"""http-tests/cache-tests against an edge: a checkout named by LONGHAUL_CACHE_TESTS, with its packages installed.
+"""http-tests/cache-tests against an edge. LONGHAUL_CACHE_TESTS names a checkout with its packages installed.
 
-The suite is not part of this repository. Its results by test id are left beside the figures.
+The suite is not part of this repository. Its results by test id are written beside the figures.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hostile.beds import edge, records
 NAME = "cache-tests.example.org"
 ADDRESS, PORT = "203.0.113.201", 8000
 PLAIN_FIELDS = ["test-id", "test-name", "req-num"]
-"""The suite numbers its requests by these. Without a word about them every request goes past the cache."""
+"""The suite's own request fields. Without this list every request that has them would bypass the cache."""
 
 IDS = """
 import tests from '%s/tests/index.mjs'
@@ -35,19 +35,19 @@ console.log(JSON.stringify(Object.fromEntries(
 
 @dataclass(frozen=True)
 class Results:
-    """What the suite found: True, or a kind of failure and a sentence, by id."""
+    """The suite's results by id: True, or a kind of failure and a sentence."""
 
     by_id: dict[str, Any]
     kinds: dict[str, str]
 
     @property
     def passed(self) -> int:
-        """Tests that passed."""
+        """Returns the number of tests that passed."""
         return sum(result is True for result in self.by_id.values())
 
     @property
     def wrong_reuse(self) -> list[str]:
-        """Tests of what a cache must not do, in which a response came from the cache and must not have."""
+        """Returns the tests that forbid reuse and in which a response came from the cache anyway."""
         return [
             name
             for name, result in self.by_id.items()
@@ -56,7 +56,7 @@ class Results:
 
 
 def run(**cache: Any) -> Results:
-    """Runs all tests by an edge that knows the suite's own fields; `cache` changes keys of that section."""
+    """Runs all tests through an edge that knows the suite's own fields. `cache` changes keys of that section."""
     checkout = _checkout()
     with tempfile.TemporaryDirectory(prefix="longhaul-cache-tests-") as name:
         folder = Path(name)

@@ -1,4 +1,5 @@
-"""A case is one attack; a family is a list of them. The suite runs families against targets and prints one table."""
+"""A case is one attack, and a family is a list of them. The suite runs families against targets and prints one
+table."""
 
 from __future__ import annotations
 
@@ -12,18 +13,18 @@ from .beds import Target
 
 @dataclass(frozen=True)
 class Case:
-    """One attack. `attack` returns what broke, in words; nothing where the target held."""
+    """One attack. `attack` returns a description of the fault, or an empty string if the target held."""
 
     name: str
     attack: Callable[[Target], str]
     targets: tuple[str, ...] = ("edge", "pair")
     is_long: bool = False
-    """Left to `make test-long`."""
+    """Only `make test-long` runs it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended."""
+    """The outcome of a case."""
 
     family: str
     case: str
@@ -35,7 +36,7 @@ class Outcome:
 
 
 def run(family: str, cases: Iterable[Case], target: Target, *, long: bool) -> list[Outcome]:
-    """Runs the cases of a family that concern a target, one after the other."""
+    """Runs the cases of a family that apply to a target, one after the other."""
     outcomes = []
     for case in cases:
         if target.name not in case.targets or (case.is_long and not long):
@@ -49,7 +50,7 @@ def run(family: str, cases: Iterable[Case], target: Target, *, long: bool) -> li
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
-    """Cases, held and broken by family and target, and a line for each that broke."""
+    """Formats the cases, held and broken, by family and target, with a line for each broken one."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     broken = []
     for one in outcomes:

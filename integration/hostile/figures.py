@@ -1,7 +1,7 @@
 """`make bench ONLY=hostile`: the cost of hostile clients and origins, as figures. Needs root.
 
-Every case of `integration/hostile` runs, the long ones included. Then http-tests/cache-tests runs where
-LONGHAUL_CACHE_TESTS names a checkout. Figures that tests of other folders print are read from them; see `HELD_BY`.
+Every case of `integration/hostile` runs, including the long ones. Then http-tests/cache-tests runs if
+LONGHAUL_CACHE_TESTS names a checkout. Some figures come from the output of tests in other folders: see `HELD_BY`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FIGURES_OF_FAMILIES = {
     "sharing": "shared_private_responses",
     "forbidden addresses": "forbidden_connections",
 }
-"""A broken case of the family is one of the figure."""
+"""Each figure is the number of broken cases in its family."""
 
 _CARGO = ["cargo", "test", "-q", "--locked", "-p"]
 HELD_BY: dict[str, list[str]] = {
@@ -70,7 +70,7 @@ HELD_BY: dict[str, list[str]] = {
 
 
 def main() -> int:
-    """Measures everything, prints it, and writes target/bench/hostile.json."""
+    """Measures and prints everything, and writes target/bench/hostile.json."""
     results = scratch("bench") / "hostile.json"
     try:
         need_root()
@@ -105,7 +105,7 @@ def main() -> int:
 
 
 def slow_clients(target: Target) -> dict[str, float]:
-    """Memory that a client costs which asks for a large body and reads nothing."""
+    """Returns the memory cost of a client that requests a large body and reads nothing."""
     ways = [{"moved": False}] + ([{"moved": True}] if target.has_tls else [])
 
     def most(lines: tuple[str, ...]) -> float:
@@ -115,7 +115,8 @@ def slow_clients(target: Target) -> dict[str, float]:
 
 
 def suite() -> tuple[dict[str, float | None], list[str]]:
-    """Figures of http-tests/cache-tests: wrong reuse with defaults, tests passed with admission at first sight."""
+    """Returns figures of http-tests/cache-tests: wrong reuse with defaults, and tests passed with admission at first
+    sight."""
     try:
         by_default, at_once = cache_tests.run(), cache_tests.run(admit="first")
     except Missing as reason:
@@ -130,7 +131,7 @@ def suite() -> tuple[dict[str, float | None], list[str]]:
 
 
 def held_elsewhere() -> dict[str, float | None]:
-    """Figures that tests of other languages print."""
+    """Returns figures that tests in other languages print."""
     found: dict[str, float | None] = {}
     for figure, command in HELD_BY.items():
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
@@ -144,7 +145,7 @@ def held_elsewhere() -> dict[str, float | None]:
 
 
 def _largest(figures: dict[str, float | None], more: dict[str, float]) -> None:
-    """Of several targets the worst counts."""
+    """Keeps the worst value of several targets."""
     for name, value in more.items():
         figures[name] = max(value, figures.get(name) or 0.0)
 

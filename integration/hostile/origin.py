@@ -1,4 +1,4 @@
-"""An origin that does exactly as a URL says, right or wrong, and logs each request that reaches it.
+"""An origin that does exactly what a URL says, right or wrong, and logs each request that reaches it.
 
     origin.py ADDRESS LOG
 
@@ -10,7 +10,7 @@
     /raw/BASE64URL              these bytes and nothing else, then the connection closes
     /set?state=X                from now on /state?... responds as the path in its parameter X says
 
-Logged, one JSON object a line: connection, method, target, headers.
+The log has one JSON object in each line: connection, method, target, headers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ state = "first"
 
 @cache
 def made(coding: str, size: int) -> bytes:
-    """Text of that many bytes in a content encoding. It compresses better than any page does."""
+    """Returns text of that many bytes in a content encoding. It compresses better than any page does."""
     line = b"<p>one row of a table that repeats</p>\n"
     plain = (line * (size // len(line) + 1))[:size]
     if coding == "gzip":
@@ -57,7 +57,7 @@ class Exchange:
         self.count = 0
 
     async def serve(self) -> None:
-        """Until either side closes."""
+        """Serves until either side closes."""
         try:
             while await self.request():
                 pass
@@ -67,7 +67,7 @@ class Exchange:
             self.writer.close()
 
     async def request(self) -> bool:
-        """Reads one request and sends its response; false where the connection ends with it."""
+        """Reads one request and sends its response. Returns False where the connection ends with it."""
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head[:-4].split("\r\n")
         method, target, _ = first.split(" ", 2)
@@ -83,7 +83,7 @@ class Exchange:
         return await self.respond(method, target, fields)
 
     async def skip_body(self, fields: dict[str, str]) -> None:
-        """A body that was announced is read to its end, as the strictest server would."""
+        """Reads an announced body to its end, as the strictest server would."""
         if "chunked" in fields.get("transfer-encoding", ""):
             while size := int((await self.reader.readuntil(b"\r\n")).split(b";")[0], 16):
                 await self.reader.readexactly(size + 2)
@@ -93,7 +93,7 @@ class Exchange:
             await self.reader.readexactly(int(length))
 
     async def respond(self, method: str, target: str, fields: dict[str, str]) -> bool:
-        """Does as the URL says."""
+        """Sends the response that the URL describes."""
         global state
         split = urlsplit(target)
         query = parse_qs(split.query, keep_blank_values=True)
@@ -131,12 +131,13 @@ class Exchange:
         return await self.send(method, 404, [], b"the origin has no such order")
 
     async def head(self, status: int, lines: list[str]) -> None:
-        """Status line and headers, with a date as every origin with a clock sends it (RFC 9110, section 6.6.1)."""
+        """Sends the status line and headers, with a date as every origin with a clock sends it (RFC 9110, section
+        6.6.1)."""
         lines = [f"date: {formatdate(usegmt=True)}", *lines]
         self.writer.write("".join(f"{line}\r\n" for line in [f"HTTP/1.1 {status} Made", *lines, ""]).encode("latin-1"))
 
     async def send(self, method: str, status: int, lines: list[str], body: bytes) -> bool:
-        """A whole response."""
+        """Sends a whole response."""
         await self.head(status, [*lines, f"content-length: {len(body)}"])
         if method != "HEAD":
             self.writer.write(body)
@@ -144,7 +145,7 @@ class Exchange:
         return True
 
     async def big(self, size: int, lines: list[str], chunked: bool) -> bool:
-        """As many bytes as the other side takes, up to `size`."""
+        """Sends as many bytes as the other side reads, up to `size`."""
         await self.head(200, [*lines, "transfer-encoding: chunked" if chunked else f"content-length: {size}"])
         left = size
         while left:

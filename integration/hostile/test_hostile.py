@@ -31,7 +31,7 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest) -> Iterator[list[Outcome]]:
-    """All outcomes of this run; the table is printed at its end and left in target/test/hostile.txt."""
+    """Collects the outcomes of this run. The table is printed at its end and left in target/test/hostile.txt."""
     found: list[Outcome] = []
     yield found
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")

@@ -1,7 +1,7 @@
 """Two clients load the same pages through one pair, cold and warm, in Chromium: no byte of one reaches the other.
 
-They differ in cookies, `Accept` and `Authorization`, and in nothing that a network sees: both have one address. Every
-response of the origin repeats what the request said of its client.
+They differ in cookies, `Accept` and `Authorization`, and in nothing that a network can see: both have one address.
+Every response of the origin repeats the fields of the request that identify the client.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.browser import Browser, browser
 from .beds import HOST, Target, pair_of_boxes
 
 ROUNDS = 3
-"""By the third visit, whatever is ever cached or sent ahead is."""
+"""Everything that is ever cached or sent early has been by the third visit."""
 SAID = "{cookie} {authorization} {accept}"
 POLICIES = {
     "nothing": (),
@@ -31,7 +31,7 @@ POLICIES = {
     "sets_cookie": ("cache-control: max-age=600", "set-cookie: seen={cookie}; path=/unused"),
     "validated": ("last-modified: Mon, 01 Jan 2001 00:00:00 GMT", 'etag: "one"'),
 }
-"""Of none of these did the origin say that anybody may have it."""
+"""In none of these does the origin say that everybody may have it."""
 KINDS = {
     "text/javascript": f"(window.said = window.said || []).push('{SAID}')",
     "text/css": f"body::after {{ content: '{SAID}' }}",
@@ -43,23 +43,23 @@ ASK = """
 const told = [], accept = "text/plain;of=" + document.cookie.split("cookie-of-")[1];
 const ask = (url) => told.push(fetch(url, { headers: { accept } }).then((one) => one.text()));
 """
-"""Fetches say who asks in `Accept`, which scripts may set."""
+"""A fetch identifies its client in `Accept`, which scripts may set."""
 
 
 def order(content_type: str, body: str, policy: tuple[str, ...], name: str) -> str:
-    """A URL that is answered so."""
+    """Returns a URL with this response."""
     lines = [f"content-type: {content_type}", *policy]
     return f"/say?{'&'.join(f'h={quote(line)}' for line in lines)}&b={quote(body)}&w={name}"
 
 
 def page(name: str) -> str:
-    """The URL of a page with an object of every kind and policy."""
+    """Returns the URL of a page with an object of every kind and policy."""
     parts = [f"<!doctype html><title>{name}</title><script>{ASK}</script><body><p id=own>{SAID}</p>"]
     for policy, lines in POLICIES.items():
         script, sheet, text = (order(kind, body, lines, f"{name}-{policy}") for kind, body in KINDS.items())
         parts.append(f'<script src="{script}"></script><link rel="stylesheet" href="{sheet}">')
         parts.append(f"<script>ask({json.dumps(text)})</script>")
-    # The origin fills in what stands in braces: in URLs they are quoted, so those of the page's objects stay.
+    # The origin replaces names in braces. In the page's URLs the braces are quoted, so they stay for the objects.
     return order("text/html", "".join(parts), POLICIES["max_age"], name)
 
 
@@ -70,7 +70,7 @@ EVERYTHING = """(async () => JSON.stringify([
 
 
 def seen(client: Browser, name: str, url: str, *, bears: bool) -> str:
-    """All that a client's page says, in a browser that has loaded nothing before."""
+    """Returns all text of a client's page, in a browser that has loaded nothing before."""
     with client.tab(isolated=True) as tab:
         if bears:
             tab.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Bearer of-{name}"})

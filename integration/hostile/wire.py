@@ -1,4 +1,4 @@
-"""Connections of a hostile client: sockets inside a namespace, requests byte by byte, HTTP/2 without manners."""
+"""Connections of a hostile client: sockets inside a namespace, requests byte by byte, HTTP/2 without checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def socket_in(namespace: Namespace, kind: int = socket.SOCK_STREAM) -> socket.socket:
-    """A socket that belongs to a namespace. A thread of its own enters it, so that this one stays where it is."""
+    """Opens a socket in a namespace. A separate thread enters the namespace, so that the caller's thread stays in its
+    own."""
     made: list[socket.socket | OSError] = []
 
     def make() -> None:
@@ -47,7 +48,7 @@ def socket_in(namespace: Namespace, kind: int = socket.SOCK_STREAM) -> socket.so
 def connected(
     namespace: Namespace, address: str, port: int, *, timeout_s: float = 20.0, receive_bytes: int | None = None
 ) -> socket.socket:
-    """A TCP connection from a namespace. `receive_bytes` keeps the kernel from reading ahead for a slow client."""
+    """Opens a TCP connection from a namespace. `receive_bytes` limits the kernel's read-ahead for a slow client."""
     made = socket_in(namespace)
     made.settimeout(timeout_s)
     if receive_bytes:
@@ -57,7 +58,7 @@ def connected(
 
 
 def over_tls(plain: socket.socket, name: str, authority: Path, *alpn: str) -> ssl.SSLSocket:
-    """TLS on a connection, for the proxy's own name."""
+    """Starts TLS on a connection, for the proxy's own name."""
     context = ssl.create_default_context(cafile=str(authority))
     context.set_alpn_protocols(list(alpn) or ["http/1.1"])
     return context.wrap_socket(plain, server_hostname=name)
@@ -65,7 +66,7 @@ def over_tls(plain: socket.socket, name: str, authority: Path, *alpn: str) -> ss
 
 @dataclass
 class Reply:
-    """A response as it came, or as far as it came."""
+    """A response, or the part of it that arrived."""
 
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -73,7 +74,7 @@ class Reply:
     is_whole: bool = True
 
     def header(self, name: str) -> str | None:
-        """The values of a header, joined; None where it is absent."""
+        """Returns the values of a header, joined, or None where it is absent."""
         values = [value for key, value in self.headers if key == name]
         return ", ".join(values) if values else None
 
@@ -91,7 +92,7 @@ def send_bytes(connection: socket.socket, request: bytes) -> Reply:
 
 
 def read_reply(connection: socket.socket, *, is_head: bool = False) -> Reply:
-    """One HTTP/1 response; interim responses are passed over."""
+    """Reads one HTTP/1 response, and skips interim responses."""
     stream = connection.makefile("rb")
     try:
         while True:
@@ -146,7 +147,7 @@ def _read_body(stream, reply: Reply) -> None:
 def request_bytes(
     method: str, target: str, host: str, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
 ) -> bytes:
-    """A well-formed HTTP/1.1 request."""
+    """Returns a well-formed HTTP/1.1 request."""
     lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers)]
     if body:
         lines.append(f"Content-Length: {len(body)}")
@@ -154,7 +155,7 @@ def request_bytes(
 
 
 class Http2:
-    """An HTTP/2 connection on which pseudo-headers may say anything."""
+    """An HTTP/2 connection on which pseudo-headers may have any value."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -166,7 +167,7 @@ class Http2:
         self._flush()
 
     def get(self, scheme: str, authority: str, path: str, headers: Sequence[tuple[str, str]] = ()) -> Reply:
-        """One request and its response."""
+        """Sends one request and returns its response."""
         reply = Reply(0, is_whole=False)
         try:
             stream = self._h2.get_next_available_stream_id()

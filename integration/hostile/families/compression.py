@@ -1,4 +1,4 @@
-"""Bodies that compress absurdly well. They are valid, so each arrives whole; a body that breaks off looks broken."""
+"""Bodies that compress extremely well. They are valid, so each arrives whole. A body that breaks off looks broken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACCEPTED = {"gzip": "gzip", "br": "gzip, br", "zstd": "gzip, br, zstd", "none": 
 
 
 def plain(reply: Reply) -> bytes:
-    """The body without its content encoding; a body that cannot be decompressed is an error."""
+    """Returns the body without its content encoding. A body that cannot be decompressed is an error."""
     coding = reply.header("content-encoding")
     if coding == "gzip":
         return gzip.decompress(reply.body)
@@ -31,7 +31,7 @@ def plain(reply: Reply) -> bytes:
 
 
 def body_arrives(target: Target, coding: str, size: int, content_type: str, accept: str) -> str:
-    """Whether a client that accepts these encodings gets the very bytes."""
+    """Checks that a client that accepts these encodings gets exactly the origin's bytes."""
     accepts = [("Accept-Encoding", accept)] if accept else []
     reply = target.get(f"/made/{coding}/{size}/{content_type.replace('/', '%2F')}?w={fresh('made')}", *accepts)
     if reply.status != 200 or not reply.is_whole:
@@ -72,7 +72,8 @@ def _cases() -> list[Case]:
             is_short = (
                 size == 1_000_000 and content_type in TYPES[:2] and accept == ACCEPTED[coding] and coding != "none"
             )
-            # What a client cannot read and Longhaul does not decompress is the origin's mistake: zstd unasked.
+            # The origin may send zstd to a client that does not accept it. Longhaul does not decompress it, so this is
+            # the origin's mistake.
             if coding == "zstd" and accept != ACCEPTED[coding]:
                 continue
             cases.append(Case(name, _whole(coding, size, content_type, accept), is_long=not is_short))

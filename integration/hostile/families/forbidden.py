@@ -1,4 +1,4 @@
-"""Names and literals that lead where nobody may be taken: no connection there, whatever the form."""
+"""Names and literals that lead to forbidden addresses: no connection is made, whatever their form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LITERALS = (
 
 
 def _connects(target: Target) -> int:
-    """Connections that reached an address where nobody may be taken."""
+    """Connections that reached a forbidden address."""
     return len(target.origins.events("connect"))
 
 

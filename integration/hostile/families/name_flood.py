@@ -1,4 +1,4 @@
-"""One client asks for more names than its budget has. No other client loses a name, and it keeps the names it knows."""
+"""One client requests more names than its budget has. No other client loses a name, and it keeps the names it knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DNS messages that are not quite questions. The server stays up, and no response is much larger than its question."""
+"""Malformed DNS messages. The server stays up, and no response is much larger than its question."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..cases import Case
 from ..wire import socket_in
 
 AMPLIFICATION = 4.0
-"""Bytes of a response for each byte of a question, at the most."""
+"""Bytes of a response for each byte of a question, at most."""
 
 
 def question(name: str, kind: int = 1, klass: int = 1, flags: int = 0x0100, number: int = 1) -> bytes:

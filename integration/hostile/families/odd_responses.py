@@ -1,4 +1,4 @@
-"""Origins whose responses are not HTTP. Each costs its own request; nobody else's connection may end."""
+"""Origins whose responses are not HTTP. Each costs its own request, and no other client's connection may end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ IS_SHORT = (
 
 
 def lost_connections(target: Target, response: bytes) -> tuple[float, Reply, Reply]:
-    """Connections of the pipe that ended meanwhile, what the victim of a long download got, and what the asker got."""
+    """Returns the pipe's connections that ended meanwhile, another client's long download, and the response to the
+    attack."""
     name = "envoy_cluster_upstream_cx_destroy_with_active_rq"
     before = _pipe(target, name)
     victim: list[Reply] = [NOTHING]

@@ -1,4 +1,4 @@
-"""Clients that lie about the scheme. The listener knows it; a lie must not decide what others are served."""
+"""Clients that lie about the scheme. The listener knows it, and a lie must not affect the responses to others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT = "h=cache-control:%20public,max-age=600"
 
 
 def _poison(lie: Callable[[Target, str], Reply], honest: Callable[[Target, str], Reply]) -> Callable[[Target], str]:
-    """The liar asks three times, so that a cache has every reason to store; then an honest client asks."""
+    """Lets the liar send three requests, so that a cache has every reason to store. Then an honest client sends one."""
 
     def attack(target: Target) -> str:
         word = fresh("scheme")
@@ -30,7 +30,8 @@ def _poison(lie: Callable[[Target, str], Reply], honest: Callable[[Target, str],
 
 
 def _redirect_to_itself(target: Target) -> str:
-    """The usual redirect from http to https, stored by a client that said https, would lead everybody in a circle."""
+    """The usual redirect from http to https. Stored for a client that said https, it would lead everybody into a
+    loop."""
     word = fresh("scheme")
     path = f"/say?s=301&{KEPT}&h=location:%20https://{HOST}/{word}&b={word}"
     for _ in range(3):
@@ -47,7 +48,7 @@ def _absolute(target: Target, path: str) -> Reply:
 
 
 def _remote_asks_as_it_is(target: Target) -> str:
-    """A client that says https on port 80 gets the http origin's response, and an honest client of http its own."""
+    """A client that says https on port 80 gets the http origin's response. An honest http client gets its own."""
     word = fresh("scheme")
     path = f"/say?{KEPT}&b={word}"
     lied = target.http2().get("https", HOST, path)

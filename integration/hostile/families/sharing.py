@@ -25,7 +25,7 @@ NEVER_SHARED = {
     "Vary: *": "vary: *",
 }
 ASKED = 4
-"""Requests of the first client: by the third, everything that is cached is."""
+"""Requests of the first client. Everything cacheable is cached by the third."""
 
 
 def _url(lines: Sequence[str], body: str) -> str:
@@ -35,7 +35,8 @@ def _url(lines: Sequence[str], body: str) -> str:
 def _private(
     lines: Sequence[str], first: Sequence[Header], second: Sequence[Header], body: str, secret: str
 ) -> Callable[[Target], str]:
-    """The first client asks several times, with what the origin answers by; the second must not see the secret."""
+    """Sends several requests of the first client, with the headers that select the response. The second client must not
+    see the secret."""
 
     def attack(target: Target) -> str:
         url = _url(lines, body)
@@ -55,7 +56,8 @@ def _private(
 
 
 def _own_view(lines: Sequence[str], headers: Sequence[Header], body: str, expected: str) -> Callable[[Target], str]:
-    """Anonymous clients ask until it is cached; a client with something to say must get its own response."""
+    """Sends anonymous requests until the response is cached. A client with its own headers must get its own
+    response."""
 
     def attack(target: Target) -> str:
         url = _url(lines, body)
@@ -68,7 +70,7 @@ def _own_view(lines: Sequence[str], headers: Sequence[Header], body: str, expect
 
 
 def _set_cookie(line: str) -> Callable[[Target], str]:
-    """Each response sets a cookie of its own; no client may get another's."""
+    """Each response sets its own cookie, and no client may get another's."""
 
     def attack(target: Target) -> str:
         url = _url([line, f"set-cookie: session={fresh('secret')}"], "{n}")
@@ -84,7 +86,7 @@ def _set_cookie(line: str) -> Callable[[Target], str]:
 
 
 def _is_shared(lines: Sequence[str], headers: Sequence[Header] = ()) -> Callable[[Target], str]:
-    """The other way: what anybody may have is cached, and the third request at the latest meets it."""
+    """The opposite case: a response for everybody is cached, so a later request does not reach the origin."""
 
     def attack(target: Target) -> str:
         url = _url(lines, "{n}")
@@ -118,7 +120,7 @@ def _age_is_kept(target: Target) -> str:
 
 
 def _unasked_part(target: Target) -> str:
-    """A 206 that nobody asked for is not the whole, and must not be served as one from a cache."""
+    """A 206 without a Range in the request is not the whole object, and must not be served as one from a cache."""
     url = _url(["cache-control: max-age=600", "content-range: bytes 0-1/9"], "{n}") + "&s=206"
     bodies = [target.get(url).body for _ in range(ASKED)]
     return "" if len(set(bodies)) == len(bodies) else "a 206 that nobody asked for was cached"

@@ -1,4 +1,4 @@
-"""Clients that ask for much and read nothing. A client behind a slow link does so: its cost must be bounded."""
+"""Clients that request much and read nothing. A client behind a slow link does so, so its cost must be bounded."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def cost_mib(
     chunked: bool = False,
     asked_before: int = 2,
 ) -> float:
-    """Memory a client, of the box that it costs most, while so many read nothing of a body each."""
+    """Returns the memory for each client at the box that grows most, while all of them read nothing of a large body."""
     words = [fresh("slow") for _ in range(clients)]
     query = "&".join(f"h={quote(line)}" for line in lines) + ("&chunked=1" if chunked else "")
     urls = [f"/big/{body_bytes}?{query}&word={word}" for word in words]
-    # The first visitors decide what is known of a URL; they take a little and leave.
+    # The first requests for a URL determine what the filter knows of it. They read a little and close.
     for url in urls[:2]:
         for _ in range(asked_before):
             _take_a_little(target, url, moved)
@@ -62,12 +62,12 @@ def _take_a_little(target: Target, url: str, moved: bool) -> None:
 
 
 def _growth(now: Sequence[float], before: Sequence[float]) -> float:
-    """Of the box that grew most."""
+    """Returns the growth of the box that grew most."""
     return max(after - was for after, was in zip(now, before, strict=True))
 
 
 def _settled(target: Target) -> list[float]:
-    """Memory of each box when nothing is under way any more."""
+    """Returns the memory of each box when no request is under way any more."""
     readings = [target.heaps_mib()]
 
     def is_still() -> bool:
@@ -79,7 +79,7 @@ def _settled(target: Target) -> list[float]:
 
 
 def _most(target: Target, before: Sequence[float], *, seconds: float) -> float:
-    """The most above `before`, until it has not grown for a while."""
+    """Returns the highest growth above `before`. Ends when it has not grown for a while."""
     most, deadline, grown_at = 0.0, time.monotonic() + 30, time.monotonic()
     while time.monotonic() < deadline and time.monotonic() - grown_at < seconds / 2:
         now = _growth(target.heaps_mib(), before)
@@ -98,7 +98,7 @@ def _held(lines: Sequence[str], **how: object) -> Callable[[Target], str]:
     return attack
 
 
-# Ten: the buffers of the pipe's connection, which all clients share, are shared out among them.
+# Ten, because all clients share the buffers of the pipe's connection.
 _SHORT = {"clients": 10, "body_bytes": 40_000_000}
 _LONG = {"clients": 10, "body_bytes": 200_000_000}
 

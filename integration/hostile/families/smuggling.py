@@ -1,6 +1,7 @@
-"""Requests that two parsers could cut differently (RFC 9112, sections 2, 3, 6, 7 and 11.2).
+"""Requests that two parsers could split differently (RFC 9112, sections 2, 3, 6, 7 and 11.2).
 
-The origin must read exactly the requests that Envoy sent."""
+The origin must read exactly the requests that Envoy sent.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ TARGETS = (
     "/%0d%0aHost:%20a", "HTTP/1.1",
 )  # fmt: skip
 WAIT_S = 0.5
-"""A request that is half of one gets no response."""
+"""A request that is only half sent gets no response."""
 ENDINGS = ("\n", "\r", "\r\r\n", "\n\r\n")
 
 
 def _unaccounted(target: Target) -> int:
-    """Requests that the origin has read and Envoy does not know of, once nothing is under way any more."""
+    """Returns the number of requests that the origin has read and Envoy has not sent, once no request is under way."""
     last = None
     for _ in range(20):
         arrived = target.count_arrived()
@@ -45,7 +46,7 @@ def _unaccounted(target: Target) -> int:
 
 
 def _as_many_as_sent(target: Target, attack: Callable[[str], object]) -> str:
-    """The origin must read as many requests as Envoy believes to have sent: another number means that they disagree."""
+    """The origin must read as many requests as Envoy counts as sent. Another number means that they disagree."""
     before = _unaccounted(target)
     attack(fresh("smuggle"))
     more = _unaccounted(target) - before
@@ -53,7 +54,7 @@ def _as_many_as_sent(target: Target, attack: Callable[[str], object]) -> str:
 
 
 def _at_most_one(build: Callable[[str], bytes]) -> Callable[[Target], str]:
-    """`build` makes a request around a word, with another request hidden in it."""
+    """Takes `build`, which makes a request around a word, with another request hidden in it."""
     return lambda target: _as_many_as_sent(target, lambda word: target.send(build(word), timeout_s=WAIT_S))
 
 
@@ -86,7 +87,7 @@ def _target(form: str) -> Callable[[str], bytes]:
 
 
 def _ending(end: str) -> Callable[[str], bytes]:
-    """A header whose value holds something that another parser may take for the end of the line."""
+    """A header whose value holds bytes that another parser may treat as the end of the line."""
     return lambda word: (
         f"GET /one-{word} HTTP/1.1\r\nHost: {HOST}\r\nX: y{end}{end}"
         f"GET /smuggled-{word} HTTP/1.1{end}Host: {HOST}\r\n\r\n"
@@ -100,7 +101,7 @@ def _chunk(size: str) -> Callable[[str], bytes]:
 
 
 def _is_refused(build: Callable[[str], bytes]) -> Callable[[Target], str]:
-    """Malformed chunks: the origin never takes the request for a whole one."""
+    """Malformed chunks: the origin never treats the request as complete."""
 
     def attack(target: Target) -> str:
         reply = target.send(build(fresh("chunk")), timeout_s=WAIT_S)
@@ -110,7 +111,7 @@ def _is_refused(build: Callable[[str], bytes]) -> Callable[[Target], str]:
 
 
 def _over_http2(name: str, value: str) -> Callable[[Target], str]:
-    """A header of HTTP/2 that would be something else as text on the way to the origin (RFC 9113, section 8.2.1)."""
+    """A header of HTTP/2 that would change its meaning as text on the way to the origin (RFC 9113, section 8.2.1)."""
 
     def attack(target: Target) -> str:
         def send(word: str) -> None:
