@@ -1,6 +1,6 @@
-"""Two real Envoys with a pipe between them that is watched, an origin behind and raw clients in front.
+"""Two real Envoys, a tap on the pipe between them, an origin behind and raw clients in front.
 
-Everything is on loopback and on ports the kernel chose; what was started is stopped by its own handle.
+Everything is on loopback, on ports that the kernel chose. Every process is stopped by its own handle.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ DEADLINE_S = 30.0
 PREFACE_BYTES = 24
 FRAME_HEAD_BYTES = 9
 HEADERS, CONTINUATION = 1, 9
-# With the filter a larger table would only make the index of what never changes longer (README.md, Configuration).
+# With the filter, a larger table would only make the index of constant fields longer (README.md, Configuration).
 TABLE_BYTES_PACKED = 4096
 TABLE_BYTES_PEER = 65536
 
-# All that the filter needs of its host. Fewer callbacks are fewer calls into the VM.
+# Every call between Envoy and the filter that the filter needs. Fewer callbacks are fewer calls into the VM.
 CAPABILITIES = [
     *("proxy_on_context_create", "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete"),
     *("proxy_on_request_headers", "proxy_on_response_headers", "proxy_on_memory_allocate"),
@@ -39,13 +39,13 @@ CAPABILITIES = [
 
 
 def artifact(variable: str, candidate: str) -> Path | None:
-    """The file an environment variable names, else the one that `make build` puts into target/dist."""
+    """Returns the file that an environment variable names, or the one that `make build` puts into target/dist."""
     path = Path(os.environ.get(variable) or REPOSITORY / candidate)
     return path if path.exists() else None
 
 
 def envoy_and_filter() -> tuple[Path, Path]:
-    """Skips the test where one is missing; fails it there if nothing may be skipped."""
+    """Returns both files. If one is missing, the test is skipped, or fails where no test may be skipped."""
     envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
     wasm = artifact("LONGHAUL_HEADER_COMPRESSION_WASM", "target/dist/header_compression.wasm")
     if envoy and wasm:
@@ -76,7 +76,7 @@ Fields = list[tuple[bytes, bytes]]
 
 @dataclass
 class Message:
-    """A request or response of HTTP/1.1 as it was on the wire."""
+    """A request or response of HTTP/1.1 as it was sent."""
 
     line: bytes
     fields: Fields
@@ -91,7 +91,7 @@ class Message:
 
 
 def read_message(reader, *, bodiless: bool = False) -> Message | None:
-    """The next message of a connection; none at its end."""
+    """Returns the next message of a connection, or None at its end."""
     line = reader.readline().rstrip(b"\r\n")
     if not line:
         return None
@@ -145,7 +145,7 @@ def plain_answer(_: Message) -> bytes:
 
 
 class Origin:
-    """An HTTP/1.1 origin that answers as `answer` says and keeps what arrived."""
+    """An HTTP/1.1 origin that sends the response of the function `answer`, and records every request."""
 
     def __init__(self, answer: Callable[[Message], bytes] = plain_answer) -> None:
         self.requests: list[Message] = []
@@ -182,7 +182,7 @@ class Origin:
 
 @dataclass
 class Direction:
-    """What went one way over the pipe: whole frames of header blocks, heads of frames included, one entry a block."""
+    """The header blocks in one direction of the pipe: whole frames with their heads, one entry for each block."""
 
     blocks: list[int] = field(default_factory=list)
     payloads: list[bytes] = field(default_factory=list)
@@ -228,7 +228,7 @@ class Tap:
         for one in (source, sink):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-        # Each direction closes the end it read from, which no other thread reads.
+        # Each direction closes the socket that it read from, which no other thread reads.
         source.close()
 
     @staticmethod
@@ -314,7 +314,7 @@ def wasm_filter(wasm: Path, config: dict | str) -> dict:
 
 def bootstrap(name: str, manager: dict, route: dict, filters: list[dict], upstream: dict) -> dict:
     routes = [{"match": {"prefix": "/"}, "route": {"cluster": upstream["name"], "timeout": "0s", **route}}]
-    # A ground asks its resolver for every other name; nobody has this one.
+    # A ground resolves every name except `-`, which no client requests.
     nobody = [{"match": {"prefix": "/"}, "direct_response": {"status": 503}}]
     router = typed("envoy.extensions.filters.http.router.v3.Router", suppress_envoy_headers=True)
     manager = typed(
@@ -358,7 +358,7 @@ def ground_bootstrap(origin_port: int, config: dict | str | None, wasm: Path, ta
 
 
 def remote_bootstrap(pipe_port: int, config: dict | str | None, wasm: Path, table_bytes: int) -> dict:
-    """The remote: HTTP/1.1 in, HTTP/2 out, the filter in the pipe's cluster, and the retry it relies on."""
+    """The remote: HTTP/1.1 in, HTTP/2 out, the filter in the pipe's cluster, and the retry that it requires."""
     http2 = {"hpack_table_size": table_bytes, "allow_connect": True}
     options: dict = {"explicit_http_config": {"http2_protocol_options": http2}}
     if config is not None:
@@ -415,7 +415,7 @@ class Envoy:
         return ""
 
     def counters(self) -> dict[str, int]:
-        """The filter's counters by name without prefix."""
+        """Returns the filter's counters by name, without their prefix."""
         pattern = re.compile(r"^wasmcustom\.longhaul_header_compression_(\w+): (\d+)$", re.M)
         return {name: int(value) for name, value in pattern.findall(self.admin("/stats?filter=header_compression"))}
 

@@ -1,4 +1,4 @@
-"""The filter in two real Envoys: on both sides of the pipe, on one, on none.
+"""The filter in two real Envoys: at both ends of the pipe, at one, at none.
 
 LONGHAUL_ENVOY=target/dist/envoy python3 -m unittest discover -s filters/header-compression/wasm/tests
 """
@@ -35,7 +35,7 @@ ANSWER: Fields = [
 
 
 def answer(request: Message) -> bytes:
-    """What the path asks for: /204, /304, /404, /large, /ours, or a page that says which request it answers."""
+    """Returns the response for a path: /204, /304, /404, /large, /ours, or a page whose body names the path."""
     path = request.line.split(b" ")[1]
     body = b"" if request.line.startswith(b"HEAD") or path in (b"/204", b"/304") else b"answer to " + path
     length = [] if path in (b"/204", b"/304") else [(b"content-length", b"%d" % (len(body) or 10))]
@@ -48,7 +48,7 @@ def answer(request: Message) -> bytes:
 
 
 def by_name(fields: Fields) -> list[tuple[bytes, list[bytes]]]:
-    """Values of each name in their order. Envoy's own order of names differs between HTTP/1.1 and HTTP/2."""
+    """Groups the values of each name in their order. Envoy's own order of names differs between HTTP/1.1 and HTTP/2."""
     names = sorted({name.lower() for name, _ in fields})
     return [(name, [value for known, value in fields if known.lower() == name]) for name in names]
 
@@ -74,7 +74,7 @@ class InPair(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def assert_passes(self, method: bytes, path: bytes, fields: Fields, body: bytes = b"") -> Message:
-        """One request reaches the origin as it was sent, and its answer the client as it was given."""
+        """Asserts that a request reaches the origin unchanged, and its response the client."""
         before = len(self.pair.origin.requests)
         got = self.client.ask(method, b"www.example.org", path, fields, body)
         requests = self.pair.origin.requests[before:]

@@ -1,6 +1,6 @@
-"""A real Envoy with the filter in it, and an origin that answers exactly as a test says.
+"""A real Envoy with the filter in it, and an origin that sends exactly the response that a test sets.
 
-Everything is on loopback and on ports the kernel chose; what was started is stopped by its own handle.
+Everything is on loopback, on ports that the kernel chose. Every process is stopped by its own handle.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[4]
 DEADLINE_S = 20.0
 ENVOY_ARGUMENTS = ["--concurrency", "1", "--disable-hot-restart", "-l", "warning"]
 
-# All that the filter needs of its host. Fewer callbacks are fewer calls into the VM.
+# Every call between Envoy and the filter that the filter needs. Fewer callbacks are fewer calls into the VM.
 CAPABILITIES = [
     *("proxy_on_context_create", "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete"),
     *("proxy_on_request_headers", "proxy_on_response_headers", "proxy_on_response_body", "proxy_on_response_trailers"),
@@ -44,7 +44,7 @@ CONFIG = {
 
 
 def artifact(variable: str, *candidates: str) -> Path | None:
-    """The file an environment variable names, else the first of the usual places that exists."""
+    """Returns the file that an environment variable names, or the first of the usual places that exists."""
     named = os.environ.get(variable)
     for candidate in [named] if named else [str(REPOSITORY / candidate) for candidate in candidates]:
         if candidate and Path(candidate).exists():
@@ -53,7 +53,7 @@ def artifact(variable: str, *candidates: str) -> Path | None:
 
 
 def envoy_and_filter() -> tuple[Path, Path]:
-    """Skips the test where one is missing; fails it there if nothing may be skipped."""
+    """Returns both files. If one is missing, the test is skipped, or fails where no test may be skipped."""
     envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
     wasm = artifact("LONGHAUL_URL_REWRITE_WASM", "target/dist/url_rewrite.wasm")
     if envoy and wasm:
@@ -82,7 +82,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 @dataclass
 class Request:
-    """What arrived at the origin."""
+    """A request that arrived at the origin."""
 
     line: str
     headers: list[tuple[str, str]]
@@ -93,7 +93,7 @@ class Request:
 
 @dataclass
 class Answer:
-    """What the origin sends: pieces of raw bytes, each at once, with pauses between them."""
+    """The origin's response: pieces of raw bytes, each sent at once, with pauses between them."""
 
     pieces: list[bytes]
     pause_s: float = 0.0
@@ -101,7 +101,7 @@ class Answer:
 
 
 class Origin:
-    """An HTTP/1.1 origin: one answer for every request, set by the test; keeps what arrived."""
+    """An HTTP/1.1 origin that sends one response, set by the test, for every request. It records the requests."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -136,8 +136,8 @@ class Origin:
         body = int(request.get("content-length") or 0)
         reader.read(body)
         self.requests.append(request)
-        # The client may have all of it, and its test be over, before this thread is done: by then `self.answer` is the
-        # next test's, and a `connection: close` in that one would close a connection that Envoy keeps.
+        # The client may have all of it, and its test may end, before this thread is done. By then `self.answer` is the
+        # next test's. A `connection: close` in that one would close a connection that Envoy keeps open.
         answer = self.answer
         for index, piece in enumerate(answer.pieces):
             if index and answer.pause_s:
@@ -147,7 +147,7 @@ class Origin:
             writer.write(piece)
             writer.flush()
         if request.get("upgrade"):
-            # After the switch: an echo.
+            # After the upgrade the origin echoes.
             while data := reader.read1(4096):
                 writer.write(data)
                 writer.flush()
@@ -168,7 +168,7 @@ def ok(body: bytes, *headers: str, kind: str = "text/html") -> bytes:
 
 
 def chunked(pieces: list[bytes], *headers: str, kind: str = "text/html") -> list[bytes]:
-    """The head and then each piece as a chunk of its own, to be sent one by one."""
+    """Returns the head, and then each piece as its own chunk, to be sent one by one."""
     chunks = [b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces]
     return [head("200 OK", f"content-type: {kind}", "transfer-encoding: chunked", *headers), *chunks, b"0\r\n\r\n"]
 
@@ -296,7 +296,7 @@ class Envoy:
         }
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits for what only a running Envoy can do; its log says why it does not run."""
+        """Waits for a condition that only a running Envoy meets. The error shows the log if Envoy has ended."""
         wait_for(lambda: self.process.poll() is not None or condition(), what)
         if self.process.poll() is not None:
             raise AssertionError(f"Envoy did not start:\n{self.log.read_text()[-3000:]}")
@@ -333,7 +333,7 @@ class Envoy:
 
 
 def read_response(connection: socket.socket, is_head: bool = False) -> Response:
-    """One whole response; `complete` says whether it ended as it announced."""
+    """Reads one whole response. `complete` says whether its end matched its headers."""
     raw = b""
     while b"\r\n\r\n" not in raw:
         piece = connection.recv(65536)
@@ -360,7 +360,8 @@ def read_response(connection: socket.socket, is_head: bool = False) -> Response:
 
 
 def is_whole(response: Response, body: bytes) -> bool:
-    """Whether the announced end has come; without one, only the connection's end tells."""
+    """Returns whether the announced end has arrived. Without an announced length, only the end of the connection shows
+    it."""
     if response.get("content-length"):
         return len(body) >= int(response.get("content-length"))
     return response.get("transfer-encoding") == "chunked" and body.endswith(b"0\r\n\r\n")
@@ -381,7 +382,7 @@ def unchunk(raw: bytes) -> tuple[bytes, bool]:
 
 
 def arrivals(connection: socket.socket, pieces: int) -> Iterator[bytes]:
-    """Decoded chunks as they arrive, without waiting for the next."""
+    """Yields decoded chunks as they arrive, without waiting for the next."""
     reader = connection.makefile("rb")
     while reader.readline() not in (b"\r\n", b""):
         pass
@@ -393,5 +394,5 @@ def arrivals(connection: socket.socket, pieces: int) -> Iterator[bytes]:
 
 
 def is_quiet(connection: socket.socket, for_s: float) -> bool:
-    """Whether nothing can be read for a while."""
+    """Returns whether nothing arrives for a while."""
     return not select.select([connection], [], [], for_s)[0]

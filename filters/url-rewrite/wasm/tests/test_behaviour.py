@@ -1,4 +1,4 @@
-"""The filter in a real Envoy: the same behaviour whatever way a body comes, and the rules of the proxy's own origin.
+"""The filter in a real Envoy: the same behaviour for every framing of a body, and the rules of the proxy's own origin.
 
 LONGHAUL_ENVOY=target/dist/envoy python3 -m unittest discover -s filters/url-rewrite/wasm/tests
 """
@@ -53,7 +53,7 @@ class InEnvoy(unittest.TestCase):
         self.origin.answer = Answer(list(pieces))
 
     def asked(self):
-        """The one request that reached the origin."""
+        """Returns the only request that reached the origin."""
         self.assertEqual(len(self.origin.requests), 1, self.origin.requests)
         return self.origin.requests[0]
 
@@ -134,7 +134,8 @@ class Bodies(InEnvoy):
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
             received = b""
             chunks = arrivals(connection, 1 << 20)
-            # All but what the limits of memory allow to be held leaves while the origin is silent.
+            # While the origin is silent, the filter forwards everything except the bytes that its memory limits allow
+            # it to hold.
             while len(received) < len(MOVED) + len(rest) - 262_144:
                 received += next(chunks)
             gate.set()
@@ -187,7 +188,7 @@ def in_pieces(data: bytes, size: int) -> list[bytes]:
 
 
 class Packed(InEnvoy):
-    """Pages that come in gzip, or say so."""
+    """Pages in gzip, or with a header that says so."""
 
     GZIP = "content-encoding: gzip"
 
@@ -269,7 +270,7 @@ class Packed(InEnvoy):
                 response = self.envoy.get(PAGE_HOST)
                 self.assertFalse(response.complete, "it must not look whole")
                 self.assertGreater(len(response.body), half)
-                # Damage is known as such a few wrong letters late.
+                # The decoder notices damage only after a few wrong letters.
                 self.assertEqual(response.body[:half], expected[:half])
                 self.assertEqual(self.broken(), before + 1)
 
@@ -279,12 +280,12 @@ class Packed(InEnvoy):
         self.assertEqual((response.body, response.complete), (MOVED, True))
 
     def test_a_page_that_compresses_a_thousandfold_arrives_whole(self):
-        """A chunk of the origin's connection has 32 KiB, so that its content stays below the limit of one call."""
+        """A chunk of the origin's connection has 32 KiB, so its content stays below the limit of one call."""
         size = 64 << 20
         self.answer(ok(gzip.compress(b" " * size), self.GZIP))
         before, came = self.broken(), 0
         with self.envoy.connect() as connection:
-            # Without chunks, whose end a reader would have to look for.
+            # HTTP/1.0 has no chunks, whose end a reader would have to find.
             connection.sendall(f"GET / HTTP/1.0\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
             while piece := connection.recv(1 << 20):
                 came += piece.count(b" ")
