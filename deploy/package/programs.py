@@ -32,7 +32,7 @@ ARCHES = {
 
 
 def need_cross_compiler(arch: Arch) -> None:
-    """Raises Failed where `arch` is another than this machine's and nothing links for it."""
+    """Raises Failed if `arch` is not this machine's and no linker for it is installed."""
     if arch.name != native() and not shutil.which(f"{arch.gnu}-gcc"):
         raise Failed(
             f"{arch.name} needs Debian's package gcc-{arch.gnu}, or leave it out: make package ARCHES={native()}"
@@ -40,7 +40,7 @@ def need_cross_compiler(arch: Arch) -> None:
 
 
 def collect(arch: Arch, dist: Path, into: Path) -> Path:
-    """Puts programs and filters of `arch` into `into`, stripped; returns the folder."""
+    """Puts programs and filters of `arch` into `into`, stripped. Returns the folder."""
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
     for name in WASM_FILTERS:
@@ -61,7 +61,7 @@ def _cross_build(arch: Arch, into: Path) -> None:
     run("rustup", "--quiet", "target", "add", arch.rust)
     variable = f"CARGO_TARGET_{arch.rust.upper().replace('-', '_')}_LINKER"
     run(
-        # As the Makefile builds this machine's.
+        # The same options as in the Makefile for this machine.
         "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release", "-p", "longhaul",
         "--target", arch.rust, env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
     )  # fmt: skip

