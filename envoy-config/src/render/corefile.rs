@@ -82,7 +82,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         out.line(1, &format!("prometheus {metrics}"));
     }
     out.line(1, &format!("bufsize {UDP_BYTES}"));
-    out.line(1, "# ANY is for reflecting traffic at others (RFC 8482)");
+    out.line(1, "# attackers use ANY to reflect traffic (RFC 8482)");
     out.line(1, "any");
     if steers(settings) {
         let lists: Vec<String> =
@@ -103,7 +103,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
 /// 53.
 fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
     out.line(0, "");
-    out.line(0, "# `listen.dns` is off, and Envoy asks nobody: this server refuses every question.");
+    out.line(0, "# `listen.dns` is off, and Envoy sends no queries: this server refuses every query.");
     open(out, &context.resolver.into(), context);
     out.line(1, "acl {");
     out.line(2, "block");
@@ -114,7 +114,7 @@ fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
 /// Writes the server block for Envoy. Its responses are the truth without refused addresses and without this box's own.
 fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(0, "");
-    out.line(0, "# For Envoy alone: addresses that nobody may reach through this box are left out of answers.");
+    out.line(0, "# For Envoy alone: the responses leave out addresses that nobody may reach through this box.");
     open(out, &context.resolver.into(), context);
     let own = guard::own_addresses(settings, context.local_addresses).into_iter().map(IpNet::from);
     let denied = settings.upstream.deny.iter().copied();
@@ -147,7 +147,7 @@ fn open(out: &mut Lines, listen: &Sockets, context: &CorefileContext<'_>) {
     out.line(1, "errors {");
     out.line(
         2,
-        "# the first of a minute names its query and the reason; a resolver that does not answer fills no disk",
+        "# the first one in a minute is logged with its query and reason, so a dead resolver does not fill the disk",
     );
     for failure in DNS_FAILURES {
         out.line(2, &format!("consolidate 1m {} warning show_first", quoted(failure.text)));
@@ -161,9 +161,9 @@ fn resolvers(settings: &Settings) -> Vec<String> {
     let lines = [
         &format!("forward . {} {{", joined(&settings.upstream.resolvers)),
         "    policy sequential",
-        "    # over TCP only what was truncated, whatever the client asked over: many firewalls close TCP port 53",
+        "    # TCP only after a truncated response, whatever the client used: many firewalls close TCP port 53",
         "    prefer_udp",
-        "    # the next resolver may know better",
+        "    # the next resolver may succeed",
         "    failover SERVFAIL REFUSED",
     ];
     lines.map(str::to_owned).to_vec()
@@ -172,13 +172,13 @@ fn resolvers(settings: &Settings) -> Vec<String> {
 /// Returns the lines of a *forward* to the ground's resolver, over the link.
 fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
     let lines = [
-        "# over the link, on connections that are open already",
+        "# over the link, on open connections",
         &format!("forward . {} {{", context.near_dns),
         "    force_tcp",
         "    expire 10m",
-        "    # a link that is down answers nobody: clients are told at once instead of being made to wait for a check",
+        "    # while the link is down, clients get an error at once instead of waiting for a health check",
         "    max_fails 0",
-        "    # a lossy link may need two retransmissions for a query or its response; clients repeat theirs after 5 s",
+        "    # on a lossy link a query or its response may need two retransmissions; clients retry after 5 s",
         "    read_timeout 4s",
     ];
     lines.map(str::to_owned).to_vec()
@@ -187,10 +187,10 @@ fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
 /// Writes the rest of a server block: the cache and the *forward*.
 fn ask(out: &mut Lines, forward: &[String]) {
     out.line(1, "cache {");
-    out.line(2, "# names in use are asked again before they expire, and held over an outage of the resolvers");
+    out.line(2, "# names in use are queried again before they expire, and stay cached while the resolvers are down");
     out.line(2, "prefetch 2 1m 20%");
     out.line(2, "serve_stale 1h");
-    out.line(2, "# a resolver's short failure is over when it is: whoever asks again is not answered from here");
+    out.line(2, "# failures are not cached: a resolver's failure may be short, and the next query reaches it again");
     out.line(2, "servfail 0");
     out.line(1, "}");
     for line in forward {

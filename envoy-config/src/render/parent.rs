@@ -56,7 +56,7 @@ fn without(range: IpNet, allowed: &[IpNet]) -> Vec<IpNet> {
 
 fn squid(settings: &Settings, refused: &BTreeSet<IpNet>) -> String {
     let mut out = String::from(
-        "# Longhaul: what its guard refuses, for the Squid that cache.parent names. In squid.conf, before every\n\
+        "# Longhaul: destinations that its guard refuses, for the Squid of cache.parent. In squid.conf, before every\n\
          # `http_access allow`: include .../parent/squid.conf\n",
     );
     // Squid stores IPv4 addresses as IPv4-mapped ones, so this range would refuse all of them. Squid matches the IPv4
@@ -74,7 +74,7 @@ fn squid(settings: &Settings, refused: &BTreeSet<IpNet>) -> String {
 
 fn traffic_server(refused: &BTreeSet<IpNet>) -> String {
     let mut out = String::from(
-        "# Longhaul: what its guard refuses, for the Traffic Server that cache.parent names. Its own rules for clients\n\
+        "# Longhaul: addresses that its guard refuses, for the Traffic Server of cache.parent. The rules for clients\n\
          # (apply: in) belong below.\nip_allow:\n- apply: out\n  ip_addrs:\n",
     );
     for range in refused {
