@@ -3,12 +3,12 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-/// The width where there is no terminal.
-const DEFAULT_COLUMNS: usize = 80;
+/// The width of files and pipes. Most URLs fit into it unbroken, so that `grep` finds them.
+const DEFAULT_COLUMNS: usize = 140;
 /// The least width. Narrower columns would hold a word each.
 const LEAST_COLUMNS: usize = 40;
 
-/// Returns the columns of the output: `$COLUMNS`, or those of the terminal, or 80.
+/// Returns the columns of the output: `$COLUMNS`, or those of the terminal, or 140.
 pub(crate) fn width() -> usize {
     columns(env::var("COLUMNS").ok().as_deref(), || {
         rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col))
@@ -33,11 +33,11 @@ mod tests {
     use super::columns;
 
     #[test]
-    fn the_variable_comes_before_the_terminal_and_80_comes_last() {
+    fn the_variable_comes_before_the_terminal_and_the_default_comes_last() {
         assert_eq!(columns(Some("120"), || Some(100)), 120);
         assert_eq!(columns(Some("wide"), || Some(100)), 100);
-        assert_eq!(columns(None, || None), 80);
-        assert_eq!(columns(None, || Some(0)), 80);
+        assert_eq!(columns(None, || None), 140);
+        assert_eq!(columns(None, || Some(0)), 140);
         assert_eq!(columns(Some("5"), || None), 40);
     }
 }
