@@ -20,7 +20,7 @@ from harness.artifacts import REPOSITORY
 from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.browser import browser, console_of
 from harness.clients import Answer, Curl
-from harness.desk import Desk
+from harness.desk import ANSWER, Desk
 from harness.pep import Pep, command, write_config
 from harness.ports import free_ports
 from harness.screens import save
@@ -158,6 +158,44 @@ def test_the_page_serves_nobody_elses_name_and_changes_nothing(desk: Desk) -> No
         assert curl.get(f"{at}/status.json", "-H", "Host: evil.test").status == 421
         assert curl.get(f"{at}/", "-X", "POST", "-d", "x").status == 405
         assert curl.get(f"{at}/quitquitquit").status == 404
+
+
+def test_the_last_pages_appear_by_number_without_any_name(desk: Desk) -> None:
+    (page,) = free_ports(1)
+    changes = {"listen": {**desk.config["listen"], "status": f"127.0.0.1:{page}"}}
+    # The page needs no access log.
+    with Pep(desk.write(**changes), desk.folder, log_requests=False) as pep:
+        curl = Curl(desk.folder)
+
+        def last() -> list[dict[str, Any]]:
+            return json.loads(curl.get(f"http://127.0.0.1:{page}/status.json").body)["last_pages"]
+
+        assert (last(), b"Last pages" in curl.get(f"http://127.0.0.1:{page}/").body) == ([], False)
+        csp = "&header=Content-Security-Policy:%20img-src%20http://bank.example.org"
+        desk.get(f"{ANSWER}&host=bank.example.org{csp}")
+        desk.get(ANSWER)
+        desk.get("/no-page.png")
+        at = f"http://127.0.0.1:{desk.http}/"
+        hostile = "<script>x</script>.example.org"
+        for host, accept in (
+            ("absent.example.org", "text/html,*/*"),
+            ("absent.example.org", "image/png"),
+            (hostile, "text/html"),
+        ):
+            assert curl.get(at, "-H", f"Host: {host}", "-H", f"Accept: {accept}").status >= 400
+        wait_for("the pages", lambda: len(last()) >= 3, SOON_S, interval_s=0.2)
+        pages = {one["number"]: one for one in last()}
+        assert (pages[1]["outcome"], pages[1]["left"]) == ("rewritten", [["csp", 1]]), pages
+        assert (pages[2]["outcome"], pages[2]["moved"] > 0, pages[2]["status"]) == ("rewritten", True, 200), pages
+        assert pages[2]["duration_ms"] >= pages[2]["first_byte_ms"]
+        assert (pages[3]["outcome"], pages[3]["status"]) == ("failed", 502), pages
+        shown = curl.get(f"http://127.0.0.1:{page}/").body.decode()
+        assert "Last pages" in shown
+        assert "csp 1" in shown
+        for name in ("example.org", "/_/answer", "127.0.0.1:50", "<script>x"):
+            assert name not in json.dumps(last()), name
+        assert "<script>x" not in shown
+        assert "@page" not in pep.output()
 
 
 def test_a_browser_shows_problems_by_itself_and_runs_no_script_of_hostile_names(

@@ -48,6 +48,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         near: NearSockets::CUSTOMARY,
         renewals: None,
         access_log: access_log(arguments.access_log.as_deref()),
+        marks_pages: false,
     };
     let generation = match Generation::of(loaded, &machine) {
         Ok(generation) => generation,

@@ -35,6 +35,8 @@ pub struct Artifacts {
     pub renewals: Option<PathBuf>,
     /// The destination of the access log.
     pub access_log: AccessLog,
+    /// True if `longhaul run` reads Envoy's stderr. Then Envoy writes a line there for each page, without its name.
+    pub marks_pages: bool,
 }
 
 impl Artifacts {

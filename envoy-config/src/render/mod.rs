@@ -41,7 +41,7 @@ pub use filters::{FILTERS, Filter, filter_config};
 pub(crate) use guard::Guard;
 pub use guard::Refused;
 pub use tree::{ModuleCopy, RenderedTree};
-pub(crate) use view::{ALPN_DIAL, HANDSHAKE_MARK};
+pub(crate) use view::{ALPN_DIAL, HANDSHAKE_MARK, PAGE_MARK};
 
 use crate::config::{Remote, Role, Settings, WhenDown};
 use crate::derive::Derived;

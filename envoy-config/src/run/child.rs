@@ -19,7 +19,7 @@ use super::report::{ChildReport, now};
 pub(crate) const BOUND_COMMAND: &str = "__exec-bound-to-parent";
 
 /// The program to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Program {
     /// Its name in messages.
     pub(super) name: &'static str,
@@ -59,7 +59,7 @@ impl Running {
     pub(super) fn start(program: &Program) -> io::Result<Self> {
         // A pipe of its own, which a thread reads: a child never waits for this program's stderr.
         let (output, input) = io::pipe()?;
-        log::follow(output, program.dialect)?;
+        log::follow(output, program.dialect.clone())?;
         // The child must itself request to be killed with its parent, so this program starts itself first.
         let child = Command::new("/proc/self/exe")
             .arg(BOUND_COMMAND)

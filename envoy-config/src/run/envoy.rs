@@ -18,7 +18,7 @@ use rustix::process::Signal;
 use super::child::{self, Deaths, Program, Running};
 use super::generation::Generation;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
-use super::log::{Dialect, ENVOY_FORMAT, Level};
+use super::log::{Dialect, ENVOY_FORMAT, Level, RecentPages};
 use super::probe::{accepts, live_epoch};
 use super::report::ChildReport;
 use super::say;
@@ -53,6 +53,8 @@ pub(super) struct Envoy {
     processes: BTreeMap<Id, Process>,
     recovering: bool,
     deaths: Deaths,
+    /// The pages of every process.
+    pages: RecentPages,
 }
 
 /// A process, and the settings with which it was started.
@@ -88,7 +90,7 @@ pub(super) fn watched(tree: &RenderedTree) -> usize {
 }
 
 impl Envoy {
-    pub(super) fn new(path: PathBuf, root: &Path) -> Self {
+    pub(super) fn new(path: PathBuf, root: &Path, pages: RecentPages) -> Self {
         Self {
             path,
             root: root.to_owned(),
@@ -97,6 +99,7 @@ impl Envoy {
             processes: BTreeMap::new(),
             recovering: false,
             deaths: Deaths::default(),
+            pages,
         }
     }
 
@@ -159,7 +162,7 @@ impl Envoy {
         }
         arguments.extend(ENVOY_FORMAT.map(OsString::from));
         arguments.extend(more);
-        Program { name: "Envoy", path: self.path.clone(), dialect: Dialect::Envoy, arguments }
+        Program { name: "Envoy", path: self.path.clone(), dialect: Dialect::Envoy(self.pages.clone()), arguments }
     }
 
     /// Returns true if a takeover is under way or an earlier process still drains.

@@ -34,6 +34,8 @@ pub(crate) struct RunContext {
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,
     pub(crate) access_log: AccessLog,
+    /// True if Envoy's stderr is read.
+    pub(crate) marks_pages: bool,
 }
 
 /// Settings and everything derived from them.
@@ -79,6 +81,7 @@ impl Generation {
             near: machine.near,
             renewals: machine.renewals.clone(),
             access_log: machine.access_log.clone(),
+            marks_pages: machine.marks_pages,
         };
         let mut tree = render::render(&settings, &derived, &artifacts)?;
         if let (Some(_), Some(hashes)) = (&machine.renewals, inputs.hashes_of(&certificate_files(&settings))) {
@@ -135,6 +138,7 @@ mod tests {
             near: NearSockets::CUSTOMARY,
             renewals: None,
             access_log: AccessLog::Off,
+            marks_pages: false,
         };
         let loaded = load(&file).unwrap();
         // Both files change after they are read and before they are applied.

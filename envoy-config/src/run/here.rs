@@ -87,6 +87,7 @@ fn rendering(overridden: &Overridden, loaded: &Loaded) -> Result<(), RunError> {
         near: NearSockets::CUSTOMARY,
         renewals: None,
         access_log: AccessLog::Off,
+        marks_pages: true,
     };
     let generation = Generation::of(loaded.clone(), &machine)?;
     // One for this program's own watch.

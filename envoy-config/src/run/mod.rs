@@ -35,7 +35,7 @@ mod watches;
 pub use child::exec_bound_to_parent;
 pub use generation::GenerateError;
 pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
-pub use log::{Form, Level};
+pub use log::{Form, Level, Outcome, PageLoad, PageReport};
 
 pub use here::{Fact, Weight, facts};
 pub use ports::PortError;

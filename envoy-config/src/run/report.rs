@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::log::PageReport;
 use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
@@ -61,6 +62,9 @@ pub struct RunReport {
     /// The link, as this run measures it.
     #[serde(default)]
     pub link: Noticed,
+    /// The last pages, the last one first. The file does not hold them: the status page alone shows them.
+    #[serde(skip)]
+    pub pages: Vec<PageReport>,
     /// The access log.
     #[serde(default)]
     pub access_log: AccessLog,
@@ -304,6 +308,7 @@ mod tests {
             set_up: SetUp::default(),
             dns: DnsReport::default(),
             link: Noticed::default(),
+            pages: Vec::new(),
             access_log: AccessLog::Off,
             listen: Sockets {
                 http: Some(socket.into()),

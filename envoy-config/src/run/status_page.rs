@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::log::Level;
+use super::log::{Level, RecentPages};
 use super::ports::{ListenSocket, Protocol};
 use super::report::RunReport;
 use super::say;
@@ -27,6 +27,7 @@ pub(super) type LastReport = Arc<Mutex<Option<RunReport>>>;
 pub(super) struct StatusServer {
     pages: Arc<dyn StatusPages>,
     report: LastReport,
+    recent: RecentPages,
     serving: Option<Serving>,
     /// The socket that could not be bound. The reason has been reported.
     busy: Option<SocketAddr>,
@@ -40,8 +41,8 @@ struct Serving {
 }
 
 impl StatusServer {
-    pub(super) fn new(pages: Arc<dyn StatusPages>, report: LastReport) -> Self {
-        Self { pages, report, serving: None, busy: None }
+    pub(super) fn new(pages: Arc<dyn StatusPages>, report: LastReport, recent: RecentPages) -> Self {
+        Self { pages, report, recent, serving: None, busy: None }
     }
 
     /// Starts, stops or replaces the server, as the settings want. Call it often: a socket that is in use is tried again.
@@ -81,10 +82,10 @@ impl StatusServer {
     }
 
     fn site(&self, hosts: HostPolicy) -> Site {
-        let (pages, report) = (Arc::clone(&self.pages), Arc::clone(&self.report));
+        let (pages, report, recent) = (Arc::clone(&self.pages), Arc::clone(&self.report), self.recent.clone());
         let page = move |path: &str| {
             let report = report.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-            pages.page(report, path)
+            pages.page(RunReport { pages: recent.list(), ..report }, path)
         };
         Site { hosts, pages: Arc::new(page) }
     }

@@ -20,7 +20,7 @@ use super::generation::{COREFILE, GenerateError, Generation, RENEWALS, RunContex
 use super::held_connections::HeldConnections;
 use super::link_watch::LinkWatch;
 use super::locate::{self, LocateError, Located, Overridden, locate};
-use super::log::{Dialect, Form, Level};
+use super::log::{Dialect, Form, Level, RecentPages};
 use super::notify::ServiceManager;
 use super::ports::{self, PortError};
 use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
@@ -140,6 +140,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         near: NearSockets { hold, hold_pipe, dns, dialled, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: options.access_log.clone(),
+        marks_pages: true,
     };
     let generation = Generation::of(loaded, &machine)?;
     prepare_folders(&generation.settings)?;
@@ -149,9 +150,10 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     }
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
-    let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last());
+    let pages = RecentPages::default();
+    let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last(), pages.clone());
     let mut run = Run {
-        envoy: Envoy::new(located.envoy.clone(), &machine.root),
+        envoy: Envoy::new(located.envoy.clone(), &machine.root, pages),
         dns: Service::new(dns_program(&located, &machine), machine.dns_ready),
         options: options.clone(),
         machine,
@@ -424,6 +426,7 @@ impl Run {
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
             link: self.link_state.clone(),
+            pages: Vec::new(),
             access_log: self.machine.access_log.clone(),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),

@@ -21,8 +21,8 @@ use crate::config::Validity;
 use crate::config::units::Bytes;
 use crate::measure::Noticed;
 use crate::run::{
-    CacheReport, CertificateReport, ChildReport, LinkReport, Refusal, ResolverReport, RunReport, Sockets, free_disk,
-    hex, page,
+    CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, Refusal, ResolverReport, RunReport, Sockets,
+    free_disk, hex, page,
 };
 use crate::scrape::Scrape;
 pub use dns::DnsCounts;
@@ -66,6 +66,9 @@ pub struct Status {
     pub coredns: Child,
     /// Counters of Envoy; None if it does not respond.
     pub traffic: Option<Traffic>,
+    /// The last pages, the last one first. `longhaul run` keeps them in memory, so `longhaul status` has
+    /// none.
+    pub last_pages: Vec<PageReport>,
     /// The cache on disk, as configured; None without one.
     pub cache: Option<CacheReport>,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
@@ -177,6 +180,7 @@ impl Status {
             envoy: child(run.envoy),
             coredns: child(run.coredns),
             traffic: None,
+            last_pages: run.pages,
             cache: run.set_up.cache,
             pair: None,
             dns: None,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::Lifetime;
 use crate::measure::Misfit;
-use crate::run::{DnsReport, SetUp};
+use crate::run::{DnsReport, Outcome, PageLoad, SetUp};
 
 const DAY_S: i64 = 24 * 60 * 60;
 const PROXY: &str = "198.51.100.12";
@@ -23,6 +23,7 @@ fn report(role: &str) -> RunReport {
         set_up: SetUp::default(),
         dns: DnsReport::default(),
         link: Noticed::default(),
+        pages: Vec::new(),
         access_log: crate::render::AccessLog::Off,
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
@@ -54,6 +55,16 @@ pub(super) fn hostile(text: &str) -> Status {
     status.dns = Some(DnsCounts::of(&Scrape::parse(&counts), true));
     let counts = format!("longhaul_url_rewrite_urls_left_total{{reason={text:?}}} 1\n");
     status.traffic = Some(Traffic::of("edge", &Scrape::parse(&counts)));
+    let load = PageLoad {
+        outcome: Outcome::RewrittenInPart,
+        status: 200,
+        first_byte_ms: None,
+        duration_ms: 1,
+        moved: Some(1),
+        left: vec![(text.to_owned(), 1)],
+        bail_out: Some(text.to_owned()),
+    };
+    status.last_pages = vec![PageReport { number: 1, load }];
     status.problems = problems(&status, &Machine { now_s: 89 * DAY_S, ..here() });
     status
 }

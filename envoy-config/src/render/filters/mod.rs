@@ -67,7 +67,8 @@ struct Position {
 struct Context<'a> {
     settings: &'a Settings,
     derived: &'a Derived,
-    access_log: &'a AccessLog,
+    /// True if an access log shows the account of a page.
+    logs_pages: bool,
 }
 
 impl Filter {
@@ -94,7 +95,8 @@ pub(super) fn positions(
     derived: &Derived,
     artifacts: &Artifacts,
 ) -> Result<Positions, RenderError> {
-    let context = Context { settings, derived, access_log: &artifacts.access_log };
+    let logs_pages = artifacts.marks_pages || artifacts.access_log != AccessLog::Off;
+    let context = Context { settings, derived, logs_pages };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {

@@ -9,7 +9,7 @@ use super::{Context, Filter, Position};
 use crate::config::units::Bytes;
 use crate::config::{Family, Level, RoleName, Settings};
 use crate::derive::{Derived, TargetKind};
-use crate::render::{AccessLog, RenderError};
+use crate::render::RenderError;
 
 pub(super) const FILTER: Filter = Filter {
     name: "url-rewrite",
@@ -46,8 +46,7 @@ pub(super) const FILTER: Filter = Filter {
 };
 
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
-    let account = *context.access_log != AccessLog::Off;
-    let config = Config { account, ..filter_config(context.settings, context.derived) };
+    let config = Config { account: context.logs_pages, ..filter_config(context.settings, context.derived) };
     Ok(Some(serde_json::to_string(&config)?))
 }
 

@@ -26,6 +26,9 @@ use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};
 use upstream::Mapped;
 
+/// The first word of a line about a page. `longhaul run` reads these lines from Envoy's stderr.
+pub(crate) const PAGE_MARK: &str = "@page";
+
 /// The values that a template may use, as `v`.
 #[derive(Debug, Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts that templates ask for")]
@@ -66,6 +69,8 @@ pub(super) struct View {
     mapped: Vec<Mapped>,
     trusted_ca: String,
     access_log: Option<LogTarget>,
+    /// The first word of a line for `longhaul run` about a page.
+    page_mark: Option<&'static str>,
     /// True if a filter sends requests of its own.
     fetches: bool,
     tracing: Option<Spans>,
@@ -220,6 +225,7 @@ impl View {
                 AccessLog::Stderr => Some(LogTarget { file: None }),
                 AccessLog::File(path) => Some(LogTarget { file: Some(path.display().to_string()) }),
             },
+            page_mark: artifacts.marks_pages.then_some(PAGE_MARK),
             fetches: settings.fetches(),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::handshakes::Lately;
+use super::pages::RecentPages;
 use super::record::{Level, Record};
 use super::{coredns, envoy, sink};
 
@@ -12,9 +13,10 @@ use super::{coredns, envoy, sink};
 const LONGEST: u64 = 64 << 10;
 
 /// The program whose lines are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(in super::super) enum Dialect {
-    Envoy,
+    /// The pages of its access log for this program are added to these.
+    Envoy(RecentPages),
     CoreDns,
 }
 
@@ -58,12 +60,13 @@ impl Lines {
         if line.is_empty() {
             return;
         }
-        match self.dialect {
-            Dialect::Envoy => match envoy::parse(line) {
+        match &self.dialect {
+            Dialect::Envoy(pages) => match envoy::parse(line) {
                 envoy::Line::Message(record) => self.begin(record),
                 envoy::Line::Further(line) => self.append(line),
                 envoy::Line::Noise => {}
                 envoy::Line::Foreign => sink::emit_foreign(line),
+                envoy::Line::Page(load) => pages.add(load),
                 envoy::Line::Handshake(handshake) => {
                     if let Some(record) = self.lately.record(&handshake, Instant::now()) {
                         sink::emit(&record);
@@ -85,7 +88,7 @@ impl Lines {
 
     fn append(&mut self, line: String) {
         let part = match self.dialect {
-            Dialect::Envoy => "envoy",
+            Dialect::Envoy(_) => "envoy",
             Dialect::CoreDns => "coredns",
         };
         if let Some(record) = &mut self.pending {

@@ -1,8 +1,9 @@
 //! The log lines of Envoy.
 
 use super::handshakes::{self, Handshake};
+use super::pages::{self, PageLoad};
 use super::record::{Level, Record};
-use crate::render::HANDSHAKE_MARK;
+use crate::render::{HANDSHAKE_MARK, PAGE_MARK};
 
 /// The log format with which Envoy is started: a mark, the level, the component, and the message with escapes for its
 /// newlines.
@@ -19,9 +20,12 @@ pub(super) enum Line {
     Further(String),
     /// A handshake of the pair that failed, from the access log of a listener.
     Handshake(Handshake),
+    /// A page, from the access log for this program.
+    Page(PageLoad),
     /// A line of the access log.
     Foreign,
-    /// A failed handshake that has nothing to do with certificates: everybody can send nonsense to a port.
+    /// A line that says nothing, such as a failed handshake that has nothing to do with certificates: everybody can send
+    /// nonsense to a port.
     Noise,
 }
 
@@ -29,6 +33,9 @@ pub(super) enum Line {
 pub(super) fn parse(line: &str) -> Line {
     if line.starts_with(HANDSHAKE_MARK) {
         return handshakes::parse(line).map_or(Line::Noise, Line::Handshake);
+    }
+    if line.starts_with(PAGE_MARK) {
+        return pages::parse(line).map_or(Line::Noise, Line::Page);
     }
     if line.starts_with('{') {
         return Line::Foreign;

@@ -5,6 +5,7 @@
 //! | `record` | a message with its level and part, in each of the three forms |
 //! | `envoy`, `coredns` | turn lines of these programs into records |
 //! | `handshakes` | words a refused handshake of the pair, once a minute for each reason |
+//! | `pages` | remembers the last pages, by number |
 //! | `child_output` | reads the output of a child, and never lets the child wait |
 //! | `sink` | writes to stderr, and drops lines if stderr takes none |
 
@@ -12,11 +13,14 @@ mod child_output;
 mod coredns;
 mod envoy;
 mod handshakes;
+mod pages;
 mod record;
 mod sink;
 
 pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
+pub(super) use pages::RecentPages;
+pub use pages::{Outcome, PageLoad, PageReport};
 pub use record::{Form, Level};
 pub(crate) use sink::{flush, start};
 

@@ -107,6 +107,7 @@ impl Config {
             near: NearSockets::CUSTOMARY,
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
+            marks_pages: true,
         }
     }
 }
