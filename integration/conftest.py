@@ -1,4 +1,4 @@
-"""What a machine lacks makes a test a skip with its reason; LONGHAUL_REQUIRE_ALL=1 makes every skip a failure."""
+"""A test skips with a reason if the machine lacks something. LONGHAUL_REQUIRE_ALL=1 makes every skip a failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.artifacts import Missing
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What waits for minutes is left to `make test-long`. It is not a skip: nothing is missing."""
+    """Leaves the tests that wait for minutes to `make test-long`. These are not skips: nothing is missing."""
     if os.environ.get("LONGHAUL_LONG_TESTS"):
         return
     long = [item for item in items if item.get_closest_marker("long")]

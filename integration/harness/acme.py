@@ -26,7 +26,7 @@ def _pebble() -> Path:
 
 
 class Pebble:
-    """A running Pebble, which asks for challenges on port 80 and looks names up at the resolver of the bed."""
+    """A running Pebble. It requests challenges on port 80 and looks names up at the resolver of the bed."""
 
     def __init__(self, folder: Path, namespace: Namespace, authority: Authority) -> None:
         files = authority.issue(INTERNET)

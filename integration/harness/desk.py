@@ -1,4 +1,4 @@
-"""A box on loopback that an operator works at: a configuration with free ports, a site behind it, no root needed."""
+"""A box on loopback that an operator works at: a configuration with free ports, and a site behind it. Needs no root."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ class Desk:
     admin: int
 
     def write(self, **changes: Any) -> Path:
-        """Writes the configuration; an open `longhaul run` sees it change."""
+        """Writes the configuration. A `longhaul run` that is open sees the change."""
         return write_config(self.etc, {**self.config, **changes}, steered=["example.org"])
 
     @property
     def etc(self) -> Path:
-        """The configuration's own folder: a watched folder that other files come and go in is never quiet."""
+        """The configuration's own folder. A watched folder where other files come and go would never be quiet."""
         path = self.folder / "etc"
         path.mkdir(exist_ok=True)
         return path
 
     def get(self, target: str = ANSWER, host: str = WWW, *options: str) -> bytes:
-        """Asks the proxy for a page of the site."""
+        """Fetches a page of the site through the proxy."""
         curl = Curl(self.folder)
         answer = curl.get(f"http://127.0.0.1:{self.http}{target}", "-H", f"Host: {host}", *options)
         assert answer.status == 200, answer
         return answer.body
 
     def open_gate(self, gate: str) -> None:
-        """Lets answers of the site that wait at a gate send a piece more (origins: special.go)."""
+        """Lets the responses of the site that wait at a gate send one more piece (origins: special.go)."""
         at = self.config["upstream"]["map"][WWW]
         answer = Curl(self.folder).get(f"http://{at}/_/open?gate={gate}", "-H", f"Host: {WWW}")
         assert answer.status == 204, answer
 
     @property
     def moved(self) -> bytes:
-        """What a moved URL of the image host begins with."""
+        """The first characters of every moved URL of the image host."""
         return f"http://127.0.0.1:{self.http}/{IMG}/".encode()
 
 
 @contextmanager
 def desk_in(folder: Path) -> Iterator[Desk]:
-    """A desk in a folder, which its site runs as long as."""
+    """A desk in a folder. Its site runs as long as the context lasts."""
     need_commands("curl", "dig")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
         built(name)
@@ -95,6 +95,6 @@ def desk_in(folder: Path) -> Iterator[Desk]:
 
 
 def is_taken(port: int) -> bool:
-    """Whether somebody listens there."""
+    """Returns true if a program listens on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

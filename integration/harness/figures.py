@@ -1,4 +1,4 @@
-"""Figures: put together from rounds, printed beside their targets, kept as JSON for whoever compares runs."""
+"""Computes figures from rounds, prints them beside their targets, and writes them as JSON to compare runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Target:
-    """What a figure is held to."""
+    """The bound of a figure."""
 
     figure: str
     bound: float
     at_least: bool
 
     def is_met(self, value: float) -> bool:
-        """Whether the figure is on the right side."""
+        """Returns true if the figure is on the right side of the bound."""
         return value >= self.bound if self.at_least else value <= self.bound
 
     def __str__(self) -> str:
@@ -38,17 +38,17 @@ def at_most(figure: str, bound: float) -> Target:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The mean of ratios: a page fifteen times as large as another has no more to say."""
+    """The mean of ratios. A page fifteen times as large as another has no more weight."""
     return statistics.geometric_mean(list(values))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios round by round: a round shares its minute, so what slows the machine slows both."""
+    """The median of the ratios round by round. Both values of a round share a minute, so a slow machine slows both."""
     return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns aligned, the first to the left; the first row is the head."""
+    """Returns the rows as text with aligned columns, the first to the left. The first row is the head."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) if not index else cell.rjust(width) for index, (cell, width) in cells)
@@ -58,7 +58,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def verdicts(figures: dict[str, float | None], targets: Sequence[Target]) -> str:
-    """Every figure that has a target, beside it."""
+    """Returns every figure that has a target, beside the target."""
     rows = [["figure", "value", "target", ""]]
     for target in targets:
         value = figures.get(target.figure)
@@ -70,6 +70,6 @@ def verdicts(figures: dict[str, float | None], targets: Sequence[Target]) -> str
 
 
 def write(path: Path, figures: dict[str, float | None], **details: Any) -> None:
-    """`figures` is what is compared from run to run; the details say how they came about."""
+    """Writes `figures`, which are compared from run to run, and the details of how they came about."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"figures": figures, **details}, indent=1) + "\n")

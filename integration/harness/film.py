@@ -18,13 +18,13 @@ from .waiting import Timeout
 FRAME = "Page.screencastFrame"
 WIDEST_PX = 640
 QUALITY = 85
-"""Of the JPEG, in percent."""
+"""The quality of the JPEG, in percent."""
 PATIENCE_S = 0.5
-"""Longest time between two looks at whether the film is over."""
+"""The longest time between two checks for the end of the film."""
 
 
 class Window(Protocol):
-    """What is filmed: a tab of the browser."""
+    """The filmed object: a tab of the browser."""
 
     def call(self, method: str, timeout_s: float = ..., **params: Any) -> dict[str, Any]:
         """Sends a DevTools call."""
@@ -41,7 +41,7 @@ class Frame:
     """A picture of the window."""
 
     at_ms: float
-    """After the start of the navigation. A frame of the blank page before it has a time below zero."""
+    """The time after the start of the navigation. A frame of the blank page before it has a time below zero."""
     jpeg: bytes
 
 

@@ -1,7 +1,7 @@
-"""Who runs where, what it costs, and what it holds: processors, processor time and memory of what was started (Linux).
+"""The processors, the processor time and the memory of the processes that were started (Linux).
 
-A contender has one core for itself and the load generator and the origin have the others, so that a server with
-many threads has no more to work with than one with a single worker.
+A contender has one core for itself. The load generator and the origin have the others. So a server with many threads
+has no more processor time than one with a single worker.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ PROC = Path("/proc")
 
 
 def cores() -> tuple[list[int], list[int]]:
-    """The contender's core, and those of everything else; the same one on a machine that has no other."""
+    """The contender's core, and those of everything else. They are the same on a machine with a single core."""
     usable = sorted(os.sched_getaffinity(0))
     return usable[-1:], usable[:-1] or usable
 
 
 def pinned(command: Sequence[str | Path], on: Sequence[int]) -> list[str | Path]:
-    """The command, kept to some cores."""
+    """The command, restricted to some cores."""
     return ["taskset", "--cpu-list", ",".join(map(str, on)), *command]
 
 
@@ -37,7 +37,7 @@ def processes(session: int) -> Iterator[Path]:
 
 
 def cpu_seconds(session: int) -> float:
-    """Processor time that a session's threads have used so far; those that ended do not count."""
+    """The processor time that a session's threads have used so far. Threads that ended do not count."""
     nanoseconds = 0
     for folder in processes(session):
         for thread in (folder / "task").iterdir():
@@ -46,12 +46,12 @@ def cpu_seconds(session: int) -> float:
 
 
 def resident_kib(session: int) -> int:
-    """Memory a session's processes hold now."""
+    """The memory that a session's processes hold now."""
     return sum(_status_kib(folder, "VmRSS") for folder in processes(session))
 
 
 def peak_resident_kib(session: int) -> int:
-    """The most they held since `forget_peak`."""
+    """The most memory that they held since `forget_peak`."""
     return sum(_status_kib(folder, "VmHWM") for folder in processes(session))
 
 

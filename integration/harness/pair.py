@@ -16,26 +16,26 @@ from .waiting import wait_for
 
 REMOTE_NAME = "ship.example"
 GROUND_NAME = "ground.example.org"
-"""Of a ground that is found by name, which the resolver of the bed must know: over QUIC there is no other."""
+"""The name of a ground that is found by name. The resolver of the bed must know it. QUIC always uses it."""
 PIPE_PORT = 8443
 REMOTE_ADMIN, GROUND_ADMIN = "127.0.0.1:9921", "127.0.0.1:9922"
 REDIRECTS = (
     *(f"tcp dport {port} redirect to :{port}" for port in (80, 443, 53)),
     "udp dport 53 redirect to :53",
 )
-"""Packet rules by which the remote's host takes what clients send to anybody."""
+"""Packet rules by which the remote's host takes the traffic of clients to any address."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Where the two ends stand."""
+    """The namespaces and the addresses of the two ends."""
 
     near: Namespace
     near_address: str
-    """Where clients meet the remote."""
+    """The address where clients reach the remote."""
     far: Namespace
     far_address: str
-    """Where the remote meets the ground."""
+    """The address where the remote reaches the ground."""
 
 
 @dataclass
@@ -48,8 +48,8 @@ class Pair:
     """The remote's files: cert, key and ca."""
 
     def connections(self, pool: str) -> dict[str, float]:
-        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far, and those
-        `opening`, with their handshake still to come: Envoy counts a connection from its first packet."""
+        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far, and
+        `opening`. The handshake of those `opening` is not done. Envoy counts a connection from its first packet."""
         metrics = self.remote.metrics(REMOTE_ADMIN)
         label = f'{{envoy_cluster_name="{pool}"}}'
         found = {
@@ -63,21 +63,21 @@ class Pair:
         wait_for("the pipe", lambda: self.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
 
     def quit_envoy(self, admin: str) -> None:
-        """Ends the Envoy of the end with this admin address; it is started again."""
+        """Ends the Envoy of the end with this admin address. Longhaul starts it again."""
         (self.remote if admin == REMOTE_ADMIN else self.ground).quit_envoy(admin)
 
     @contextmanager
     def without_ground(self) -> Iterator[None]:
-        """The ground is stopped for a while."""
+        """Stops the ground for as long as the context lasts."""
         self.ground.child.stop()
         try:
             yield
         finally:
-            # Whoever started the pair stops this one.
+            # The context that started the pair stops this one.
             self.ground.__enter__()
 
     def packed(self) -> dict[str, float]:
-        """Bytes of request headers that the remote packed so far, before and after."""
+        """Bytes of the request headers that the remote has compressed so far: before (`plain`) and after (`packed`)."""
         metrics = self.remote.metrics(REMOTE_ADMIN)
         total = {
             key: sum(value for name, value in metrics.items() if f"header_compression_{key}_bytes_total" in name)
@@ -87,13 +87,13 @@ class Pair:
 
 
 def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str, str]]:
-    """cert, key and ca of the remote and of the ground, made as an operator makes them. The ground's certificate is for
-    the host that the remote dials."""
+    """Returns cert, key and ca of the remote and of the ground, made as an operator makes them. The ground's
+    certificate is for the host that the remote dials."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     done = command("pair", "init", REMOTE_NAME, f"{ground_host}:{PIPE_PORT}", "--dir", folder / "pair")
     assert done.returncode == 0, done.stderr
-    # One file of authorities for both, so that a test changes both ends at once.
+    # Both ends share one file of authorities, so that a test changes both at once.
     ca = str(folder / "pair" / "pair-ca.pem")
     remote, ground = (
         {key: str(folder / "pair" / end / f"{end}.{suffix}") for key, suffix in (("cert", "pem"), ("key", "key"))}
@@ -103,7 +103,7 @@ def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str
 
 
 def ground_host(ends: Ends, *, transport: str = "h2", dial: str = "remote", **_: Any) -> str:
-    """What the remote knows the ground by."""
+    """The name or the address by which the remote knows the ground."""
     return GROUND_NAME if transport == "h3" or dial == "ground" else ends.far_address
 
 
@@ -111,7 +111,7 @@ def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **
     """longhaul.yaml of the end beside the clients."""
     host = ground_host(ends, **split)
     dials = split.get("dial") != "ground"
-    # Others have nothing to ask.
+    # Other remotes send no query to a resolver.
     asks = split.get("when_down") == "direct" or (dials and host == GROUND_NAME)
     upstream = {"upstream": {"resolvers": [RESOLVER]}} if asks else {}
     return {
@@ -139,7 +139,7 @@ def ground_config(
     ground_packs: bool = True,
     **_: Any,
 ) -> dict:
-    """longhaul.yaml of the end on the wired side; of `split`, what both ends say."""
+    """longhaul.yaml of the end on the wired side. It takes the keys of `split` that both ends share."""
     meets = (
         {"dial": dial, "peer": f"{REMOTE_NAME}:{PIPE_PORT}"}
         if dial == "ground"
@@ -157,7 +157,7 @@ def ground_config(
 
 @dataclass(frozen=True)
 class Files:
-    """What both ends are started with."""
+    """The files that both ends start with."""
 
     remote: Path
     ground: Path
@@ -173,8 +173,8 @@ def write_pair(
     page: dict[str, Any] | None = None,
     **split: Any,
 ) -> Files:
-    """The files of both ends. `steered` are names the remote answers at once; `page` is that section of both files;
-    `split` changes keys of the remote's; `ground_packs` is the ground's own `pack_headers`."""
+    """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
+    files. `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def write_pair(
 
 @contextmanager
 def running(files: Files, ends: Ends, *, trusted: Path | None = None) -> Iterator[Pair]:
-    """Both ends run; origins' certificates are checked against `trusted`."""
+    """Runs both ends. The ground checks the origins' certificates against `trusted`."""
     with (
         Pep(files.ground, files.ground.parent, ends.far, trusted=trusted) as far,
         Pep(files.remote, files.remote.parent, ends.near) as near,
@@ -202,6 +202,6 @@ def running(files: Files, ends: Ends, *, trusted: Path | None = None) -> Iterato
 def pair(
     folder: Path, ends: Ends, link: dict[str, str], *, trusted: Path | None = None, **changes: Any
 ) -> Iterator[Pair]:
-    """Both ends run, on files with `changes` as `write_pair` takes them."""
+    """Runs both ends on files with `changes`, as `write_pair` takes them."""
     with running(write_pair(folder, ends, link, **changes), ends, trusted=trusted) as both:
         yield both

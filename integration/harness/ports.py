@@ -13,8 +13,8 @@ EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_ports(count: int, address: str = "127.0.0.1") -> list[int]:
-    """Finds distinct ports that nobody listens on, over TCP or UDP. The kernel does not assign these to programs that
-    ask for any port, so no program gets one by chance."""
+    """Finds distinct ports without a listener, over TCP or UDP. The kernel does not assign these to programs that bind
+    to port 0, so no program gets one by chance."""
     highest = int(EPHEMERAL.read_text().split()[0])
     with ExitStack() as held:
         ports = []

@@ -1,4 +1,4 @@
-"""A box under constant load while its configuration changes: what a reload must not cost anybody."""
+"""A box under constant load while its configuration changes: a reload must not cost any client a request."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .desk import ANSWER, WWW, Desk
 
 OWN = "pep.example.org"
 END = b"nothing to see here</p>\n"
-"""How every page of the site ends: one that was cut does not."""
+"""The end of every page of the site. A truncated page lacks it."""
 PAGE = ANSWER
 DOWNLOAD_BYTES = 200_000
 DOWNLOAD = f"/_/answer?body=noise&size={DOWNLOAD_BYTES}&chunk=1000&pause=50&header=cache-control:no-store"
-"""Ten seconds of a stream: several changes long."""
+"""A stream of ten seconds, which lasts for several changes."""
 PAUSE_S = 0.02
-"""Between two requests of one client, so that a small machine serves as well as loads."""
+"""The pause between two requests of one client. It leaves a small machine time to serve them."""
 
 
 @dataclass
 class Load:
-    """Clients that ask without end, and what became of their requests."""
+    """Clients that send requests without end, and the outcomes of the requests."""
 
     desk: Desk
     tls: int
@@ -110,7 +110,7 @@ class Load:
 
 
 class _OwnName(http.client.HTTPSConnection):
-    """A TLS connection to the proxy that asks for its own name, which no resolver here knows."""
+    """A TLS connection to the proxy by its own name, which no resolver here knows."""
 
     def __init__(self, port: int, trust: ssl.SSLContext) -> None:
         super().__init__("127.0.0.1", port, timeout=30, context=trust)
@@ -122,7 +122,7 @@ class _OwnName(http.client.HTTPSConnection):
 
 
 class Box:
-    """A desk with TLS and a filter of its own, running, and its changes: each returns once it was taken or refused."""
+    """A running desk with TLS and its own filter, and its changes. A change returns once it is applied or refused."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -163,25 +163,25 @@ class Box:
     # Each of these is one change.
 
     def write(self, **sections: Any) -> None:
-        """Other settings, which stay."""
+        """Writes other settings, which stay."""
         self.sections.update(sections)
         self._taken(lambda: self.desk.write(**self.sections))
 
     def list_names(self, *names: str) -> None:
-        """Another allowlist."""
+        """Writes another allowlist."""
         self._taken(lambda: self._put("steered.txt", "".join(f"{name}\n" for name in names).encode()))
 
     def renew(self) -> None:
-        """Another certificate of the same authority."""
+        """Writes another certificate of the same authority."""
         self._taken(self._renew)
 
     def exchange_filter(self, mark: bytes) -> None:
-        """Another .wasm: a custom section changes its bytes and nothing that it does."""
+        """Writes another .wasm. A custom section changes its bytes and nothing that it does."""
         section = b"\x00" + bytes([1 + len(mark), len(mark)]) + mark
         self._taken(lambda: self._put("url_rewrite.wasm", built("url_rewrite.wasm").read_bytes() + section))
 
     def break_file(self, name: str, broken: Callable[[bytes], bytes], complaint: str) -> None:
-        """A broken file is refused with `complaint`; then the good one is back."""
+        """Breaks a file, which is refused with `complaint`. Then restores the good one."""
         good = (self.desk.etc / name).read_bytes()
         before = self._outcomes()
         self._put(name, broken(good))

@@ -74,9 +74,9 @@ class Root:
 
 @contextmanager
 def fresh_debian(folder: Path, namespace: Namespace) -> Iterator[Root]:
-    """Unpacks Debian as it comes into a folder, for as long as the context lasts."""
+    """Extracts an unchanged Debian into a folder, for as long as the context lasts."""
     folder.mkdir()
     subprocess.run(["tar", "-C", folder, "-xf", base(), "--exclude=./dev/*"], check=True)
     yield Root(folder, namespace)
-    # A quarter of a gigabyte each; pytest would keep it.
+    # Each takes a quarter of a gigabyte, and pytest would keep it.
     shutil.rmtree(folder)

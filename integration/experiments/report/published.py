@@ -1,4 +1,4 @@
-"""The papers' figures, as far as their texts give numbers, and one sentence each on why this project's differ."""
+"""The papers' figures, as far as their texts give numbers. One sentence for each says why this project's differ."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ TEN_PAGES_PAIR_PERCENT = -59.0
 """1 - 1/2.41."""
 
 CONNECTIONS = {"direct": (1110, 300), "longhaul-url": (200, 100), "longhaul-dns": (200, 300)}
-"""TCP connections and DNS queries for 100 pages, from WWW 2004, figure 5 and section 4.2.1, rounded as there."""
+"""TCP connections and DNS queries for 100 pages, from WWW 2004, figure 5 and section 4.2.1. Rounded as in the paper."""
 CONNECTIONS_WHY = (
     "Today's browsers open up to six connections a name where that of 2003 had two, ask for A, AAAA and HTTPS "
     "records of each name, and share "

@@ -1,4 +1,4 @@
-"""One bed: the namespaces, the sites of some pages, the contenders' processes, standing while turns are taken."""
+"""One bed: the namespaces, the sites of some pages and the contenders' processes. It stands while turns are taken."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .quiet import wait_until_quiet
 from .served import ServedPage
 
 CONGESTION_CONTROL = "bbr"
-"""Of the origins, on every link: what direct is best off with, so that no gain is owed to a server's old TCP."""
+"""Of the origins, on every link. It is the best one for `direct`, so no gain comes from an old TCP of the servers."""
 
 WAKES = 3
 
 
 @dataclass
 class Bed:
-    """What stands, and what the pages in it weigh."""
+    """The parts that stand, and the weights of the pages."""
 
     ground: LinkGround
     weights: dict[str, Weight]
@@ -50,12 +50,12 @@ def standing(
     weighed: bool = True,
     http3: bool = False,
 ) -> Iterator[Bed]:
-    """Sets everything up; takes it down in any case. `weighed` asks for the pages' weights, `http3` for origins that
-    speak it and say so."""
+    """Sets everything up, and takes it down in any case. `weighed` measures the pages' weights. With `http3` the
+    origins speak HTTP/3 and announce it."""
     authority = Authority(folder)
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, http3_port=443 if http3 else 0, ca=authority.files.as_dict())
-    # Pages may share addresses, hosts of one page never do: browsers keep sockets by name, and names of two pages
-    # never meet.
+    # Two pages may share addresses, but the hosts of one page may not. Browsers keep sockets by name, and one load
+    # never has names of two pages.
     addresses = itertools.cycle(site_addresses())
     for page in pages:
         page.add_to(site, folder, addresses)
@@ -80,7 +80,7 @@ def standing(
 
 
 def use_congestion_control(line: Line, *names: str) -> str:
-    """Sets what servers and boxes send with: the first of `names` that the kernel has and lets us use; returns it."""
+    """Sets the congestion control of servers and boxes: the first of `names` that the kernel allows. Returns it."""
     allowed = line.internet.run("sysctl", "-n", "net.ipv4.tcp_allowed_congestion_control").stdout.split()
     name = next((name for name in names if name in allowed), allowed[0])
     for namespace in (line.internet, line.gateway, line.near):
@@ -89,12 +89,12 @@ def use_congestion_control(line: Line, *names: str) -> str:
 
 
 def _wake(ground: LinkGround, one: LinkContender, page: ServedPage) -> None:
-    """One small request through the contender: what it opens once, at its start, is open before any load."""
+    """Sends one small request through the contender, so that its first connections are open before any load."""
     curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
     with one.engaged(ground):
         for scheme in one.schemes:
             url = page.url(scheme)
-            # On the slowest links a resolver's patience may end before the answer comes.
+            # On the slowest links a resolver may time out before the response comes.
             for _ in range(WAKES):
                 answer = curl.get(url, "--range", "0-99", timeout_s=60.0)
                 if answer.status in (200, 206):

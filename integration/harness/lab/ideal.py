@@ -1,8 +1,8 @@
 """The least time a page could take on a link: the ideal download protocol of Gomez et al., section 6.3.
 
-One name lookup, one connection, one request, and the whole page as one object at the link's rate with no congestion
-control: three round trips and the bytes. A pair of boxes can do without two of the round trips, as its connections
-stand and names are resolved behind it: one round trip and the bytes is the floor under everything.
+The ideal has one name lookup, one connection and one request. The whole page follows as one object at the link's rate,
+without congestion control. So the ideal is three round trips and the bytes. A pair saves two round trips, because its
+connections are open and it resolves names behind the link. So the floor is one round trip and the bytes.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ SQUEEZABLE = {"css", "script", "svg"}
 
 @dataclass(frozen=True)
 class Weight:
-    """What a page's content weighs."""
+    """The size of a page's content."""
 
     sent_bytes: int
-    """As its servers send it."""
+    """The content as its servers send it."""
     squeezed_bytes: int
-    """With its text compressed, which its servers may already have done."""
+    """The content with its text compressed. Its servers may have compressed it already."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Load times that cannot be beaten, in milliseconds."""
+    """The lower bounds of load times, in milliseconds."""
 
     ideal_ms: float
     squeezed_ideal_ms: float
     floor_ms: float
-    """With compression."""
+    """The floor with compression."""
 
 
 def bound(weight: Weight, link: Link) -> Bound:
@@ -59,7 +59,7 @@ def bound(weight: Weight, link: Link) -> Bound:
 
 
 def weigh(page: Page, site: Site, internet: Namespace, folder: Path) -> Weight:
-    """Fetches every object from its origin, beside the link, as a browser would: content bytes as they are sent."""
+    """Fetches every object from its origin, beside the link, as a browser would. Returns the bytes of the content."""
     sent = squeezed = 0
     bodies = folder / f"weigh-{page.name}"
     bodies.mkdir(exist_ok=True)
@@ -90,5 +90,5 @@ def ideal_ms(page: str, on: Link) -> float:
 
 
 def timeout_s(page: str, on: Link) -> float:
-    """How long a load may take before it counts as failed."""
+    """The time after which a load counts as failed."""
     return 60 + 6 * ideal_ms(page, on) / 1000

@@ -1,4 +1,4 @@
-"""The links, read from the emulator's own profiles, so that what is computed is what is emulated."""
+"""The links, read from the emulator's own profiles: the computed link is the emulated one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.artifacts import REPOSITORY
 FOLDER = REPOSITORY / "integration" / "link" / "profiles"
 
 TCP_PAYLOAD_SHARE = 1448 / 1500
-"""What TCP leaves of a full packet for its payload, with timestamps."""
+"""The share of a full packet that TCP with timestamps leaves for its payload."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """What a profile says of a link, and what Longhaul's operator writes of it."""
+    """A link by its profile, and the settings that Longhaul's operator writes for it."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Link:
 
     @property
     def payload_bytes_per_ms(self) -> float:
-        """Bytes of content a millisecond, towards the client, at best."""
+        """The most bytes of content that reach the client in a millisecond."""
         return self.down_bps / 8 / 1000 * TCP_PAYLOAD_SHARE
 
     @property
@@ -37,7 +37,7 @@ class Link:
 
     @property
     def weight(self) -> int:
-        """What one bed on this link takes of the machine, of CAPACITY: a slow link leaves a browser idle."""
+        """The share of CAPACITY that one bed on this link takes. A slow link leaves a browser idle."""
         for below_bps, weight in ((100_000, 1), (1_000_000, 2), (50_000_000, 4)):
             if self.down_bps < below_bps:
                 return weight
@@ -45,7 +45,7 @@ class Link:
 
 
 CAPACITY = 8
-"""Beds' weights that run side by side."""
+"""The largest sum of the weights of beds that run side by side."""
 
 
 @cache

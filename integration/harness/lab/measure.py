@@ -20,12 +20,12 @@ from .quiet import wait_until_quiet
 from .saved import SavedPage
 
 SETTLE_MS = 200
-"""Beyond a round trip: what the load event sets off has begun by then."""
+"""The wait beyond a round trip. Requests that the load event starts have begun by then."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A request of a load, for waterfalls: milliseconds after the page was asked for."""
+    """A request of a load, for waterfalls. Times are milliseconds after the browser requested the page."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Step:
     protocol: str
     started_ms: float
     sent_ms: float | None
-    """When its connection stood and it was sent; None where none was needed or it failed."""
+    """The time when its connection was open and it was sent. None if it needed no connection or failed."""
     answered_ms: float | None
     ended_ms: float
     bytes: int
@@ -51,7 +51,7 @@ class Run:
     contender: str
     repeat: int
     cache: str = "cold"
-    """Or "warm": the same page again in the same browser."""
+    """The other value is "warm": the same page again in the same browser."""
     problem: str = ""
     load_ms: float = 0.0
     first_byte_ms: float = 0.0
@@ -66,23 +66,23 @@ class Run:
     """Whole IP packets delivered to the client's side."""
     bytes_up: int = 0
     busy_ms: float = 0.0
-    """How long the link was sending towards the client."""
+    """The time that the link spent sending towards the client."""
     queueing_p50_ms: float = 0.0
     queueing_max_ms: float = 0.0
     lost_packets: int = 0
     lateness_p99_ms: float = 0.0
     """The instrument's own error."""
     doubts: list[str] = field(default_factory=list)
-    """Why the instrument should not be believed in this run."""
+    """The reasons not to trust the instrument in this run."""
     steps: list[Step] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Returns the run as values for JSON."""
         return asdict(self)
 
     @property
     def complete(self) -> bool:
-        """Whether it counts."""
+        """Returns true if the run counts."""
         return not self.problem
 
 
@@ -97,7 +97,7 @@ def measure(
     """Loads the page with a fresh browser and, if `warm`, once more with the same."""
     with ExitStack() as stack:
         stack.enter_context(contender.engaged(ground))
-        # A visitor's first page of a site is another than the next: each load is of a visitor who was never here.
+        # The first page of a visitor differs from the next ones. So each load is the first visit of a new visitor.
         flags = contender.flags(ground) + (visitor(template.repeat) if contender.inlines else ())
         fresh = stack.enter_context(browser(ground.folder, ground.line.clients, ground.authority, flags=flags))
         runs = [_load(ground, fresh, page, template, "cold", timeout_s, inlines=contender.inlines)]

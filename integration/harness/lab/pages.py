@@ -1,4 +1,4 @@
-"""Makes pages of the page tables: markup, objects of drawn sizes, hosts; the same in every run.
+"""Makes the pages of the page tables: markup, objects of drawn sizes, and hosts. They are the same in every run.
 
 A page is served over http and over https, by the same hosts, under a path for each scheme.
 """
@@ -25,10 +25,10 @@ WORDS = (
 )  # fmt: skip
 
 SPREAD = 4.0
-"""The largest object of a batch is this many times the smallest; sizes are even on a logarithmic scale."""
+"""The ratio of the largest object of a batch to the smallest. Sizes are even on a logarithmic scale."""
 
 SMALLEST_BYTES = 60
-"""A GIF cannot be much smaller, and a script or sheet of less says nothing."""
+"""A GIF cannot be much smaller, and a shorter script or style sheet has no content."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Page:
         return self.table.name
 
     def url(self, scheme: str) -> str:
-        """Where it is, for one scheme."""
+        """The URL of the page, for one scheme."""
         return f"{scheme}://{self.table.host}/{scheme}.html"
 
     @property
@@ -72,13 +72,13 @@ class Page:
         return [self.url(scheme), *(f"{scheme}://{one.host}{one.path}" for one in self.objects)]
 
     def markup(self, scheme: str) -> bytes:
-        """Its markup: sheets and a third of the scripts in the head, pictures among paragraphs, other scripts last."""
+        """Its markup: style sheets and a third of the scripts in the head, images among text, other scripts last."""
         return _sized(self, scheme)
 
     def add_to(self, site: Site, folder: Path, addresses: Iterator[str]) -> None:
-        """Gives its hosts a place in the site; its markup is written below `folder`."""
+        """Gives its hosts a place in the site, and writes its markup below `folder`."""
         for host in self.hosts:
-            # What objects of other sites need to be usable as fonts, and what content networks commonly send.
+            # Fonts of other sites need the first field, and content networks commonly send it.
             header = {"Access-Control-Allow-Origin": "*", "Server": "origin"}
             site.hosts[host] = {"address": next(addresses), "header": header, "objects": {}}
         compressed = self.table.compressed

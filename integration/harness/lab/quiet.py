@@ -1,7 +1,6 @@
-"""Waits until nothing crosses the link: what one contender does in the background must not meet another's load.
+"""Waits until nothing crosses the link: the background work of one contender must not meet the load of another.
 
-A pair opens connections ahead of need, at its start and again after each page, which on a slow link takes longer than
-many a page.
+A pair opens warm connections at its start and again after each page. On a slow link this takes longer than many a page.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ LONGEST_S = 180.0
 
 
 def wait_until_quiet(link: Link, rtt_ms: float) -> bool:
-    """Returns once no packet was offered for a round trip and a little; False when that never came."""
+    """Waits until no packet was offered for a round trip and a little. Returns False if that does not come in time."""
     still_s = rtt_ms / 1000 + BEYOND_ROUND_TRIP_S
     deadline = time.monotonic() + LONGEST_S
     seen, since = -1, time.monotonic()

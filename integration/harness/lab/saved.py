@@ -1,8 +1,8 @@
 """Saved pages of the web as pages of experiments: the markup as it was, its objects made by the bed's origins.
 
-Which of the objects that the markup names a browser really asks for (a candidate of a srcset, a picture behind a media
-query, what a script adds) only a browser can tell. So the page is loaded twice, directly, before any turn; what loaded
-both times (addresses with a number of chance in them do not) is what every contender must load.
+Only a browser knows which objects of the markup it requests: a candidate of a srcset, an image behind a media query, an
+object that a script adds. So the page is loaded twice, directly, before any turn. Every contender must load the objects
+that loaded both times. URLs with a random number in them do not.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .tables import PageTable
 
 
 class SavedPage:
-    """One saved page; `learn` before it is measured."""
+    """One saved page. Call `learn` before it is measured."""
 
     def __init__(self, table: PageTable) -> None:
-        """Raises Missing where the corpora are not there."""
+        """Raises Missing if the corpora are not there."""
         self.table = table
         self._page = saved_page(table.saved, table.host)
         self._learnt: dict[str, list[str]] = {}
@@ -37,7 +37,7 @@ class SavedPage:
         return self.table.name
 
     def url(self, scheme: str) -> str:
-        """Where it is, for one scheme."""
+        """The URL of the page, for one scheme."""
         return f"{scheme}://{self.table.host}/"
 
     @property
@@ -46,7 +46,7 @@ class SavedPage:
         return self._page.hosts()
 
     def urls(self, scheme: str) -> list[str]:
-        """What a browser loads of it; the page alone before it has been learnt."""
+        """The URLs that a browser loads for it. Before `learn`, only that of the page."""
         return self._learnt.get(scheme, [self.url(scheme)])
 
     def add_to(self, site: Site, folder: Path, addresses: Iterator[str]) -> None:  # noqa: ARG002 - as of made pages
@@ -54,7 +54,7 @@ class SavedPage:
         self._page.add_to(site, addresses)
 
     def learn(self, ground: LinkGround, schemes: tuple[str, ...], timeout_s: float) -> Weight:
-        """Loads it directly, twice for each scheme; returns what the last load weighed, with headers."""
+        """Loads it directly, twice for each scheme. Returns the weight of the last load, with headers."""
         direct = contender("direct")
         weight = 0
         for scheme, again in itertools.product(schemes, (False, True)):

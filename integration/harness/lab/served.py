@@ -1,4 +1,4 @@
-"""What a bed needs of a page: where it is, and what its origins serve."""
+"""The facts that a bed needs about a page: its URL, and the files that its origins serve."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from harness.origins import Site
 
 
 class ServedPage(Protocol):
-    """A page on hosts of its own."""
+    """A page on its own hosts."""
 
     @property
     def name(self) -> str:
-        """In tables and in the names of files."""
+        """The name in tables and in the names of files."""
 
     def url(self, scheme: str) -> str:
-        """Where it is, for one scheme."""
+        """The URL of the page, for one scheme."""
 
     def add_to(self, site: Site, folder: Path, addresses: Iterator[str]) -> None:
-        """Gives its hosts a place in the site; its files are written below `folder`."""
+        """Gives its hosts a place in the site, and writes its files below `folder`."""

@@ -1,4 +1,4 @@
-"""Who takes part: every contender by name, in the order in which reports list them."""
+"""The contenders by name, in the order in which reports list them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTENDERS: dict[str, LinkContender] = {
 
 
 def contender(name: str) -> LinkContender:
-    """One contender; KeyError names those there are."""
+    """Returns one contender. A KeyError names those that exist."""
     if name not in CONTENDERS:
         raise KeyError(f"no contender is called {name}; there are {', '.join(CONTENDERS)}")
     return CONTENDERS[name]

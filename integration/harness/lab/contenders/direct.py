@@ -8,7 +8,7 @@ from .base import LinkContender, LinkGround
 
 
 class Direct(LinkContender):
-    """What everything is compared with."""
+    """The baseline of every comparison."""
 
     name = "direct"
     title = "direct"

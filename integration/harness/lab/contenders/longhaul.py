@@ -1,4 +1,4 @@
-"""Longhaul on the gateway, role `edge`: with its defaults, with one of its two techniques, and as the papers had it."""
+"""Longhaul on the gateway in the role `edge`: with its defaults, with one of two techniques, and as in the papers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .base import LinkContender, LinkGround, intercept, rules, sysctls
 
 @dataclass
 class Edge(LinkContender):
-    """One variant. Each has addresses of its own, so that all of them run side by side and none is ever cold."""
+    """One variant. Each has its own addresses, so all variants run side by side and none is ever cold."""
 
     name: str
     title: str
@@ -28,9 +28,9 @@ class Edge(LinkContender):
     sections: dict[str, Any] = field(default_factory=dict)
     """Sections of longhaul.yaml that differ from the defaults."""
     steering: bool = True
-    """Its DNS answers clients."""
+    """Its DNS server serves the clients."""
     interception: bool = True
-    """Clients' connections to anybody are redirected to it."""
+    """The gateway redirects all web connections of clients to it."""
     addresses: int = 1
     secure: bool = True
     """Each of its addresses has a certificate: https and HTTP/2 to the proxy."""
@@ -68,7 +68,7 @@ class Edge(LinkContender):
         return ground.folder_of(self.name)
 
     def _addresses(self, ground: LinkGround) -> list[str]:
-        # Remembered in a file of its folder, as a contender serves many beds and keeps nothing itself.
+        # A file in its folder holds them: a contender serves many beds and has no state.
         note = self._folder(ground) / "addresses"
         if not note.exists():
             note.write_text(" ".join(ground.take_addresses(self.addresses)))
@@ -76,7 +76,7 @@ class Edge(LinkContender):
 
     def write_config(self, ground: LinkGround) -> Path:
         folder, addresses = self._folder(ground), self._addresses(ground)
-        # One certificate for all: a browser names no address in its first packet, by which one could be chosen.
+        # All addresses share one certificate. A browser names no address in its first packet, so none can be chosen.
         terminate = [{"names": addresses, **ground.authority.issue(*addresses).as_dict()}]
         sections: dict[str, Any] = {
             "link": ground.link.setting,
@@ -96,7 +96,7 @@ class Edge(LinkContender):
 
 
 def route_options(config: Path) -> list[str]:
-    """What `longhaul check` derives for the client route, as `ip route` takes it."""
+    """The options of the client route that `longhaul check` derives, in the syntax of `ip route`."""
     check = command("check", "--all", config)
     values = dict(re.findall(r"^(initial_window|window_clamp)\s+(\S+)", check.stdout, re.MULTILINE))
     if check.returncode != 0 or len(values) != 2:
@@ -106,8 +106,8 @@ def route_options(config: Path) -> list[str]:
 
 
 def receive_buffers(config: Path, host: Namespace, device: str) -> dict[str, str]:
-    """What `longhaul host` sets on a remote as `tcp_rmem`: half of the default is the first window that is offered.
-    Nothing where it is so already."""
+    """The `tcp_rmem` that `longhaul host` sets on a remote. The first window that the remote offers is half of the
+    default. Empty if the host has this value already."""
     script = host.run(built("longhaul"), "host", config, "--clients", device).stdout
     return dict(re.findall(r"^sysctl -w net\.ipv4\.(tcp_rmem)='(.+)'", script, re.MULTILINE))
 

@@ -16,12 +16,12 @@ from .base import LinkContender, LinkGround, intercept, rules, sysctls
 from .longhaul import receive_buffers, route_options
 
 NOBODY = "nobody.example.org"
-"""What stands on a list that means none: an empty one is refused."""
+"""The only name of a list that steers nothing. An empty list is refused."""
 
 
 class LonghaulPair(LinkContender):
-    """Role `remote` on the near box, role `ground` on the gateway, both with their defaults but for bundling: a pair
-    keeps what it sent unasked for whoever comes next, and repeated loads would not be first visits."""
+    """Role `remote` on the near box, role `ground` on the gateway. Both have their defaults, except that bundling is
+    off. A pair that bundles caches the objects for the next visitor, and a repeated load would not be a first visit."""
 
     name = "longhaul-pair"
     watches = watches.PAIR
@@ -35,7 +35,7 @@ class LonghaulPair(LinkContender):
     page: dict[str, Any] | None = {"bundle": False}  # noqa: RUF012 - never changed
     """The section `page` of both files."""
     steers: bool = True
-    """All names are on the list, and answered at once."""
+    """All names are on the list, so the near box resolves them at once."""
 
     @contextmanager
     def started(self, ground: LinkGround) -> Iterator[None]:
@@ -43,8 +43,8 @@ class LonghaulPair(LinkContender):
         ends = Ends(ground.line.near, NEAR_HOME, ground.line.gateway, FAR)
         trusted = ground.authority.files.cert
         folder, setting = self._folder(ground), ground.link.setting
-        # Connections take the windows of the route they are opened on, and a pair's stand for good: it has been set up
-        # before.
+        # A connection takes the windows of its route when it opens. The connections of a pair stay open, so the route
+        # is set before them.
         files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], page=self.page)
         ground.line.set_near_route(*route_options(files.remote))
         assert ground.line.link
@@ -53,8 +53,8 @@ class LonghaulPair(LinkContender):
             sysctls(ground.line.near, **buffers),
             running(files, ends, trusted=trusted) as both,
         ):
-            # Envoy counts a connection from its first packet, before it has a window: only when the link is quiet do
-            # all of them stand.
+            # Envoy counts a connection from its first packet, before it has a window. All connections are open only
+            # when the link is quiet.
             both.until_piped()
             wait_until_quiet(ground.line.link, ground.link.rtt_ms)
             ground.line.set_near_route()
@@ -62,7 +62,7 @@ class LonghaulPair(LinkContender):
 
     @contextmanager
     def engaged(self, ground: LinkGround) -> Iterator[None]:
-        """The near box takes web and DNS traffic; both ends of the link have the windows that were derived."""
+        """The near box takes web and DNS traffic. Both ends of the link have the derived windows."""
         options = route_options(self._folder(ground) / "remote" / "longhaul.yaml")
         with (
             rules(ground.line.near, intercept(NEAR_DEVICE, *REDIRECTS)),
@@ -80,7 +80,7 @@ class LonghaulPair(LinkContender):
 
 
 class LonghaulPairBundling(LonghaulPair):
-    """The same, with the objects of pages sent before they are asked for."""
+    """The same pair, which sends the objects of pages before the browser requests them."""
 
     name = "longhaul-pair-bundling"
     title = "Longhaul, pair, bundling"

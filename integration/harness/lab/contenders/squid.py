@@ -1,4 +1,4 @@
-"""Squid, as a transparent proxy on the gateway and as the proxy a browser is told of."""
+"""Squid, as a transparent proxy on the gateway and as the proxy in the browser's settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ shutdown_lifetime 0 seconds
 visible_hostname squid.test
 via on
 """
-"""Squid's defaults but for memory that holds every page, and for what its service needs."""
+"""Squid's defaults, except for a memory that holds every page and the settings that its service needs."""
 
 
 class Squid(LinkContender):
@@ -62,7 +62,7 @@ class Squid(LinkContender):
         told, transparent = self._ports
         config.write_text(CONFIGURATION.format(told=told, transparent=transparent, resolver=RESOLVER))
         gateway = ground.line.gateway
-        # Its shared memory bears the service's name, and other beds have Squids too.
+        # The service's name is the name of its shared memory, and other beds have a Squid, too.
         service = f"lh{os.getpid()}p{told}"
         line = ["squid", "-N", "-d1", "-n", service, "-f", config]
         with Child(gateway.inside(line), folder / "squid.log") as child:
@@ -71,7 +71,7 @@ class Squid(LinkContender):
 
     @contextmanager
     def engaged(self, ground: LinkGround) -> Iterator[None]:
-        """Port 80 is redirected, unless the browser is told."""
+        """The gateway redirects port 80, unless the browser's settings name the proxy."""
         if self.told:
             yield
             return
