@@ -1,7 +1,7 @@
-"""`make bench ONLY=header-compression`: headers on a real HTTP/2 pipe, packed, beside Envoy's own HPACK.
+"""`make bench ONLY=header-compression`: compressed headers on a real HTTP/2 pipe, beside Envoy's own HPACK.
 
-README.md beside this says what is measured and why so. Traces of one's own: `run.py FILE.har FILE.qif FILE.json`.
-QUICK=1 takes three traces, for trying the bench itself.
+The README.md in this folder defines the measurement and gives its reasons. `run.py FILE.har FILE.qif FILE.json`
+measures other traces. QUICK=1 takes three traces, to test the benchmark itself.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ TARGETS = [
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 QUICK = bool(os.environ.get("QUICK"))
-# The clock inside the module is a wall clock, and another program that takes the processor in the middle of a call says
-# nothing about the filter. So each trace passes several times, each time as another client, the counters are read every
-# few blocks, and of each stretch the least time counts.
+# The clock inside the module is a wall clock. It also counts the time of other programs that interrupt a call. So each
+# trace passes several times, each time as another client. The counters are read every few blocks, and the least time of
+# each stretch counts.
 STRETCH_BLOCKS = 4
 PASSES = 1 if QUICK else 6
 RESULTS = REPOSITORY / "target" / "bench" / "header-compression.json"
@@ -59,13 +59,13 @@ Sample = tuple[dict[str, int], dict[str, int]]
 
 @dataclass
 class Run:
-    """What the blocks of one trace took on the pipe."""
+    """The bytes and the work that the blocks of one trace took on the pipe."""
 
-    # Whole frames, in the direction the trace is about, one entry a block.
+    # The sizes of whole frames in the direction of the trace, one entry for each block.
     blocks: list[int]
     # The same in the other direction.
     others: list[int]
-    # What was read off the filter's counters, by pass.
+    # The samples of the filter's counters, by pass.
     counters: list[list[Sample]] = field(default_factory=list)
 
     @property
@@ -139,7 +139,7 @@ def as_response(block: Fields) -> bytes:
 
 
 def check(trace: Trace, requests: list[Message]) -> None:
-    """What arrived is what was sent, or the figures would mean nothing."""
+    """Raises AssertionError if a request differs from the one sent: the figures would mean nothing."""
     if not trace.requests:
         return
     for block, request in zip(trace.blocks, requests, strict=True):
@@ -170,7 +170,7 @@ class Sums:
 
 @dataclass
 class Work:
-    """Time in the filter for the blocks that the traces are about, in the worker that packs or the one that unpacks."""
+    """Time in the filter for the blocks of the traces, in the worker that compresses or the one that decompresses."""
 
     nanoseconds: int = 0
     blocks: int = 0

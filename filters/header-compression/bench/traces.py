@@ -71,7 +71,7 @@ def read_archive(path: Path) -> list[list[Fields]]:
     for entry in json.loads(path.read_text(encoding="utf-8-sig"))["log"]["entries"]:
         request, response = entry["request"], entry["response"]
         url = urlsplit(request["url"])
-        # Without an answer, or with one that is no answer to a HEAD.
+        # Entries without a host or without a final response are left out.
         if not url.hostname or response.get("status", 0) < 200:
             continue
         path_and_query = (url.path or "/") + (f"?{url.query}" if url.query else "")
