@@ -1,4 +1,4 @@
-"""The check of the documentation's prose: the files that it reads, the words that it refuses, and its messages."""
+"""The check of the documentation's prose: the files that it reads, the words that it refuses, its messages."""
 
 from __future__ import annotations
 
@@ -130,6 +130,53 @@ def test_of_a_rust_file_only_the_doc_comments_are_read(tmp_path: Path) -> None:
     source.write_text("//! A head.\n\n// in vain\nfn f() {}\n\n    /// Gives up\n    /// in vain.\n    fn g() {}\n")
     (problem,) = prose.problems(prose.prose_of(source))
     assert (problem.line, problem.text.split(":")[0]) == (7, '"in vain"')
+
+
+def test_of_a_python_file_only_docstrings_and_comments_on_their_own_lines_are_read(tmp_path: Path) -> None:
+    source = tmp_path / "module.py"
+    source.write_text(
+        """#!/usr/bin/env python3
+'A head.'  # in vain
+
+#     in vain
+TEXT = f'''
+# in vain {len("# in vain")}
+'''  # in vain
+LIST = (
+    "# in vain"
+    # An item.
+    "in vain"
+)
+'''The "text"'''
+# noqa: in vain
+# fmt: off
+def f(): r"Gives way."
+class C:
+    def g(self) -> str:
+        # Gives up
+        # in vain.
+        \"""Says "no"
+
+            in vain
+
+      in vain.\"""
+        return f"in vain"  # type: ignore[in vain]
+"""
+    )
+    text = prose.prose_of(source)
+    assert read(text) == [
+        "A head.",
+        "An item.",
+        'The "text"',
+        "Gives way.",
+        "Gives up in vain.",
+        'Says "no"',
+        "in vain.",
+    ]
+    assert [(one.line, one.text.split(":")[0]) for one in prose.problems(text)] == [
+        (20, '"in vain"'),
+        (25, '"in vain"'),
+    ]
 
 
 def test_of_a_template_only_the_comments_of_the_rendered_file_are_read(tmp_path: Path) -> None:
