@@ -148,6 +148,18 @@ def test_the_status_of_either_end_says_what_is_open_and_what_headers_shrank_to(w
         assert 0 < end["pair"]["headers"]["ratio"] < 1
 
 
+def test_a_page_appears_once_and_at_the_remote_alone(warm: PairBed) -> None:
+    def pages(where: Namespace) -> list[dict[str, Any]]:
+        return json.loads(where.run("curl", "-s", "http://127.0.0.1:9900/status.json").stdout)["last_pages"]
+
+    before = len(pages(warm.line.near))
+    assert warm.curl.get(f"http://{LAB}/_/answer?host={LAB}").status == 200
+    wait_for("the page", lambda: len(pages(warm.line.near)) == before + 1, timeout_s=10, interval_s=0.2)
+    last = pages(warm.line.near)[0]
+    assert (last["outcome"], last["status"], last["first_byte_ms"] >= RTT_S * 1000) == ("passed_on", 200, True), last
+    assert pages(warm.line.gateway) == []
+
+
 SCRAPES = """scrape_configs:
 - job_name: longhaul-envoy
   metrics_path: /stats/prometheus

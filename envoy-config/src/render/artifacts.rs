@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::{RoleName, Settings};
+
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifacts {
@@ -44,6 +46,12 @@ impl Artifacts {
     pub(super) fn watched_for(&self, file: &Path) -> String {
         let folder = self.renewals.as_deref().or_else(|| file.parent()).unwrap_or(Path::new("/"));
         folder.display().to_string()
+    }
+
+    /// Returns true if Envoy writes a line for each page. A ground does not, because its log sees compressed response headers,
+    /// without the content type. Its remotes see all pages.
+    pub(super) fn logs_pages(&self, settings: &Settings) -> bool {
+        self.marks_pages && settings.role.name() != RoleName::Ground
     }
 
     /// The bundle of certificate authorities on Debian.

@@ -95,7 +95,7 @@ pub(super) fn positions(
     derived: &Derived,
     artifacts: &Artifacts,
 ) -> Result<Positions, RenderError> {
-    let logs_pages = artifacts.marks_pages || artifacts.access_log != AccessLog::Off;
+    let logs_pages = artifacts.logs_pages(settings) || artifacts.access_log != AccessLog::Off;
     let context = Context { settings, derived, logs_pages };
     let mut positions = Positions::new();
     for filter in FILTERS {

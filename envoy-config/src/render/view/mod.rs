@@ -225,7 +225,7 @@ impl View {
                 AccessLog::Stderr => Some(LogTarget { file: None }),
                 AccessLog::File(path) => Some(LogTarget { file: Some(path.display().to_string()) }),
             },
-            page_mark: artifacts.marks_pages.then_some(PAGE_MARK),
+            page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
             fetches: settings.fetches(),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),
