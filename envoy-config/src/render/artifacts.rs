@@ -48,8 +48,8 @@ impl Artifacts {
         folder.display().to_string()
     }
 
-    /// Returns true if Envoy writes a line for each page. A ground does not, because its log sees compressed response headers,
-    /// without the content type. Its remotes see all pages.
+    /// Returns true if Envoy writes a line for each page. A ground does not, because its log sees compressed response
+    /// headers, without the content type. Its remotes see all pages.
     pub(super) fn logs_pages(&self, settings: &Settings) -> bool {
         self.marks_pages && settings.role.name() != RoleName::Ground
     }
