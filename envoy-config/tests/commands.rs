@@ -1,4 +1,4 @@
-//! The commands as they are called: exit status, what goes to stdout and what to stderr.
+//! The commands as an operator calls them: the exit status, stdout and stderr.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 

@@ -1,4 +1,4 @@
-//! `longhaul pair`: the files it makes are accepted by `longhaul check`, and its certificates by another TLS library.
+//! `longhaul pair`: `longhaul check` accepts its files, and another TLS library accepts its certificates.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -20,14 +20,14 @@ fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longhaul")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Runs `longhaul pair` and gives its output; it must succeed.
+/// Runs `longhaul pair`, which must succeed, and returns its output.
 fn pair(folder: &Path, arguments: &[&str]) -> String {
     let output = longhaul(folder, &[&["pair"], arguments].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs `longhaul pair`, which must fail with status `code`, and gives its message.
+/// Runs `longhaul pair`, which must fail with status `code`, and returns its message.
 fn refused(folder: &Path, arguments: &[&str], code: i32) -> String {
     let output = longhaul(folder, &[&["pair"], arguments].concat());
     assert_eq!(output.status.code(), Some(code));
@@ -55,7 +55,7 @@ fn identity(folder: &Path, end: &str) -> Identity {
     }
 }
 
-/// A handshake in memory, in which each end proves who it is. `dialled` is the name that the client expects.
+/// A handshake in memory, in which each end authenticates. `dialled` is the name that the client expects.
 fn shake_hands(client: Identity, server: Identity, dialled: &str) -> Result<(), rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(server.roots, provider.clone()).build().unwrap();

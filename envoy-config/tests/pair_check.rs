@@ -1,4 +1,4 @@
-//! `longhaul pair check`, run by a remote against a ground made of another TLS library: each way to fail, and success.
+//! `longhaul pair check` of a remote against a ground with another TLS library: each way to fail, and success.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 

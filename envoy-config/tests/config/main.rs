@@ -1,8 +1,8 @@
-//! What an operator is told: every file of `refused/` beside the exact message it gets, every file of `accepted/` beside
-//! what `longhaul check` prints for it.
+//! The messages to an operator. A file of `refused/` stands beside its exact message, a file of `accepted/` beside the
+//! output of `longhaul check`.
 //!
-//! A case is added by adding its `.yaml`; `SNAPSHOTS=overwrite cargo test -p longhaul --test config` writes the `.txt`
-//! beside it, to be read before it is committed.
+//! To add a case, add its `.yaml`. `SNAPSHOTS=overwrite cargo test -p longhaul --test config` writes the `.txt` beside
+//! it. Read it before you commit it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -16,7 +16,7 @@ use longhaul::config::{LoadError, load};
 use longhaul::derive::{HostFacts, derive};
 use snapbox::{Assert, Data};
 
-/// Relative, as an operator would name them; tests run in the folder of their crate.
+/// A relative path, as an operator would write it. Tests run in the folder of their crate.
 const CASES: &str = "tests/config";
 /// The columns of the files under review.
 const WIDTH: usize = 140;
@@ -32,7 +32,7 @@ fn cases(kind: &str) -> Vec<PathBuf> {
     cases
 }
 
-/// Compares with the `.txt` beside the case; where this checkout lies is no part of a message.
+/// Compares with the `.txt` beside the case. The path of this checkout is no part of a message.
 fn compare(case: &Path, actual: &str) {
     let here = fs::canonicalize(CASES).unwrap();
     let actual = actual.replace(here.to_str().unwrap(), "[CASES]");

@@ -1,4 +1,4 @@
-//! Which requests the cache sees: the faults that admission cures, each by its name.
+//! The requests that the cache sees: the faults that admission cures, each by its name.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -21,8 +21,8 @@ fn large(head: &str) -> Reply {
     Reply::Chunked(format!("HTTP/1.1 200 OK\r\n{head}"), Duration::ZERO, vec![vec![b'x'; MIB]; 24])
 }
 
-/// `/KIND/...`: what `KIND` says, and the number of the request as the body. `turns` is cacheable for so many requests of
-/// a URL as the test asks for.
+/// Serves `/KIND/...` as `KIND` says, with the number of the request as the body. `turns` is cacheable for as many
+/// requests as `cacheable` says.
 fn origin(request: &Received, cacheable: &AtomicUsize) -> Reply {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed).to_string();
@@ -90,7 +90,7 @@ impl World {
         self.origin.received().len()
     }
 
-    /// Gets it until it comes from the cache; its body then.
+    /// Repeats the request until the response comes from the cache. Returns its body, or None if it never does.
     fn held(&self, path: &str, headers: &[(&str, &str)]) -> Option<String> {
         let mut last = self.get(path, headers).text();
         for _ in 0..6 {
@@ -104,7 +104,7 @@ impl World {
         None
     }
 
-    /// By how much Envoy's heap grows at most while so many clients ask for it and read nothing.
+    /// Returns the largest growth of Envoy's heap while so many clients request it and read nothing.
     fn slow_clients(&self, envoy: &Envoy, path: &str, clients: usize) -> f64 {
         let heap = || {
             let memory = envoy.admin("/memory");

@@ -1,4 +1,4 @@
-//! What the cache keeps, and under which name.
+//! The cached responses, and their cache keys.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::support::origin::{Origin, Received, Reply};
 
 const HOST: &str = "www.test:8081";
 
-/// Answers `/X/...` with the headers that `X` stands for, and the number of the request as the body.
+/// Serves `/X/...` with the headers that `X` stands for, and with the number of the request as the body.
 fn numbered(request: &Received) -> Reply {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
@@ -53,7 +53,7 @@ impl World {
         get(SocketAddr::new(self.config.proxy(), HTTP), HOST, path, headers)
     }
 
-    /// Whether of two requests one after the other the second is answered from the cache.
+    /// Returns true if the cache serves the second of two successive requests.
     fn keeps(&self, path: &str) -> bool {
         let mut last = self.get(path, &[]).text();
         // What was asked for is still being written when it has been read; whoever asks meanwhile asks the origin.

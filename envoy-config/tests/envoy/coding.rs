@@ -1,4 +1,4 @@
-//! What is packed, unpacked and left alone; and that a page never waits for its end.
+//! The proxy compresses some responses, decompresses some and passes others. A page never waits for its end.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::support::http::{Answer, get, get_in_pieces};
 use crate::support::origin::{Origin, Progress, Received, Reply};
 
 const HOST: &str = "www.test:8081";
-/// Browsers of today.
+/// The header of today's browsers.
 const BROWSER: (&str, &str) = ("accept-encoding", "gzip, deflate, br, zstd");
 
 fn gzip(data: &[u8]) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn page() -> Vec<u8> {
     "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(200).into_bytes()
 }
 
-/// `/TYPE/CODING` with the page in that coding.
+/// Serves `/TYPE/CODING` with the page in that content encoding.
 fn typed(request: &Received) -> Reply {
     let mut parts = request.path.trim_start_matches('/').split('/');
     let kind = match parts.next() {
@@ -165,7 +165,7 @@ fn a_client_that_takes_no_coding_can_read_everything() {
     }
 }
 
-/// Nobody asked for it: as without us, it is for the client to read.
+/// The client did not request it. As without Longhaul, the client must read it.
 #[test]
 fn brotli_that_an_origin_sends_unasked_passes_as_it_is() {
     let world = World::new("", typed);
@@ -179,8 +179,8 @@ fn brotli_that_an_origin_sends_unasked_passes_as_it_is() {
     }
 }
 
-/// Serves `/TYPE/BYTES` as servers do that have brotli: in the best coding that was asked for. The bytes are all alike,
-/// which gzip makes 1,000 times smaller and brotli 100,000 times. `/TYPE/BYTES/CODING` is in that coding, asked for or not.
+/// Serves `/TYPE/BYTES` in the best requested content encoding, as servers with brotli do. All bytes are equal: gzip
+/// makes them 1,000 times smaller, brotli 100,000 times. `/TYPE/BYTES/CODING` always has that content encoding.
 fn alike(request: &Received) -> Reply {
     let mut parts = request.path.trim_start_matches('/').split('/');
     let kind = if parts.next() == Some("html") { "text/html" } else { "application/javascript" };
@@ -196,7 +196,7 @@ fn alike(request: &Received) -> Reply {
     Reply::ok(&format!("content-type: {kind}\r\ncache-control: max-age=60\r\n{coding}"), body)
 }
 
-/// A zstd frame (RFC 8878) of so many equal bytes, 128 KiB to a block of four bytes.
+/// A zstd frame (RFC 8878) of so many equal bytes. A block of four bytes stands for 128 KiB.
 fn zstd_of_alike(size: usize) -> Vec<u8> {
     const BLOCK: usize = 128 << 10;
     let mut out = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];
@@ -250,7 +250,7 @@ fn no_transform_is_kept_where_the_client_can_read_it() {
     }
 }
 
-/// Pieces of one gzip stream, each of which can be unpacked when it comes.
+/// Pieces of one gzip stream. A client can decompress each of them when it comes.
 fn gzip_pieces(pieces: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let mut out = Vec::new();
@@ -287,7 +287,7 @@ fn every_piece_of_a_page_leaves_when_it_comes() {
     }
 }
 
-/// What stock Envoy makes of it: what can be unpacked arrives, the rest is lost, as it would be in a browser.
+/// Stock Envoy decompresses the valid part. The rest is lost, as it would be in a browser.
 #[test]
 fn an_origin_that_lies_about_its_coding_breaks_its_own_page_only() {
     let world = World::new("", typed);

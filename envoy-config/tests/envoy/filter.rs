@@ -16,7 +16,7 @@ use crate::support::origin::{Origin, Received, Reply};
 const HOST: &str = "www.test";
 const OBJECT: &str = "<img src=\"http://img.test/a.png\">";
 const INTEGRITY: &str = "<script src=\"http://img.test/a.js\" integrity=\"sha256-x\"></script>";
-/// Between the pieces of a slow page.
+/// The pause between the pieces of a slow page.
 const PAUSE: Duration = Duration::from_millis(100);
 
 fn site(request: &Received) -> Reply {
@@ -59,7 +59,7 @@ impl World {
         get(self.http(), HOST, "/", &[]).text()
     }
 
-    /// What `OBJECT` becomes.
+    /// Returns `OBJECT` with its moved URL.
     fn moved(&self) -> String {
         OBJECT.replace("http://", &format!("http://{}/", self.http()))
     }
@@ -119,7 +119,7 @@ fn what_the_filter_refuses_is_said_in_one_line_and_reaches_no_origin() {
     assert_eq!(world.origin.connections(), 0);
 }
 
-/// Asks for `/slow` on a thread of its own.
+/// Requests `/slow` on its own thread.
 fn slow(world: &World) -> std::thread::JoinHandle<Answer> {
     let to = world.http();
     let asked = world.origin.received().len();

@@ -1,4 +1,4 @@
-//! What may not be reached is refused, with a reason, before any connection is made.
+//! The proxy refuses forbidden addresses with a reason, before it opens any connection.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -16,7 +16,7 @@ fn hello() -> impl Fn(&crate::support::origin::Received) -> Reply + Send + Sync 
     |_| Reply::ok("content-type: text/plain\r\n", "hello")
 }
 
-/// A box that may reach only the upper half of its block; an origin on either side of the line.
+/// A box that may reach only the upper half of its block, with an origin in each half.
 struct Divided {
     config: Config,
     allowed: Origin,
@@ -182,8 +182,8 @@ fn a_host_that_is_none_is_answered_without_a_connection() {
     assert_eq!(envoy.stat("cluster.origin_http.upstream_cx_total"), 0);
 }
 
-/// Forms of addresses that `inet_aton` and browsers take and that programs read differently: octal, hexadecimal, parts
-/// left out, one number, a final dot.
+/// Forms of addresses that `inet_aton` and browsers accept and that programs read differently. They are octal and
+/// hexadecimal numbers, omitted parts, one number, and a final dot.
 const NOT_CANONICAL: &[&str] = &[
     "012.0102.0.1",
     "0177.0.0.1:8080",

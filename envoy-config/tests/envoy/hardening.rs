@@ -1,4 +1,4 @@
-//! Requests that two parsers could read in two ways: refused here, so that no origin behind us reads them in another.
+//! Requests that two parsers could read in two ways. The box refuses them, so no origin reads them in another way.
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use crate::support::h2;
 use crate::support::http::{get, read_answer, request, send};
 use crate::support::origin::{Origin, Reply};
 
-/// Lines of a POST's head, its body, and what is wrong with it. What follows a body's end would be the smuggled request.
+/// Lines of a POST's head, its body, and its fault. Bytes after the end of a body would be the smuggled request.
 const AMBIGUOUS: &[(&str, &str, &str)] = &[
     ("content-length: 5\r\ntransfer-encoding: chunked\r\n", "0\r\n\r\n", "two lengths"),
     ("transfer-encoding: chunked\r\ncontent-length: 5\r\n", "0\r\n\r\n", "two lengths, the other way round"),

@@ -1,4 +1,4 @@
-//! What an origin and a client get to see of us: as little as there is.
+//! Origins and clients see as little of us as possible.
 
 use std::net::SocketAddr;
 
@@ -36,8 +36,8 @@ impl World {
     }
 }
 
-/// Everything an origin is asked with that the client did not send; with the cache and without, because the cache asks
-/// in its own name.
+/// Covers every header that the client did not send. It runs with the cache and without, because the cache sends
+/// requests of its own.
 #[test]
 fn nothing_of_ours_reaches_an_origin_but_the_loop_mark_and_the_codings_we_read() {
     for cache in ["", "cache: off\n"] {

@@ -1,4 +1,4 @@
-//! Small objects put into the page itself, in a real Envoy.
+//! Small objects that the filter inlines in the page, in a real Envoy.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use crate::support::eventually;
 use crate::support::http::{Answer, get};
 use crate::support::origin::{Origin, Received, Reply};
 
-/// What a browser says when it asks for a page for the first time.
+/// The headers of a browser's first request for a page.
 const BROWSER: &[(&str, &str)] = &[("accept", "text/html,image/avif,image/webp,*/*;q=0.8")];
 const PAGE: &str = "<!doctype html><link rel=stylesheet href=http://img.test/dir/a.css>\
                     <img src=\"http://img.test/a.gif\"><img src=\"http://img.test/large.gif\">";
@@ -54,7 +54,7 @@ impl World {
         Some(Self { config, envoy, _origin: origin, visitors: AtomicUsize::new(0) })
     }
 
-    /// A visitor who was never here.
+    /// Requests the page as a new visitor.
     fn browse(&self, more: &[(&str, &str)]) -> Answer {
         let visitor = self.visitors.fetch_add(1, Ordering::Relaxed).to_string();
         self.browse_as(&visitor, more)

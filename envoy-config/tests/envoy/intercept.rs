@@ -1,4 +1,4 @@
-//! Connections that were meant for somebody else and redirected here by a packet rule, as on a gateway.
+//! Connections to other hosts that a packet rule redirects here, as on a gateway.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -22,8 +22,8 @@ const INSIDE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 1, 1));
 const ADDRESSES: &[&str] =
     &["198.51.100.50/32", "198.51.100.12/32", "203.0.113.5/32", "203.0.113.77/32", "10.1.1.1/32"];
 
-/// What the client sends to port 80 and 443 of others ends at the box. (One namespace is client, gateway and Internet:
-/// the rule knows the client by its address.)
+/// Redirects the client's connections to port 80 and 443 of other hosts to the box. One namespace is client, gateway
+/// and Internet, so the rule knows the client by its address.
 fn redirect() {
     run("nft", &["add", "table", "ip", "test"]);
     run("nft", &["add", "chain", "ip", "test", "out", "{ type nat hook output priority -100; }"]);
@@ -72,7 +72,7 @@ fn config(trust: &Authority) -> Config {
     config
 }
 
-/// A server of some protocol in which the client speaks first: answers what it is sent, and counts who came.
+/// A server of a protocol in which the client speaks first. It echoes the bytes that it gets, and counts connections.
 fn echo(at: SocketAddr) -> Arc<AtomicUsize> {
     let listener = TcpListener::bind(at).unwrap();
     let came = Arc::new(AtomicUsize::new(0));

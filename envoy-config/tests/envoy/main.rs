@@ -1,7 +1,7 @@
-//! The rendered configuration on the real Envoy: accepted by it, and doing what it says.
+//! The rendered configuration on the real Envoy: Envoy accepts it and does what it says.
 //!
-//! Envoy is `LONGHAUL_ENVOY` or `target/dist/envoy`. Without it every test here is skipped and says so; with
-//! `LONGHAUL_REQUIRE_ALL=1` that is a failure. Everything runs on loopback, each test on addresses of its own.
+//! Envoy is `LONGHAUL_ENVOY` or `target/dist/envoy`. Without it every test here is skipped and says so. With
+//! `LONGHAUL_REQUIRE_ALL=1` that is a failure. Everything runs on loopback, and each test has its own addresses.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! New names cost Envoy's main thread time in proportion to the names it knows: those are bounded, in all and for a client.
+//! New names cost Envoy's main thread time in proportion to the known ones. These are bounded: in all and for a client.
 
 use std::io::{BufReader, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -38,8 +38,8 @@ fn ask_from(from: IpAddr, http: SocketAddr, numbers: impl Iterator<Item = usize>
     numbers.map(ask).collect()
 }
 
-/// One client asks for 5,000 names on 16 connections, then another one for a hundred new ones. Names beyond the first's
-/// budget are refused to it alone.
+/// One client requests 5,000 names on 16 connections. Then another one requests a hundred new ones. The proxy refuses
+/// names beyond the budget of the first client to that client alone.
 #[test]
 fn a_client_that_floods_costs_no_other_client_a_name() {
     const FLOOD: usize = 5000;
@@ -81,7 +81,7 @@ fn a_client_that_floods_costs_no_other_client_a_name() {
     assert!(refused.contains(&line), "{line}\n{refused}");
 }
 
-/// Takes a minute: it fills the table. Prints what a new name costs with few names known and with all that there may be.
+/// Takes a minute, because it fills the table. Prints the cost of a new name with few known names and with the most.
 #[test]
 #[ignore = "fills the table of names, a minute"]
 fn a_new_name_costs_no_more_than_the_bound_on_names_allows() {

@@ -1,4 +1,4 @@
-//! Connections to origins: kept, shared by all clients, bounded for each origin, repeated where that is safe.
+//! Connections to origins: reused, shared by all clients, bounded for each origin. Safe requests are retried.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,7 +76,7 @@ fn an_origin_gets_no_more_connections_than_it_may_and_nobody_is_turned_away() {
     assert!(most.load(Ordering::SeqCst) >= 3, "{} at one time", most.load(Ordering::SeqCst));
 }
 
-/// Closes the connection without an answer at every second request of a path.
+/// Closes the connection without a response at the first request of each path.
 fn flaky() -> impl Fn(&Received) -> Reply + Send + Sync {
     let seen: Mutex<Vec<String>> = Mutex::default();
     move |request| {

@@ -1,4 +1,4 @@
-//! A page's moved objects, fetched into the cache before the browser asks.
+//! The filter fetches the moved objects of a page into the cache before the browser requests them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::support::http::{Answer, get, request, send};
 use crate::support::origin::{Origin, Received, Reply};
 
 const HOST: &str = "www.test";
-/// What a browser says when it asks for a page.
+/// The headers of a browser's request for a page.
 const BROWSER: &[(&str, &str)] = &[
     ("user-agent", "a browser"),
     ("accept", "text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8"),
@@ -20,9 +20,9 @@ const BROWSER: &[(&str, &str)] = &[
 ];
 const LARGE: usize = 3 << 20;
 
-/// Certain to be asked for: it ends every page here, so that whatever was to be fetched before it has been.
+/// A browser always requests this object. It ends every page here, so every prefetch of the page comes before it.
 const LAST: &str = "<img src=\"http://img.test/last.png\">";
-/// None of these is.
+/// A browser may request none of these.
 const UNCERTAIN: &str = concat!(
     "<img src=\"http://img.test/not/lazy.png\" loading=lazy>",
     "<img src=\"http://img.test/not/fallback.png\" srcset=\"http://img.test/not/one.png 1x, http://img.test/not/two.png 2x\">",
@@ -98,18 +98,18 @@ impl World {
         get(self.http(), HOST, path, BROWSER)
     }
 
-    /// As a browser asks for a moved object.
+    /// Requests a moved object as a browser does.
     fn object(&self, url: &str) -> Answer {
         get(self.http(), &self.http().to_string(), url, &[("accept", "*/*")])
     }
 
-    /// Paths the origin was asked for that are no pages, in order.
+    /// The requested paths of the origin that are no pages, in order.
     fn objects(&self) -> Vec<String> {
         let paths = self.origin.received().into_iter().map(|asked| asked.path);
         paths.filter(|path| path.contains('.')).collect()
     }
 
-    /// Waits until what was to be fetched of a page that ends as all do has been.
+    /// Waits until all prefetches of a page are done. The page ends with `LAST`, as all do.
     fn fetched_all(&self) -> Vec<String> {
         eventually("the page's last object is fetched", || self.objects().iter().any(|path| path == "/last.png"));
         self.objects()

@@ -1,4 +1,4 @@
-//! The scheme of a request is its listener's, whatever the client writes: the cache keys by it.
+//! The scheme of a request is that of its listener, and the client cannot change it. The cache key contains it.
 
 use std::net::SocketAddr;
 
@@ -41,7 +41,7 @@ impl World {
         SocketAddr::new(self.config.proxy(), HTTP)
     }
 
-    /// The body of `target` asked for on the TLS listener.
+    /// The body of `target`, requested on the TLS listener.
     fn over_tls(&self, target: &str) -> String {
         let to = SocketAddr::new(self.config.proxy(), TLS);
         let tls = connect(to, "pep.test", &self.trust, &[]).expect("a handshake");
@@ -49,7 +49,7 @@ impl World {
     }
 }
 
-/// Asks until the cache has the object: an object is written after it was sent, and perhaps not at first sight.
+/// Repeats the request until the cache has the object. Envoy writes it after it sent it, and not always at first.
 fn until_stored(envoy: &Envoy, mut ask: impl FnMut()) {
     eventually("the object is stored", || {
         ask();

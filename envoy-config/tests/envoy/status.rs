@@ -1,4 +1,4 @@
-//! Status codes that are no response end at the hop that meets the origin.
+//! Status codes that are no response end at the hop beside the origin.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::support::origin::{Origin, Received, Reply};
 
 const HOST: &str = "www.test:8081";
 
-/// `/CODE` is answered with that code, as it stands.
+/// Serves `/CODE` with exactly that code.
 fn coded(request: &Received) -> Reply {
     let code = request.path.trim_start_matches('/');
     let upgrade = if code == "101" { "upgrade: odd\r\nconnection: upgrade\r\n" } else { "content-length: 2\r\n" };
@@ -56,7 +56,7 @@ fn an_upgrade_that_was_asked_for_and_answered_with_an_odd_status_is_502() {
     }
 }
 
-/// HTTP/2 between the hops forbids fields that HTTP/1 origins send; other clients' responses share that connection.
+/// HTTP/2 between the hops forbids fields that HTTP/1 origins send. Other clients' responses share that connection.
 #[test]
 fn a_field_that_http2_forbids_ends_no_other_response() {
     let mut config = Config::new("cache: { dir: DIR, size: 64mib, admit: first }\n");

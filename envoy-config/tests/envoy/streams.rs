@@ -1,4 +1,4 @@
-//! Everything a connection may carry besides a page.
+//! Everything besides a page that a connection may carry.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! TLS: what ends here, what is passed on unread, and what is refused.
+//! TLS: connections that end here, that pass unread, and that are refused.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -17,17 +17,17 @@ fn says(text: &'static str) -> impl Fn(&Received) -> Reply + Send + Sync {
     move |_| Reply::ok("content-type: text/plain\r\n", text)
 }
 
-/// A box with a name of its own, a portal whose key the operator holds, and an origin whose key he does not hold.
+/// A box with its own name, a portal whose key the operator holds, and an origin whose key the operator does not hold.
 struct World {
     config: Config,
     trust: Authority,
     dns: Dns,
-    /// Where the portal really is.
+    /// The real address of the portal.
     portal: Origin,
     elsewhere: Origin,
 }
 
-/// The mapped origins' port: pass-through goes to 443, which tests cannot bind.
+/// The mapped origins' port. Pass-through goes to 443, which tests cannot bind.
 const PORT: u16 = 8443;
 
 impl World {
@@ -59,7 +59,7 @@ impl World {
         SocketAddr::new(self.config.proxy(), TLS)
     }
 
-    /// GET `/` of `host` on a TLS connection that asks for `name`.
+    /// Sends GET `/` of `host` on a TLS connection with the server name `name`.
     fn get(&self, name: &str, host: &str) -> http::Answer {
         let tls = connect(self.tls(), name, &self.trust, &[]).expect("a handshake");
         exchange(tls, &request("GET", "/", &[("host", host)])).expect("an answer")
@@ -264,7 +264,7 @@ fn an_origin_whose_certificate_is_for_another_name_is_not_trusted() {
     assert!(world.portal.received().is_empty());
 }
 
-/// The start of a TLS 1.2 handshake that asks for `name`, whatever it is: no library would send most of these.
+/// The start of a TLS 1.2 handshake with any text as `name`. No library would send most of these.
 fn client_hello(name: &str) -> Vec<u8> {
     let name = name.as_bytes();
     let sized = |bytes: &[u8]| [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat();

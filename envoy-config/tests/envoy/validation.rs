@@ -1,7 +1,7 @@
-//! Every kind of configuration is one that Envoy takes.
+//! Envoy accepts every kind of configuration.
 //!
-//! `--mode validate` reads the bootstrap and nothing it points to, so the listeners and clusters are also validated as
-//! static resources; and what needs no privilege is started, because only then are routes, filters and secrets read.
+//! `--mode validate` reads the bootstrap and none of its references. So the listeners and clusters are also validated
+//! as static resources. Kinds that need no privilege also start: only then does Envoy read routes, filters and secrets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,12 +15,12 @@ use crate::support::loopback::Block;
 use crate::support::namespace::inside;
 use crate::support::tls::Authority;
 
-/// One kind of configuration: what is replaced in the usual one, and what is added at its end.
+/// One kind of configuration: replacements in the usual one, and lines added at its end.
 struct Kind {
     name: &'static str,
     edits: &'static [(&'static str, &'static str)],
     more: &'static str,
-    /// Whether it can be started without privileges.
+    /// True if it can start without privileges.
     starts: bool,
 }
 
@@ -113,7 +113,7 @@ impl Kind {
     }
 }
 
-/// Both ends of a pair, with what is added to `split`.
+/// Both ends of a pair, with lines added to `split`.
 const PAIRS: &[(&str, &str)] = &[
     ("remote", "peer: '198.51.100.40:8443'"),
     ("remote", "peer: 'ground.test:8443'"),
@@ -153,7 +153,7 @@ fn both_ends_of_a_pair_are_valid() {
     }
 }
 
-/// The same configuration with listeners and clusters in the bootstrap, where `--mode validate` looks at them.
+/// The same configuration with listeners and clusters in the bootstrap, where `--mode validate` reads them.
 fn all_in_one(tree: &RenderedTree) -> String {
     let section = |name: &str, file: &str| {
         let text = tree.get(file).expect("the file is rendered");
@@ -205,8 +205,8 @@ fn every_kind_is_valid() {
     }
 }
 
-/// How many the rendered file has: two or three inner ones, HTTP, and TLS over TCP and QUIC and challenges where the
-/// kind has them.
+/// The number of listeners in the rendered file: two or three inner ones, and HTTP. Some kinds add TLS over TCP and
+/// QUIC, and challenges.
 fn listeners(config: &Config) -> usize {
     let tree = config.render();
     let count = tree.get("lds.yaml").unwrap_or_default().matches("envoy.config.listener.v3.Listener\n").count();
@@ -230,7 +230,7 @@ fn every_kind_starts() {
     }
 }
 
-/// Binding to other people's addresses is a privilege.
+/// Binding to addresses of other hosts needs a privilege.
 #[test]
 fn the_transparent_kind_starts_where_it_may() {
     inside(&[], || {

@@ -1,6 +1,6 @@
-//! `longhaul host` on a machine of its own: a network namespace that ends with the test.
+//! `longhaul host` on its own machine: a network namespace that ends with the test.
 //!
-//! Needs root, `ip`, `nft` and `unshare`; skipped with that reason otherwise, or failed with `LONGHAUL_REQUIRE_ALL=1`.
+//! The tests need root, `ip`, `nft` and `unshare`. Otherwise they are skipped, or fail with `LONGHAUL_REQUIRE_ALL=1`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -14,7 +14,7 @@ const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
                       listen: { http: [0.0.0.0:8080, \"[::]:8080\"], intercept: redirect }\n\
                       upstream: { resolvers: [192.0.2.53] }\n";
 
-/// What the host is like, for comparing.
+/// The commands that print the state of the host, to compare it.
 const STATE: &str = "ip -4 route show dev lan0; ip -6 route show dev lan0; ip -4 rule show; ip -6 rule show; nft list ruleset; \
                      cat /proc/sys/net/ipv4/tcp_wmem /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_slow_start_after_idle /proc/sys/net/ipv4/ip_forward; echo =====";
 
@@ -28,8 +28,8 @@ fn skip(reason: &str) {
     }
 }
 
-/// Runs a shell script in a namespace with an interface `lan0`. `$longhaul` is the command on the configuration and that
-/// interface; `state` shows what the host is like.
+/// Runs a shell script in a namespace with an interface `lan0`. `$longhaul` is the command on the configuration and
+/// that interface. `state` prints the state of the host.
 fn on_a_host(config: &str, script: &str) -> Option<String> {
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !rustix::process::geteuid().is_root() || !["ip", "nft", "unshare"].into_iter().all(has) {
@@ -204,8 +204,8 @@ fn a_second_configuration_does_not_replace_the_rules_of_the_first() {
     assert!(rest.contains("applied "), "{rest}");
 }
 
-/// Programs before the real ones in PATH: of all calls of `ip` and `nft` that change something, the one with the number
-/// in the file `fail` fails.
+/// Wrappers of `ip` and `nft` that stand first in PATH. They count the calls that change something. The call with the
+/// number in the file `fail` fails.
 const FAULTS: &str = "mkdir bin; for tool in ip nft; do real=$(command -v $tool); cat > bin/$tool <<X\n\
                       #!/bin/sh\n\
                       case \"\\$*\" in *show*|*list*) exec $real \"\\$@\";; esac\n\

@@ -1,4 +1,4 @@
-//! Changes while it runs: right ones are applied, wrong ones change nothing.
+//! Changes while Longhaul runs: correct ones are applied, and wrong ones change nothing.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -152,7 +152,7 @@ fn an_envoy_that_dies_while_it_takes_over_leaves_the_present_one_serving_and_is_
     assert!(!run.log().contains("starting it again"), "{}", run.log());
 }
 
-/// So that a failed assertion ends the clients too.
+/// Ends the clients after a failed assertion, too.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -243,7 +243,7 @@ fn a_change_that_only_envoy_refuses_is_taken_back() {
     assert!(host.page_is_rewritten());
 }
 
-/// Overwrites certificate and key where they are, as `cp` does: Envoy itself notices only files that are moved.
+/// Overwrites certificate and key in place, as `cp` does. Envoy itself notices only files that are moved.
 fn overwrite(host: &Host, files: &[(&str, &str)]) {
     for (name, text) in files {
         std::fs::write(host.path(name), text).unwrap();

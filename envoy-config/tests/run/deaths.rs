@@ -1,4 +1,4 @@
-//! Children that die are started again, and the operator is told.
+//! Longhaul starts dead children again, and reports it to the operator.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Starting, and the many ways of not starting.
+//! Starting, and the many ways to fail.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
@@ -139,7 +139,7 @@ fn a_program_that_ends_at_once_ends_the_start_and_the_other_one_with_it() {
     assert!(listing(&host.path("state")).contains(&"rendered".to_owned()));
 }
 
-/// Runs `longhaul`, to its end, in a user namespace whose programs may have so many inotify instances together.
+/// Runs `longhaul` to its end in a user namespace. Its programs may have so many inotify instances together.
 fn run_with_inotify_instances(host: &Host, most: u32) -> Option<Output> {
     let command = host.command();
     let mut limited = Command::new("unshare");
@@ -189,7 +189,7 @@ fn a_file_that_envoy_cannot_read_at_the_start_ends_it_with_the_name_of_what_fail
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
 }
 
-/// Messages of a unit's process until one has `wanted`; all of them, in order.
+/// Reads the messages of a unit's process until one has `wanted`. Returns all of them, in order.
 fn messages_until(socket: &UnixDatagram, wanted: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! `longhaul status`: what it shows of a run, of a sick one, and of none.
+//! `longhaul status`: its output for a healthy run, for a sick one, and without a run.
 
 use std::net::TcpListener;
 

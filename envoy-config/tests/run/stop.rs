@@ -1,4 +1,4 @@
-//! Stopping: nothing may be left, whatever way it ends.
+//! Stopping: every way of it leaves nothing behind.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -68,7 +68,7 @@ fn children_do_not_outlive_a_longhaul_that_was_killed_and_the_next_one_cleans_up
     assert!(host.page_is_rewritten());
 }
 
-/// Ends what a failed assertion would leave running.
+/// Ends the processes that a failed assertion would leave running.
 struct Orphans<'a>(&'a [u32]);
 
 impl Drop for Orphans<'_> {

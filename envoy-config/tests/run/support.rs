@@ -1,4 +1,4 @@
-//! A box of one test's own: its address, its files, an origin, and the `longhaul run` under test.
+//! A box of one test: its address, its files, an origin, and the `longhaul run` under test.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::{env, process, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long anything may take to become true on a busy machine.
+/// The time limit of every wait, for a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The page's own name; its object stands on `img.example.test`.
@@ -26,7 +26,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// What a run needs and this checkout may not have; None after saying why the test does not run.
+/// The programs that a run needs. If one is missing, says why the test does not run and returns None.
 struct Programs {
     envoy: PathBuf,
     coredns: PathBuf,
@@ -75,7 +75,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// None: something to run is not here.
+    /// Returns None if a program to run is not here.
     pub(crate) fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let first = u32::from(Ipv4Addr::new(127, 112, 0, 0));
@@ -91,7 +91,7 @@ impl Host {
         Some(made)
     }
 
-    /// The configuration of the box; tests change it by replacing text.
+    /// The configuration of the box. Tests replace text in it.
     pub(crate) fn config(&self) -> String {
         let at = self.address;
         let cache = self.path("cache");
@@ -115,14 +115,14 @@ impl Host {
         SocketAddr::new(self.address, port)
     }
 
-    /// Writes a file as a careful editor does, beside and renamed.
+    /// Writes a file as a careful editor does: beside the old one, then renamed.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let new = self.path(&format!(".{name}.new"));
         fs::write(&new, text).unwrap();
         fs::rename(new, self.path(name)).unwrap();
     }
 
-    /// The configuration with `from` replaced by `to`, put in place.
+    /// Replaces `from` with `to` in the configuration, and puts it in place.
     pub(crate) fn change(&self, from: &str, to: &str) {
         let text = fs::read_to_string(self.path("longhaul.yaml")).unwrap();
         assert!(text.contains(from), "{from}");
@@ -153,7 +153,7 @@ impl Host {
         });
     }
 
-    /// A copy of the filter that may be exchanged.
+    /// A copy of the filter that a test may exchange.
     pub(crate) fn own_filter(&mut self) -> PathBuf {
         let own = self.path("url_rewrite.wasm");
         fs::copy(&self.programs.filter, &own).unwrap();
@@ -177,7 +177,7 @@ impl Host {
         command
     }
 
-    /// Runs to its end: for what is refused.
+    /// Runs it to its end, for configurations that are refused.
     pub(crate) fn run_refused(&self) -> (ExitStatus, String, String) {
         let output = self.command().output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -190,7 +190,7 @@ impl Host {
         command.arg("status").arg("--state").arg(self.path("state")).args(more).output().unwrap()
     }
 
-    /// Envoy's shared memory, as long as there is any.
+    /// The shared memory of Envoy, as long as there is any.
     pub(crate) fn shared_memory(&self) -> Option<PathBuf> {
         let base_id = fs::read_to_string(self.path("state/rendered/.envoy-base-id")).ok()?;
         let path = PathBuf::from(format!("/dev/shm/envoy_shared_memory_{}0", base_id.trim()));
@@ -202,7 +202,7 @@ impl Host {
         self.start_with(&[])
     }
 
-    /// The same with more in its environment.
+    /// The same with more variables in its environment.
     pub(crate) fn start_with(&self, environment: &[(&str, &str)]) -> Run {
         self.start_by(|mut command| {
             command.envs(environment.iter().copied());
@@ -210,7 +210,7 @@ impl Host {
         })
     }
 
-    /// The same by another command that is made of the usual one.
+    /// The same by another command, made of the usual one.
     pub(crate) fn start_by(&self, made: impl FnOnce(Command) -> Command) -> Run {
         let log = self.path("longhaul.log");
         let mut child =
@@ -222,12 +222,12 @@ impl Host {
         run
     }
 
-    /// The page through the proxy; empty where there is none.
+    /// The page through the proxy; empty if there is none.
     pub(crate) fn page(&self, port: u16) -> String {
         self.get(port, "/")
     }
 
-    /// The same under another path: the origin has it under every one.
+    /// The same under another path. The origin serves it under every path.
     pub(crate) fn get(&self, port: u16, path: &str) -> String {
         let url = format!("http://{}{path}", self.socket(port));
         let agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(20))).build().new_agent();
@@ -245,13 +245,13 @@ impl Host {
         answer
     }
 
-    /// Whether the image of the page was moved to the proxy.
+    /// Returns true if the image of the page was moved to the proxy.
     pub(crate) fn page_is_rewritten(&self) -> bool {
         let moved = format!("http://{}/img.example.test/plane.jpg", self.socket(8080));
         self.page(8080).contains(&moved)
     }
 
-    /// Whether an A query for `name` is answered with something other than a failure.
+    /// Sends an A query for `name`. Returns the response, or None if there is none.
     pub(crate) fn asks(&self, name: &str) -> Option<Vec<u8>> {
         let socket = UdpSocket::bind((self.address, 0)).ok()?;
         socket.set_read_timeout(Some(Duration::from_secs(3))).ok()?;
@@ -270,7 +270,7 @@ impl Host {
 }
 
 impl Drop for Host {
-    /// A killed `longhaul` cleans up when it is started again, which a test does not wait for.
+    /// A killed `longhaul` cleans up at its next start, and a test does not wait for it.
     fn drop(&mut self) {
         if let Some(path) = self.shared_memory() {
             let _ = fs::remove_file(path);
@@ -310,7 +310,7 @@ fn answer(mut stream: TcpStream) {
     }
 }
 
-/// A `longhaul run` under test; told to stop, then killed, when dropped.
+/// A `longhaul run` under test. Dropping it stops it, then kills it.
 pub(crate) struct Run {
     child: Child,
     log: PathBuf,
@@ -322,7 +322,7 @@ impl Run {
         self.child.id()
     }
 
-    /// What it said on stderr so far.
+    /// Returns its stderr so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -345,7 +345,7 @@ impl Run {
         status.unwrap()
     }
 
-    /// The process of its child `name`, the youngest where there are several.
+    /// The process of its child `name`, the youngest if there are several.
     pub(crate) fn child_named(&self, name: &str) -> Option<u32> {
         let named = children(self.pid()).into_iter().filter(|child| child.command == name);
         named.max_by_key(|child| child.started).map(|child| child.pid)
@@ -377,7 +377,7 @@ pub(crate) fn signal_process(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
 }
 
-/// Whether `pid` can still hold a socket.
+/// Returns true if `pid` can still hold a socket.
 pub(crate) fn is_alive(pid: u32) -> bool {
     // A process that nobody has waited for yet is dead all the same, but only once its other threads are gone too:
     // until the last of them has ended, its ports stay taken behind a first thread that is a zombie already.
@@ -389,7 +389,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 struct Process {
     pid: u32,
     command: String,
-    /// In the kernel's ticks; the numbers of processes begin anew when they are used up.
+    /// The start time in the kernel's ticks. The kernel reuses process numbers once they are used up.
     started: u64,
 }
 
@@ -412,7 +412,7 @@ fn children(parent: u32) -> Vec<Process> {
     found
 }
 
-/// Files of a folder, by name; empty where there is no such folder.
+/// The files of a folder, by name; empty if there is no such folder.
 pub(crate) fn listing(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

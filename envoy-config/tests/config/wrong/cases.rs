@@ -7,7 +7,7 @@ fn file(class: &'static str, yaml: impl Into<String>, fault: &'static str, fix: 
     Case { class, yaml: yaml.into(), verdict: Verdict::Refused, fault, fix }
 }
 
-/// Lines of an edge that is right but for them.
+/// An edge that is correct except for these lines.
 fn edge(class: &'static str, lines: &str, fault: &'static str, fix: &'static str) -> Case {
     let missing = [LINK, PROXY, UPSTREAM].into_iter().filter(|line| {
         let group = line.split(':').next().unwrap_or_default();
@@ -16,7 +16,7 @@ fn edge(class: &'static str, lines: &str, fault: &'static str, fix: &'static str
     file(class, format!("{lines}{}", missing.collect::<String>()), fault, fix)
 }
 
-/// Lines of a remote that is right but for them.
+/// A remote that is correct except for these lines.
 fn remote(class: &'static str, lines: &str, fault: &'static str, fix: &'static str) -> Case {
     let split = "split: { peer: 192.0.2.1:8443, cert: me.pem, key: me.key, ca: ca.pem }\n";
     let split = if lines.contains("split:") { "" } else { split };

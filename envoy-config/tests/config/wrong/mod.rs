@@ -1,8 +1,8 @@
 //! Wrong configurations as operators write them, one slip each. `▶` marks the place that the message must name.
 //!
-//! Each case scores 0 to 3, as a reader of the message would: one point for the exact place and no second message, one
-//! for the fault, one for the text to type. A wrong exit status scores 0. The goal is a mean above 2.7 and no class
-//! below 2.
+//! Each case scores 0 to 3, as a reader of the message would score it. The exact place and no second message give one
+//! point, the fault one, and the text to type one. A wrong exit status scores 0. The goal is a mean above 2.7 and no
+//! class below 2.
 
 mod cases;
 
@@ -35,7 +35,7 @@ struct Case {
 }
 
 impl Case {
-    /// The same with `from` replaced. Nothing else may stand for it.
+    /// The same with `from` replaced, which must be there.
     fn with(mut self, from: &str, to: &str) -> Self {
         assert!(self.yaml.contains(from), "{}", self.yaml);
         self.yaml = self.yaml.replace(from, to);

@@ -59,7 +59,7 @@ impl Config {
         }
     }
 
-    /// Puts the url-rewrite filter in. None, after saying so, where it has not been built.
+    /// Adds the url-rewrite filter. If it is not built, says so and returns None.
     pub(crate) fn with_filter(mut self) -> Option<Self> {
         let named = env::var_os("LONGHAUL_URL_REWRITE").map(PathBuf::from);
         let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/url_rewrite.wasm");
@@ -71,7 +71,7 @@ impl Config {
         Some(self)
     }
 
-    /// Changes the configuration's text; what is replaced must be there.
+    /// Changes the configuration's text. The replaced text must be there.
     pub(crate) fn edit(&mut self, from: &str, to: &str) {
         assert!(self.yaml.contains(from), "{from:?} is not in\n{}", self.yaml);
         self.yaml = self.yaml.replace(from, to);
@@ -121,7 +121,7 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
     render(&loaded.settings, &derived, artifacts).expect("rendering")
 }
 
-/// A filter that every box has; None where it has not been built.
+/// A filter that every box has. None if it is not built.
 fn built(variable: &str, file: &str) -> Option<WasmModule> {
     let named = env::var_os(variable).map(PathBuf::from);
     let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist").join(file);

@@ -1,4 +1,4 @@
-//! A resolver that knows what the test tells it.
+//! A resolver with the names that the test sets.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ pub(crate) const PORT: u16 = 5300;
 
 type Table = Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>;
 
-/// Answers A and AAAA from a table with TTL 1; a name that is not in it does not exist. Stopped when dropped.
+/// Resolves A and AAAA from a table with TTL 1. A name that is not in it does not exist. Dropping it stops it.
 pub(crate) struct Dns {
     table: Table,
     asked: Arc<Mutex<Vec<String>>>,
@@ -52,7 +52,7 @@ impl Dns {
         self.table.lock().unwrap().insert(name.to_owned(), addresses.to_vec());
     }
 
-    /// How often `name` was asked for.
+    /// Returns the number of queries for `name`.
     pub(crate) fn asked(&self, name: &str) -> usize {
         self.asked.lock().unwrap().iter().filter(|asked| *asked == name).count()
     }

@@ -1,4 +1,4 @@
-//! Real Envoy on a rendered tree.
+//! A real Envoy on a rendered tree.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,10 +14,10 @@ use longhaul::render::RenderedTree;
 use super::config::{ADMIN, Config};
 use super::http;
 
-/// How long anything may take to become true on a busy machine.
+/// The time limit of every wait, for a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The Envoy to test with, or None after saying why the test does not run.
+/// The Envoy to test with. If there is none, says why the test does not run and returns None.
 pub(crate) fn binary() -> Option<PathBuf> {
     let named = env::var_os("LONGHAUL_ENVOY").map(PathBuf::from);
     let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/envoy");
@@ -28,7 +28,7 @@ pub(crate) fn binary() -> Option<PathBuf> {
     found
 }
 
-/// Says that a test does not run; where every test must run, that is a failure.
+/// Says that a test does not run. If every test must run, that is a failure.
 pub(crate) fn skip(reason: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     assert!(env::var_os("LONGHAUL_REQUIRE_ALL").is_none_or(|value| value != "1"), "skipped: {reason}");
@@ -61,7 +61,7 @@ pub(crate) fn write(tree: &RenderedTree, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A running Envoy; killed when dropped.
+/// A running Envoy. Dropping it kills it.
 pub(crate) struct Envoy {
     child: Child,
     pub(crate) proxy: IpAddr,
@@ -70,7 +70,7 @@ pub(crate) struct Envoy {
 }
 
 impl Envoy {
-    /// Starts Envoy on `config` and waits until it serves. None: no Envoy here.
+    /// Starts Envoy on `config` and waits until it serves. Returns None if there is no Envoy here.
     pub(crate) fn start(config: &Config) -> Option<Self> {
         let envoy = binary()?;
         let artifacts = config.artifacts();
@@ -91,7 +91,7 @@ impl Envoy {
         Some(running)
     }
 
-    /// Renders `config` anew and puts it in place.
+    /// Renders `config` again and puts it in place.
     pub(crate) fn apply(&self, config: &Config) {
         self.put(&config.render());
     }
@@ -122,12 +122,12 @@ impl Envoy {
         stats.lines().filter(|line| !line.ends_with(": 0")).map(str::to_owned).collect()
     }
 
-    /// The body of an answer of the admin interface.
+    /// The body of a response of the admin interface.
     pub(crate) fn admin(&self, path: &str) -> String {
         self.try_admin(path).unwrap_or_else(|| panic!("the admin interface does not answer:\n{}", self.log()))
     }
 
-    /// A counter or gauge by its name; 0 where there is none yet.
+    /// A counter or gauge by its name; 0 if there is none yet.
     pub(crate) fn stat(&self, name: &str) -> u64 {
         let all = self.admin(&format!("/stats?filter=^{}$", name.replace('.', "\\.")));
         all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).unwrap_or(0)
@@ -138,7 +138,7 @@ impl Envoy {
         http::send(admin, &http::request("GET", path, &[("host", "admin")])).ok().map(|answer| answer.text())
     }
 
-    /// Processor time of Envoy's main thread so far.
+    /// The processor time of Envoy's main thread so far.
     pub(crate) fn main_thread(&self) -> Duration {
         let pid = self.child.id();
         let times =
@@ -147,7 +147,7 @@ impl Envoy {
         Duration::from_nanos(nanoseconds)
     }
 
-    /// What Envoy wrote to stderr.
+    /// Returns the stderr of Envoy.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }

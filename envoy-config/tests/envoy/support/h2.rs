@@ -1,25 +1,25 @@
-//! The least of an HTTP/2 client: one GET with prior knowledge and whatever pseudo-headers the test likes.
+//! A minimal HTTP/2 client: one GET with prior knowledge and any pseudo-headers.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use super::envoy::PATIENCE;
 
-/// How a stream ended, and the bytes of its header block and body.
+/// The end of a stream, and the bytes of its header block and body.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The response's header block as it came, packed by HPACK (RFC 7541).
+    /// The response's header block as it came, compressed by HPACK (RFC 7541).
     pub(crate) headers: Vec<u8>,
     pub(crate) body: Vec<u8>,
     pub(crate) end: End,
 }
 
-/// What ended it.
+/// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Whole,
     Reset,
-    /// The connection, and with it all other streams on it.
+    /// The connection ended, and with it all other streams on it.
     GoneAway,
 }
 
@@ -33,7 +33,7 @@ const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 
 impl Stream {
-    /// Whether the block begins with this status, in one of the forms that an encoder has for it.
+    /// Returns true if the block begins with this status, in one of the forms that an encoder has for it.
     pub(crate) fn has_status(&self, status: u16) -> bool {
         let digits = status.to_string();
         let literal = |first: u8| {

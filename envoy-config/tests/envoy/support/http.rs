@@ -1,4 +1,4 @@
-//! A plain HTTP/1.1 client that shows what arrived and when, header by header.
+//! A plain HTTP/1.1 client that shows the headers as they arrived, and the chunks of the body when they arrive.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -7,18 +7,18 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::envoy::PATIENCE;
 
-/// An answer as it arrived.
+/// A response as it arrived.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Set where the body ended before its announced end.
+    /// True if the body ended before its announced end.
     pub(crate) cut: bool,
 }
 
 impl Answer {
-    /// The value of a header, lines joined with a comma.
+    /// The value of a header. A comma joins its lines.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
         let values: Vec<&str> = self.headers.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
         (!values.is_empty()).then(|| values.join(", "))
@@ -41,13 +41,13 @@ pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)]) -> Str
     text + "\r\n"
 }
 
-/// GET `path` of `host` from the proxy at `to`.
+/// Sends GET `path` of `host` to the proxy at `to`.
 pub(crate) fn get(to: SocketAddr, host: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let all: Vec<_> = [("host", host)].into_iter().chain(headers.iter().copied()).collect();
     send(to, &request("GET", path, &all)).expect("an answer")
 }
 
-/// As [`get`]; `piece_came` is called for each chunk of the body when it is there.
+/// As [`get`], but calls `piece_came` for each chunk of the body when it arrives.
 pub(crate) fn get_in_pieces(
     to: SocketAddr,
     host: &str,
@@ -61,7 +61,7 @@ pub(crate) fn get_in_pieces(
     read_in_pieces(&mut BufReader::new(stream), false, piece_came).expect("an answer")
 }
 
-/// Sends these bytes on a connection of their own and reads one answer.
+/// Sends these bytes on a new connection and reads one response.
 pub(crate) fn send(to: SocketAddr, request: &str) -> io::Result<Answer> {
     let stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -79,14 +79,14 @@ pub(crate) fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream
     Ok(stream)
 }
 
-/// As [`send`], on a connection that stands.
+/// As [`send`], on an open connection.
 pub(crate) fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Answer> {
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
     read_answer(&mut BufReader::new(stream), request.starts_with("HEAD "))
 }
 
-/// Reads one answer.
+/// Reads one response.
 pub(crate) fn read_answer(reader: &mut impl BufRead, head: bool) -> io::Result<Answer> {
     read_in_pieces(reader, head, &mut || {})
 }

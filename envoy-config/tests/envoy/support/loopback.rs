@@ -1,10 +1,10 @@
-//! Loopback addresses of one test's own, so that tests can run at the same time with the ports they like.
+//! Loopback addresses of one test, so that tests can run at the same time with any ports.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A block of sixteen addresses in 127.0.0.0/8 that no other test here has, nor another run on this machine.
+/// A block of sixteen addresses in 127.0.0.0/8. No other test here has it, and no other run on this machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block(u32);
 

@@ -1,4 +1,4 @@
-//! What the tests stand on: one box, its origins, their DNS, and a client, all on loopback addresses of one test.
+//! The support of the tests: one box, its origins, their DNS, and a client, all on loopback addresses of one test.
 
 pub(crate) mod config;
 pub(crate) mod dns;

@@ -1,4 +1,4 @@
-//! A network namespace of one test: addresses and packet rules that leave nothing behind.
+//! A network namespace of one test, with addresses and packet rules that leave nothing behind.
 
 use std::fs::File;
 use std::io;
@@ -15,8 +15,8 @@ use super::envoy::skip;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Runs `test` in a namespace that has these addresses on its loopback device. What the test starts is in it too, and
-/// with the last of that it is gone: it has no name by the time the test begins.
+/// Runs `test` in a namespace that has these addresses on its loopback device. Programs that the test starts are in it,
+/// too. It has no name when the test begins, and ends with the last program in it.
 pub(crate) fn inside(addresses: &[&str], test: impl FnOnce() + Send + 'static) {
     if !rustix::process::geteuid().is_root() {
         return skip("network namespaces need root");
@@ -53,7 +53,7 @@ pub(crate) fn run(tool: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{tool} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Connects from an address of the host's.
+/// Connects from an address of the host.
 pub(crate) fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     bind(&socket, &SocketAddr::new(from, 0))?;

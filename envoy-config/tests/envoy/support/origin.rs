@@ -1,4 +1,4 @@
-//! Origins that answer as the test says and remember what they were asked.
+//! Origins that respond as the test says and record the requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use super::tls::Identity;
 pub(crate) struct Received {
     pub(crate) method: String,
     pub(crate) path: String,
-    /// Names in lower case.
+    /// The names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -26,15 +26,15 @@ impl Received {
     }
 }
 
-/// What an origin answers.
+/// The response of an origin.
 pub(crate) enum Reply {
-    /// A head and a whole body; Content-Length is added.
+    /// A head and a whole body. The origin adds Content-Length.
     Whole(String, Vec<u8>),
-    /// A head and a chunked body, each piece after a pause.
+    /// A head and a chunked body, with a pause before each piece.
     Chunked(String, Duration, Vec<Vec<u8>>),
-    /// A head and a chunked body, each piece once the client has had those before it.
+    /// A head and a chunked body. Each piece follows once the client has those before it.
     Awaited(String, Vec<Vec<u8>>, Arc<Progress>),
-    /// These bytes, then the connection is closed.
+    /// These bytes. Then the origin closes the connection.
     Raw(Vec<u8>),
 }
 
@@ -45,7 +45,7 @@ impl Reply {
     }
 }
 
-/// How many pieces of an answer its client has had.
+/// The number of pieces of a response that its client has received.
 #[derive(Default)]
 pub(crate) struct Progress {
     had: Mutex<usize>,
@@ -58,7 +58,7 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Fails where a piece is held back until the next one comes.
+    /// Fails if a proxy holds a piece back until the next one comes.
     fn reaches(&self, pieces: usize) -> io::Result<()> {
         let had = self.had.lock().unwrap();
         let (_had, waited) = self.changed.wait_timeout_while(had, PATIENCE, |had| *had < pieces).unwrap();
@@ -68,7 +68,7 @@ impl Progress {
 
 type Behaviour = dyn Fn(&Received) -> Reply + Send + Sync;
 
-/// An HTTP/1.1 origin; stopped when dropped.
+/// An HTTP/1.1 origin. Dropping it stops it.
 pub(crate) struct Origin {
     address: SocketAddr,
     shared: Arc<Shared>,

@@ -78,12 +78,12 @@ impl Identity {
 /// A TLS connection from a client.
 pub(crate) type Tls = StreamOwned<ClientConnection, TcpStream>;
 
-/// Connects to `to` asking for `name` (a server name, or an address: then none is sent), and finishes the handshake.
+/// Connects to `to` with the server name `name` and finishes the handshake. For an address no name is sent.
 pub(crate) fn connect(to: SocketAddr, name: &str, trust: &Authority, alpn: &[&str]) -> io::Result<Tls> {
     connect_on(TcpStream::connect(to)?, name, trust, alpn)
 }
 
-/// As [`connect`], on a connection that stands.
+/// As [`connect`], on an open connection.
 pub(crate) fn connect_on(stream: TcpStream, name: &str, trust: &Authority, alpn: &[&str]) -> io::Result<Tls> {
     let mut roots = RootCertStore::empty();
     roots.add(trust.root()).map_err(io::Error::other)?;
@@ -99,12 +99,12 @@ pub(crate) fn connect_on(stream: TcpStream, name: &str, trust: &Authority, alpn:
     Ok(tls)
 }
 
-/// The application protocol agreed on.
+/// The application protocol of the handshake.
 pub(crate) fn protocol(tls: &Tls) -> Option<String> {
     tls.conn.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// What the server sends until it closes; an error is the end too.
+/// Reads the server's bytes until it closes. An error is the end, too.
 pub(crate) fn drain(stream: &mut (impl Read + Write)) -> Vec<u8> {
     let mut all = Vec::new();
     let _ = stream.read_to_end(&mut all);
