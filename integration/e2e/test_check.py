@@ -48,7 +48,14 @@ def on_loopback(path: Path, folder: Path) -> Path:
     role = found[1] if found else "edge"
     ports = iter(free_ports(12))
     addresses = itertools.count(1)
-    text = re.sub(r"\b(?:0\.0\.0\.0|127\.0\.0\.1):\d+", lambda _: f"127.0.0.1:{next(ports)}", text)
+    # The addresses of one listener have one port.
+    chosen: dict[str, int] = {}
+
+    def own(found: re.Match[str]) -> str:
+        port = chosen.setdefault(found[2], next(ports))
+        return f'"[::1]:{port}"' if found[1].startswith("[") else f"127.0.0.1:{port}"
+
+    text = re.sub(r'"?(?<![\w.])(0\.0\.0\.0|127\.0\.0\.1|192\.0\.2\.1|\[::\]|\[2001:db8::1\]):(\d+)"?', own, text)
     text = re.sub(
         r"addresses: \[(.*?)\]",
         lambda them: f"addresses: [{', '.join(f'127.0.0.{next(addresses)}' for _ in them[1].split(','))}]",
