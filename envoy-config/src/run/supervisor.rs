@@ -238,6 +238,7 @@ impl Run {
         if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
             return Ok(false);
         }
+        self.envoy.tend(&self.generation);
         self.refuse_half_started()?;
         // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
         // a while.
@@ -317,22 +318,30 @@ impl Run {
         let mut looked_at = Instant::now();
         let mut reaped_at = Instant::now();
         loop {
-            match self.events.recv_timeout(TICK) {
-                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Ok(Event::Reload) => {
-                    say(Level::Info, "checking the files (SIGHUP)");
-                    // `systemctl reload` waits for the message that it is done, even if nothing changed.
-                    self.manager.reloading();
-                    settling.changed(Instant::now());
+            let mut event = match self.events.recv_timeout(TICK) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            // All at once: the rest of the loop waits for Envoy's responses, and a stop must not wait for many of them.
+            while let Some(came) = event {
+                match came {
+                    Event::Stop => return Ok(()),
+                    Event::Reload => {
+                        say(Level::Info, "checking the files (SIGHUP)");
+                        // `systemctl reload` waits for the message that it is done, even if nothing changed.
+                        self.manager.reloading();
+                        settling.changed(Instant::now());
+                    }
+                    Event::FilesChanged => settling.changed(Instant::now()),
+                    Event::ReopenLogs => {
+                        say(Level::Info, "opening the access log again (SIGUSR1)");
+                        self.envoy.reopen_logs();
+                    }
+                    Event::Dns(state) => self.dns_state = state,
+                    Event::Link(noticed) => self.link_state = noticed,
                 }
-                Ok(Event::FilesChanged) => settling.changed(Instant::now()),
-                Ok(Event::ReopenLogs) => {
-                    say(Level::Info, "opening the access log again (SIGUSR1)");
-                    self.envoy.reopen_logs();
-                }
-                Ok(Event::Dns(state)) => self.dns_state = state,
-                Ok(Event::Link(noticed)) => self.link_state = noticed,
-                Err(RecvTimeoutError::Timeout) => {}
+                event = self.events.try_recv().ok();
             }
             let due = settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK;
             // While another Envoy starts, a change waits: a third one would end both.
@@ -439,7 +448,7 @@ impl Run {
         let events = &self.events;
         let mut hurried = false;
         stop_all(&mut children, STOP_PATIENCE, || {
-            hurried |= matches!(events.try_recv(), Ok(Event::Stop));
+            hurried |= events.try_iter().any(|event| matches!(event, Event::Stop));
             hurried
         });
         self.envoy.clean_up();
