@@ -282,17 +282,20 @@ def browser(
     afterwards."""
     need_commands("chromium")
     home = Path(tempfile.mkdtemp(prefix="browser-", dir=folder))
+    # The name of a Unix socket has at most 107 bytes, and the folders of tests have long names.
+    sockets = Path(tempfile.mkdtemp(prefix="browser-"))
     try:
         if authority:
             authority.trust_in(home)
-        with _started(home, namespace, flags) as devtools:
+        with _started(home, sockets, namespace, flags) as devtools:
             yield Browser(devtools, home)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 @contextmanager
-def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) -> Iterator[DevTools]:
+def _started(home: Path, sockets: Path, namespace: Namespace | None, flags: tuple[str, ...]) -> Iterator[DevTools]:
     """Starts the process, with DevTools on its descriptors 3 (it reads) and 4 (it writes)."""
     browser_reads, we_write = (_above_4(fd) for fd in os.pipe())
     we_read, browser_writes = (_above_4(fd) for fd in os.pipe())
@@ -310,7 +313,7 @@ def _started(home: Path, namespace: Namespace | None, flags: tuple[str, ...]) ->
         child = Child(
             namespace.inside(command) if namespace else command,
             home / "browser.log",
-            env={"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(home)},
+            env={"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(sockets)},
             pass_fds=(browser_reads, browser_writes),
             stop_timeout_s=3.0,
         )
