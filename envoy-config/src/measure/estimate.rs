@@ -1,7 +1,8 @@
 //! Estimates the link from samples of its connections.
 //!
-//! The minimum of a connection's round-trip time is the link's without queueing, plus the client's own network. The
-//! median over connections ignores the few clients that are elsewhere.
+//! The minimum of a connection's round-trip time is the link's, plus the client's own network. A connection with little
+//! traffic may have met a queue each time, so the lower quartile over connections counts. It still ignores the few
+//! clients that are elsewhere.
 //!
 //! A delivery rate is a lower bound of the link's rate, because connections share the link. It counts if the network
 //! limited it, and not the sender's lack of data. Several connections at once fill the link together, so the sum of
@@ -17,6 +18,8 @@ use crate::config::units::Rate;
 
 /// The time over which delivered bytes are summed.
 const WINDOW: Duration = Duration::from_secs(1);
+/// The share of minimum round-trip times that an estimate exceeds, in percent.
+const LOWER_QUARTILE: usize = 25;
 /// The share of rates that an estimate exceeds, in percent. The highest ones are bursts of acknowledgements.
 const HIGH: usize = 90;
 /// A measured value replaces a configured one from this ratio on, in percent.
@@ -133,7 +136,7 @@ impl Samples {
         let together = known(percentile(&self.sums, HIGH), self.in_sums.len(), least);
         Measured {
             connections: self.connections.len(),
-            rtt_us: known(percentile(&minima, 50), minima.len(), least),
+            rtt_us: known(percentile(&minima, LOWER_QUARTILE), minima.len(), least),
             rate: larger(one_by_one, together),
             segments: self.connections.values().map(|track| u64::from(track.last.segments)).sum(),
             sent_again: self.connections.values().map(|track| u64::from(track.last.sent_again)).sum(),
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rtt_is_the_median_of_minima_and_needs_enough_connections() {
+    fn the_rtt_is_the_lower_quartile_of_minima_and_needs_enough_connections() {
         let mut samples = Samples::default();
         let with = |number: u16, rtt: u32| Connection { min_rtt_us: Some(rtt), ..connection(number) };
         samples
@@ -241,7 +244,7 @@ mod tests {
         assert_eq!(samples.estimate(5).rtt_us, Estimate::TooFew { connections: 4, needed: 5 });
         samples.add(STEP, &[with(5, 603_000), with(2, 601_000)]);
         let measured = samples.estimate(5);
-        assert_eq!(measured.rtt_us, Estimate::Known { value: 601_000, connections: 5 });
+        assert_eq!(measured.rtt_us, Estimate::Known { value: 600_000, connections: 5 });
         assert_eq!((measured.connections, measured.segments, measured.sent_again), (5, 500, 5));
     }
 
