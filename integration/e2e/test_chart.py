@@ -1,0 +1,194 @@
+"""The Helm chart without a cluster: schemas, derived values, refusals, and the pages of its metrics container.
+
+`make test-k8s` puts the same manifests to a real API server.
+"""
+
+from __future__ import annotations
+
+import http.server
+import re
+import threading
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.artifacts import REPOSITORY, built
+from harness.kubernetes import (
+    CHART,
+    EXAMPLES,
+    MINIMAL,
+    WRONG,
+    Object,
+    helm,
+    objects,
+    one,
+    template,
+    validate,
+    workload,
+    written,
+)
+from harness.ports import free_ports
+from harness.processes import Child
+from harness.waiting import wait_for
+
+FOREIGN = {"Certificate", "PodMonitor"}
+"""Kinds of other projects, which Kubernetes has no schema of."""
+
+
+def pod(rendered: list[Object]) -> Object:
+    return workload(rendered)["spec"]["template"]["spec"]
+
+
+def example(name: str) -> list[Object]:
+    return objects(CHART / "examples" / f"{name}.yaml")
+
+
+def test_helm_accepts_the_chart_and_its_version_is_the_projects() -> None:
+    done = helm("lint", "--strict", CHART, "--values", CHART / "examples" / "edge.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    version = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    said = (CHART / "Chart.yaml").read_text()
+    assert re.findall(r"^(?:appVersion|version): (.*)$", said, re.MULTILINE) == [version, version]
+
+
+def test_the_schemas_accept_every_example(folder: Path) -> None:
+    assert len(EXAMPLES) >= 6
+    manifests = []
+    for path in EXAMPLES:
+        done = template(path)
+        assert done.returncode == 0, f"{path.name}: {done.stderr}"
+        manifests.append(folder / path.name)
+        manifests[-1].write_text(done.stdout)
+    done = validate(*manifests)
+    assert done.returncode == 0, done.stdout + done.stderr
+    unknown = re.findall(r"Couldn't find schema for kind (\w+)", done.stdout + done.stderr)
+    assert set(unknown) == FOREIGN
+
+
+def test_the_schemas_refuse_a_field_that_does_not_exist(folder: Path) -> None:
+    manifest = folder / "wrong.yaml"
+    said = template(CHART / "examples" / "edge.yaml").stdout
+    manifest.write_text(said.replace("readOnlyRootFilesystem", "readOnlyRoot"))
+    done = validate(manifest)
+    assert done.returncode != 0
+    assert "readOnlyRoot" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_the_chart_refuses(wrong: str, folder: Path) -> None:
+    values, message = WRONG[wrong]
+    done = template(*written(folder, MINIMAL, values))
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+def test_a_pod_is_restricted_and_stops_after_its_drain() -> None:
+    restricted = pod(example("edge-stateful"))
+    # drain.wait of 5 s, drain.time of 2 min, and 10 s.
+    assert restricted["terminationGracePeriodSeconds"] == 5 + 120 + 10
+    assert restricted["securityContext"]["sysctls"] == [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}]
+    [box] = restricted["containers"]
+    assert box["securityContext"] == {
+        "readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}
+    }  # fmt: skip
+    assert box["image"].endswith("longhaul:0.1.0")
+    probes = {name: box[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}
+    assert {"name": "health", "containerPort": 9902, "protocol": "TCP"} in box["ports"]
+
+
+def test_on_the_hosts_network_the_image_brings_its_capabilities() -> None:
+    rendered = example("host-network")
+    on_host = pod(rendered)
+    assert on_host["hostNetwork"] is True
+    assert "sysctls" not in on_host["securityContext"]
+    [box] = on_host["containers"]
+    assert box["image"].endswith("longhaul:0.1.0-host")
+    assert box["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}
+    assert {each["kind"] for each in rendered} == {"ConfigMap", "DaemonSet"}
+
+
+def ports(service: Object) -> set[tuple[int, str]]:
+    return {(port["port"], port["protocol"]) for port in service["spec"]["ports"]}
+
+
+def test_the_service_keeps_the_addresses_of_clients_and_has_the_ports_of_the_file(folder: Path) -> None:
+    service = one(example("edge"), "Service")
+    assert service["spec"]["externalTrafficPolicy"] == "Local"
+    assert ports(service) == {(80, "TCP"), (443, "TCP"), (443, "UDP"), (53, "UDP"), (53, "TCP")}
+    changed = {"longhaul": {"listen": {"http": ["0.0.0.0:8080", "[::]:8080"], "tls": False, "dns": "[::]:5353"}}}
+    moved = one(objects(*written(folder, MINIMAL, changed)), "Service")
+    assert ports(moved) == {(8080, "TCP"), (5353, "UDP"), (5353, "TCP")}
+    assert ports(one(example("ground"), "Service")) == {(8443, "TCP")}
+
+
+def test_the_file_the_lists_and_the_certificates_are_one_volume() -> None:
+    rendered = example("edge")
+    [volume] = [each for each in pod(rendered)["volumes"] if each["name"] == "configuration"]
+    paths = []
+    for source in volume["projected"]["sources"]:
+        [(kind, what)] = source.items()
+        paths += [item["path"] for item in what["items"]]
+        if kind == "configMap":
+            keys = one(rendered, "ConfigMap", what["name"])["data"]
+            assert {item["key"] for item in what["items"]} == keys.keys()
+    assert paths == [
+        "longhaul.yaml", "lists/domains.txt", "certificates/pep/tls.crt", "certificates/pep/tls.key"
+    ]  # fmt: skip
+    assert one(rendered, "Certificate", "box-longhaul-pep")["spec"]["secretName"] == "box-longhaul-pep"
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """Responds with the path of the request."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.path.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Is silent."""
+
+
+@contextmanager
+def pages(port: int) -> Iterator[None]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, ""
+    except OSError:
+        return 0, ""
+
+
+def test_the_metrics_container_serves_two_pages_of_loopback_and_nothing_else(folder: Path) -> None:
+    shown, admin, coredns = free_ports(3)
+    listen = {"admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{coredns}"}
+    values: Mapping[str, Any] = {"longhaul": {"listen": listen}, "metrics": {"enabled": True, "port": shown}}
+    rendered = objects(*written(folder, MINIMAL, values))
+    (folder / "envoy.yaml").write_text(one(rendered, "ConfigMap", "box-longhaul-metrics")["data"]["envoy.yaml"])
+    [container] = [each for each in pod(rendered)["containers"] if each["name"] == "metrics"]
+    options = [str(folder / "envoy.yaml") if each == "/etc/metrics/envoy.yaml" else each for each in container["args"]]
+    with pages(admin), pages(coredns), Child([built("envoy"), *options], folder / "metrics.log"):
+        wait_for("the page of Envoy", lambda: get(shown, "/stats/prometheus") == (200, "/stats/prometheus"))
+        assert get(shown, "/metrics") == (200, "/metrics")
+        for path in ("/", "/quitquitquit", "/config_dump", "/stats/prometheus/../../quitquitquit"):
+            assert get(shown, path)[0] == 404
