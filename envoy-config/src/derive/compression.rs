@@ -3,6 +3,7 @@
 //! A higher level saves bytes, which the link carries, and costs processor time. On a fast link the time of the bytes is
 //! small, so a low level is cheaper. On a slow link it is the other way round.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::value::{Origin, Row};
@@ -77,6 +78,8 @@ pub struct Compressors {
     pub brotli: Option<LevelInUse>,
     /// The level of gzip.
     pub gzip: Option<LevelInUse>,
+    /// True if text that came in gzip leaves in br, for clients that accept br. False: it passes as it came.
+    pub brotli_for_gzip: bool,
 }
 
 /// The level of a compressor, and its reason.
@@ -99,7 +102,14 @@ impl LevelInUse {
 
 impl Compressors {
     pub(super) fn of(settings: Compress, link: &Link) -> Self {
-        Self { brotli: BROTLI.settle(settings.brotli, link), gzip: GZIP.settle(settings.gzip, link) }
+        let mut brotli = BROTLI.settle(settings.brotli, link);
+        let gain = brotli_over_gzip(link);
+        let brotli_for_gzip = brotli.is_some() && gain > link.rtt / PART_OF_ROUND_TRIP;
+        if let Some(formula) = brotli.as_mut().and_then(|level| level.formula.as_mut()) {
+            let fate = if brotli_for_gzip { "is compressed again in br" } else { "stays in gzip" };
+            let _ = write!(formula, "; text that comes in gzip {fate}: br saves {} of the link", show(gain));
+        }
+        Self { brotli, gzip: GZIP.settle(settings.gzip, link), brotli_for_gzip }
     }
 
     /// Returns a row for each derived level, for `longhaul check`. A remote compresses nothing: its ground does.
@@ -125,6 +135,10 @@ impl Compressors {
 }
 
 impl Encoding {
+    fn reference(&self) -> Option<&Level> {
+        self.levels.iter().find(|level| level.number == self.reference)
+    }
+
     fn settle(&self, wanted: CompressionLevel, link: &Link) -> Option<LevelInUse> {
         match wanted {
             CompressionLevel::Off => None,
@@ -138,9 +152,7 @@ impl Encoding {
 
     /// Returns the level with the least time of processor and link together, and the reason.
     fn choose(&self, link: &Link) -> (u8, String) {
-        let Some(reference) = self.levels.iter().find(|level| level.number == self.reference) else {
-            return (self.reference, "the default".to_owned());
-        };
+        let Some(reference) = self.reference() else { return (self.reference, "the default".to_owned()) };
         let most = reference.transfer(link) + link.rtt / PART_OF_ROUND_TRIP;
         let best = self
             .levels
@@ -156,6 +168,12 @@ impl Encoding {
         }
         (best.number, formula)
     }
+}
+
+/// Returns the time of the link that br saves over gzip for the text of a page, at the reference levels.
+fn brotli_over_gzip(link: &Link) -> Duration {
+    let transfer = |encoding: &Encoding| encoding.reference().map(|level| level.transfer(link)).unwrap_or_default();
+    transfer(&GZIP).saturating_sub(transfer(&BROTLI))
 }
 
 impl Level {
@@ -210,6 +228,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn gzip_becomes_br_where_its_bytes_delay_a_page() {
+        const AUTO: Compress = Compress { brotli: CompressionLevel::Auto, gzip: CompressionLevel::Auto };
+        for (rtt_ms, down_kbit, expected) in
+            [(600, 20_000, false), (40, 100_000, false), (80, 8_000, true), (700, 2_000, true), (600, 56, true)]
+        {
+            let compressors = Compressors::of(AUTO, &link(rtt_ms, down_kbit));
+            assert_eq!(compressors.brotli_for_gzip, expected, "{rtt_ms} ms, {down_kbit} kbit/s");
+        }
+        let off = Compress { brotli: CompressionLevel::Off, ..AUTO };
+        assert!(!Compressors::of(off, &link(600, 56)).brotli_for_gzip);
     }
 
     #[test]

@@ -76,8 +76,8 @@ pub(super) struct View {
     tracing: Option<Spans>,
     /// The regular expression of the media types worth compressing.
     compressible: &'static str,
-    /// The regular expression of the `Content-Type` of gzip responses that Envoy decompresses.
-    unpack_gzip: String,
+    /// The regular expression of the `Content-Type` of such media types.
+    compressible_type: String,
     /// The filters, by the name of the position. None: the position is left out.
     pub(super) filters: Positions,
 }
@@ -142,6 +142,8 @@ struct Edges {
 struct Compress {
     brotli: Option<Commented<u8>>,
     gzip: Option<Commented<u8>>,
+    /// True if text that came in gzip leaves in br, for clients that accept br.
+    brotli_for_gzip: bool,
 }
 
 impl Compress {
@@ -149,7 +151,7 @@ impl Compress {
         let of = |level: &Option<LevelInUse>| {
             level.as_ref().map(|level| Commented { value: level.level, comment: level.comment() })
         };
-        Self { brotli: of(&levels.brotli), gzip: of(&levels.gzip) }
+        Self { brotli: of(&levels.brotli), gzip: of(&levels.gzip), brotli_for_gzip: levels.brotli_for_gzip }
     }
 }
 
@@ -171,8 +173,6 @@ struct LogTarget {
 const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ecmascript|json|xml|wasm|graphql|x-ndjson\
 |vnd\\.ms-fontobject|x-font-(ttf|otf)|font-sfnt|.+\\+(json|xml))|font/(ttf|otf|sfnt|collection)\
 |image/(svg\\+xml|bmp|x-icon|vnd\\.microsoft\\.icon))";
-/// The media types that url-rewrite rewrites.
-const REWRITTEN: &str = "(?i)(text/html|application/xhtml\\+xml|text/css)";
 
 /// The letters, digits and signs of host names (RFC 6066 section 3), with the underscore that some names have.
 const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
@@ -233,7 +233,7 @@ impl View {
                 sample_percent: tracing.sample_percent,
             }),
             compressible: COMPRESSIBLE,
-            unpack_gzip: content_type(if derived.compression.brotli.is_some() { COMPRESSIBLE } else { REWRITTEN }),
+            compressible_type: content_type(COMPRESSIBLE),
             filters,
         })
     }
