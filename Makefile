@@ -32,6 +32,12 @@ MDBOOK_VERSION := 0.5.4
 MDBOOK := target/tools/mdbook-$(MDBOOK_VERSION)
 PEBBLE_VERSION := 2.10.1
 PEBBLE := target/tools/pebble-$(PEBBLE_VERSION)
+# The Kubernetes that the chart's manifests are put to, and the projects whose kinds the chart makes.
+KUBE_APISERVER := target/tools/kube-apiserver-1.36.3
+ETCD := target/tools/etcd/usr/bin/etcd
+CRDS := target/tools/crds
+CERT_MANAGER := github.com/cert-manager/cert-manager@v1.21.2
+PROMETHEUS_OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -224,6 +230,29 @@ test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
 	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest demo e2e fresh hostile -m long
+
+$(KUBE_APISERVER): integration/kubernetes/apiserver/go.mod integration/kubernetes/apiserver/go.sum | need-run
+	@$(STEP) "Building the API server of Kubernetes" "8 min" $(call GO_BUILD,integration/kubernetes/apiserver) \
+	  -o $(abspath $@) k8s.io/kubernetes/cmd/kube-apiserver
+
+# From Debian, and not installed.
+$(ETCD): | need-run
+	@rm -rf target/tools/etcd && mkdir -p target/tools/etcd
+	@cd target/tools/etcd && $(abspath $(STEP)) "Downloading etcd" "5 s, 8 MB" apt-get download -qq -o APT::Sandbox::User=root etcd-server
+	@cd target/tools/etcd && dpkg -x etcd-server_*.deb . && rm etcd-server_*.deb
+
+$(CRDS)/.ready: | need-run
+	@mkdir -p $(CRDS)
+	@$(STEP) "Downloading the kinds of cert-manager and the Prometheus operator" "10 s, 10 MB" \
+	  go mod download $(CERT_MANAGER) $(PROMETHEUS_OPERATOR)
+	@cp "$$(go env GOMODCACHE)/$(CERT_MANAGER)/deploy/crds/cert-manager.io_certificates.yaml" \
+	  "$$(go env GOMODCACHE)/$(PROMETHEUS_OPERATOR)/example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml" $(CRDS)/
+	@chmod 644 $(CRDS)/*.yaml
+	@touch $@
+
+.PHONY: test-k8s
+test-k8s: $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(KUBE_APISERVER) $(ETCD) $(CRDS)/.ready test-start ## the Helm chart before a real API server of Kubernetes; builds it first
+	cd integration && ../$(VENV_TEST)/bin/python -m pytest kubernetes
 
 .PHONY: fidelity
 fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own in a real browser: the same without and with Longhaul?
