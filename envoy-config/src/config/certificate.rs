@@ -63,6 +63,11 @@ impl Certificate {
         Ok(Self { names, addresses, validity, public_key, chain })
     }
 
+    /// Returns its DNS names, in lower case.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Returns the problem of its validity, if there is one.
     pub(super) fn invalid(&self) -> Option<&Invalid> {
         self.validity.as_ref()

@@ -1,18 +1,16 @@
 //! Checks of settings that are valid alone but not together. Every message names both places.
 
 mod challenges;
+mod pair;
 
 use std::net::{IpAddr, SocketAddr};
 
 use http_semantics::addresses;
 
 use super::diagnostic::Problem;
-use super::names::{Host, HostPort};
+use super::names::Host;
 use super::read::Draft;
-use super::settings::{
-    Acme, DnsMode, Ground, Level, Listen, Peer, PipeTransport, Proxy, Remote, Role, TargetWish, Termination, Upstream,
-    WhenDown,
-};
+use super::settings::{Acme, DnsMode, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream};
 use super::sockets::{Family, Sockets, overlap};
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
@@ -93,11 +91,8 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             secure_names(&places, listen, proxy, &entries, problems);
         }
     }
-    if let (Some(role), Some(upstream)) = (&draft.role, &draft.upstream) {
-        ground_by_name(&places, role, upstream, problems);
-        direct_without_resolvers(&places, role, upstream, problems);
-        quic_by_address(&places, role, problems);
-        quic_of_a_ground_that_dials(&places, role, problems);
+    if let Some(role) = &draft.role {
+        pair::check(&places, role, draft.upstream.as_ref(), draft.proxy.as_ref(), problems);
     }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {
@@ -121,78 +116,6 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
                 "ssh and mail to steered names will fail",
             )
             .help("with `mode: prepend` they reach the origin's address, which follows the proxy's"),
-        );
-    }
-}
-
-/// Refuses the name of a ground if there is no resolver for it. This box's own DNS cannot resolve it, because it
-/// queries through the ground.
-fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote { ground: Peer::Dialled { at: HostPort { host: Host::Name(name), .. } }, .. }) = role
-    else {
-        return;
-    };
-    if upstream.resolvers.is_empty() {
-        problems.push(
-            Problem::error("no resolver for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
-                .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write the ground's address here (its certificate must then be for the address)"),
-        );
-    }
-}
-
-/// Refuses `when_down: direct` without a resolver. While the ground is away, its resolver is away too.
-fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
-    if matches!(role, Role::Remote(Remote { when_down: WhenDown::Direct, .. })) && upstream.resolvers.is_empty() {
-        problems.push(
-            Problem::error(
-                "`split.when_down: direct` without a resolver",
-                places.of(&["split", "when_down"]),
-                "no resolver for origins while the ground does not respond",
-            )
-            .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write `when_down: error`"),
-        );
-    }
-}
-
-/// Refuses HTTP/3 to an address. Envoy compares the certificate of a QUIC server only with the server name, and never
-/// sends an address as one.
-fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote {
-        ground: Peer::Dialled { at: HostPort { host: Host::Address(address), .. } },
-        transport: PipeTransport::H3,
-        ..
-    }) = role
-    else {
-        return;
-    };
-    problems.push(
-        Problem::error(
-            "`split.transport: h3` to an address",
-            places.of(&["split", "transport"]),
-            "needs a ground with a name",
-        )
-        .and(
-            places.of(&["split", "peer"]),
-            format!("{address} is not a name, and QUIC cannot check a certificate for an address"),
-        )
-        .help(
-            "write the name in the certificate of the ground, and add a resolver that knows it to `upstream.resolvers`",
-        ),
-    );
-}
-
-/// Refuses HTTP/3 if the ground dials. Envoy's reverse tunnels use TCP.
-fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
-    let (Role::Remote(Remote { transport, .. }) | Role::Ground(Ground { transport, .. })) = role else { return };
-    if *transport == PipeTransport::H3 && role.ground_dials() {
-        problems.push(
-            Problem::error(
-                "`split.transport: h3` where the ground dials",
-                places.of(&["split", "transport"]),
-                "only the remote can open QUIC connections",
-            )
-            .and(places.of(&["split", "dial"]), "the ground opens the connections")
-            .help("write `transport: h2` at both ends, or let the remote dial"),
         );
     }
 }

@@ -3,7 +3,7 @@
 use super::contradictions::Places;
 use super::diagnostic::Problem;
 use super::read::Draft;
-use super::settings::{Cache, Compress, CompressionLevel, Inline, Intercept, Level, Peer, Remote, Role, WhenDown};
+use super::settings::{Cache, Compress, CompressionLevel, Inline, Intercept, Level, Remote, Role, WhenDown};
 use super::yaml::Node;
 
 /// Checks all groups of the draft. Skips a group that has a problem of its own.
@@ -55,7 +55,7 @@ fn inline_without_objects(places: &Places<'_>, draft: &Draft) -> Option<Problem>
 /// A remote resolves the name of its ground, and origins only with `when_down: direct`.
 fn resolvers_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
     let Some(Role::Remote(Remote { ground, when_down: WhenDown::Error, .. })) = &draft.role else { return None };
-    let resolves = matches!(ground, Peer::Dialled { at } if at.host.is_name());
+    let resolves = ground.dialled().iter().any(|at| at.host.is_name());
     (places.written("upstream", "resolvers") && !resolves).then(|| {
         Problem::warning(
             "`upstream.resolvers` has no effect at this remote",

@@ -186,8 +186,9 @@ pub struct Remote {
 pub enum Peer {
     /// This end opens them.
     Dialled {
-        /// The address of the other end. Its certificate must be for exactly this host.
-        at: HostPort,
+        /// The addresses of the other end, at least one, without duplicates. Only a remote may have several: they are
+        /// its grounds, in the order in which it uses them. A certificate must be for exactly one of these hosts.
+        at: Vec<HostPort>,
     },
     /// The other end opens them.
     Dials {
@@ -204,6 +205,14 @@ impl Peer {
         match self {
             Self::Dialled { .. } => None,
             Self::Dials { listen, .. } => Some(*listen),
+        }
+    }
+
+    /// Returns the addresses that this end dials. None are left if the other end dials.
+    pub fn dialled(&self) -> &[HostPort] {
+        match self {
+            Self::Dialled { at } => at,
+            Self::Dials { .. } => &[],
         }
     }
 

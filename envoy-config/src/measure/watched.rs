@@ -14,8 +14,8 @@ const WEB_PORTS: [u16; 2] = [80, 443];
 pub enum Watched {
     /// Those that come in at these ports.
     From(BTreeSet<u16>),
-    /// Those that this box opens to this port, at this address if it is known.
-    To(Option<IpAddr>, u16),
+    /// Those that this box opens to one of these ports, at the address beside it if that is known.
+    To(Vec<(Option<IpAddr>, u16)>),
 }
 
 impl Watched {
@@ -29,13 +29,14 @@ impl Watched {
                 Self::From(own.chain(requested).collect())
             }
             Some(Peer::Dials { listen, .. }) => Self::From(BTreeSet::from([listen.port()])),
-            Some(Peer::Dialled { at }) => {
-                let address = match &at.host {
-                    Host::Address(address) => Some(*address),
-                    Host::Name(_) => None,
-                };
-                Self::To(address, at.port)
-            }
+            Some(Peer::Dialled { at }) => Self::To(
+                at.iter()
+                    .map(|at| match &at.host {
+                        Host::Address(address) => (Some(*address), at.port),
+                        Host::Name(_) => (None, at.port),
+                    })
+                    .collect(),
+            ),
         }
     }
 
@@ -54,7 +55,9 @@ impl Watched {
         }
         match self {
             Self::From(ports) => ports.contains(&id.local.port()),
-            Self::To(address, port) => id.remote.port() == *port && address.is_none_or(|address| address == remote),
+            Self::To(ends) => ends
+                .iter()
+                .any(|(address, port)| id.remote.port() == *port && address.is_none_or(|address| address == remote)),
         }
     }
 }
@@ -96,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_dialling_end_watches_its_own_connections() {
-        let dialling = Watched::To(Some("203.0.113.1".parse().unwrap()), 8443);
+        let dialling = Watched::To(vec![(Some("203.0.113.1".parse().unwrap()), 8443)]);
         assert!(dialling.includes(&id("192.0.2.1:5000", "203.0.113.1:8443"), &[]));
         assert!(!dialling.includes(&id("192.0.2.1:5000", "203.0.113.2:8443"), &[]));
         assert!(!dialling.includes(&id("192.0.2.1:8443", "203.0.113.1:5000"), &[]));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use crate::config::{Ground, Peer, Remote, Role, Settings, WhenDown};
+use crate::config::{Ground, HostPort, Peer, Remote, Role, Settings, WhenDown};
 use crate::render::NearSockets;
 
 /// On loopback, Envoy accepts at once or does not run.
@@ -131,15 +131,18 @@ fn is_away(role: &Role, was_there: bool) -> String {
                 WhenDown::Direct => "connecting to origins directly until one does",
             },
         ),
-        Role::Remote(Remote { when_down, .. }) => (
-            "the ground does not respond".to_owned(),
+        Role::Remote(Remote { ground, when_down, .. }) => (
+            match ground.dialled() {
+                [_, _, ..] => format!("no ground responds ({})", listed(ground.dialled())),
+                _ => "the ground does not respond".to_owned(),
+            },
             match when_down {
                 WhenDown::Error => "retrying until it does",
                 WhenDown::Direct => "connecting to origins directly until it does",
             },
         ),
         Role::Ground(Ground { remote: Peer::Dialled { at }, .. }) => {
-            (format!("the remote at {at} does not respond"), "retrying every 10 to 30 s until it does")
+            (format!("the remote at {} does not respond", listed(at)), "retrying every 10 to 30 s until it does")
         }
         Role::Edge | Role::Ground(_) => ("the remote is not connected".to_owned(), "the remote opens the connections"),
     };
@@ -150,6 +153,10 @@ fn is_away(role: &Role, was_there: bool) -> String {
         format!(". Check that it runs, and that its file has `split.dial: {dial}`")
     };
     format!("{who}; {until}{doubt}")
+}
+
+fn listed(at: &[HostPort]) -> String {
+    at.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Group {

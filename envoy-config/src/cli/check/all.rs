@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::table::table;
 use crate::config::units::show_duration;
-use crate::config::{Cache, DnsMode, HostName, Peer, Remote, Role, Settings, WhenDown};
+use crate::config::{Cache, DnsMode, HostName, HostPort, Peer, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -65,7 +65,7 @@ pub(super) fn pair(settings: &Settings) -> String {
         Role::Edge => String::new(),
         Role::Remote(remote) => {
             let ground = match &remote.ground {
-                Peer::Dialled { at } => format!("pair: the ground is at {at}, {}", kept_open(remote)),
+                Peer::Dialled { at } => format!("pair: {}, {}", grounds(at), kept_open(remote)),
                 Peer::Dials { listen, names } => format!(
                     "pair: the ground connects to {listen} as {}; all traffic uses its connections\n",
                     either(names)
@@ -75,9 +75,23 @@ pub(super) fn pair(settings: &Settings) -> String {
         }
         Role::Ground(ground) => match &ground.remote {
             Peer::Dials { listen, names } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
-            Peer::Dialled { at } => format!("pair: the remote is at {at}; this end opens the connections\n"),
+            Peer::Dialled { at } => {
+                format!("pair: the remote is at {}; this end opens the connections\n", listed(at))
+            }
         },
     }
+}
+
+/// The grounds of a remote, in the order of their use.
+fn grounds(at: &[HostPort]) -> String {
+    match at {
+        [one] => format!("the ground is at {one}"),
+        several => format!("{} grounds, the first that responds: {}", several.len(), listed(several)),
+    }
+}
+
+fn listed(at: &[HostPort]) -> String {
+    at.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn either(names: &[HostName]) -> String {

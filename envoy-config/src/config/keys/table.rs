@@ -257,9 +257,15 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "split.peer",
-        Form("`HOST:PORT`, or a list of names"),
+        Form("`HOST:PORT` or a list of them, or a list of names"),
         Required("ground.example:8443"),
-        "the end that dials: `HOST:PORT` of the other, whose certificate must be for HOST. The end that is dialled: names, one of which the other's certificate must have. The certificate holds the name as written here, in lower case; a wildcard does not match",
+        "the end that dials: `HOST:PORT` of the other, whose certificate must be for HOST. A remote may list [several grounds](#several-grounds). The end that is dialled: names, one of which the other's certificate must have. The certificate holds the name as written here, in lower case; a wildcard does not match",
+    ),
+    key(
+        "split.balance",
+        Words(&["order", "spread"]),
+        Is("order"),
+        "remote with several grounds: `order` uses the first of `peer` that responds. `spread` gives each remote another order, by the names in its certificate, so that a fleet spreads over the grounds",
     ),
     key(
         "split.cert",

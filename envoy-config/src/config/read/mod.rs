@@ -4,6 +4,7 @@
 mod dns;
 mod edge;
 mod page;
+mod peer;
 mod pem;
 mod shape;
 mod sockets;

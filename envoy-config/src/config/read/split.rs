@@ -1,16 +1,16 @@
-//! `role` and `split`: the end of the link at which this box stands, and the identity of the other end.
+//! `role` and `split`: the end of the link at which this box stands.
 
 use std::time::Duration;
 
 use crate::config::diagnostic::Problem;
-use crate::config::reader::{Reader, Section, Setting};
+use crate::config::reader::{Reader, Section};
 use crate::config::settings::{
-    Ground, Identity, Intercept, Link, Listen, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown,
+    Ground, Intercept, Link, Listen, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown,
 };
 use crate::config::sockets::Sockets;
 use crate::config::yaml::{NodeValue, Place};
 
-use super::pem;
+use super::peer;
 
 /// The number of warm connections that suffices for one page of a browser (28 connections) at any time.
 const WARM: u64 = 32;
@@ -55,8 +55,8 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
     let dial = reader.optional(&section, "dial", |reader, setting| {
         reader.word(setting, &[("remote", RoleName::Remote), ("ground", RoleName::Ground)])
     })?;
-    let peer = peer(reader, &section, kind, dial);
-    let identity = identity(reader, &section);
+    let (identity, own) = peer::identity(reader, &section).unzip();
+    let peer = peer::peer(reader, &section, kind, dial, own.as_ref());
     let transport = reader.optional(&section, "transport", |reader, setting| {
         reader.word(setting, &[("h2", PipeTransport::H2), ("h3", PipeTransport::H3)])
     });
@@ -102,7 +102,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
             not_of_this_end(
                 reader,
                 &section,
-                &["warm", "udp443", "instant_answers", "when_down", "restart_wait"],
+                &["balance", "warm", "udp443", "instant_answers", "when_down", "restart_wait"],
                 "the remote decides it",
             );
             Some(Role::Ground(Ground {
@@ -113,43 +113,6 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
             }))
         }
     }
-}
-
-/// Reads the other end: an address if this end dials, names if this end listens.
-fn peer(reader: &mut Reader, section: &Section<'_>, kind: RoleName, dial: RoleName) -> Option<Peer> {
-    let (other, name) =
-        if kind == RoleName::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
-    if kind == dial {
-        not_of_this_end(reader, section, &["listen"], &format!("the {other} listens, this end dials"));
-        let what = format!("the address where the {other} listens, such as `peer: {name}:8443`");
-        let at = reader.required(section, "peer", &what, |reader, setting| {
-            if setting.text().is_none() {
-                let help = format!("this end dials: write the address where the {other} listens. If the {other} dials, write `dial: {other}` at both ends");
-                reader.expected(setting, "HOST:PORT", &help);
-                return None;
-            }
-            reader.host_port(setting, &format!("{name}:8443"))
-        })?;
-        return Some(Peer::Dialled { at });
-    }
-    let listen = reader.optional(section, "listen", Reader::socket);
-    let what = format!("the names in the certificates of {other}s, such as `peer: [{name}]`: the {other} dials");
-    let names = reader.required(section, "peer", &what, |reader, setting| {
-        if setting.text().is_some() {
-            let here = if kind == RoleName::Remote { "remote" } else { "ground" };
-            let help = format!("the {other} dials and this end listens: write the names in its certificate, such as `[{name}]`. If this end dials, write `dial: {here}` at both ends");
-            reader.expected(setting, "a list of names", &help);
-            return None;
-        }
-        let names = reader.list(setting, Reader::host_name);
-        let names = reader.without_duplicates(setting, names)?;
-        if names.is_empty() {
-            reader.expected(setting, "at least one name", "without a name no box can connect");
-            return None;
-        }
-        Some(names)
-    });
-    Some(Peer::Dials { listen: listen?, names: names? })
 }
 
 /// Returns the default of `split.warm`: [`WARM`], or fewer on a slow uplink. Returns 0 if opening a connection takes
@@ -231,31 +194,9 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
     None
 }
 
-fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], why: &str) {
+pub(super) fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], why: &str) {
     for setting in keys.iter().filter_map(|key| section.get(key)) {
         let title = format!("`{}` has no effect at this end of the link", setting.name);
         reader.problems.push(Problem::error(title, setting.key_place.clone(), why.to_owned()).help("remove it"));
     }
-}
-
-fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<Identity> {
-    let certificate =
-        |reader: &mut Reader, setting: &Setting<'_>| pem::certificate(reader, setting, "the other end refuses it");
-    let (cert, own) = reader.required(section, "cert", "the PEM file with this end's certificate", certificate).unzip();
-    let key = reader.required(section, "key", "the PEM file with this end's private key", |reader, setting| {
-        pem::private_key(reader, setting, own.as_ref())
-    });
-    let ca = reader.required(section, "ca", "the PEM file of the authority that signs for this pair", |reader, setting| {
-        let (path, authorities) = certificate(reader, setting)?;
-        if own.as_ref().is_some_and(|own| !own.is_signed_by(&authorities)) {
-            let title = "`split.ca` has not signed the certificate of `split.cert`";
-            let label = format!("no authority in {} signed it", path.display());
-            let help = "name the authority that signed both ends' certificates; while you replace an authority, put the old \
-                        and the new one into this file";
-            reader.problems.push(Problem::error(title, setting.place(), label).help(help));
-            return None;
-        }
-        Some(path)
-    });
-    Some(Identity { cert: cert?, key: key?, ca: ca? })
 }

@@ -111,8 +111,13 @@ pub fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
     match peer {
         Peer::Dials { listen, .. } => lines.extend(words::dialled(ends, *listen)),
         Peer::Dialled { at } => {
-            let outcome = attempt(settings, at, &own, ends)?;
-            lines.extend(words::outcome(&outcome, ends, at, &own.shown));
+            for one in at {
+                if at.len() > 1 {
+                    lines.push(words::heading(ends, one));
+                }
+                let outcome = attempt(settings, one, &own, ends)?;
+                lines.extend(words::outcome(&outcome, ends, one, &own.shown));
+            }
         }
     }
     Ok(lines)

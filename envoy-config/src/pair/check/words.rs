@@ -82,6 +82,11 @@ pub(super) fn dialled(ends: Ends, listen: SocketAddr) -> Vec<Line> {
     ))]
 }
 
+/// Returns the line before those about one of several ends.
+pub(super) fn heading(ends: Ends, at: &HostPort) -> Line {
+    Line::note(format!("The {} {at}:", ends.there))
+}
+
 /// Returns the lines about the attempt to reach the other end at `at`.
 pub(super) fn outcome(outcome: &Outcome, ends: Ends, at: &HostPort, own: &Shown) -> Vec<Line> {
     let Ends { here, there } = ends;

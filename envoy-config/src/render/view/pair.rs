@@ -86,6 +86,13 @@ struct RemoteEnd {
     quic: bool,
     /// True if this box connects to origins itself while the ground does not respond.
     direct: bool,
+    /// True if there is another way while a ground does not respond: another ground, or straight to origins.
+    other_way: bool,
+    /// The largest share of grounds that Envoy may eject because they refused connections, in percent. One stays if
+    /// there is no way to origins without a ground.
+    most_ejected: usize,
+    /// The attempts to connect for a client's bytes: two for each way.
+    connect_attempts: usize,
     /// The health check of the ground.
     check: Check,
     /// The retries of requests that the pipe lost.
@@ -97,13 +104,13 @@ struct RemoteEnd {
 /// The other end, as it is dialled.
 #[derive(Debug, Serialize)]
 struct Target {
-    /// The address or name, and the port.
-    socket: Socket,
-    /// True if the other end is given by name.
+    /// The address or name and the port of each box, in the order of their use.
+    sockets: Vec<Socket>,
+    /// True if a box is given by name.
     by_name: bool,
-    /// The server name. None for an end given by address.
+    /// The server name. None for a box given by address, and for several: each then gets its own.
     server_name: Option<String>,
-    /// The resolvers for an end given by name.
+    /// The resolvers for a box given by name.
     resolvers: Vec<Socket>,
 }
 
@@ -185,6 +192,8 @@ impl Pair {
             Role::Remote(remote) => {
                 let direct = remote.when_down == WhenDown::Direct;
                 let rtt = settings.link.rtt;
+                let grounds = remote.ground.dialled().len().max(1);
+                let ways = grounds + usize::from(direct);
                 // If the ground dials, this box knows at once whether there is a tunnel. A failed attempt then takes no
                 // time.
                 let attempt = if remote.ground.dials() { Duration::ZERO } else { rtt };
@@ -206,9 +215,16 @@ impl Pair {
                     bytes: if direct { "warm_or_direct" } else { "warm" },
                     quic: remote.transport == PipeTransport::H3,
                     direct,
-                    check: if direct { Check::to_go_past(rtt) } else { Check::to_give_up(rtt, remote.restart_wait) },
+                    other_way: ways > 1,
+                    most_ejected: if direct || grounds == 1 { 100 } else { 100 * (grounds - 1) / grounds },
+                    connect_attempts: 2 * ways,
+                    check: match (direct, grounds) {
+                        (true, _) => Check::to_go_past(rtt),
+                        (false, 1) => Check::to_give_up(rtt, remote.restart_wait),
+                        (false, _) => Check::to_change(rtt),
+                    },
                     again: if direct {
-                        Again::then_past()
+                        Again::on_each(ways)
                     } else {
                         Again::until_restarted(attempt, remote.restart_wait)
                     },
@@ -265,13 +281,13 @@ impl PeerTrust {
 }
 
 impl Target {
-    fn of(at: &HostPort, settings: &Settings) -> Self {
+    fn of(at: &[HostPort], settings: &Settings) -> Self {
         Self {
-            socket: Socket { address: at.host.to_string(), port: at.port },
-            by_name: matches!(at.host, Host::Name(_)),
-            server_name: match &at.host {
-                Host::Name(name) => Some(name.to_string()),
-                Host::Address(_) => None,
+            sockets: at.iter().map(|at| Socket { address: at.host.to_string(), port: at.port }).collect(),
+            by_name: at.iter().any(|at| at.host.is_name()),
+            server_name: match at {
+                [HostPort { host: Host::Name(name), .. }] => Some(name.to_string()),
+                _ => None,
             },
             resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
         }
@@ -279,7 +295,7 @@ impl Target {
 
     /// Returns a target on this host.
     fn near(socket: SocketAddr) -> Self {
-        Self { socket: socket.into(), by_name: false, server_name: None, resolvers: Vec::new() }
+        Self { sockets: vec![socket.into()], by_name: false, server_name: None, resolvers: Vec::new() }
     }
 }
 
@@ -289,6 +305,12 @@ impl Check {
     fn to_go_past(rtt: Duration) -> Self {
         let interval = envoy_duration(Self::failing(rtt));
         Self { interval: interval.clone(), failing_interval: interval, timeout: Self::timeout(rtt), failures: 1 }
+    }
+
+    /// Returns the check of a remote with several grounds. A single lost check does not move all clients to another
+    /// ground, where nothing is known of them.
+    fn to_change(rtt: Duration) -> Self {
+        Self { failures: LEAST_FAILURES, ..Self::to_go_past(rtt) }
     }
 
     /// Returns the check of a remote that waits for a restart. The ground counts as down after as many failed checks as
@@ -319,10 +341,9 @@ impl Check {
 }
 
 impl Again {
-    /// Returns the retries of a remote that goes direct: two until requests bypass the ground, and two on the direct
-    /// way.
-    fn then_past() -> Self {
-        Self::times(4)
+    /// Returns the retries of a remote that goes direct: two on each of its ways.
+    fn on_each(ways: usize) -> Self {
+        Self::times(u32::try_from(2 * ways).unwrap_or(u32::MAX))
     }
 
     /// Returns [`LEAST_RETRIES`] and as many more as fit into `restart_wait`, if each failed attempt takes `attempt`.
@@ -352,7 +373,7 @@ impl Pinned {
     /// Returns a matcher for each name that the certificate of `peer` may have.
     fn all(peer: &Peer) -> Vec<Self> {
         match peer {
-            Peer::Dialled { at } => vec![Self::of(&at.host)],
+            Peer::Dialled { at } => at.iter().map(|at| Self::of(&at.host)).collect(),
             Peer::Dials { names, .. } => names.iter().map(Self::name).collect(),
         }
     }

@@ -1,0 +1,240 @@
+"""A remote with several grounds on loopback. Needs no root and no namespaces: the link has no delay here."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness.artifacts import built
+from harness.authority import Authority, KeyFiles
+from harness.origins import Origins, Site
+from harness.pep import Pep, write_config
+from harness.ports import free_ports
+from harness.processes import is_running
+
+WWW = "www.example.org"
+NAME = "ground.test"
+"""The name that has the addresses of all grounds."""
+SHIP = "ship.test"
+LINK = {"rtt": "20ms", "down": "50mbit", "up": "20mbit"}
+
+
+class Names:
+    """A name server for one name, whose IPv4 addresses may change at any time."""
+
+    def __init__(self, port: int) -> None:
+        self.addresses: list[str] = []
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", port))
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Names:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._socket.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                query, client = self._socket.recvfrom(4096)
+                self._socket.sendto(self._answer(query), client)
+
+    def _answer(self, query: bytes) -> bytes:
+        end = query.index(b"\0", 12) + 5
+        question = query[12:end]
+        is_a = struct.unpack("!H", question[-4:-2]) == (1,)
+        addresses = list(self.addresses) if is_a else []
+        head = query[:2] + struct.pack("!HHHHH", 0x8180, 1, len(addresses), 0, 0)
+        record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 1, 4)
+        return head + question + b"".join(record + socket.inet_aton(one) for one in addresses)
+
+
+@dataclass
+class Load:
+    """GETs that threads send one after the other until `stop`, and their outcomes."""
+
+    port: int
+    mark: str
+    failures: list[str] = field(default_factory=list)
+    slowest_s: float = 0.0
+    done: int = 0
+    _over: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, threads: int) -> Load:
+        """Starts the threads."""
+        self._threads = [threading.Thread(target=self._run, args=(one,)) for one in range(threads)]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Ends the threads after their present GET."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def until(self, count: int) -> None:
+        """Waits for so many more GETs."""
+        target = self.done + count
+        deadline = time.monotonic() + 60
+        while self.done < target:
+            assert time.monotonic() < deadline, f"{self.done} GETs, {self.failures[:3]}"
+            time.sleep(0.02)
+
+    def _run(self, thread: int) -> None:
+        number = 0
+        while not self._over.is_set():
+            number += 1
+            began = time.monotonic()
+            problem = get(self.port, f"/{self.mark}-{thread}-{number}.bin")
+            took = time.monotonic() - began
+            with self._lock:
+                self.done += 1
+                self.slowest_s = max(self.slowest_s, took)
+                if problem:
+                    self.failures.append(f"{took:.2f} s: {problem}")
+            time.sleep(0.01)
+
+
+def get(port: int, path: str) -> str:
+    """Sends one GET through the remote. Returns its problem, or nothing."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        client.request("GET", path, headers={"Host": WWW})
+        answer = client.getresponse()
+        body = answer.read()
+    except OSError as error:
+        return repr(error)
+    finally:
+        client.close()
+    return "" if answer.status == 200 else f"{answer.status} {body[:200]!r}"
+
+
+@dataclass
+class GroundBox:
+    """One ground: its address, its configuration, and the run."""
+
+    address: str
+    admin: str
+    config: Path
+    pep: Pep
+
+    def served(self, mark: str) -> int:
+        """Returns the number of requests of this mark that the ground has served so far."""
+        return sum(one.get("path", "").startswith(f"/{mark}-") for one in self.pep.requests())
+
+    def connections(self) -> float:
+        """Returns the number of pipes that are open here."""
+        text = self.pep.admin("/stats?filter=http.edge_http.downstream_cx_active", self.admin)
+        return float(text.rpartition(": ")[2])
+
+    def pids(self) -> list[int]:
+        """Returns the process of `longhaul run` and its children."""
+        own = self.pep.child.process.pid
+        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        return [own, *map(int, children)]
+
+    def kill(self) -> None:
+        """Kills the ground and its children at once, as a power cut does."""
+        pids = self.pids()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        self.pep.child.process.wait()
+        while any(is_running(pid) for pid in pids):
+            time.sleep(0.01)
+
+
+@dataclass
+class GroundsBed:
+    """A remote, several grounds, and an origin behind them."""
+
+    folder: Path
+    remote: Pep
+    remote_admin: str
+    http: int
+    grounds: list[GroundBox]
+    names: Names
+    authority: Authority
+
+    def load(self, mark: str, threads: int = 8) -> Load:
+        """Starts clients."""
+        return Load(self.http, mark).start(threads)
+
+
+def _ground_config(
+    address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origin: str, names: Any
+) -> dict[str, Any]:
+    return {
+        "role": "ground",
+        "link": LINK,
+        "listen": {"admin": f"127.0.0.1:{admin}", "status": "off"},
+        "upstream": {"map": {WWW: origin}, "resolvers": ["127.0.0.1:53"]},
+        "split": {"listen": f"{address}:{port}", "peer": names, **identity.as_dict(), "ca": str(ca)},
+    }
+
+
+@contextmanager
+def grounds(
+    folder: Path, count: int = 2, *, by_name: bool = False, accepted: Sequence[str] | str = (SHIP,), **split: Any
+) -> Iterator[GroundsBed]:
+    """Runs a remote and `count` grounds. The remote lists their addresses, or only a name that has all of them. The
+    grounds accept remotes by `accepted`. `split` changes keys of the remote."""
+    for name in ("longhaul", "coredns", "envoy", "origins"):
+        built(name)
+    http, pipe, dns, metrics, remote_admin, origin_http, origin_dns, resolver, *admins = free_ports(8 + count)
+    addresses = [f"127.0.0.{number + 2}" for number in range(count)]
+    authority = Authority(folder)
+    ca = authority.files.cert
+    site = Site(
+        dns=[f"127.0.0.1:{origin_dns}"],
+        http_port=origin_http,
+        hosts={WWW: {"address": "127.78.0.1", "special": True, "generate": True}},
+    )
+    with ExitStack() as stack:
+        stack.enter_context(Origins(site.write(folder / "site.json"), folder))
+        names = stack.enter_context(Names(resolver))
+        names.addresses = addresses
+        boxes = []
+        for address, admin in zip(addresses, admins, strict=True):
+            home = folder / address
+            home.mkdir()
+            identity = authority.issue(f"{address}.{NAME}", address, NAME)
+            peers = accepted if isinstance(accepted, str) else list(accepted)
+            origin = f"127.78.0.1:{origin_http}"
+            config = write_config(home, _ground_config(address, pipe, admin, identity, ca, origin, peers))
+            boxes.append(GroundBox(address, f"127.0.0.1:{admin}", config, stack.enter_context(Pep(config, home))))
+        home = folder / "remote"
+        home.mkdir()
+        peer: Any = f"{NAME}:{pipe}" if by_name else [f"{address}:{pipe}" for address in addresses]
+        config = write_config(
+            home,
+            {
+                "role": "remote",
+                "link": LINK,
+                "proxy": {"addresses": ["127.0.0.1"]},
+                "listen": {
+                    "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
+                    "admin": f"127.0.0.1:{remote_admin}", "metrics": f"127.0.0.1:{metrics}", "status": "off",
+                    "intercept": "none",
+                },
+                **({"upstream": {"resolvers": [f"127.0.0.1:{resolver}"]}} if by_name else {}),
+                "split": {"peer": peer, **authority.issue(SHIP).as_dict(), "ca": str(ca), **split},
+            },
+        )  # fmt: skip
+        remote = stack.enter_context(Pep(config, home))
+        yield GroundsBed(folder, remote, f"127.0.0.1:{remote_admin}", http, boxes, names, authority)
