@@ -21,7 +21,8 @@ from .waiting import wait_for
 TOOLS = REPOSITORY / "target" / "tools"
 RESTRICTED = "restricted"
 """The namespace with this level of Pod Security."""
-TOKEN = "tests"  # noqa: S105 - of a server on loopback, for the time of a test
+TOKEN = "tests"
+"""Of a server on loopback, for the time of a test."""
 
 
 def tool(pattern: str) -> Path:
