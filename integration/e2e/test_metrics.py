@@ -13,7 +13,7 @@ import pytest
 from e2e.bed import OBJECTS, fresh, made_to_order
 from harness.artifacts import REPOSITORY, need_commands
 from harness.bed import PROXY_NAME, Bed
-from harness.dashboards import ALERTS, Prometheus, has_data, panels, running
+from harness.dashboards import ALERTS, FLEET, FLEET_RULES, Prometheus, has_data, panels, running
 from harness.waiting import wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
@@ -103,22 +103,43 @@ def test_the_dashboard_describes_every_panel_and_names_no_job() -> None:
         assert one.expression.count('instance=~"$instance",job=~"$job"') == metrics, one
 
 
-def test_each_alert_fires_for_its_fault_alone(folder: Path) -> None:
+def test_the_dashboard_of_a_fleet_has_data_from_recorded_series_alone(prometheus: Prometheus) -> None:
+    recorded = set(re.findall(r"^  - record: (\S+)$", FLEET_RULES.read_text(), re.MULTILINE))
+    asked = {name for one in panels(FLEET) for name in re.findall(r"\blonghaul:\w+:\w+", one.expression)}
+    assert asked == recorded
+    for one in panels(FLEET):
+        assert len(one.description) > 20, f"{one.title} has no description"
+        assert not re.search(r"\b(?:longhaul|envoy|coredns)_\w+", one.expression), one
+        if not one.is_of_a_pair:
+            has_data(prometheus, one)
+
+
+def test_the_rules_of_a_fleet_make_as_few_series_a_box_as_they_say(prometheus: Prometheus) -> None:
+    stated = re.search(r"make (\d+) series a box", FLEET_RULES.read_text())
+    assert stated
+    [of_an_edge] = prometheus.query('count({__name__=~"longhaul:.*"})')
+    # A remote has one more: whether its ground responds.
+    assert int(of_an_edge["value"][1]) + 1 == int(stated[1])
+
+
+@pytest.mark.parametrize(
+    ("rules", "tests", "count"), [(ALERTS, "alerts_test.yaml", 8), (FLEET_RULES, "fleet_alerts_test.yaml", 6)]
+)
+def test_each_alert_fires_for_its_fault_alone(rules: Path, tests: str, count: int, folder: Path) -> None:
     need_commands("promtool")
-    shutil.copy(ALERTS, folder)
-    shutil.copy(Path(__file__).with_name("alerts_test.yaml"), folder)
-    done = subprocess.run(
-        ["promtool", "test", "rules", "alerts_test.yaml"], cwd=folder, capture_output=True, text=True, check=False
-    )
+    shutil.copy(rules, folder)
+    shutil.copy(Path(__file__).with_name(tests), folder)
+    done = subprocess.run(["promtool", "test", "rules", tests], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    tests = (folder / "alerts_test.yaml").read_text()
-    rules = re.findall(r"^  - alert: (\w+)$", ALERTS.read_text(), re.MULTILINE)
-    assert len(rules) == 8
-    assert all(f'alertname="{rule}"' in tests for rule in rules)
+    alerts = re.findall(r"^  - alert: (\w+)$", rules.read_text(), re.MULTILINE)
+    assert len(alerts) == count
+    cases = (folder / tests).read_text()
+    assert all(f'alertname="{alert}"' in cases for alert in alerts)
 
 
 def test_an_alert_asks_for_metrics_that_are_there(live: dict[str, list[set[str]]]) -> None:
-    asked = set(re.findall(r"\b(?:longhaul|envoy|coredns)_\w+(?=[{\[ )]|$)", ALERTS.read_text(), re.MULTILINE))
+    rules = ALERTS.read_text() + FLEET_RULES.read_text()
+    asked = set(re.findall(r"\b(?:longhaul|envoy|coredns)_\w+(?=[{\[ )]|$)", rules, re.MULTILINE))
     labels = {"envoy_cluster_name", "envoy_http_conn_manager_prefix", "envoy_response_code_class"}
     assert len(asked) > 7
     assert asked - labels - AFTER_A_FAILURE <= live.keys()

@@ -18,6 +18,8 @@ from .waiting import wait_for
 
 DASHBOARDS = REPOSITORY / "deploy" / "dashboards"
 ALERTS = DASHBOARDS / "alerts.yaml"
+BOX, FLEET = "longhaul.json", "fleet.json"
+FLEET_RULES = DASHBOARDS / "fleet.yaml"
 LISTEN = "127.0.0.1:9090"
 
 
@@ -41,9 +43,9 @@ class Query:
         return re.sub(r"\(\w+(?:, \w+)*\)", "", re.sub(r"\{[^}]*\}", "{}", self.expression))
 
 
-def panels() -> list[Query]:
-    """Every query of the dashboard."""
-    dashboard = json.loads((DASHBOARDS / "longhaul.json").read_text())
+def panels(file: str = BOX) -> list[Query]:
+    """Every query of a dashboard."""
+    dashboard = json.loads((DASHBOARDS / file).read_text())
     return [
         Query(panel["title"], panel.get("description", ""), target["expr"], target["legendFormat"])
         for panel in dashboard["panels"]
@@ -77,7 +79,8 @@ class Prometheus:
 
 def has_data(prometheus: Prometheus, query: Query) -> None:
     """Asserts that a query of the dashboard has data for all boxes, with the labels that its legend shows."""
-    expression = query.expression.replace("$__rate_interval", "30s").replace("$instance", ".*").replace("$job", ".*")
+    expression = query.expression.replace("$__rate_interval", "30s")
+    expression = re.sub(r"\$(instance|job|role)\b", ".*", expression)
     result = wait_for(f"data of {query.title}: {expression}", lambda: prometheus.query(expression))
     for label in re.findall(r"\{\{(\w+)\}\}", query.legend):
         assert all(one["metric"].get(label) for one in result), f"{query.title}: no {label} in {result}"
@@ -87,7 +90,9 @@ def has_data(prometheus: Prometheus, query: Query) -> None:
 def running(folder: Path, namespace: Namespace, scrape_configs: str) -> Iterator[Prometheus]:
     """A Prometheus in a namespace, which scrapes once a second."""
     need_commands("prometheus")
-    (folder / "prometheus.yaml").write_text(f"global: {{ scrape_interval: 1s, scrape_timeout: 1s }}\n{scrape_configs}")
+    every = "{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }"
+    rules = f"rule_files: [{FLEET_RULES}]"
+    (folder / "prometheus.yaml").write_text(f"global: {every}\n{rules}\n{scrape_configs}")
     command = [
         "prometheus", f"--config.file={folder}/prometheus.yaml", f"--storage.tsdb.path={folder}/data",
         f"--web.listen-address={LISTEN}",
