@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minijinja::{AutoEscape, Environment, context};
+use url_mapping::{Reason, Refusal};
+use url_rewriting::BailOut;
 
 use super::words::{size, time};
 use super::{Status, gather};
@@ -57,8 +59,20 @@ fn html(status: &Status) -> Result<String, minijinja::Error> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("time", time);
     environment.add_filter("size", size);
+    environment.add_filter("meaning", meaning);
     let template = environment.template_from_str(TEMPLATE)?;
     template.render(context! { s => minijinja::value::Serde(status) })
+}
+
+/// Returns the sentence about the `label` of a count. The sentence is empty for a label of a later version.
+fn meaning(label: &str, of: &str) -> &'static str {
+    let found = match of {
+        "urls_left" => Reason::ALL.iter().find(|it| it.as_str() == label).map(|it| it.explanation()),
+        "bail_outs" => BailOut::ALL.iter().find(|it| it.as_str() == label).map(|it| it.sentence()),
+        "refused" => Refusal::ALL.iter().find(|it| it.as_str() == label).map(|it| it.explanation()),
+        _ => None,
+    };
+    found.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -84,6 +98,19 @@ mod tests {
         status.link_measured.rtt = Some("82ms".to_owned());
         let page = html(&status).unwrap();
         assert!(page.contains("Measured") && page.contains("<td>82ms</td>"), "{page}");
+    }
+
+    #[test]
+    fn reasons_have_their_sentences() {
+        assert_eq!(meaning("empty", "urls_left"), "The value is empty.");
+        assert_eq!(meaning("growth", "bail_outs"), "It grew by `limits.output_growth_bytes`.");
+        assert!(meaning("loop", "refused").contains("this proxy itself"));
+        assert_eq!((meaning("later", "urls_left"), meaning("empty", "refused")), ("", ""));
+        let page = html(&hostile("scheme")).unwrap();
+        assert!(
+            page.contains("<th scope=\"col\">Meaning</th>") && page.contains("Its scheme is neither http"),
+            "{page}"
+        );
     }
 
     #[test]
