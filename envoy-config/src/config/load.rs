@@ -102,6 +102,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         link: draft.link?,
         proxy: draft.proxy?,
         listen: draft.listen?,
+        drain: draft.drain?,
         upstream: draft.upstream?,
         rewrite: draft.rewrite?,
         dns: draft.dns?,

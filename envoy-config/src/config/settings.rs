@@ -30,6 +30,8 @@ pub struct Settings {
     pub proxy: Proxy,
     /// The sockets that this box binds.
     pub listen: Listen,
+    /// The times of an orderly end.
+    pub drain: DrainTimes,
     /// The hosts that this box may reach.
     pub upstream: Upstream,
     /// The URLs that move, and their target.
@@ -370,6 +372,15 @@ pub enum Intercept {
     Tproxy,
     /// Not at all: clients come because DNS steers them.
     None,
+}
+
+/// The times of an orderly end (SIGTERM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainTimes {
+    /// The time in which it serves on, so that balancers notice.
+    pub wait: Duration,
+    /// The longest time for requests under way, after the wait.
+    pub time: Duration,
 }
 
 /// The hosts that this box may reach on the wired side.

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Access, access, statvfs};
 use rustix::io::Errno;
 
-use super::supervisor::RunError;
+use super::error::RunError;
 use crate::config::units::Bytes;
 
 /// Returns the reason why `folder` cannot hold a cache of `size`. Makes nothing. If the folder does not exist, the nearest

@@ -19,8 +19,8 @@ use crate::measure::Noticed;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Ctrl-C or SIGTERM: stop.
-    Stop,
+    /// SIGTERM or Ctrl-C: stop.
+    Stop(Stop),
     /// SIGHUP: check the files now.
     Reload,
     /// SIGUSR1: open the access log again, because it was moved.
@@ -33,6 +33,15 @@ pub(super) enum Event {
     Link(Noticed),
 }
 
+/// How a run is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// SIGTERM: first end what is under way.
+    Drain,
+    /// SIGINT.
+    AtOnce,
+}
+
 /// Turns signals into events for as long as the process lives.
 pub(super) fn forward_signals(events: Sender<Event>) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
@@ -41,7 +50,8 @@ pub(super) fn forward_signals(events: Sender<Event>) -> io::Result<()> {
             let event = match signal {
                 SIGHUP => Event::Reload,
                 SIGUSR1 => Event::ReopenLogs,
-                _ => Event::Stop,
+                SIGTERM => Event::Stop(Stop::Drain),
+                _ => Event::Stop(Stop::AtOnce),
             };
             if events.send(event).is_err() {
                 break;

@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::envoy;
+use super::error::RunError;
 use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
-use super::supervisor::{RunError, too_few_files};
+use super::preflight::too_few_files;
 use super::{disk_space, ports, state, watches};
 use crate::config::{Cache, Loaded, Settings};
 use crate::derive::{CongestionControl, CongestionControls, Derived, HostFacts};

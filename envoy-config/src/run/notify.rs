@@ -48,10 +48,11 @@ impl ServiceManager {
         }
     }
 
-    /// Reports that no listener accepts connections any more.
-    pub(super) fn stopping(&mut self) {
+    /// Reports that the service ends, within `patience`. A unit with a shorter `TimeoutStopSec` waits as long.
+    pub(super) fn stopping(&mut self, patience: Duration) {
         self.reloading = false;
-        send(&[NotifyState::Stopping]);
+        let micros = u32::try_from(patience.as_micros()).unwrap_or(u32::MAX);
+        send(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(micros)]);
     }
 
     /// Sends the watchdog message when it is due. The supervisor's loop calls it, so a loop that hangs stops sending.

@@ -38,6 +38,17 @@ pub(crate) fn page(socket: SocketAddr, path: &str) -> Option<String> {
     (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
 }
 
+/// Sends an order to Envoy's admin interface. Returns true if Envoy accepts it.
+pub(super) fn order(admin: SocketAddr, path: &str) -> bool {
+    agent().post(format!("http://{admin}{path}")).send_empty().is_ok_and(|answer| answer.status() == 200)
+}
+
+/// Returns Envoy's counters and gauges whose names match the regular expression `filter`, a line each: `NAME: VALUE`.
+/// None if the admin interface does not respond.
+pub(super) fn stats(admin: SocketAddr, filter: &str) -> Option<String> {
+    page(admin, &format!("/stats?filter={}", percent_encoded(filter)))
+}
+
 /// Returns true if a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns true if it uses the
 /// pipe. None if Envoy does not report it.
 pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool> {
@@ -45,15 +56,14 @@ pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool>
         WhenDown::Error => "upstream_cx_active",
         WhenDown::Direct => "membership_healthy",
     };
-    let filter = percent_encoded(&format!(r"^cluster\.pipe\.{gauge}$"));
-    let text = page(admin, &format!("/stats?filter={filter}"))?;
+    let text = stats(admin, &format!(r"^cluster\.pipe\.{gauge}$"))?;
     let (_, value) = text.lines().find_map(|line| line.rsplit_once(": "))?;
     Some(value.trim().parse::<u64>().ok()? > 0)
 }
 
 /// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
 pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
-    let text = page(admin, &format!("/stats?filter={}", percent_encoded("cache_sessions_entries")))?;
+    let text = stats(admin, "cache_sessions_entries")?;
     let (_, urls) = text.lines().find_map(|line| line.rsplit_once(": "))?;
     urls.trim().parse().ok()
 }
@@ -72,7 +82,7 @@ const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 impl XdsCounters {
     /// Reads the counters. None if the admin interface does not respond.
     pub(super) fn read(admin: SocketAddr) -> Option<Self> {
-        let text = page(admin, &format!("/stats?filter={}", percent_encoded(FILTER)))?;
+        let text = stats(admin, FILTER)?;
         Some(Self(
             text.lines()
                 .filter_map(|line| line.rsplit_once(": "))

@@ -36,6 +36,9 @@ pub struct RunReport {
     pub role: String,
     /// The process of `longhaul run`.
     pub pid: u32,
+    /// True while the run drains before its end.
+    #[serde(default)]
+    pub draining: bool,
     /// The start time of that process as the kernel counts it. It tells the process from a later one with the same
     /// number.
     pub process_start: u64,
@@ -298,6 +301,7 @@ mod tests {
             version: String::new(),
             role: String::new(),
             pid,
+            draining: false,
             process_start,
             started: 0,
             file: PathBuf::from("longhaul.yaml"),

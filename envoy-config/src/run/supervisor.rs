@@ -1,7 +1,5 @@
-//! The run itself: starts, waits, serves, applies changes, restarts dead children, stops.
+//! The run itself: serves, applies changes, and restarts dead children. `start` and `stop` hold its beginning and end.
 
-use std::fs;
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process;
@@ -10,31 +8,31 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::challenges::ChallengeServer;
-use super::child::{self, stop_all};
+use super::child;
 use super::debounce::Debounce;
 use super::diagnosis::Diagnosis;
-use super::disk_space;
 use super::envoy::Envoy;
-use super::events::{Event, FileWatch, forward_signals};
-use super::generation::{COREFILE, GenerateError, Generation, RENEWALS, RunContext};
+use super::error::RunError;
+use super::events::{Event, FileWatch, Stop, forward_signals};
+use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::held_connections::HeldConnections;
 use super::link_watch::LinkWatch;
-use super::locate::{self, LocateError, Located, Overridden, locate};
+use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level, RecentPages};
 use super::notify::ServiceManager;
-use super::ports::{self, PortError};
-use super::probe::{XdsCounters, is_ready, link_is_up, remembered_urls};
+use super::ports;
+use super::preflight::{prepare_folders, refuse, too_few_files};
+use super::probe::{link_is_up, remembered_urls};
 use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
 use super::resolvers::{DnsReport, ResolverWatch};
 use super::say;
 use super::service::Service;
 use super::set_up::SetUp;
-use super::state::{StateError, StateFolder};
+use super::state::StateFolder;
 use super::status_page::{StatusPages, StatusServer};
-use super::tree::{WriteError, write_tree};
+use super::tree::write_tree;
 use super::watches;
-use crate::config::units::Bytes;
-use crate::config::{Cache, Loaded, Settings, Sockets};
+use crate::config::{Cache, Loaded};
 use crate::measure::Noticed;
 use crate::render::{AccessLog, NearSockets};
 
@@ -55,62 +53,8 @@ pub struct Options {
     pub log_form: Form,
 }
 
-/// The reason why a run could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A program, the filter or the certificate authorities are missing.
-    #[error(transparent)]
-    Locate(#[from] LocateError),
-    /// The state folder cannot be used.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// Sockets that cannot be used, one on a line.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nerror: "))]
-    Ports(Vec<PortError>),
-    /// A file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// A file could not be rendered.
-    #[error(transparent)]
-    Generate(#[from] GenerateError),
-    /// The cache folder cannot be made.
-    #[error("cannot use the folder {}, set by `cache.dir`: {error}", path.display())]
-    CacheFolder {
-        /// The path.
-        path: PathBuf,
-        /// The system's reason.
-        error: io::Error,
-    },
-    /// The disk is smaller than the cache. Once it is full, Envoy aborts the responses that it caches.
-    #[error(
-        "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has {room} free. On a full disk, responses break off. Write a smaller size, or another folder",
-        path.display()
-    )]
-    CacheTooLarge {
-        /// The cache folder.
-        path: PathBuf,
-        /// The size in the settings.
-        size: Bytes,
-        /// The bytes that are free or already belong to the cache.
-        room: Bytes,
-    },
-    /// A program could not be started, or ended before it served.
-    #[error("{0}")]
-    Start(String),
-    /// Signals or file watches are not available.
-    #[error("cannot set up: {0}")]
-    System(String),
-    /// A second signal to stop arrived.
-    #[error("stopped at once")]
-    Interrupted,
-}
-
-/// The longest time for a start. Compiling a filter on a busy machine takes most of it.
-const START_PATIENCE: Duration = Duration::from_mins(3);
-/// The longest time for an orderly end.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// The interval at which children are checked.
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 /// The interval at which process 1 reaps orphans.
 const REAP: Duration = Duration::from_millis(500);
 /// The interval at which the machine's addresses are checked, and files on filesystems that report no changes.
@@ -169,6 +113,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         diagnosis: Diagnosis::default(),
         refusal: None,
         last_refusal: None,
+        draining: false,
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
         started: now(),
         publisher,
@@ -179,8 +124,9 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         _state: state,
     };
     run.applied.config_sha256 = run.generation.config_sha256();
-    let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(()) });
-    let stopped = run.stop();
+    let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(Stop::AtOnce) });
+    let outcome = outcome.and_then(|stop| if stop == Stop::Drain { run.drain() } else { Ok(()) });
+    let stopped = run.stop(matches!(outcome, Err(RunError::Interrupted)));
     outcome.and(stopped)
 }
 
@@ -193,28 +139,30 @@ pub(super) struct Run {
     pub(super) refusal: Option<String>,
     /// The last refusal, also if it no longer stands.
     pub(super) last_refusal: Option<Refusal>,
+    /// True from the beginning of a drain.
+    pub(super) draining: bool,
     pub(super) applied: Applied,
     started: u64,
-    publisher: Publisher,
+    pub(super) publisher: Publisher,
     pub(super) status_page: StatusServer,
     pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
     /// Empty unless this box is a remote.
-    holders: HeldConnections,
+    pub(super) holders: HeldConnections,
     /// Serves nothing without `tls.acme.webroot`.
-    challenges: ChallengeServer,
+    pub(super) challenges: ChallengeServer,
     /// The facts of the configuration in force for `longhaul status`.
     pub(super) set_up: SetUp,
     /// None until both children serve.
     pub(super) resolvers: Option<ResolverWatch>,
-    dns_state: DnsReport,
+    pub(super) dns_state: DnsReport,
     /// None until both children serve.
     pub(super) link: Option<LinkWatch>,
-    link_state: Noticed,
+    pub(super) link_state: Noticed,
     sender: Sender<Event>,
     diagnosis: Diagnosis,
-    events: Receiver<Event>,
+    pub(super) events: Receiver<Event>,
     pub(super) watch: FileWatch,
     _state: StateFolder,
 }
@@ -230,84 +178,8 @@ pub(super) struct Applied {
 }
 
 impl Run {
-    /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
-    fn start(&mut self) -> Result<bool, RunError> {
-        self.watch.follow(&self.generation.inputs);
-        let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
-        self.envoy.start(&self.generation).map_err(|error| failed("Envoy", error))?;
-        if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
-            return Ok(false);
-        }
-        self.envoy.tend(&self.generation);
-        self.refuse_half_started()?;
-        // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
-        // a while.
-        self.dns.start().map_err(|error| failed("CoreDNS", error))?;
-        if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
-            return Ok(false);
-        }
-        self.challenges.tend(&self.generation.settings, self.machine.near);
-        self.status_page.tend(&self.generation.settings);
-        // Published before the line that other programs wait for, so that they can query the run at once.
-        let report = self.report();
-        self.publisher.publish(report);
-        self.announce()?;
-        self.manager.ready(&self.status_line());
-        Ok(true)
-    }
-
-    /// Waits until `ready`. Returns false if asked to stop meanwhile. A child that ends now is an error, because a
-    /// restart would not help.
-    fn wait_for(&mut self, name: &str, ready: impl Fn(&Self) -> bool) -> Result<bool, RunError> {
-        let deadline = Instant::now() + START_PATIENCE;
-        while !ready(self) {
-            match self.events.recv_timeout(TICK) {
-                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
-                // The first check while serving finds changes that came during the start.
-                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs | Event::Dns(_) | Event::Link(_))
-                | Err(RecvTimeoutError::Timeout) => {}
-            }
-            for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
-                if let Some(status) = ended {
-                    let how = child::describe(status);
-                    return Err(RunError::Start(format!(
-                        "{name} {how} before it was ready; its own messages are above"
-                    )));
-                }
-            }
-            if Instant::now() > deadline {
-                let patience = START_PATIENCE.as_secs();
-                return Err(RunError::Start(format!(
-                    "{name} did not respond within {patience} s; its own messages are above"
-                )));
-            }
-        }
-        Ok(true)
-    }
-
-    /// Refuses a start with missing listeners. Envoy reports that it is ready even if it refused one.
-    fn refuse_half_started(&self) -> Result<(), RunError> {
-        let counters = XdsCounters::read(self.generation.settings.listen.admin).unwrap_or_default();
-        let refused = counters.refused_since(&XdsCounters::default());
-        if refused.is_empty() {
-            return Ok(());
-        }
-        Err(RunError::Start(format!(
-            "Envoy refused part of its configuration ({}); its own messages are above",
-            refused.join(", ")
-        )))
-    }
-
-    /// Prints the only line on stdout.
-    fn announce(&self) -> Result<(), RunError> {
-        let line = ready_line(&self.generation.settings);
-        let mut stdout = io::stdout().lock();
-        writeln!(stdout, "{line}")
-            .and_then(|()| stdout.flush())
-            .map_err(|error| RunError::Start(format!("cannot write to stdout: {error}")))
-    }
-
-    fn serve(&mut self) -> Result<(), RunError> {
+    /// Serves until asked to stop. Returns how to stop.
+    fn serve(&mut self) -> Result<Stop, RunError> {
         let watch = ResolverWatch::start(&self.generation.settings, self.sender.clone());
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
@@ -321,12 +193,12 @@ impl Run {
             let mut event = match self.events.recv_timeout(TICK) {
                 Ok(event) => Some(event),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Stop::AtOnce),
             };
             // All at once: the rest of the loop waits for Envoy's responses, and a stop must not wait for many of them.
             while let Some(came) = event {
                 match came {
-                    Event::Stop => return Ok(()),
+                    Event::Stop(stop) => return Ok(stop),
                     Event::Reload => {
                         say(Level::Info, "checking the files (SIGHUP)");
                         // `systemctl reload` waits for the message that it is done, even if nothing changed.
@@ -362,23 +234,35 @@ impl Run {
                 link_is_up(self.envoy.admin()?, when_down)
             });
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
-            if process::id() == 1 && reaped_at.elapsed() >= REAP {
-                let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).collect();
-                child::reap_orphans(&own);
-                reaped_at = Instant::now();
-            }
+            self.reap(&mut reaped_at);
             self.status_page.tend(&self.generation.settings);
-            let report = self.report();
-            self.publisher.publish(report);
+            self.publish();
             let status = self.status_line();
             self.manager.alive(&status);
         }
     }
 
+    /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.
+    pub(super) fn reap(&self, last: &mut Instant) {
+        if process::id() == 1 && last.elapsed() >= REAP {
+            let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).collect();
+            child::reap_orphans(&own);
+            *last = Instant::now();
+        }
+    }
+
+    /// Publishes the present state for `longhaul status`.
+    pub(super) fn publish(&mut self) {
+        let report = self.report();
+        self.publisher.publish(report);
+    }
+
     /// Returns the line for `systemctl status`.
-    fn status_line(&self) -> String {
+    pub(super) fn status_line(&self) -> String {
         let role = self.generation.settings.role.as_str();
-        if self.envoy.admin().is_none() {
+        if self.draining {
+            format!("Draining as {role}")
+        } else if self.envoy.admin().is_none() {
             "Envoy has ended and is restarting".to_owned()
         } else if self.refusal.is_some() {
             format!("Serving as {role}; the present files were refused")
@@ -420,6 +304,7 @@ impl Run {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             role: self.generation.settings.role.as_str().to_owned(),
             pid,
+            draining: self.draining,
             process_start: process_start(pid).unwrap_or(0),
             started: self.started,
             file: self.generation.settings.file.clone(),
@@ -441,19 +326,6 @@ impl Run {
             coredns: self.dns.report(),
         }
     }
-
-    fn stop(&mut self) -> Result<(), RunError> {
-        self.manager.stopping();
-        let mut children: Vec<_> = self.envoy.take_all().into_iter().chain(self.dns.take()).collect();
-        let events = &self.events;
-        let mut hurried = false;
-        stop_all(&mut children, STOP_PATIENCE, || {
-            hurried |= events.try_iter().any(|event| matches!(event, Event::Stop));
-            hurried
-        });
-        self.envoy.clean_up();
-        if hurried { Err(RunError::Interrupted) } else { Ok(()) }
-    }
 }
 
 fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
@@ -464,50 +336,4 @@ fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
         dialect: Dialect::CoreDns,
         arguments: vec!["-quiet".into(), "-conf".into(), corefile.into()],
     }
-}
-
-/// Returns a warning if the limit of open files is too low. Each connection takes two files, one to the client and one
-/// to the origin.
-pub(super) fn too_few_files(settings: &Settings) -> Option<String> {
-    let connections = settings.limits.connections;
-    let wanted = u64::from(connections) * 2;
-    child::most_files().filter(|most| *most < wanted).map(|most| {
-        format!(
-            "`limits.connections` {connections} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})"
-        )
-    })
-}
-
-pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
-    if occupied.is_empty() { Ok(()) } else { Err(RunError::Ports(occupied)) }
-}
-
-pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
-    if let Cache::Disk { dir, size, .. } = &settings.cache {
-        if let Some(refusal) = disk_space::refusal(dir, *size) {
-            return Err(refusal);
-        }
-        let error = |error| RunError::CacheFolder { path: dir.clone(), error };
-        fs::create_dir_all(dir).map_err(error)?;
-        // Envoy would start and cache nothing, without a message.
-        tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
-    }
-    Ok(())
-}
-
-/// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys.
-fn ready_line(settings: &Settings) -> String {
-    let listen = &settings.listen;
-    let of_clients = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
-    let own = |socket: Option<SocketAddr>| socket.map(|socket| socket.to_string());
-    let sockets = [
-        (ports::http_key(settings).trim_start_matches("listen."), of_clients(&listen.http)),
-        ("split.listen", own(settings.role.dialled_in())),
-        ("tls", of_clients(&listen.tls)),
-        ("dns", of_clients(&listen.dns)),
-        ("admin", Some(listen.admin.to_string())),
-        ("metrics", own(listen.dns.as_ref().and(listen.metrics))),
-    ];
-    let words = sockets.iter().filter_map(|(key, socket)| socket.as_ref().map(|socket| format!(" {key}={socket}")));
-    format!("ready{}", words.collect::<String>())
 }

@@ -46,6 +46,8 @@ pub struct Status {
     pub version: String,
     /// Its process.
     pub pid: u32,
+    /// True while it drains before its end (SIGTERM).
+    pub draining: bool,
     /// `edge`, `remote` or `ground`.
     pub role: String,
     /// The time since its start, in seconds.
@@ -164,6 +166,7 @@ impl Status {
             warnings: Vec::new(),
             version: run.version,
             pid: run.pid,
+            draining: run.draining,
             role: run.role,
             uptime_s: since(run.started),
             config: Config {

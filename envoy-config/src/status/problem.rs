@@ -14,6 +14,9 @@ use crate::measure::Misfit;
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
+    /// A box at its end.
+    #[error("this box drains before its end: it serves what is under way, and refuses new connections soon")]
+    Draining,
     /// A child process.
     #[error("{name} does not respond{}", cause(last_end.as_deref()))]
     ChildDown {
@@ -118,6 +121,10 @@ pub(super) struct Machine {
 
 /// Returns the problems of `status`, in the order in which an operator should look at them.
 pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
+    // The listeners close and the processes end, as they should.
+    if status.draining {
+        return vec![Problem::Draining];
+    }
     let down = |name, child: &Child| (!child.up).then(|| Problem::ChildDown { name, last_end: child.last_end.clone() });
     let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
     // Only a remote needs the other end. A ground may wait for remotes for any time.

@@ -12,6 +12,7 @@ fn report(role: &str) -> RunReport {
         version: String::new(),
         role: role.to_owned(),
         pid: 1,
+        draining: false,
         process_start: 0,
         started: 0,
         file: PathBuf::new(),
@@ -123,6 +124,13 @@ fn a_refused_change_is_a_problem_while_it_stands() {
     status.config.refused = Some(refusal(false));
     assert_eq!(problems(&status, &here()), []);
     assert_eq!(problem::warnings(&status, &here()), [Warning::ChangePending]);
+}
+
+#[test]
+fn a_box_that_drains_has_that_problem_alone() {
+    let mut status = healthy("edge");
+    (status.draining, status.envoy.up) = (true, false);
+    assert_eq!(problems(&status, &here()), [Problem::Draining]);
 }
 
 #[test]

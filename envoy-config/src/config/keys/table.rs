@@ -75,6 +75,18 @@ pub const KEYS: &[Key] = &[
         "how client packets for other addresses arrive: by a `redirect` or a `tproxy` rule of `longhaul host`. `none`: clients are sent here by DNS alone",
     ),
     key(
+        "drain.wait",
+        Time { min: Duration::ZERO, max: Duration::from_mins(10) },
+        Is("0s"),
+        "on SIGTERM, the time in which this box serves on, so that load balancers notice its end first",
+    ),
+    key(
+        "drain.time",
+        Time { min: Duration::ZERO, max: Duration::from_hours(1) },
+        Is("30s"),
+        "after the wait, the longest time for requests under way. New connections are refused, and the box ends once no client waits for anything. A second signal ends it at once",
+    ),
+    key(
         "upstream.resolvers",
         Form("list of `ADDRESS[:PORT]`"),
         Required("[192.0.2.53]"),

@@ -7,7 +7,7 @@ use crate::config::diagnostic::Problem;
 use crate::config::keys::{self, DefaultValue};
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{Intercept, Link, Listen, Proxy, RoleName, StatusListen, Upstream};
+use crate::config::settings::{DrainTimes, Intercept, Link, Listen, Proxy, RoleName, StatusListen, Upstream};
 use crate::config::yaml::NodeValue;
 
 use super::sockets::{sockets, sockets_or_off};
@@ -112,6 +112,13 @@ fn default_of(key: &str) -> Option<&'static str> {
         DefaultValue::Is(text) => Some(text),
         _ => None,
     }
+}
+
+pub(super) fn drain(reader: &mut Reader, top: &Section<'_>) -> Option<DrainTimes> {
+    let section = reader.section(top, "drain");
+    let wait = reader.optional(&section, "wait", Reader::time);
+    let time = reader.optional(&section, "time", Reader::time);
+    Some(DrainTimes { wait: wait?, time: time? })
 }
 
 pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {

@@ -15,7 +15,8 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, Compress, Dns, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream,
+    Acme, Cache, Compress, Dns, DrainTimes, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing,
+    Upstream,
 };
 use crate::config::Overrides;
 
@@ -25,6 +26,7 @@ pub(super) struct Draft {
     pub(super) link: Option<Link>,
     pub(super) proxy: Option<Proxy>,
     pub(super) listen: Option<Listen>,
+    pub(super) drain: Option<DrainTimes>,
     pub(super) upstream: Option<Upstream>,
     pub(super) rewrite: Option<Rewrite>,
     pub(super) dns: Option<Dns>,
@@ -61,6 +63,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         link,
         proxy: edge::proxy(reader, &top, kind),
         listen,
+        drain: edge::drain(reader, &top),
         upstream: edge::upstream(reader, &top, kind),
         rewrite: shape::rewrite(reader, &top, kind),
         dns: dns::dns(reader, &top),

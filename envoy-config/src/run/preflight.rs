@@ -1,0 +1,38 @@
+//! The checks of this machine before programs start, and before a change applies.
+
+use std::fs;
+
+use super::child;
+use super::disk_space;
+use super::error::RunError;
+use super::ports::PortError;
+use crate::config::{Cache, Settings};
+
+/// Returns a warning if the limit of open files is too low. Each connection takes two files, one to the client and one
+/// to the origin.
+pub(super) fn too_few_files(settings: &Settings) -> Option<String> {
+    let connections = settings.limits.connections;
+    let wanted = u64::from(connections) * 2;
+    child::most_files().filter(|most| *most < wanted).map(|most| {
+        format!(
+            "`limits.connections` {connections} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})"
+        )
+    })
+}
+
+pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
+    if occupied.is_empty() { Ok(()) } else { Err(RunError::Ports(occupied)) }
+}
+
+pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
+    if let Cache::Disk { dir, size, .. } = &settings.cache {
+        if let Some(refusal) = disk_space::refusal(dir, *size) {
+            return Err(refusal);
+        }
+        let error = |error| RunError::CacheFolder { path: dir.clone(), error };
+        fs::create_dir_all(dir).map_err(error)?;
+        // Envoy would start and cache nothing, without a message.
+        tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The start of a run: both children, one after the other, until the line `ready`.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use super::child;
+use super::error::RunError;
+use super::events::Event;
+use super::ports;
+use super::probe::{XdsCounters, is_ready};
+use super::supervisor::{Run, TICK};
+use crate::config::{Settings, Sockets};
+
+/// The longest time for a start. Compiling a filter on a busy machine takes most of it.
+const START_PATIENCE: Duration = Duration::from_mins(3);
+
+impl Run {
+    /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
+    pub(super) fn start(&mut self) -> Result<bool, RunError> {
+        self.watch.follow(&self.generation.inputs);
+        let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
+        self.envoy.start(&self.generation).map_err(|error| failed("Envoy", error))?;
+        if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
+            return Ok(false);
+        }
+        self.envoy.tend(&self.generation);
+        self.refuse_half_started()?;
+        // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
+        // a while.
+        self.dns.start().map_err(|error| failed("CoreDNS", error))?;
+        if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
+            return Ok(false);
+        }
+        self.challenges.tend(&self.generation.settings, self.machine.near);
+        self.status_page.tend(&self.generation.settings);
+        // Published before the line that other programs wait for, so that they can query the run at once.
+        self.publish();
+        self.announce()?;
+        self.manager.ready(&self.status_line());
+        Ok(true)
+    }
+
+    /// Waits until `ready`. Returns false if asked to stop meanwhile. A child that ends now is an error, because a
+    /// restart would not help.
+    fn wait_for(&mut self, name: &str, ready: impl Fn(&Self) -> bool) -> Result<bool, RunError> {
+        let deadline = Instant::now() + START_PATIENCE;
+        while !ready(self) {
+            match self.events.recv_timeout(TICK) {
+                Ok(Event::Stop(_)) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                // The first check while serving finds changes that came during the start.
+                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs | Event::Dns(_) | Event::Link(_))
+                | Err(RecvTimeoutError::Timeout) => {}
+            }
+            for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
+                if let Some(status) = ended {
+                    let how = child::describe(status);
+                    return Err(RunError::Start(format!(
+                        "{name} {how} before it was ready; its own messages are above"
+                    )));
+                }
+            }
+            if Instant::now() > deadline {
+                let patience = START_PATIENCE.as_secs();
+                return Err(RunError::Start(format!(
+                    "{name} did not respond within {patience} s; its own messages are above"
+                )));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Refuses a start with missing listeners. Envoy reports that it is ready even if it refused one.
+    fn refuse_half_started(&self) -> Result<(), RunError> {
+        let counters = XdsCounters::read(self.generation.settings.listen.admin).unwrap_or_default();
+        let refused = counters.refused_since(&XdsCounters::default());
+        if refused.is_empty() {
+            return Ok(());
+        }
+        Err(RunError::Start(format!(
+            "Envoy refused part of its configuration ({}); its own messages are above",
+            refused.join(", ")
+        )))
+    }
+
+    /// Prints the only line on stdout.
+    fn announce(&self) -> Result<(), RunError> {
+        let line = ready_line(&self.generation.settings);
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{line}")
+            .and_then(|()| stdout.flush())
+            .map_err(|error| RunError::Start(format!("cannot write to stdout: {error}")))
+    }
+}
+
+/// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys.
+fn ready_line(settings: &Settings) -> String {
+    let listen = &settings.listen;
+    let of_clients = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
+    let own = |socket: Option<SocketAddr>| socket.map(|socket| socket.to_string());
+    let sockets = [
+        (ports::http_key(settings).trim_start_matches("listen."), of_clients(&listen.http)),
+        ("split.listen", own(settings.role.dialled_in())),
+        ("tls", of_clients(&listen.tls)),
+        ("dns", of_clients(&listen.dns)),
+        ("admin", Some(listen.admin.to_string())),
+        ("metrics", own(listen.dns.as_ref().and(listen.metrics))),
+    ];
+    let words = sockets.iter().filter_map(|(key, socket)| socket.as_ref().map(|socket| format!(" {key}={socket}")));
+    format!("ready{}", words.collect::<String>())
+}

@@ -1,0 +1,104 @@
+//! The end of a run: a drain on SIGTERM, and the end of the children.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use super::child::stop_all;
+use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
+use super::error::RunError;
+use super::events::{Event, Stop};
+use super::held_connections::HeldConnections;
+use super::log::Level;
+use super::probe::{order, stats};
+use super::say;
+use super::supervisor::{Run, TICK};
+use crate::config::{Settings, Sockets};
+
+/// The longest time for an orderly end.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+impl Run {
+    /// Serves on for `drain.wait`, accepts no more connections, and waits until nothing is under way, or for
+    /// `drain.time`. A second signal ends it at once.
+    pub(super) fn drain(&mut self) -> Result<(), RunError> {
+        let times = self.generation.settings.drain;
+        let mut drain = Drain::begin(times, Instant::now());
+        self.draining = true;
+        self.manager.stopping(drain.longest() + STOP_PATIENCE + TICK);
+        say(Level::Info, "draining (SIGTERM); a second signal ends the run at once");
+        // The connections that this process holds open itself carry nothing.
+        self.holders = HeldConnections::default();
+        let (mut announced, mut reaped_at) = (false, Instant::now());
+        loop {
+            self.publish();
+            self.status_page.tend(&self.generation.settings);
+            // While another Envoy takes over, none of the two takes orders. It is ready soon, or ends.
+            if self.envoy.is_taking_over() {
+                self.envoy.tend(&self.generation);
+            } else if self.envoy.ended().is_some() {
+                say(Level::Warning, "Envoy has ended, so the drain is over");
+                return Ok(());
+            } else if let Some(admin) = self.envoy.admin() {
+                announced = announced || announce(admin);
+                match drain.next(Instant::now(), || under_way(admin, &self.generation.settings)) {
+                    DrainStep::Serve | DrainStep::Await => {}
+                    DrainStep::Close => {
+                        order(admin, "/drain_listeners");
+                    }
+                    DrainStep::End(Ending::NothingUnderWay) => return Ok(()),
+                    DrainStep::End(Ending::TimeOver(left)) => {
+                        say(Level::Warning, &format!("`drain.time` is over: {left} break off"));
+                        return Ok(());
+                    }
+                }
+            } else {
+                return Ok(());
+            }
+            self.dns.tend();
+            self.challenges.tend(&self.generation.settings, self.machine.near);
+            self.reap(&mut reaped_at);
+            let status = self.status_line();
+            self.manager.alive(&status);
+            match self.events.recv_timeout(TICK) {
+                Ok(Event::Stop(_)) => return Err(RunError::Interrupted),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Ok(Event::ReopenLogs) => self.envoy.reopen_logs(),
+                Ok(Event::Dns(state)) => self.dns_state = state,
+                Ok(Event::Link(noticed)) => self.link_state = noticed,
+                // No change applies any more.
+                Ok(Event::Reload | Event::FilesChanged) | Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Ends the children. With `at_once`, it waits for none of them.
+    pub(super) fn stop(&mut self, at_once: bool) -> Result<(), RunError> {
+        if !self.draining {
+            self.manager.stopping(STOP_PATIENCE + TICK);
+        }
+        let mut children: Vec<_> = self.envoy.take_all().into_iter().chain(self.dns.take()).collect();
+        let events = &self.events;
+        let mut hurried = at_once;
+        stop_all(&mut children, STOP_PATIENCE, || {
+            hurried |= events.try_iter().any(|event| matches!(event, Event::Stop(Stop::AtOnce | Stop::Drain)));
+            hurried
+        });
+        self.envoy.clean_up();
+        if hurried { Err(RunError::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// Makes Envoy end each client connection after its present response: HTTP/1 by `Connection: close`, HTTP/2 and 3 by
+/// GOAWAY. New connections are still accepted.
+fn announce(admin: SocketAddr) -> bool {
+    order(admin, "/healthcheck/fail") && order(admin, "/drain_listeners?graceful&skip_exit")
+}
+
+fn under_way(admin: SocketAddr, settings: &Settings) -> Option<UnderWay> {
+    let listen = &settings.listen;
+    let clients = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port);
+    let ports: BTreeSet<u16> = clients.chain(settings.role.dialled_in().map(|socket| socket.port())).collect();
+    Some(UnderWay::parse(&stats(admin, STATS)?, &ports))
+}
