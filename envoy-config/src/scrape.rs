@@ -42,8 +42,18 @@ impl Scrape {
 
     /// Returns `name` by the values of `label`, in the order of these.
     pub(crate) fn values(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+        self.values_where(name, label, |_| true)
+    }
+
+    /// Returns `name` by the values of `label`, over the samples whose labels satisfy `holds`.
+    pub(crate) fn values_where(
+        &self,
+        name: &str,
+        label: &str,
+        holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool,
+    ) -> Vec<(String, u64)> {
         let mut sums = BTreeMap::new();
-        for sample in self.0.iter().filter(|sample| sample.name == name) {
+        for sample in self.0.iter().filter(|sample| sample.name == name && holds(&|label| sample.label(label))) {
             let Some(value) = sample.label(label) else { continue };
             *sums.entry(value).or_insert(0.0) += sample.value;
         }

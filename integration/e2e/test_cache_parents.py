@@ -8,15 +8,17 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.artifacts import need_commands, need_root
 from harness.clients import Curl
 from harness.desk import Desk
-from harness.pep import Pep, command
+from harness.pep import Pep, command, write_config
 from harness.ports import free_ports
 from harness.processes import Child
 from harness.waiting import wait_for
@@ -104,20 +106,10 @@ class Family:
 
 @pytest.fixture(params=PARENTS)
 def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:
-    parent = PARENTS[request.param]
-    need_commands(parent.program)
-    folder = desk.folder / "parent"
-    folder.mkdir()
-    origins = desk.config["upstream"]["map"]
+    need_commands(PARENTS[request.param].program)
     (port,) = free_ports(1)
-    line, environment = parent.configure(folder, port, origins)
-    own(folder, "proxy" if parent.program == "squid" else "trafficserver")
-    child = Child(line, desk.folder / "parent.log", env=environment, stop_timeout_s=10)
+    child = start(request.param, desk.folder / "parent", port, desk.config["upstream"]["map"])
     try:
-        probe = Curl(desk.folder, None, "--proxy", f"http://127.0.0.1:{port}")
-        wait_for(
-            f"{parent.program}: {child.output()}", lambda: probe.get(f"http://{IMG}/ready.png").status == 200, 40, 0.3
-        )
         # A mapped name bypasses every parent. DNS resolves these names, and the URL gives the port.
         upstream = {**desk.config["upstream"], "map": {}}
         config = desk.write(cache={"parent": f"127.0.0.1:{port}"}, upstream=upstream)
@@ -156,6 +148,22 @@ def test_the_second_request_is_a_hit_of_the_parent_and_pages_are_rewritten(famil
     assert len(origins.requests(host=IMG)) == 1
 
 
+def start(name: str, folder: Path, port: int, origins: Mapping[str, str]) -> Child:
+    """Starts a caching proxy that is called `name` on a port, and waits until it serves."""
+    parent = PARENTS[name]
+    folder.mkdir()
+    line, environment = parent.configure(folder, port, origins)
+    own(folder, "proxy" if parent.program == "squid" else "trafficserver")
+    child = Child(line, folder.parent / f"{name}.log", env=environment, stop_timeout_s=10)
+    try:
+        probe = Curl(folder.parent, None, "--proxy", f"http://127.0.0.1:{port}")
+        wait_for(f"{name}: {child.output()}", lambda: probe.get(f"http://{IMG}/ready.png").status == 200, 40, 0.3)
+    except BaseException:
+        child.stop()
+        raise
+    return child
+
+
 def test_a_dead_parent_is_answered_for_with_the_reason(family: Family) -> None:
     assert family.get(KEPT, IMG)[0] == 200
     family.parent.stop()
@@ -163,6 +171,55 @@ def test_a_dead_parent_is_answered_for_with_the_reason(family: Family) -> None:
     assert status == 502
     assert b"no connection to" in body
     assert "starting it again" not in family.pep.output()
+
+
+def longhaul_node(folder: Path, port: int, config: Mapping[str, Any]) -> Pep:
+    """A Longhaul whose cache serves others: it rewrites nothing, and no client is sent to it."""
+    folder.mkdir()
+    (admin,) = free_ports(1)
+    listen = {
+        "http": f"127.0.0.1:{port}", "admin": f"127.0.0.1:{admin}", "tls": "off", "dns": "off", "intercept": "none",
+        "status": "off",
+    }  # fmt: skip
+    cache = {"dir": str(folder / "cache"), "size": "64mib", "admit": "first"}
+    node = {**config, "listen": listen, "rewrite": {"level": "off"}, "dns": {}, "cache": cache}
+    return Pep(write_config(folder, node), folder)
+
+
+def test_squid_traffic_server_and_longhaul_are_nodes_of_one_ring(desk: Desk) -> None:
+    need_commands(*(parent.program for parent in PARENTS.values()))
+    upstream = desk.config["upstream"]
+    ports = free_ports(3)
+    with ExitStack() as stack:
+        nodes = {}
+        for name, port in zip(PARENTS, ports[1:], strict=True):
+            nodes[name] = start(name, desk.folder / name, port, upstream["map"])
+            stack.callback(nodes[name].stop)
+        stack.enter_context(longhaul_node(desk.folder / "longhaul", ports[0], desk.config))
+        parents = [f"127.0.0.1:{port}" for port in ports]
+        config = desk.write(cache={"parent": parents}, upstream={**upstream, "map": {}})
+        pep = stack.enter_context(Pep(config, desk.folder))
+        curl = Curl(desk.folder)
+
+        def statuses(count: int) -> set[int]:
+            at = f"http://127.0.0.1:{desk.http}/ring"
+            return {curl.get(f"{at}/{number}.png?size=300", "-H", f"Host: {IMG}").status for number in range(count)}
+
+        def of_nodes(gauge: str) -> list[float]:
+            """Returns the values of a gauge in the order of `parents`."""
+            found = pep.metrics(desk.config["listen"]["admin"])
+            label = 'envoy_cluster_name="parents",envoy_endpoint_address='
+            return [found[f'envoy_cluster_endpoint_{gauge}{{{label}"{parent}"}}'] for parent in parents]
+
+        wait_for("each node passes its health checks", lambda: of_nodes("healthy") == [1, 1, 1], 10)
+        assert statuses(30) == {200}
+        assert min(of_nodes("rq_total")) > 0
+        requests = len(desk.origins.requests(host=IMG))
+        assert statuses(30) == {200}
+        assert len(desk.origins.requests(host=IMG)) == requests, "each object is in the cache of its node"
+        nodes["squid"].process.kill()
+        assert statuses(30) == {200}
+        wait_for("status shows the dead node", lambda: 0 in of_nodes("healthy"), 10)
 
 
 def test_a_parent_given_by_name_is_refused_with_what_to_write(desk: Desk) -> None:

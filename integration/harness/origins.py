@@ -56,6 +56,12 @@ class Origins:
         if self._child:
             self._child.stop()
 
+    @property
+    def child(self) -> Child:
+        """The running program."""
+        assert self._child, "not started"
+        return self._child
+
     def events(self, event: str, **wanted: str) -> list[dict[str, Any]]:
         """Returns events of one kind since the last `forget`, oldest first. `wanted` filters by field."""
         found = [json.loads(line) for line in whole_lines(self.log)[self._seen :]]

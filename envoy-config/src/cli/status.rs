@@ -60,6 +60,7 @@ fn describe(status: &Status) -> String {
     rows.push(row("listening", &listening(status)));
     rows.extend(status.certificates.iter().map(|certificate| row("certificate", &self::certificate(certificate))));
     rows.extend(pair(status));
+    rows.extend(parents(status));
     rows.extend(measured_link(status));
     rows.extend(traffic(status));
     rows.extend(dns(status));
@@ -148,6 +149,14 @@ fn pair(status: &Status) -> Vec<Vec<String>> {
         rows.push(row("bundled", &format!("{} objects {ahead}, {} pages", bundled.objects, bundled.pages)));
     }
     rows
+}
+
+/// The caching proxies of `cache.parent`.
+fn parents(status: &Status) -> Option<Vec<String>> {
+    let state = |up| if up { "up" } else { "DOWN" };
+    let words = status.parents.iter().map(|parent| format!("{} {}", parent.address, state(parent.up)));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| row("parents", &words.join(", ")))
 }
 
 /// The values of the link that were measured, beside the configured ones.

@@ -10,8 +10,8 @@ use http_semantics::addresses;
 use super::diagnostic::Problem;
 use super::names::Host;
 use super::read::Draft;
-use super::settings::{Acme, DnsMode, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream};
-use super::sockets::{Family, Sockets, overlap};
+use super::settings::{Acme, Cache, DnsMode, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream};
+use super::sockets::{Family, Sockets, overlap, reaches};
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
 
@@ -78,6 +78,9 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         if let Some(upstream) = &draft.upstream {
             resolver_is_ourselves(&places, listen, draft.proxy.as_ref(), upstream, problems);
             mapped_to_ourselves(&places, listen, upstream, problems);
+        }
+        if let Some(Cache::Parents(parents)) = &draft.cache {
+            parent_is_ourselves(&places, listen, draft.proxy.as_ref(), parents, problems);
         }
         if let Some(dns) = &draft.dns {
             steering_without_dns(&places, listen, !dns.domains.is_empty(), dns.www, problems);
@@ -156,13 +159,6 @@ fn shared_sockets(
     }
 }
 
-/// Returns true if `address` reaches the listener at `bound` on this machine.
-fn reaches(bound: SocketAddr, address: SocketAddr, own: &[IpAddr]) -> bool {
-    let here = address.ip() == bound.ip() || address.ip().is_unspecified();
-    let any = bound.ip().is_unspecified() && (address.ip().is_loopback() || own.contains(&address.ip()));
-    bound.port() == address.port() && (here || any)
-}
-
 fn resolver_is_ourselves(
     places: &Places<'_>,
     listen: &Listen,
@@ -187,14 +183,9 @@ fn resolver_is_ourselves(
     }
 }
 
-/// Returns the listeners that an HTTP request could reach, by their keys.
-fn own_http_sockets(listen: &Listen) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
-    listen.sockets().filter(|(key, _)| *key != "dns")
-}
-
 fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream, problems: &mut Vec<Problem>) {
     for (name, target) in &upstream.map {
-        let hit = own_http_sockets(listen).find(|(_, socket)| reaches(*socket, *target, &[]));
+        let hit = listen.http_sockets().find(|(_, socket)| reaches(*socket, *target, &[]));
         if let Some((key, socket)) = hit {
             problems.push(
                 Problem::error(
@@ -206,6 +197,30 @@ fn mapped_to_ourselves(places: &Places<'_>, listen: &Listen, upstream: &Upstream
                 .help("map it to the origin's own address"),
             );
         }
+    }
+}
+
+fn parent_is_ourselves(
+    places: &Places<'_>,
+    listen: &Listen,
+    proxy: Option<&Proxy>,
+    parents: &[SocketAddr],
+    problems: &mut Vec<Problem>,
+) {
+    let own = proxy.map(|proxy| proxy.addresses.as_slice()).unwrap_or_default();
+    for (index, parent) in parents.iter().enumerate() {
+        let Some((key, socket)) = listen.http_sockets().find(|(_, socket)| reaches(*socket, *parent, own)) else {
+            continue;
+        };
+        problems.push(
+            Problem::error(
+                "`cache.parent` names this box itself",
+                places.of(&["cache", "parent", &index.to_string()]),
+                format!("{parent} is a listener of this box"),
+            )
+            .and(places.of(&["listen", key]), format!("{key} listens on {socket}"))
+            .help("name other boxes; a box that is a cache for others has `parent: null`"),
+        );
     }
 }
 

@@ -28,5 +28,5 @@ pub use load::{FileHashes, LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
 pub use overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 pub use settings::*;
-pub use sockets::{Family, NotSockets, Sockets, overlap};
+pub use sockets::{Family, NotSockets, Sockets, overlap, reaches};
 pub use validity::{Lifetime, Validity};

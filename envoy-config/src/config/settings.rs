@@ -355,6 +355,11 @@ impl Listen {
         clients.flat_map(|(key, sockets)| sockets.iter().map(move |socket| (key, socket))).chain(own)
     }
 
+    /// Returns the sockets that an HTTP request could reach, with the key of each.
+    pub fn http_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+        self.sockets().filter(|(key, _)| *key != "dns")
+    }
+
     /// Returns the listeners as a machine without IPv6 can bind them: without `[::]` beside another address.
     #[must_use]
     pub fn without_ipv6_wildcards(&self) -> Self {
@@ -540,8 +545,9 @@ pub enum Cache {
         /// Request fields that change no response. They keep no request from the cache.
         plain_fields: Vec<PlainField>,
     },
-    /// An existing caching proxy replaces the origin. It has an address, because Envoy connects to it for every object.
-    Parent(SocketAddr),
+    /// Existing caching proxies replace the origin, at least one and each once. Each URL has its own among them. They
+    /// have addresses, because Envoy connects to them for every object.
+    Parents(Vec<SocketAddr>),
 }
 
 /// Compression of responses to clients.

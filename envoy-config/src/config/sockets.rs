@@ -127,6 +127,13 @@ pub fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && same
 }
 
+/// Returns true if `address` reaches the listener at `bound` on this machine, which has the addresses `own`.
+pub fn reaches(bound: SocketAddr, address: SocketAddr, own: &[IpAddr]) -> bool {
+    let here = address.ip() == bound.ip() || address.ip().is_unspecified();
+    let any = bound.ip().is_unspecified() && (address.ip().is_loopback() || own.contains(&address.ip()));
+    bound.port() == address.port() && (here || any)
+}
+
 impl From<SocketAddr> for Sockets {
     fn from(first: SocketAddr) -> Self {
         Self { first, more: Vec::new() }

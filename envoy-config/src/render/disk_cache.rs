@@ -29,7 +29,7 @@ impl DiskCache {
     /// Returns None without a disk cache.
     pub(super) fn of(cache: &Cache) -> Option<Self> {
         match cache {
-            Cache::Off | Cache::Parent(_) => None,
+            Cache::Off | Cache::Parents(_) => None,
             Cache::Disk { dir, size, .. } => Some(Self {
                 dir: dir.display().to_string(),
                 max_bytes: size.0,

@@ -29,6 +29,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("rds_challenges.yaml", include_str!("../../templates/rds_challenges.yaml.j2")),
     ("part/fetch_listener.yaml", include_str!("../../templates/part/fetch_listener.yaml.j2")),
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
+    ("part/parents.yaml", include_str!("../../templates/part/parents.yaml.j2")),
     ("part/other_end.yaml", include_str!("../../templates/part/other_end.yaml.j2")),
     ("part/refused_handshakes.yaml", include_str!("../../templates/part/refused_handshakes.yaml.j2")),
     ("part/ground_dials.yaml", include_str!("../../templates/part/ground_dials.yaml.j2")),

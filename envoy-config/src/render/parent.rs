@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv6Net};
 
@@ -22,21 +22,22 @@ const TRAFFIC_SERVER: &str = "parent/ip_allow.yaml";
 
 /// Returns the lists with their paths. There are none without a parent.
 pub(super) fn access_lists(settings: &Settings, local: &[IpAddr]) -> Vec<(&'static str, String)> {
-    match settings.cache {
-        Cache::Parent(parent) => {
-            let refused = refused(settings, local, parent.ip());
+    match &settings.cache {
+        Cache::Parents(parents) => {
+            let refused = refused(settings, local, parents);
             vec![(SQUID, squid(settings, &refused)), (TRAFFIC_SERVER, traffic_server(&refused))]
         }
         Cache::Off | Cache::Disk { .. } => Vec::new(),
     }
 }
 
-/// Returns the ranges that the guard refuses and the parent's address, without those that `upstream.allow_private`
+/// Returns the ranges that the guard refuses and the parents' addresses, without those that `upstream.allow_private`
 /// allows. Adds all of `upstream.deny`.
-fn refused(settings: &Settings, local: &[IpAddr], parent: IpAddr) -> BTreeSet<IpNet> {
+fn refused(settings: &Settings, local: &[IpAddr], parents: &[SocketAddr]) -> BTreeSet<IpNet> {
     let allowed = &settings.upstream.allow_private;
     let special = guard::refused().flat_map(|range| without(range, allowed));
-    let own = guard::own_addresses(settings, local).into_iter().chain([parent]).map(IpNet::from);
+    let own =
+        guard::own_addresses(settings, local).into_iter().chain(parents.iter().map(SocketAddr::ip)).map(IpNet::from);
     let own = own.filter(|address| !allowed.contains(address));
     special.chain(own).chain(settings.upstream.deny.iter().copied()).collect()
 }

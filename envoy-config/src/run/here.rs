@@ -1,7 +1,7 @@
 //! The facts of this machine on which a run depends. `longhaul check` states them without a start, in the words of `run`.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::too_few_files;
 use super::{disk_space, ports, state, watches};
-use crate::config::{Cache, Loaded, Settings};
+use crate::config::{Cache, Loaded, Settings, reaches};
 use crate::derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use crate::render::{AccessLog, NearSockets};
 
@@ -69,6 +69,7 @@ pub fn facts(state: Option<&Path>, overridden: &Overridden, loaded: &Loaded, der
     }
     facts.extend(congestion_control(derived, &HostFacts::of_this_machine()));
     facts.extend(absent_addresses(settings));
+    facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(readable_keys(settings));
     facts
@@ -119,6 +120,21 @@ fn absent_addresses(settings: &Settings) -> Vec<Fact> {
                 "{address}, set by `proxy.addresses`, is on no interface of this machine. Add it to one, or write the address that clients reach; behind a NAT this is as it should be"
             );
             Fact::contradicts(Some("proxy.addresses"), &text)
+        })
+        .collect()
+}
+
+/// Parents that are listeners of this box at an address of the machine, `local`. The file does not name that address.
+fn parents_on_this_box(settings: &Settings, local: &[IpAddr]) -> Vec<Fact> {
+    let Cache::Parents(parents) = &settings.cache else { return Vec::new() };
+    let listener = |parent: &SocketAddr| settings.listen.http_sockets().find(|(_, own)| reaches(*own, *parent, local));
+    let found = parents.iter().filter_map(|parent| listener(parent).map(|(key, socket)| (parent, key, socket)));
+    found
+        .map(|(parent, key, socket)| {
+            let text = format!(
+                "{parent}, set by `cache.parent`, is this box itself: `listen.{key}` is {socket}. Name other boxes"
+            );
+            Fact::contradicts(Some("cache.parent"), &text)
         })
         .collect()
 }

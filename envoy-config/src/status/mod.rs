@@ -5,6 +5,7 @@
 mod dns;
 mod page;
 mod pair;
+mod parents;
 mod problem;
 mod traffic;
 mod words;
@@ -28,6 +29,7 @@ use crate::scrape::Scrape;
 pub use dns::DnsCounts;
 pub use page::StatusPage;
 pub use pair::{Bundled, Packed, PairStatus};
+pub use parents::ParentStatus;
 use problem::Machine;
 pub use problem::{Problem, Warning};
 pub use traffic::{CacheCounts, Clients, Pages, PerPage, Traffic, UpstreamCounts};
@@ -73,6 +75,8 @@ pub struct Status {
     pub last_pages: Vec<PageReport>,
     /// The cache on disk, as configured; None without one.
     pub cache: Option<CacheReport>,
+    /// The caching proxies of `cache.parent`; none without one, and if Envoy does not respond.
+    pub parents: Vec<ParentStatus>,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
     pub pair: Option<PairStatus>,
     /// Counters of CoreDNS; None if `listen.dns` or `listen.metrics` is off, or if it does not respond.
@@ -185,6 +189,7 @@ impl Status {
             traffic: None,
             last_pages: run.pages,
             cache: run.set_up.cache,
+            parents: Vec::new(),
             pair: None,
             dns: None,
             resolvers: run.dns.resolvers,
@@ -204,6 +209,7 @@ impl Status {
         let Some(page) = page(admin, "/stats/prometheus") else { return };
         let scrape = Scrape::parse(&page);
         self.traffic = Some(Traffic::of(&self.role, &scrape));
+        self.parents = ParentStatus::all(&scrape);
         self.pair = PairStatus::of(&self.role, &scrape);
     }
 

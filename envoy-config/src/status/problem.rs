@@ -31,6 +31,9 @@ pub enum Problem {
     /// The pair is cut.
     #[error("the ground does not respond: clients of this remote have no connection over the link")]
     GroundDown,
+    /// No caching proxy responds.
+    #[error("no proxy of `cache.parent` responds: requests over http fail")]
+    ParentsDown,
     /// Listed names are not steered.
     #[error("no name is steered{}", unsteered(proxies))]
     NotSteering {
@@ -98,6 +101,12 @@ pub enum Warning {
     /// The numbers of `link:` are off by half or more. Every setting of the transport follows them.
     #[error("{0}")]
     LinkMisfit(Misfit),
+    /// A caching proxy that does not respond, while another one does.
+    #[error("{address} (`cache.parent`) does not respond; the other proxies serve its URLs")]
+    ParentDown {
+        /// Its address and port.
+        address: String,
+    },
     /// An address behind a NAT or load balancer, or a mistake.
     #[error(
         "{address} (`proxy.addresses`) is on no interface of this machine, and no health check shows that clients reach it"
@@ -134,6 +143,8 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     found.extend(down("CoreDNS", &status.coredns));
     found.extend(refused.then_some(Problem::ChangeRefused));
     found.extend(cut.then_some(Problem::GroundDown));
+    let no_parent = !status.parents.is_empty() && status.parents.iter().all(|parent| !parent.up);
+    found.extend(no_parent.then_some(Problem::ParentsDown));
     let resolvers = status.resolvers.iter().filter(|resolver| !resolver.up);
     found.extend(resolvers.map(|resolver| Problem::ResolverDown { address: resolver.address }));
     // Silent resolvers explain failed queries.
@@ -167,6 +178,10 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
     let mut found: Vec<Warning> = Vec::new();
     found.extend((!refused && !status.config.is_the_file).then_some(Warning::ChangePending));
     found.extend(status.link_measured.misfit.clone().map(Warning::LinkMisfit));
+    if status.parents.iter().any(|parent| parent.up) {
+        let down = status.parents.iter().filter(|parent| !parent.up);
+        found.extend(down.map(|parent| Warning::ParentDown { address: parent.address.clone() }));
+    }
     let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());
     found.extend(elsewhere.map(|address| Warning::AddressElsewhere { address: *address }));
     found.extend(status.certificates.iter().filter_map(|certificate| {

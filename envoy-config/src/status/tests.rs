@@ -115,6 +115,19 @@ fn a_child_that_does_not_respond_is_a_problem_with_the_cause_of_its_last_death()
 }
 
 #[test]
+fn a_dead_parent_is_a_warning_while_another_one_responds_and_then_a_problem() {
+    let mut status = healthy("edge");
+    let parent = |number: u8, up| ParentStatus { address: format!("192.0.2.{number}:3128"), up };
+    status.parents = vec![parent(7, true), parent(8, false), parent(9, true)];
+    assert_eq!(problems(&status, &here()), []);
+    let words: Vec<String> = problem::warnings(&status, &here()).iter().map(ToString::to_string).collect();
+    assert_eq!(words, ["192.0.2.8:3128 (`cache.parent`) does not respond; the other proxies serve its URLs"]);
+    status.parents.iter_mut().for_each(|parent| parent.up = false);
+    assert_eq!(problems(&status, &here()), [Problem::ParentsDown]);
+    assert_eq!(problem::warnings(&status, &here()), []);
+}
+
+#[test]
 fn a_refused_change_is_a_problem_while_it_stands() {
     let mut status = healthy("edge");
     status.config.refused = Some(refusal(true));

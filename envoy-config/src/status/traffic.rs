@@ -163,7 +163,8 @@ impl UpstreamCounts {
         let origins = |name| {
             scrape.sum_where(name, |of| {
                 of("envoy_cluster_name").is_some_and(|cluster| {
-                    cluster == "origin_http" || cluster == "origin_https" || cluster.starts_with("map_")
+                    ["origin_http", "origin_https", "parents"].contains(&cluster.as_str())
+                        || cluster.starts_with("map_")
                 })
             })
         };

@@ -54,6 +54,7 @@ const KINDS: &[Kind] = &[
     kind("a cache on disk", &[], "cache: { dir: cache, size: 1gib }\n"),
     kind("no cache", &[], "cache: off\n"),
     kind("a parent cache", &[], "cache: { parent: '192.0.2.7:3128' }\n"),
+    kind("a ring of caches", &[], "cache: { parent: ['192.0.2.7:3128', '[2001:db8::7]:3128', '192.0.2.8:80'] }\n"),
     kind("only brotli", &[], "compress: { br: 11, gzip: off }\n"),
     kind("only gzip", &[], "compress: { br: off, gzip: 1 }\n"),
     kind("no compression", &[], "compress: { br: off, gzip: off }\n"),

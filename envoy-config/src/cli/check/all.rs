@@ -32,15 +32,21 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
     .concat()
 }
 
-/// The work that is left to the operator at the caching proxy.
+/// The caching proxies, and the work that is left to the operator there.
 pub(super) fn parent(settings: &Settings) -> String {
-    match settings.cache {
-        Cache::Parent(parent) => format!(
-            "cache.parent {parent} looks names up again. It needs an access list; without one it reaches private addresses\n  \
-             `longhaul render` writes the list: parent/squid.conf, parent/ip_allow.yaml for Traffic Server\n"
+    let Cache::Parents(parents) = &settings.cache else { return String::new() };
+    let list = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (work, share) = match parents.len() {
+        1 => ("looks names up again. It needs an access list; without one it reaches", ""),
+        _ => (
+            "look names up again. Each needs an access list; without one it reaches",
+            "each URL has its own proxy; if that does not respond, another one takes over\n  ",
         ),
-        Cache::Off | Cache::Disk { .. } => String::new(),
-    }
+    };
+    format!(
+        "cache.parent {list} {work} private addresses\n  {share}\
+         `longhaul render` writes the list: parent/squid.conf, parent/ip_allow.yaml for Traffic Server\n"
+    )
 }
 
 /// Connections over the link.

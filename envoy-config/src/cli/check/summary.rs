@@ -97,7 +97,7 @@ fn cache(settings: &Settings) -> String {
     match &settings.cache {
         Cache::Off => "off".to_owned(),
         Cache::Disk { dir, size, .. } => format!("{size} in {}", dir.display()),
-        Cache::Parent(_) => joined(&parent(settings)),
+        Cache::Parents(_) => joined(&parent(settings)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks of `tls.acme` with the proxy's names, the listeners and the certificates.
 
-use super::{Places, own_http_sockets, reaches};
+use super::{Places, reaches};
 use crate::config::diagnostic::Problem;
 use crate::config::settings::{Acme, ChallengeResponses, Listen, Proxy, Termination};
 
@@ -17,7 +17,7 @@ pub(super) fn check(places: &Places<'_>, listen: &Listen, proxy: &Proxy, acme: &
         awaited(places, proxy, *index, entry, problems);
     }
     let ChallengeResponses::Forward(target) = acme.responses else { return };
-    let own = own_http_sockets(listen).map(|(key, socket)| (["listen", key], socket));
+    let own = listen.http_sockets().map(|(key, socket)| (["listen", key], socket));
     let hit = own
         .chain(acme.listen.map(|socket| (["tls", "acme"], socket)))
         .find(|(_, socket)| reaches(*socket, target, &proxy.addresses));

@@ -208,9 +208,9 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "cache.parent",
-        Form("`ADDRESS:PORT`, `null`"),
+        Form("`ADDRESS:PORT` or list of them, `null`"),
         Is("null"),
-        "a caching proxy instead of Envoy's cache; a name is refused. The parent looks names up again, so it needs the access list that `longhaul render` writes. Include `parent/squid.conf` before every `http_access allow`, or use `parent/ip_allow.yaml` for Traffic Server. Without the list, a name that changes its address leads the parent to private addresses. Varnish needs none, because it reaches only the backends of its VCL",
+        "a caching proxy instead of Envoy's cache; a name is refused. With a list, [each URL has its own proxy](../docs/src/high-availability.md#a-ring-of-caches). The parent looks names up again, so it needs the access list that `longhaul render` writes. Include `parent/squid.conf` before every `http_access allow`, or use `parent/ip_allow.yaml` for Traffic Server. Without the list, a name that changes its address leads the parent to private addresses. Varnish needs none, because it reaches only the backends of its VCL",
     ),
     key(
         "compress.br",

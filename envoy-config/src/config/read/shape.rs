@@ -9,6 +9,7 @@ use crate::config::diagnostic::Problem;
 use crate::config::names::{Host, HostPort};
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Cache, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
+use crate::config::yaml::NodeValue;
 
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
     let section = reader.section(top, "rewrite");
@@ -44,11 +45,11 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
         let fields = reader.list(setting, plain_field);
         reader.without_duplicates(setting, fields)
     });
-    let parent = reader.optional(&section, "parent", |reader, setting| {
-        if setting.is_off() { Some(None) } else { parent(reader, setting).map(Some) }
+    let parents = reader.optional(&section, "parent", |reader, setting| {
+        if setting.is_off() { Some(None) } else { parents(reader, setting).map(Some) }
     });
     let (dir, size, admit, plain_fields) = (dir?, size?, admit?, plain_fields?);
-    let Some(parent) = parent? else { return Some(Cache::Disk { dir, size, admit, plain_fields }) };
+    let Some(parents) = parents? else { return Some(Cache::Disk { dir, size, admit, plain_fields }) };
     for unused in ["dir", "size", "admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
             format!("`{}` has no effect beside `cache.parent`", unused.name),
@@ -60,7 +61,7 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
         }
         reader.problems.push(problem.help("remove it, or write `parent: null`"));
     }
-    Some(Cache::Parent(parent))
+    Some(Cache::Parents(parents))
 }
 
 /// Reads the name of a request field that changes no response. Refuses a field on which a response may depend.
@@ -80,6 +81,22 @@ fn plain_field(reader: &mut Reader, setting: &Setting<'_>) -> Option<PlainField>
     };
     reader.bad(setting, format!("`{text}` is {why}"), help.as_str());
     None
+}
+
+/// Reads `ADDRESS:PORT` of a parent cache, or a list of them.
+fn parents(reader: &mut Reader, setting: &Setting<'_>) -> Option<Vec<SocketAddr>> {
+    let NodeValue::List(_) = &setting.node.value else { return parent(reader, setting).map(|one| vec![one]) };
+    let parents = reader.list(setting, parent);
+    let parents = reader.without_duplicates(setting, parents)?;
+    if parents.is_empty() {
+        reader.expected(
+            setting,
+            "at least one ADDRESS:PORT",
+            "write [192.0.2.7:3128, 192.0.2.8:3128], or `parent: null`",
+        );
+        return None;
+    }
+    Some(parents)
 }
 
 /// Reads the address of a parent cache. Refuses a name: Envoy needs an address, and would not follow a change in DNS.

@@ -2,6 +2,7 @@
 
 mod challenges;
 mod pair;
+mod parents;
 mod tls;
 mod transport;
 mod upstream;
@@ -17,11 +18,12 @@ use super::disk_cache::DiskCache;
 use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
-use crate::config::{Cache, Ground, Intercept, PipeTransport, Role, Settings, Sockets};
+use crate::config::{Ground, Intercept, PipeTransport, Role, Settings, Sockets};
 use crate::derive::{Compressors, Derived, LevelInUse, offers_http3};
 use challenges::Challenges;
 use pair::Pair;
 pub(crate) use pair::{ALPN_DIAL, HANDSHAKE_MARK};
+use parents::Parents;
 use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};
 use upstream::Mapped;
@@ -59,8 +61,8 @@ pub(super) struct View {
     heap_bytes: u64,
     compress: Compress,
     cache: Option<DiskCache>,
-    /// The caching proxy through which http origins are reached.
-    cache_parent: Option<Socket>,
+    /// The caching proxies through which http origins are reached.
+    parents: Option<Parents>,
     guard: Guard,
     /// The regular expression of the server names that Envoy accepts.
     server_name: &'static str,
@@ -213,7 +215,7 @@ impl View {
             heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
             compress: Compress::new(&derived.compression),
             cache: DiskCache::of(&settings.cache).filter(|_| admits),
-            cache_parent: cache_parent(&settings.cache),
+            parents: Parents::of(&settings.cache),
             server_name: SERVER_NAME,
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),
@@ -269,13 +271,6 @@ impl From<&Sockets> for Bound {
 /// Returns a regular expression of `Content-Type` values with these media types.
 fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
-}
-
-fn cache_parent(cache: &Cache) -> Option<Socket> {
-    match cache {
-        Cache::Off | Cache::Disk { .. } => None,
-        Cache::Parent(parent) => Some((*parent).into()),
-    }
 }
 
 /// Returns the token of this box for `CDN-Loop` (RFC 8586). It differs between boxes and reveals nothing about them.
