@@ -54,7 +54,7 @@ def need_commands(*commands: str) -> None:
     packages = {
         "ip": "iproute2", "nft": "nftables", "curl": "curl", "dig": "dnsutils", "chromium": "chromium",
         "certutil": "libnss3-tools", "nsenter": "util-linux", "unshare": "util-linux", "sysctl": "procps",
-        "strip": "binutils", "rpm2cpio": "rpm",
+        "strip": "binutils", "rpm2cpio": "rpm", "named": "bind9",
     }  # fmt: skip
     for command in commands:
         if shutil.which(command) is None:
