@@ -32,12 +32,10 @@ MDBOOK_VERSION := 0.5.4
 MDBOOK := target/tools/mdbook-$(MDBOOK_VERSION)
 PEBBLE_VERSION := 2.10.1
 PEBBLE := target/tools/pebble-$(PEBBLE_VERSION)
-# The Kubernetes that the chart's manifests are put to, and the projects whose kinds the chart makes.
+# The Kubernetes that manifests are put to, and the kinds of other projects among them.
 KUBE_APISERVER := target/tools/kube-apiserver-1.36.3
 ETCD := target/tools/etcd/usr/bin/etcd
 CRDS := target/tools/crds
-CERT_MANAGER := github.com/cert-manager/cert-manager@v1.21.2
-PROMETHEUS_OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -241,17 +239,13 @@ $(ETCD): | need-run
 	@cd target/tools/etcd && $(abspath $(STEP)) "Downloading etcd" "5 s, 8 MB" apt-get download -qq -o APT::Sandbox::User=root etcd-server
 	@cd target/tools/etcd && dpkg -x etcd-server_*.deb . && rm etcd-server_*.deb
 
-$(CRDS)/.ready: | need-run
-	@mkdir -p $(CRDS)
-	@$(STEP) "Downloading the kinds of cert-manager and the Prometheus operator" "10 s, 10 MB" \
-	  go mod download $(CERT_MANAGER) $(PROMETHEUS_OPERATOR)
-	@cp "$$(go env GOMODCACHE)/$(CERT_MANAGER)/deploy/crds/cert-manager.io_certificates.yaml" \
-	  "$$(go env GOMODCACHE)/$(PROMETHEUS_OPERATOR)/example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml" $(CRDS)/
-	@chmod 644 $(CRDS)/*.yaml
+$(CRDS)/.ready: integration/kubernetes/crds.py | need-run
+	@rm -rf $(CRDS)
+	@$(STEP) "Downloading the kinds of cert-manager, Prometheus, Envoy Gateway and Istio" "20 s, 20 MB" $(PYTHON) $< $(CRDS)
 	@touch $@
 
 .PHONY: test-k8s
-test-k8s: $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(KUBE_APISERVER) $(ETCD) $(CRDS)/.ready test-start ## the Helm chart before a real API server of Kubernetes; builds it first
+test-k8s: $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(KUBE_APISERVER) $(ETCD) $(CRDS)/.ready test-start ## the Helm chart and the gateways' resources before a real API server of Kubernetes; builds it first
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest kubernetes
 
 .PHONY: fidelity

@@ -14,3 +14,7 @@ image: build ## (root) the container image, targets plain and host, as OCI archi
 .PHONY: package-test
 package-test: build $(VENV_TEST)/.ready ## (root) packages and image, tested
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest e2e/test_package.py e2e/test_image.py e2e/test_operating.py
+
+.PHONY: wasm-image
+wasm-image: build-edge-filters ## (root) url-rewrite as an OCI image for Envoy Gateway and Istio, in target/image
+	@$(PYTHON) deploy/package/wasm_image.py

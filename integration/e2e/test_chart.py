@@ -199,7 +199,8 @@ def test_the_metrics_container_serves_two_pages_of_loopback_and_nothing_else(fol
 
 PRIMARY = """\
 options {{ directory "{folder}"; pid-file none; session-keyfile none; listen-on port {port} {{ 127.0.0.1; }};
-  listen-on-v6 {{ none; }}; recursion no; dnssec-validation no; notify explicit; also-notify {{ 127.0.0.1 port {other}; }}; }};
+  listen-on-v6 {{ none; }}; recursion no; dnssec-validation no;
+  notify explicit; also-notify {{ 127.0.0.1 port {other}; }}; }};
 controls {{ }};
 zone "steered" {{ type primary; file "zone"; allow-transfer {{ any; }}; }};
 """

@@ -80,15 +80,23 @@ def written(folder: Path, *values: Mapping[str, Any]) -> list[Path]:
     return paths
 
 
+def parsed(text: str) -> list[Object]:
+    """Reads YAML documents with the library of the environment."""
+    script = "import json, sys, yaml; json.dump([one for one in yaml.safe_load_all(sys.stdin) if one], sys.stdout)"
+    done = subprocess.run([program("python"), "-c", script], input=text, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def documents(file: Path) -> list[Object]:
+    """Returns the objects of a file."""
+    return parsed(file.read_text())
+
+
 def objects(*files: Path) -> list[Object]:
     """Renders the chart. Returns its objects."""
     done = template(*files)
     assert done.returncode == 0, done.stderr
-    script = "import json, sys, yaml; json.dump([one for one in yaml.safe_load_all(sys.stdin) if one], sys.stdout)"
-    read = subprocess.run(
-        [program("python"), "-c", script], input=done.stdout, capture_output=True, text=True, check=True
-    )
-    return json.loads(read.stdout)
+    return parsed(done.stdout)
 
 
 def one(rendered: Iterable[Object], kind: str, name: str = f"{RELEASE}-longhaul") -> Object:

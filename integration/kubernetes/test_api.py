@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.kubernetes import CHART, EXAMPLES, MINIMAL, Object, objects, workload, written
-from harness.kubernetes_api import RESTRICTED, Api, running
+from harness.kubernetes_api import RESTRICTED, Api
 
 GROUND: Mapping[str, Any] = {
     "longhaul": {
@@ -40,12 +40,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
         "longhaul": {"drain": {"wait": "500ms", "time": "1.5m"}, "tls": {"terminate": [{"names": ["a.example"]}]}},
     },
 }
-
-
-@pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    with running(tmp_path_factory.mktemp("api")) as server:
-        yield server
 
 
 def judged(rendered: list[Object]) -> list[Object]:
