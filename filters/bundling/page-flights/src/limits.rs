@@ -38,7 +38,7 @@ pub(crate) fn have_room<'o>(others: impl ExactSizeIterator<Item = &'o str>, url:
 /// Objects of one remote that the ground remembers.
 pub(crate) const KNOWN: usize = 4096;
 /// Remotes whose objects the ground remembers.
-pub(crate) const STORES: u64 = 64;
+pub(crate) const STORES: usize = crate::config::STORES;
 /// Browsers' requests that one worker of the remote holds at one time.
 pub(crate) const HELD: usize = 1024;
 /// Flights of one worker of the remote that have not ended. Each may hold [`ENTRIES`] of about 120 bytes.

@@ -14,8 +14,53 @@ pub(super) struct Known<'b> {
     pub(super) board: &'b dyn Board,
 }
 
-fn known_name(store: u64) -> String {
-    format!("known/{}", store % limits::STORES)
+/// The index of the remotes whose objects are known: [`Place`]s, the one that was used the longest ago first.
+const INDEX: &str = "known";
+
+/// A remote in the index: its name in 8 bytes, and the number of its value on the board in 2.
+type Place = [u8; 10];
+
+fn known_name(number: u16) -> String {
+    format!("known/{number}")
+}
+
+fn place(store: u64, number: u16) -> Place {
+    let mut place = Place::default();
+    for (byte, from) in place.iter_mut().zip(store.to_le_bytes().into_iter().chain(number.to_le_bytes())) {
+        *byte = from;
+    }
+    place
+}
+
+fn is_of(place: &Place, store: u64) -> bool {
+    place.first_chunk() == Some(&store.to_le_bytes())
+}
+
+fn number_of(place: &Place) -> u16 {
+    place.last_chunk().copied().map_or(0, u16::from_le_bytes)
+}
+
+/// Returns the number of the store's value. A new store gets a free one, or that of the store that was used the longest
+/// ago. A store in the older half of a full index moves to its end, so that the index seldom changes.
+fn number(board: &dyn Board, store: u64) -> u16 {
+    let mut number = 0;
+    update(board, INDEX, |value| {
+        let mut places: Vec<Place> = value.as_chunks().0.to_vec();
+        if let Some(at) = places.iter().position(|place| is_of(place, store)) {
+            number = places.get(at).map_or(0, number_of);
+            if at >= limits::STORES / 2 || places.len() < limits::STORES {
+                return None;
+            }
+            places.remove(at);
+        } else if places.len() < limits::STORES {
+            number = u16::try_from(places.len()).unwrap_or(u16::MAX);
+        } else {
+            number = number_of(&places.remove(0));
+        }
+        places.push(place(store, number));
+        Some(places.as_flattened().to_vec())
+    });
+    number
 }
 
 /// Returns the keys that are kept for a store. The value begins with the name of the store, so that a store in the
@@ -33,7 +78,7 @@ impl Known<'_> {
     /// Notes that `store` gets the object. Returns false if `store` has it already.
     pub(super) fn add(self, store: u64, ident: &Ident) -> bool {
         let mut is_new = false;
-        update(self.board, &known_name(store), |value| {
+        update(self.board, &known_name(number(self.board, store)), |value| {
             let mut keys = keys_of(value, store);
             is_new = !keys.contains(&key_of(ident));
             if !is_new {
@@ -49,7 +94,7 @@ impl Known<'_> {
 
     /// Notes that `store` has lost the object.
     pub(super) fn forget(self, store: u64, ident: &Ident) {
-        update(self.board, &known_name(store), |value| {
+        update(self.board, &known_name(number(self.board, store)), |value| {
             let mut keys = keys_of(value, store);
             let before = keys.len();
             keys.retain(|key| *key != key_of(ident));
@@ -78,8 +123,25 @@ mod tests {
             known.add(1, &ident);
         }
         assert!(known.add(1, &one));
-        assert!(known.add(2 + limits::STORES, &one), "a store in the place of another");
-        assert!(known.add(2, &one));
         assert!(board.sizes().iter().all(|(_, bytes)| *bytes <= 8 * (limits::KNOWN + 1)));
+    }
+
+    #[test]
+    fn every_remote_of_a_fleet_is_remembered_and_beyond_that_the_one_not_seen_for_longest_is_forgotten() {
+        let board = Memory::default();
+        let known = Known { board: &board };
+        // Names of remotes are random numbers.
+        let store = |number: usize| (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let objects: Vec<Ident> = (0..5).map(|object| [object; 24]).collect();
+        let sent = |number: usize| objects.iter().filter(|object| known.add(store(number), object)).count();
+        assert_eq!((0..limits::STORES).map(sent).sum::<usize>(), limits::STORES * objects.len());
+        assert_eq!((0..limits::STORES).map(sent).sum::<usize>(), 0, "nothing crosses the link twice");
+        // The first one is in use, and so another one is forgotten for a new one.
+        assert_eq!((sent(0), sent(limits::STORES)), (0, objects.len()));
+        assert_eq!(sent(0), 0);
+        assert_eq!(sent(1), objects.len());
+        assert_eq!(board.sizes().len(), limits::STORES + 1);
+        let bytes: usize = board.sizes().iter().map(|(_, bytes)| bytes).sum();
+        assert!(bytes <= crate::config::KNOWN_BYTES, "{bytes}");
     }
 }
