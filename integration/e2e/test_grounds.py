@@ -1,12 +1,15 @@
-"""A remote with several grounds: one of them dies, ends or comes back, and no GET is lost."""
+"""A remote with several grounds: one of them dies, ends or comes back, and no GET is lost. Grounds accept remotes by
+name, wildcard and SPIFFE ID."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from harness.grounds import GroundsBed, grounds
+from harness.authority import issue_as_written
+from harness.grounds import REMOTES, SHIP, GroundsBed, grounds
 from harness.waiting import wait_for
 
 
@@ -24,6 +27,39 @@ def test_the_first_ground_serves_while_it_responds(bed: GroundsBed) -> None:
     first, second = bed.grounds
     wait_for("the log of the first ground", lambda: first.served("first") >= load.done)
     assert second.served("first") == 0
+
+
+def test_names_of_remotes_come_from_a_file_and_a_change_drains_nobody(bed: GroundsBed, folder: Path) -> None:
+    first = bed.grounds[0]
+
+    def accepts(name: str) -> bool:
+        return first.accepts(issue_as_written(folder / name.replace("/", "_"), bed.authority.files, name))
+
+    assert accepts(SHIP)
+    added = ("new.test", "a.ferries.test", "spiffe://fleet.test/barge/7", "spiffe://fleet.test/tug")
+    assert not any(accepts(name) for name in added)
+    before = (first.connections(), first.draining())
+    names = [SHIP, "new.test", "*.ferries.test", "spiffe://fleet.test/barge/*", "spiffe://fleet.test/tug", ""]
+    (first.config.parent / REMOTES).write_text("\n".join(names))
+    wait_for("the new remote accepted", lambda: accepts("new.test"))
+    assert all(accepts(name) for name in added)
+    strangers = (
+        "ferries.test", "a.b.ferries.test", "*.ferries.test", "A.ferries.test", "a-ferries.test",
+        "spiffe://fleet.test/barge", "spiffe://fleet.test/tug/7", "spiffe://other.test/barge/7",
+    )  # fmt: skip
+    assert [name for name in strangers if accepts(name)] == []
+    wait_for("the same pipes as before", lambda: (first.connections(), first.draining()) == before)
+
+
+def test_a_wrong_file_of_names_is_refused_and_the_names_stay(bed: GroundsBed, folder: Path) -> None:
+    first = bed.grounds[0]
+    file = first.config.parent / REMOTES
+    good = file.read_text()
+    file.write_text(f"{good}ship*.test\n")
+    line = len(good.splitlines()) + 1
+    wait_for("the refusal", lambda: f"bad line in {file}:{line}:1" in first.pep.output())
+    assert first.accepts(issue_as_written(folder / "ship", bed.authority.files, SHIP))
+    file.write_text(good)
 
 
 def test_no_get_is_lost_when_a_ground_dies_and_its_clients_return_when_it_is_back(bed: GroundsBed) -> None:
@@ -56,4 +92,3 @@ def test_no_get_is_lost_when_a_ground_ends(bed: GroundsBed) -> None:
     load.stop()
     assert load.failures == []
     wait_for("the log of the second ground", lambda: second.served("term") > 100)
-    first.pep.__enter__()

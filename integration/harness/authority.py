@@ -60,13 +60,14 @@ class Authority:
 
 
 def issue_as_written(folder: Path, authority: KeyFiles, name: str, *, starts_in_days: int = -1) -> KeyFiles:
-    """Issues a certificate for one DNS name, whose letters keep their case, with the key files of an authority. It is
-    valid for 31 days."""
+    """Issues a certificate for one DNS name, whose letters keep their case, or for one URI, with the key files of an
+    authority. It is valid for 31 days."""
     issuer = x509.load_pem_x509_certificate(authority.cert.read_bytes())
     signer = serialization.load_pem_private_key(authority.key.read_bytes(), None)
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     key = ec.generate_private_key(ec.SECP256R1())
     begin = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=starts_in_days)
+    kind = x509.UniformResourceIdentifier if "://" in name else x509.DNSName
     certificate = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([]))
@@ -75,7 +76,7 @@ def issue_as_written(folder: Path, authority: KeyFiles, name: str, *, starts_in_
         .serial_number(x509.random_serial_number())
         .not_valid_before(begin)
         .not_valid_after(begin + datetime.timedelta(days=31))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=True)
+        .add_extension(x509.SubjectAlternativeName([kind(name)]), critical=True)
         .sign(signer, hashes.SHA256())
     )
     folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import http.client
 import os
 import signal
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -27,6 +28,8 @@ WWW = "www.example.org"
 NAME = "ground.test"
 """The name that has the addresses of all grounds."""
 SHIP = "ship.test"
+REMOTES = "remotes.txt"
+"""The file of the remotes that a ground accepts, beside its configuration."""
 LINK = {"rtt": "20ms", "down": "50mbit", "up": "20mbit"}
 
 
@@ -130,6 +133,7 @@ class GroundBox:
     """One ground: its address, its configuration, and the run."""
 
     address: str
+    port: int
     admin: str
     config: Path
     pep: Pep
@@ -142,6 +146,27 @@ class GroundBox:
         """Returns the number of pipes that are open here."""
         text = self.pep.admin("/stats?filter=http.edge_http.downstream_cx_active", self.admin)
         return float(text.rpartition(": ")[2])
+
+    def accepts(self, shown: KeyFiles) -> bool:
+        """Returns true if the ground accepts a remote with this certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.load_cert_chain(shown.cert, shown.key)
+        context.set_alpn_protocols(["h2"])
+        try:
+            with (
+                socket.create_connection((self.address, self.port), timeout=10) as plain,
+                context.wrap_socket(plain) as pipe,
+            ):
+                pipe.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+                return len(pipe.recv(9)) > 0
+        except (ssl.SSLError, ConnectionResetError):
+            return False
+
+    def draining(self) -> str:
+        """Returns Envoy's count of filter chains that drain."""
+        return self.pep.admin("/stats?filter=total_filter_chains_draining", self.admin)
 
     def pids(self) -> list[int]:
         """Returns the process of `longhaul run` and its children."""
@@ -176,24 +201,22 @@ class GroundsBed:
         return Load(self.http, mark).start(threads)
 
 
-def _ground_config(
-    address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origin: str, names: Any
-) -> dict[str, Any]:
+def _ground_config(address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origin: str) -> dict[str, Any]:
     return {
         "role": "ground",
         "link": LINK,
         "listen": {"admin": f"127.0.0.1:{admin}", "status": "off"},
         "upstream": {"map": {WWW: origin}, "resolvers": ["127.0.0.1:53"]},
-        "split": {"listen": f"{address}:{port}", "peer": names, **identity.as_dict(), "ca": str(ca)},
+        "split": {"listen": f"{address}:{port}", "peer": REMOTES, **identity.as_dict(), "ca": str(ca)},
     }
 
 
 @contextmanager
 def grounds(
-    folder: Path, count: int = 2, *, by_name: bool = False, accepted: Sequence[str] | str = (SHIP,), **split: Any
+    folder: Path, count: int = 2, *, by_name: bool = False, accepted: Sequence[str] = (SHIP,), **split: Any
 ) -> Iterator[GroundsBed]:
     """Runs a remote and `count` grounds. The remote lists their addresses, or only a name that has all of them. The
-    grounds accept remotes by `accepted`. `split` changes keys of the remote."""
+    grounds accept the names `accepted`, which are in a file. `split` changes keys of the remote."""
     for name in ("longhaul", "coredns", "envoy", "origins"):
         built(name)
     http, pipe, dns, metrics, remote_admin, origin_http, origin_dns, resolver, *admins = free_ports(8 + count)
@@ -214,10 +237,10 @@ def grounds(
             home = folder / address
             home.mkdir()
             identity = authority.issue(f"{address}.{NAME}", address, NAME)
-            peers = accepted if isinstance(accepted, str) else list(accepted)
+            (home / REMOTES).write_text("".join(f"{name}\n" for name in accepted))
             origin = f"127.78.0.1:{origin_http}"
-            config = write_config(home, _ground_config(address, pipe, admin, identity, ca, origin, peers))
-            boxes.append(GroundBox(address, f"127.0.0.1:{admin}", config, stack.enter_context(Pep(config, home))))
+            config = write_config(home, _ground_config(address, pipe, admin, identity, ca, origin))
+            boxes.append(GroundBox(address, pipe, f"127.0.0.1:{admin}", config, stack.enter_context(Pep(config, home))))
         home = folder / "remote"
         home.mkdir()
         peer: Any = f"{NAME}:{pipe}" if by_name else [f"{address}:{pipe}" for address in addresses]

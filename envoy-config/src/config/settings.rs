@@ -13,6 +13,7 @@ use ipnet::IpNet;
 
 use super::allowlist::NamePattern;
 use super::names::{Host, HostName, HostPort};
+use super::peer_name::PeerName;
 use super::sockets::{Family, Sockets};
 use super::units::{Bytes, Rate};
 use crate::config::{LinkClass, LinkModel, Overrides};
@@ -197,7 +198,9 @@ pub enum Peer {
         /// The socket on which this end listens.
         listen: SocketAddr,
         /// The accepted names, at least one. The certificate of the other end must have one of them.
-        names: Vec<HostName>,
+        names: Vec<PeerName>,
+        /// The files from which some of the names come. A change of one is a change of the configuration.
+        files: Vec<PathBuf>,
     },
 }
 

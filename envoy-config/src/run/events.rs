@@ -14,7 +14,7 @@ use signal_hook::iterator::Signals;
 
 use super::locate::{hex, local_addresses};
 use super::resolvers::DnsReport;
-use crate::config::{FileHashes, Settings};
+use crate::config::{FileHashes, Peer, Settings};
 use crate::measure::Noticed;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,9 +149,14 @@ fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Ve
     let filters = filters.map(Path::to_owned);
     let awaited = settings.acme.iter().flat_map(|acme| acme.awaited.values());
     let awaited = awaited.flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
+    let peers = match settings.role.peer() {
+        Some(Peer::Dials { files, .. }) => files.clone(),
+        _ => Vec::new(),
+    };
     [settings.file.clone()]
         .into_iter()
         .chain(filters)
+        .chain(peers)
         .chain(lists)
         .chain(certificate_files(settings))
         .chain(awaited)

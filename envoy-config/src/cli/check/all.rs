@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::table::table;
 use crate::config::units::show_duration;
-use crate::config::{Cache, DnsMode, HostName, HostPort, Peer, Remote, Role, Settings, WhenDown};
+use crate::config::{Cache, DnsMode, HostPort, Peer, PeerName, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -72,7 +72,7 @@ pub(super) fn pair(settings: &Settings) -> String {
         Role::Remote(remote) => {
             let ground = match &remote.ground {
                 Peer::Dialled { at } => format!("pair: {}, {}", grounds(at), kept_open(remote)),
-                Peer::Dials { listen, names } => format!(
+                Peer::Dials { listen, names, .. } => format!(
                     "pair: the ground connects to {listen} as {}; all traffic uses its connections\n",
                     either(names)
                 ),
@@ -80,7 +80,7 @@ pub(super) fn pair(settings: &Settings) -> String {
             [&ground, past_it(remote)].concat()
         }
         Role::Ground(ground) => match &ground.remote {
-            Peer::Dials { listen, names } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
+            Peer::Dials { listen, names, .. } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
             Peer::Dialled { at } => {
                 format!("pair: the remote is at {}; this end opens the connections\n", listed(at))
             }
@@ -100,8 +100,14 @@ fn listed(at: &[HostPort]) -> String {
     at.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn either(names: &[HostName]) -> String {
-    names.iter().map(HostName::as_str).collect::<Vec<_>>().join(" or ")
+/// The first of the accepted names.
+fn either(names: &[PeerName]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} or {more} more names"),
+    }
 }
 
 fn target(derived: &Derived) -> String {

@@ -269,9 +269,9 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "split.peer",
-        Form("`HOST:PORT` or a list of them, or a list of names"),
+        Form("`HOST:PORT` or a list of them; a list of names, or a file"),
         Required("ground.example:8443"),
-        "the end that dials: `HOST:PORT` of the other, whose certificate must be for HOST. A remote may list [several grounds](#several-grounds). The end that is dialled: names, one of which the other's certificate must have. The certificate holds the name as written here, in lower case; a wildcard does not match",
+        "the end that dials: `HOST:PORT` of the other, whose certificate must be for HOST. A remote may list [several grounds](#several-grounds). The end that is dialled: [names](#names-of-remotes), one of which the other's certificate must have",
     ),
     key(
         "split.balance",

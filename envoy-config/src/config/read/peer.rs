@@ -1,11 +1,15 @@
 //! `split.peer`, `split.balance` and the certificates: the other end of the link, and the identity of this one.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
 use sha2::{Digest, Sha256};
 
-use crate::config::certificate::{Certificate, Covers};
+use crate::config::certificate::Certificate;
 use crate::config::diagnostic::Problem;
 use crate::config::names::HostPort;
-use crate::config::reader::{Reader, Section, Setting};
+use crate::config::peer_name::PeerName;
+use crate::config::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::config::settings::{Identity, Peer, RoleName};
 use crate::config::yaml::NodeValue;
 
@@ -35,43 +39,132 @@ pub(super) fn peer(
     if kind == dial {
         not_of_this_end(reader, section, &["listen"], &format!("the {other} listens, this end dials"));
         let what = format!("the address where the {other} listens, such as `peer: {name}:8443`");
-        let at = reader.required(section, "peer", &what, |reader, setting| dialled(reader, setting, kind, own));
+        let at = reader.required(section, "peer", &what, |reader, setting| dialled(reader, setting, kind));
         let balance = reader.optional(section, "balance", |reader, setting| {
             reader.word(setting, &[("order", Balance::Order), ("spread", Balance::Spread)])
         });
         return Some(Peer::Dialled { at: ordered(at?, balance?, own) });
     }
-    not_of_this_end(reader, section, &["balance"], &format!("the {other} dials, and this end chooses no {other}"));
+    if kind == RoleName::Remote {
+        not_of_this_end(reader, section, &["balance"], "the ground dials, and this end chooses no ground");
+    }
     let listen = reader.optional(section, "listen", Reader::socket);
     let what = format!("the names in the certificates of {other}s, such as `peer: [{name}]`: the {other} dials");
-    let names = reader.required(section, "peer", &what, |reader, setting| {
-        if setting.text().is_some() {
-            let here = if kind == RoleName::Remote { "remote" } else { "ground" };
-            let help = format!("the {other} dials and this end listens: write the names in its certificate, such as `[{name}]`. If this end dials, write `dial: {here}` at both ends");
-            reader.expected(setting, "a list of names", &help);
+    let here = if kind == RoleName::Remote { "remote" } else { "ground" };
+    let read = reader.required(section, "peer", &what, |reader, setting| accepted(reader, setting, here, other));
+    let (names, files) = read?;
+    Some(Peer::Dials { listen: listen?, names, files })
+}
+
+/// A name in the configuration file, or a file of names.
+enum Entry {
+    Name(PeerName),
+    File(PathBuf, Vec<PeerName>),
+}
+
+/// Reads the names that this end accepts: a list of names and files, or one file. Returns the names, and the files.
+fn accepted(
+    reader: &mut Reader,
+    setting: &Setting<'_>,
+    here: &str,
+    other: &str,
+) -> Option<(Vec<PeerName>, Vec<PathBuf>)> {
+    let entries = match setting.text() {
+        Some(text) if is_file(text) => vec![entry(reader, setting)?],
+        Some(text) => {
+            let help = format!(
+                "the {other} dials and this end listens: write the names in its certificate, such as `[{}]`. If this end dials, write `dial: {here}` at both ends",
+                text.split(':').next().filter(|name| PeerName::parse(name).is_ok()).unwrap_or("ship.example")
+            );
+            reader.expected(setting, "a list of names, or a file of them", &help);
             return None;
         }
-        let names = reader.list(setting, Reader::host_name);
-        let names = reader.without_duplicates(setting, names)?;
-        if names.is_empty() {
-            reader.expected(setting, "at least one name", "without a name no box can connect");
-            return None;
+        None => reader.list(setting, entry)?,
+    };
+    let listed: Vec<Option<&PeerName>> = entries
+        .iter()
+        .map(|entry| match entry {
+            Entry::Name(name) => Some(name),
+            Entry::File(..) => None,
+        })
+        .collect();
+    // Files may repeat a name of the list, because another program may write them.
+    let distinct = listed.iter().enumerate().map(|(index, name)| name.ok_or(index)).collect();
+    reader.without_duplicates(setting, Some(distinct))?;
+    let (mut names, mut files) = (Vec::new(), Vec::new());
+    for entry in entries {
+        match entry {
+            Entry::Name(name) => names.push(name),
+            Entry::File(path, of_file) => {
+                names.extend(of_file);
+                files.push(path);
+            }
         }
-        Some(names)
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    if names.is_empty() {
+        reader.expected(setting, "at least one name", "without a name no box can connect");
+        return None;
+    }
+    Some((names, files))
+}
+
+fn is_file(text: &str) -> bool {
+    let is_path = text.contains('/') && !text.starts_with("spiffe://");
+    is_path || LIST_ENDINGS.iter().any(|ending| text.ends_with(ending))
+}
+
+const NAMES: &str = "names: ship.example, *.ships.example (one label), spiffe://fleet.example/ship/* (an ID or its beginning); a file has a `/` or ends in .txt";
+
+fn entry(reader: &mut Reader, setting: &Setting<'_>) -> Option<Entry> {
+    let text = reader.text(setting, "a name or a file of names", NAMES)?;
+    if is_file(text) {
+        let path = reader.resolve(text);
+        let content = reader.file_text(setting, &path)?;
+        return names_of(reader, setting, &path, &content).map(|names| Entry::File(path, names));
+    }
+    match PeerName::parse(text) {
+        Ok(name) => Some(Entry::Name(name)),
+        Err(error) => {
+            reader.bad(setting, format!("expected a name or a file of names, found `{text}`: {error}"), NAMES);
+            None
+        }
+    }
+}
+
+/// Reads a file with one name a line. `#` begins a comment.
+fn names_of(reader: &mut Reader, setting: &Setting<'_>, path: &Path, content: &str) -> Option<Vec<PeerName>> {
+    let lines = content.lines().enumerate().map(|(index, line)| {
+        let bare = line.split('#').next().unwrap_or_default();
+        (index + 1, bare.len() - bare.trim_start().len() + 1, bare.trim())
     });
-    Some(Peer::Dials { listen: listen?, names: names? })
+    let (mut names, mut is_good) = (Vec::new(), true);
+    for (line, column, text) in lines.filter(|(.., text)| !text.is_empty()) {
+        match PeerName::parse(text) {
+            Ok(name) => names.push(name),
+            Err(error) => {
+                is_good = false;
+                let title = format!("`{}`: bad line in {}:{line}:{column}", setting.name, path.display());
+                let problem = Problem::error(title, setting.place(), format!("found `{text}` there: {error}"));
+                reader.problems.push(problem.in_file(path.to_owned(), line, column).help(NAMES));
+            }
+        }
+    }
+    if is_good && names.is_empty() {
+        let problem =
+            Problem::error(format!("`{}` names a list without a name", setting.name), setting.place(), "no name in it");
+        reader.problems.push(problem.in_file(path.to_owned(), 1, 1).help("add a name; without one no box can connect"));
+        return None;
+    }
+    is_good.then_some(names)
 }
 
 /// Reads the addresses that this end dials: one, or at a remote a list of grounds.
-fn dialled(
-    reader: &mut Reader,
-    setting: &Setting<'_>,
-    kind: RoleName,
-    own: Option<&Certificate>,
-) -> Option<Vec<HostPort>> {
-    let (here, other, name) = match kind {
-        RoleName::Remote => ("remote", "ground", "ground.example"),
-        RoleName::Ground | RoleName::Edge => ("ground", "remote", "ship.example"),
+fn dialled(reader: &mut Reader, setting: &Setting<'_>, kind: RoleName) -> Option<Vec<HostPort>> {
+    let (other, name) = match kind {
+        RoleName::Remote => ("ground", "ground.example"),
+        RoleName::Ground | RoleName::Edge => ("remote", "ship.example"),
     };
     let elsewhere = format!("If the {other} dials, write `dial: {other}` at both ends");
     let example = format!("{name}:8443");
@@ -100,16 +193,7 @@ fn dialled(
         reader.expected(setting, "at least one HOST:PORT", &format!("write [{example}]"));
         return None;
     }
-    let itself = at.iter().position(|one| own.is_some_and(|own| own.covers(&one.host) == Covers::Yes));
-    let Some(index) = itself else { return Some(at) };
-    let place = match &setting.node.value {
-        NodeValue::List(items) => items.get(index).map_or(setting.place(), |item| item.place.clone()),
-        _ => setting.place(),
-    };
-    let title = format!("`split.peer` names this {here} itself");
-    let problem = Problem::error(title, place, "the certificate of `split.cert` is for this host");
-    reader.problems.push(problem.help(format!("name the {other}, or correct `split.cert`")));
-    None
+    Some(at)
 }
 
 /// Returns the grounds in the order in which this remote uses them. With [`Balance::Spread`], a remote keeps its order

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
-use crate::config::{Host, HostName, HostPort, Identity, Peer, PipeTransport, Role, Settings, WhenDown};
+use crate::config::{Host, HostName, HostPort, Identity, Peer, PeerName, PipeTransport, Role, Settings, WhenDown};
 use crate::render::Artifacts;
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
@@ -86,13 +86,11 @@ struct RemoteEnd {
     quic: bool,
     /// True if this box connects to origins itself while the ground does not respond.
     direct: bool,
-    /// True if there is another way while a ground does not respond: another ground, or straight to origins.
-    other_way: bool,
+    /// The number of ways: one for each ground, and one if this box connects to origins itself.
+    ways: usize,
     /// The largest share of grounds that Envoy may eject because they refused connections, in percent. One stays if
     /// there is no way to origins without a ground.
     most_ejected: usize,
-    /// The attempts to connect for a client's bytes: two for each way.
-    connect_attempts: usize,
     /// The health check of the ground.
     check: Check,
     /// The retries of requests that the pipe lost.
@@ -215,9 +213,8 @@ impl Pair {
                     bytes: if direct { "warm_or_direct" } else { "warm" },
                     quic: remote.transport == PipeTransport::H3,
                     direct,
-                    other_way: ways > 1,
+                    ways,
                     most_ejected: if direct || grounds == 1 { 100 } else { 100 * (grounds - 1) / grounds },
-                    connect_attempts: 2 * ways,
                     check: match (direct, grounds) {
                         (true, _) => Check::to_go_past(rtt),
                         (false, 1) => Check::to_give_up(rtt, remote.restart_wait),
@@ -374,7 +371,7 @@ impl Pinned {
     fn all(peer: &Peer) -> Vec<Self> {
         match peer {
             Peer::Dialled { at } => at.iter().map(|at| Self::of(&at.host)).collect(),
-            Peer::Dials { names, .. } => names.iter().map(Self::name).collect(),
+            Peer::Dials { names, .. } => names.iter().map(Self::accepted).collect(),
         }
     }
 
@@ -383,6 +380,21 @@ impl Pinned {
     fn name(name: &HostName) -> Self {
         let literal = name.to_string().replace('.', "[.]");
         Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{literal}\" }}") }
+    }
+
+    fn accepted(name: &PeerName) -> Self {
+        match name {
+            PeerName::Exact(name) => Self::name(name),
+            PeerName::Below(name) => {
+                let literal = name.to_string().replace('.', "[.]");
+                let matcher = format!("safe_regex: {{ google_re2: {{}}, regex: \"[a-z0-9_-]+[.]{literal}\" }}");
+                Self { san_type: "DNS", matcher }
+            }
+            // The characters of a SPIFFE ID need no quotes.
+            PeerName::Spiffe { id, is_prefix } => {
+                Self { san_type: "URI", matcher: format!("{}: \"{id}\"", if *is_prefix { "prefix" } else { "exact" }) }
+            }
+        }
     }
 
     fn of(host: &Host) -> Self {
