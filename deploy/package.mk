@@ -1,6 +1,8 @@
 # Packages and the container image. The programs in deploy/package say what each step does.
 
 ARCHES ?= amd64 arm64
+# An image from a registry to build on, instead of a Debian that mmdebstrap makes.
+BASE ?=
 
 .PHONY: package
 package: build ## deb, rpm, tar.gz, checksums and SBOM into target/package; ARCHES=amd64 for one architecture
@@ -9,7 +11,7 @@ package: build ## deb, rpm, tar.gz, checksums and SBOM into target/package; ARCH
 .PHONY: image
 image: build ## (root) the container image, targets plain and host, as OCI archives in target/image
 	@$(PYTHON) deploy/package --dist $(DIST) --arches $$($(PYTHON) deploy/package/project.py) --formats
-	@$(PYTHON) deploy/package/image.py
+	@$(PYTHON) deploy/package/image.py $(if $(BASE),--from $(BASE))
 
 .PHONY: package-test
 package-test: build $(VENV_TEST)/.ready ## (root) packages and image, tested

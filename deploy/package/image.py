@@ -61,14 +61,16 @@ def base_tarball() -> Path:
     return fresh.rename(path)
 
 
-def build(tree: Path, store: Store) -> dict[str, str]:
-    """Builds both targets from a package's tree. Returns the image's name by target."""
+def build(tree: Path, store: Store, base: str = BASE) -> dict[str, str]:
+    """Builds both targets from a package's tree. Returns the image's name by target. Another base than our own is
+    pulled, unless the store has it."""
     context = WORK / "context"
     shutil.rmtree(context, ignore_errors=True)
     for folder in ("bin", "lib/longhaul", "share/doc/longhaul"):
         shutil.copytree(tree / "usr" / folder, context / "usr" / folder, symlinks=True)
     shutil.copy(HERE / ".containerignore", context)
-    _import_base(store)
+    if base == BASE:
+        _import_base(store)
     labels = {
         "title": "Longhaul", "description": SUMMARY, "version": version(), "revision": commit(),
         "licenses": "Apache-2.0",
@@ -77,8 +79,8 @@ def build(tree: Path, store: Store) -> dict[str, str]:
     for target in TARGETS:
         names[target] = f"localhost/longhaul:{version()}{'' if target == 'plain' else f'-{target}'}"
         store.buildah(
-            "bud", "--quiet", "--pull-never", "--network", "host", "--format", "oci", "--target", target,
-            "--build-arg", f"BASE={BASE}", "--timestamp", str(epoch()),
+            "bud", "--quiet", "--pull-never" if base == BASE else "--pull=false", "--network", "host",
+            "--format", "oci", "--target", target, "--build-arg", f"BASE={base}", "--timestamp", str(epoch()),
             *(f"--label=org.opencontainers.image.{key}={value}" for key, value in labels.items()),
             "--file", HERE / "Containerfile", "--tag", names[target], context,
         )  # fmt: skip
@@ -105,13 +107,14 @@ def main() -> int:
     parser.add_argument("--tree", type=Path, default=TARGET / "package" / "work" / native() / "tree")
     parser.add_argument("--no-archives", action="store_true", help="leave the images in the store")
     parser.add_argument("--base", action="store_true", help="only make the base, and print where it is")
+    parser.add_argument("--from", dest="image", default=BASE, help="the image to build on, instead of a fresh Debian")
     arguments = parser.parse_args()
     try:
         if arguments.base:
             print(base_tarball())
             return 0
         store = Store()
-        for target, image in build(arguments.tree, store).items():
+        for target, image in build(arguments.tree, store, arguments.image).items():
             print(f"{image}: {store.size(image) / 1e6:.0f} MB")
             if not arguments.no_archives:
                 archive = WORK / f"longhaul_{version()}_{native()}_{target}.oci.tar"
