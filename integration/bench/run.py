@@ -50,6 +50,10 @@ BENCHES = {
         "(root) what hostile clients and origins cost an edge and a pair",
         "integration/hostile", "figures.py", (sys.executable, "figures.py"),
     ),
+    "fleet": Bench(
+        "boxes that work together: a ring of caches of which one node dies",
+        "integration/bench", "fleet.py", (sys.executable, "fleet.py"),
+    ),
     "bundling": Bench(
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
