@@ -147,6 +147,15 @@ def test_the_file_the_lists_and_the_certificates_are_one_volume() -> None:
     assert one(rendered, "Certificate", "box-longhaul-pep")["spec"]["secretName"] == "box-longhaul-pep"
 
 
+def test_pods_with_a_network_of_their_own_have_no_packet_rules() -> None:
+    def file(name: str) -> str:
+        return one(example(name), "ConfigMap")["data"]["longhaul.yaml"]
+
+    assert "intercept: none" in file("edge")
+    # A ground has no clients, and on the host's network Longhaul's own default applies.
+    assert "intercept" not in file("ground") + file("host-network")
+
+
 class Page(http.server.BaseHTTPRequestHandler):
     """Responds with the path of the request."""
 
