@@ -78,6 +78,8 @@ pub struct Compressors {
     pub brotli: Option<LevelInUse>,
     /// The level of gzip.
     pub gzip: Option<LevelInUse>,
+    /// The level of gzip for text that the cache stores.
+    pub stored: Option<LevelInUse>,
     /// True if text that came in gzip leaves in br, for clients that accept br. False: it passes as it came.
     pub brotli_for_gzip: bool,
 }
@@ -109,7 +111,9 @@ impl Compressors {
             let fate = if brotli_for_gzip { "is compressed again in br" } else { "stays in gzip" };
             let _ = write!(formula, "; text that comes in gzip {fate}: br saves {} of the link", show(gain));
         }
-        Self { brotli, gzip: GZIP.settle(settings.gzip, link), brotli_for_gzip }
+        let gzip = GZIP.settle(settings.gzip, link);
+        let stored = gzip.as_ref().map(stored);
+        Self { brotli, gzip, stored, brotli_for_gzip }
     }
 
     /// Returns a row for each derived level, for `longhaul check`. A remote compresses nothing: its ground does.
@@ -167,6 +171,17 @@ impl Encoding {
             formula = format!("{formula}; with {} {}: {}", self.name, self.reference, cost(reference));
         }
         (best.number, formula)
+    }
+}
+
+/// Returns the level for text that the cache stores, where `gzip` is the level towards clients.
+fn stored(gzip: &LevelInUse) -> LevelInUse {
+    match gzip.level {
+        level if level >= GZIP.reference => gzip.clone(),
+        _ => LevelInUse {
+            level: GZIP.reference,
+            formula: Some("the least bytes: the cache stores a text once for many clients".to_owned()),
+        },
     }
 }
 
@@ -244,11 +259,23 @@ mod tests {
     }
 
     #[test]
+    fn text_that_the_cache_stores_gets_the_level_with_the_least_bytes() {
+        let stored = |gzip| {
+            let settings = Compress { brotli: CompressionLevel::Auto, gzip };
+            Compressors::of(settings, &link(600, 20_000)).stored.map(|level| level.level)
+        };
+        assert_eq!(stored(CompressionLevel::Auto), Some(6));
+        assert_eq!(stored(CompressionLevel::Set(1)), Some(6));
+        assert_eq!(stored(CompressionLevel::Off), None);
+    }
+
+    #[test]
     fn a_level_of_the_operator_wins_and_off_stays_off() {
         let settings = Compress { brotli: CompressionLevel::Off, gzip: CompressionLevel::Set(9) };
         let compressors = Compressors::of(settings, &link(600, 20_000));
         assert_eq!(compressors.brotli, None);
         assert_eq!(compressors.gzip.as_ref().unwrap().level, 9);
+        assert_eq!(compressors.stored.as_ref().unwrap().level, 9);
         assert_eq!(compressors.rows(&Role::Edge), [], "the operator knows the levels that he set");
     }
 }

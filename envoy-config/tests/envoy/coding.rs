@@ -1,11 +1,10 @@
 //! The proxy compresses some responses, decompresses some and passes others. A page never waits for its end.
 
-use std::io::{Read, Write};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flate2::Compression;
-use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::support::config::{Config, HTTP};
@@ -13,34 +12,11 @@ use crate::support::dns::Dns;
 use crate::support::envoy::Envoy;
 use crate::support::http::{Answer, get, get_in_pieces};
 use crate::support::origin::{Origin, Progress, Received, Reply};
+use crate::support::packing::{brotli, decoded, gzip};
 
 const HOST: &str = "www.test:8081";
 /// The header of today's browsers.
 const BROWSER: (&str, &str) = ("accept-encoding", "gzip, deflate, br, zstd");
-
-fn gzip(data: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(data).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn gunzip(data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    GzDecoder::new(data).read_to_end(&mut out).expect("gzip");
-    out
-}
-
-fn brotli(data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    brotli::CompressorWriter::new(&mut out, 4096, 5, 20).write_all(data).unwrap();
-    out
-}
-
-fn unbrotli(data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    brotli::Decompressor::new(data, 4096).read_to_end(&mut out).expect("brotli");
-    out
-}
 
 fn page() -> Vec<u8> {
     "<p>The quick brown fox jumps over the lazy dog.</p>\n".repeat(200).into_bytes()
@@ -96,15 +72,6 @@ impl World {
 
     fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         get(self.http(), HOST, path, headers)
-    }
-}
-
-fn decoded(answer: &Answer) -> Vec<u8> {
-    match answer.header("content-encoding").as_deref() {
-        Some("br") => unbrotli(&answer.body),
-        Some("gzip") => gunzip(&answer.body),
-        None => answer.body.clone(),
-        Some(other) => panic!("content-encoding {other}"),
     }
 }
 

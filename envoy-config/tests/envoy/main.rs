@@ -30,6 +30,7 @@ mod prefetch;
 mod reload;
 mod scheme;
 mod status;
+mod stored;
 mod streams;
 mod tls;
 mod validation;

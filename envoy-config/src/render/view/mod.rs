@@ -75,6 +75,8 @@ pub(super) struct View {
     page_mark: Option<&'static str>,
     /// True if a filter sends requests of its own.
     fetches: bool,
+    /// True if small objects stand in pages.
+    inlines: bool,
     tracing: Option<Spans>,
     /// The regular expression of the media types worth compressing.
     compressible: &'static str,
@@ -146,6 +148,8 @@ struct Compress {
     gzip: Option<Commented<u8>>,
     /// True if text that came in gzip leaves in br, for clients that accept br.
     brotli_for_gzip: bool,
+    /// The level of gzip for text that the cache stores.
+    stored: Option<Commented<u8>>,
 }
 
 impl Compress {
@@ -153,7 +157,12 @@ impl Compress {
         let of = |level: &Option<LevelInUse>| {
             level.as_ref().map(|level| Commented { value: level.level, comment: level.comment() })
         };
-        Self { brotli: of(&levels.brotli), gzip: of(&levels.gzip), brotli_for_gzip: levels.brotli_for_gzip }
+        Self {
+            brotli: of(&levels.brotli),
+            gzip: of(&levels.gzip),
+            brotli_for_gzip: levels.brotli_for_gzip,
+            stored: of(&levels.stored),
+        }
     }
 }
 
@@ -229,6 +238,7 @@ impl View {
             },
             page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
             fetches: settings.fetches(),
+            inlines: settings.inlines(),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),
                 socket: tracing.collector.into(),

@@ -8,6 +8,7 @@ pub(crate) mod http;
 pub(crate) mod loopback;
 pub(crate) mod namespace;
 pub(crate) mod origin;
+pub(crate) mod packing;
 pub(crate) mod tls;
 
 use std::thread;

@@ -39,6 +39,8 @@ pub struct Trial {
     with_cookie: bool,
     with_authorization: bool,
     is_head: bool,
+    /// True if the cache validates a response with a weak tag. Its compressor weakened the tag.
+    is_weak: bool,
 }
 
 labelled! {
@@ -87,6 +89,7 @@ impl Trial {
             with_cookie: fields.has("cookie"),
             with_authorization: fields.has("authorization"),
             is_head: fields.get(":method") == Some(b"HEAD"),
+            is_weak: fields.get("if-none-match").is_some_and(|tag| tag.starts_with(b"W/")),
         };
         // The hop `fetch` sent `no-cache` only to the cache. The origin gets the client's own field.
         let edit = fields.get(marks::ANEW).map(|anew| match anew.strip_prefix(b"=") {
@@ -140,6 +143,10 @@ impl Trial {
         let mut edits = of_origin(fields);
         edits.extend(spelling(fields));
         edits.push(Edit::Set(marks::AGE, said_age(fields).unwrap_or(0).to_string().into_bytes()));
+        // The origin's tag names its own bytes. A strong one on the compressed bytes would let a client join ranges of both.
+        if let Some(tag) = fields.get("etag").filter(|tag| self.is_weak && !tag.starts_with(b"W/")) {
+            edits.push(Edit::Set("etag", [b"W/", tag].concat()));
+        }
         Judged::Pass { edits, ruling: Ruling::Validated, watch: false }
     }
 
@@ -275,6 +282,21 @@ mod tests {
         }
         let Judged::Pass { edits, .. } = judged(&[CLIENT], &[OK, SMALL]) else { unreachable!() };
         assert!(edits.contains(&Edit::Set("vary", b"*".to_vec())), "so that cache_v2 leaves it alone");
+    }
+
+    #[test]
+    fn a_weak_tag_stays_weak_when_the_origin_validates_it() {
+        let tag = |asked: &'static str, said: &'static str| {
+            let judged = judged(&[CLIENT, ("if-none-match", asked)], &[(":status", "304"), ("etag", said)]);
+            let Judged::Pass { edits, .. } = judged else { unreachable!() };
+            edits.into_iter().find_map(|edit| match edit {
+                Edit::Set("etag", value) => String::from_utf8(value).ok(),
+                _ => None,
+            })
+        };
+        assert_eq!(tag("W/\"1\"", "\"1\"").as_deref(), Some("W/\"1\""));
+        assert_eq!(tag("W/\"1\"", "W/\"1\""), None);
+        assert_eq!(tag("\"1\"", "\"1\""), None);
     }
 
     #[test]
