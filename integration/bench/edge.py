@@ -5,6 +5,7 @@ README.md beside this file says how each figure is measured. QUICK=1 takes one r
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import os
 import re
@@ -21,7 +22,19 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.contenders import PLAIN_ENVOY, CoreGround, Running, edge
-from bench.edge_objects import HOST, KEPT, NEVER_KEPT, OBJECT_BYTES, OBJECTS_A_PAGE, SQUID, only_host, start_objects
+from bench.edge_objects import (
+    HOST,
+    KEPT,
+    KEPT_TEXT,
+    NEVER_KEPT,
+    NEVER_KEPT_TEXT,
+    OBJECT_BYTES,
+    OBJECTS_A_PAGE,
+    SQUID,
+    only_host,
+    script,
+    start_objects,
+)
 from bench.prefetch import hit_ratio
 from bench.wrk import Wrk
 from harness.artifacts import Missing, built, need_commands, scratch
@@ -36,6 +49,7 @@ TARGETS = [
     at_most("reload_failed_requests", 0),
     at_least("rps_vs_plain_envoy", 0.85),
     at_least("cache_hit_rps_vs_squid", 1.0),
+    at_most("text_hit_cpu_vs_miss", 0.3),
     at_most("idle_connection_kib", 16.0),
     at_least("prefetch_hit_ratio", 0.9),
 ]
@@ -63,7 +77,7 @@ def main() -> int:
     machine = description()
     print(f"{machine}; {ROUNDS} rounds", flush=True)
     with edge_bench(wasm) as bench:
-        figures = {**bench.reuse(), **bench.requests(), **bench.idle()}
+        figures = {**bench.reuse(), **bench.requests(), **bench.texts(), **bench.idle()}
     figures |= {**hit_ratio(), **reloads()}
     print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
     write(results, figures, machine=machine, rounds=ROUNDS, absent=bench.absent)
@@ -141,6 +155,28 @@ class Bench:
             figures["by_clock_cache_hit_rps_vs_squid"] = ratio(rates["edge", "hit"], rates["squid", "hit"])
         return figures
 
+    def texts(self) -> dict[str, float | None]:
+        """Returns the processor time of a script from the cache, by that of one that must not be stored. The client
+        accepts gzip."""
+        ours = self.contenders["edge"]
+        paths = (NEVER_KEPT_TEXT, KEPT_TEXT)
+        for path in paths:
+            client = http.client.HTTPConnection("127.0.0.1", ours.port, timeout=30)
+            bodies = {gzip.decompress(get(client, path, "gzip")) for _ in range(5)}
+            client.close()
+            if bodies != {script().encode()}:
+                raise RuntimeError(f"{path} is not the script in gzip")
+            self._check_kept(path, path == KEPT_TEXT)
+        cpu: dict[str, list[float]] = defaultdict(list)
+        for number in range(ROUNDS):
+            for path in paths[:: 1 if number % 2 else -1]:
+                start = ours.cpu_seconds()
+                load = self.wrk.run(ours.port, HOST, path, LOAD_S, accept_encoding="gzip")
+                cpu[path].append((ours.cpu_seconds() - start) / load.requests * 1e6)
+        miss, hit = (statistics.median(cpu[path]) for path in paths)
+        print(f"\nscript of 100 KiB in gzip: {miss:.0f} us of core, from the cache {hit:.0f} us", flush=True)
+        return {"text_hit_cpu_vs_miss": ratio(cpu[KEPT_TEXT], cpu[NEVER_KEPT_TEXT])}
+
     def _check(self, runs: list[tuple[str, tuple[str, str]]]) -> None:
         """Asserts that every contender sends the object itself, and that only the cacheable one comes from the
         cache."""
@@ -151,13 +187,16 @@ class Bench:
             if len(bodies) != 1 or len(bodies.pop()) != OBJECT_BYTES:
                 raise RuntimeError(f"{name} does not give the object ({kind})")
         for path, kept in ((KEPT, True), (NEVER_KEPT, False)):
-            client = http.client.HTTPConnection("127.0.0.1", self.contenders["edge"].port, timeout=30)
-            before = self._upstream()[1]
-            for _ in range(10):
-                get(client, path)
-            client.close()
-            if (self._upstream()[1] == before) is not kept:
-                raise RuntimeError(f"{path} was to {'come from the cache' if kept else 'be asked for every time'}")
+            self._check_kept(path, kept)
+
+    def _check_kept(self, path: str, kept: bool) -> None:
+        client = http.client.HTTPConnection("127.0.0.1", self.contenders["edge"].port, timeout=30)
+        before = self._upstream()[1]
+        for _ in range(10):
+            get(client, path)
+        client.close()
+        if (self._upstream()[1] == before) is not kept:
+            raise RuntimeError(f"{path} was to {'come from the cache' if kept else 'be asked for every time'}")
 
     def idle(self) -> dict[str, float | None]:
         """Returns the memory of a client's connection that made a request and waits for the next."""
@@ -199,9 +238,9 @@ def connections(port: int, count: int) -> Iterator[None]:
         yield
 
 
-def get(client: http.client.HTTPConnection, path: str) -> bytes:
+def get(client: http.client.HTTPConnection, path: str, accept_encoding: str = "identity") -> bytes:
     """Returns the body of a response with status 200."""
-    client.request("GET", path, headers={"Host": HOST})
+    client.request("GET", path, headers={"Host": HOST, "Accept-Encoding": accept_encoding})
     answer = client.getresponse()
     body = answer.read()
     if answer.status != 200:

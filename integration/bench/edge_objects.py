@@ -18,6 +18,9 @@ NEVER_KEPT = "/fresh/picture.png"
 """Crosses both hops and reaches the origin every time."""
 KEPT = "/kept/picture.png"
 OBJECTS_A_PAGE = 20
+TEXT_BYTES = 100 * 1024
+NEVER_KEPT_TEXT = "/fresh/script.js"
+KEPT_TEXT = "/kept/script.js"
 
 
 def start_objects(folder: Path, stack: ExitStack) -> tuple[str, int]:
@@ -31,12 +34,13 @@ def start_objects(folder: Path, stack: ExitStack) -> tuple[str, int]:
         (root / name).mkdir(parents=True)
         for file in ("picture", *(f"object-{n}" for n in range(OBJECTS_A_PAGE))):
             (root / name / f"{file}.png").write_bytes(content)
+        (root / name / "script.js").write_text(script())
     images = "".join(f'<img src="/fresh/object-{n}.png">' for n in range(OBJECTS_A_PAGE))
     (root / "fresh" / "page.html").write_text(f"<!doctype html><title>a page</title>{images}")
     command = nginx(
         own,
         f"""
-  types {{ text/html html; image/png png; }}
+  types {{ text/html html; image/png png; application/javascript js; }}
   open_file_cache max=100;
   server {{
     listen {ORIGIN_ADDRESS}:{port};
@@ -49,6 +53,17 @@ def start_objects(folder: Path, stack: ExitStack) -> tuple[str, int]:
     child = stack.enter_context(Child(pinned(command, cores()[1]), folder / "origin.log"))
     wait_until_listening(child, ORIGIN_ADDRESS, port)
     return ORIGIN_ADDRESS, port
+
+
+def script() -> str:
+    """Returns a text that gzip makes about four times smaller, as it does with scripts."""
+    source = random.Random(2)
+    names = ["".join(source.choices("abcdefghijklmnopqrstuvwxyz", k=source.randint(3, 9))) for _ in range(600)]
+    lines: list[str] = []
+    while sum(map(len, lines)) < TEXT_BYTES:
+        one, other, third = source.choices(names, k=3)
+        lines.append(f"function {one}({other}) {{ return this.{third}({other}, {source.randint(0, 999)}); }}\n")
+    return "".join(lines)[:TEXT_BYTES]
 
 
 def only_host(folder: Path) -> list[RealPage]:

@@ -41,11 +41,14 @@ class Wrk:
         self._script.write_text(REPORT)
         self._on = on
 
-    def run(self, port: int, host: str, path: str, seconds: int, connections: int = CONNECTIONS) -> Load:
+    def run(
+        self, port: int, host: str, path: str, seconds: int, connections: int = CONNECTIONS, accept_encoding: str = ""
+    ) -> Load:
         """Requests one URL for some seconds. A failed request would be a fast one, so it fails the run."""
+        accepts = ["--header", f"Accept-Encoding: {accept_encoding}"] if accept_encoding else []
         command = [
             "wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s", "--timeout", "20s",
-            "--script", str(self._script), "--header", f"Host: {host}", f"http://127.0.0.1:{port}{path}",
+            "--script", str(self._script), "--header", f"Host: {host}", *accepts, f"http://127.0.0.1:{port}{path}",
         ]  # fmt: skip
         done = subprocess.run(
             pinned(command, self._on), capture_output=True, text=True, check=True, timeout=seconds + 60
