@@ -99,10 +99,16 @@ pub fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Price;
 
     fn model(rtt_ms: u64, down_kbit: u64) -> LinkModel {
         let rate = |kbit| Rate::from_bits_per_second(kbit * 1000);
-        LinkModel::of(&Link { rtt: Duration::from_millis(rtt_ms), down: rate(down_kbit), up: rate(down_kbit) })
+        LinkModel::of(&Link {
+            rtt: Duration::from_millis(rtt_ms),
+            down: rate(down_kbit),
+            up: rate(down_kbit),
+            price: Price::Free,
+        })
     }
 
     fn class(rtt_ms: u64, down_kbit: u64) -> LinkClass {

@@ -287,6 +287,17 @@ pub struct Link {
     pub down: Rate,
     /// The rate from the clients.
     pub up: Rate,
+    /// The price of bytes.
+    pub price: Price,
+}
+
+/// The price of the link's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Price {
+    /// Bytes cost only time.
+    Free,
+    /// The operator pays for each byte, so bytes count more than processor time.
+    Metered,
 }
 
 /// The addresses and names of the proxy for clients.

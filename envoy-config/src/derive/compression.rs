@@ -1,14 +1,14 @@
 //! The levels of the compressors, by the rate of the link.
 //!
 //! A higher level saves bytes, which the link carries, and costs processor time. On a fast link the time of the bytes is
-//! small, so a low level is cheaper. On a slow link it is the other way round.
+//! small, so a low level is cheaper. On a slow link it is the other way round. On a metered link only the bytes count.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::value::{Origin, Row};
 use crate::config::units::show_duration;
-use crate::config::{Compress, CompressionLevel, Link, Role};
+use crate::config::{Compress, CompressionLevel, Link, Price, Role};
 
 /// A level, its result and its cost.
 struct Level {
@@ -106,7 +106,8 @@ impl Compressors {
     pub(super) fn of(settings: Compress, link: &Link) -> Self {
         let mut brotli = BROTLI.settle(settings.brotli, link);
         let gain = brotli_over_gzip(link);
-        let brotli_for_gzip = brotli.is_some() && gain > link.rtt / PART_OF_ROUND_TRIP;
+        let is_metered = link.price == Price::Metered;
+        let brotli_for_gzip = brotli.is_some() && (is_metered || gain > link.rtt / PART_OF_ROUND_TRIP);
         if let Some(formula) = brotli.as_mut().and_then(|level| level.formula.as_mut()) {
             let fate = if brotli_for_gzip { "is compressed again in br" } else { "stays in gzip" };
             let _ = write!(formula, "; text that comes in gzip {fate}: br saves {} of the link", show(gain));
@@ -156,6 +157,11 @@ impl Encoding {
 
     /// Returns the level with the least time of processor and link together, and the reason.
     fn choose(&self, link: &Link) -> (u8, String) {
+        if link.price == Price::Metered
+            && let Some(least) = self.levels.iter().min_by_key(|level| level.output)
+        {
+            return (least.number, "the least bytes: the link is metered".to_owned());
+        }
         let Some(reference) = self.reference() else { return (self.reference, "the default".to_owned()) };
         let most = reference.transfer(link) + link.rtt / PART_OF_ROUND_TRIP;
         let best = self
@@ -214,7 +220,7 @@ mod tests {
 
     fn link(rtt_ms: u64, down_kbit: u64) -> Link {
         let down = Rate::from_bits_per_second(down_kbit * 1000);
-        Link { rtt: Duration::from_millis(rtt_ms), down, up: down }
+        Link { rtt: Duration::from_millis(rtt_ms), down, up: down, price: Price::Free }
     }
 
     fn levels(rtt_ms: u64, down_kbit: u64) -> (u8, u8) {
@@ -242,6 +248,18 @@ mod tests {
                     assert!(of(chosen).transfer(&link) <= of(encoding.reference).transfer(&link) + link.rtt / 20);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_metered_link_gets_the_least_bytes_at_any_rate() {
+        for down_kbit in [56, 20_000, 1_000_000] {
+            let metered = Link { price: Price::Metered, ..link(600, down_kbit) };
+            for (encoding, expected) in [(&BROTLI, 6), (&GZIP, 6)] {
+                assert_eq!(encoding.choose(&metered), (expected, "the least bytes: the link is metered".to_owned()));
+            }
+            let auto = Compress { brotli: CompressionLevel::Auto, gzip: CompressionLevel::Auto };
+            assert!(Compressors::of(auto, &metered).brotli_for_gzip);
         }
     }
 

@@ -74,7 +74,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let mut table = Table { settings, rows: Vec::new() };
     let model = LinkModel::of(&settings.link);
     let target = choose(settings, &model);
-    let Link { rtt, down, up } = settings.link;
+    let Link { rtt, down, up, price: _ } = settings.link;
     let rtt_text = show_duration(rtt);
 
     let bdp_down = table.bytes(

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::all::{pair, parent};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
-use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Role, Settings, Sockets, Validity};
+use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Sockets, Validity};
 use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
@@ -30,7 +30,11 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
 
 fn link(settings: &Settings, model: &LinkModel) -> String {
     let link = &settings.link;
-    format!("RTT {}, {} down, {} up: {}", show_duration(link.rtt), link.down, link.up, model.class.verdict())
+    let price = match link.price {
+        Price::Free => "",
+        Price::Metered => ", metered",
+    };
+    format!("RTT {}, {} down, {} up{price}: {}", show_duration(link.rtt), link.down, link.up, model.class.verdict())
 }
 
 fn opens(settings: &Settings) -> String {

@@ -31,6 +31,12 @@ pub const KEYS: &[Key] = &[
     key("link.down", RATE, Required("20mbit"), "the rate of the link to clients"),
     key("link.up", RATE, Required("5mbit"), "the rate of the link from clients"),
     key(
+        "link.price",
+        Words(&["free", "metered"]),
+        Is("free"),
+        "`metered`: each byte on the link costs money, so compression goes to the level with the least bytes, whatever its processor time",
+    ),
+    key(
         "proxy.addresses",
         Form("list of addresses"),
         Required("[198.51.100.12]"),

@@ -7,7 +7,7 @@ use crate::config::diagnostic::Problem;
 use crate::config::keys::{self, DefaultValue};
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{DrainTimes, Intercept, Link, Listen, Proxy, RoleName, StatusListen, Upstream};
+use crate::config::settings::{DrainTimes, Intercept, Link, Listen, Price, Proxy, RoleName, StatusListen, Upstream};
 use crate::config::yaml::NodeValue;
 
 use super::sockets::{sockets, sockets_or_off};
@@ -25,7 +25,9 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     );
     let down = reader.required(&section, "down", "the rate to clients, such as `down: 20mbit`", Reader::rate);
     let up = reader.required(&section, "up", "the rate from clients, such as `up: 5mbit`", Reader::rate);
-    Some(Link { rtt: rtt?, down: down?, up: up? })
+    let words = [("free", Price::Free), ("metered", Price::Metered)];
+    let price = reader.optional(&section, "price", |reader, setting| reader.word(setting, &words));
+    Some(Link { rtt: rtt?, down: down?, up: up?, price: price? })
 }
 
 pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {
