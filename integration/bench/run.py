@@ -42,6 +42,10 @@ BENCHES = {
         "(root) pages over a satellite link by a pair, beside one box and a plain pair",
         "integration/bench", "pair.py", (sys.executable, "pair.py"),
     ),
+    "fleet-pair": Bench(
+        "several grounds and many remotes: what is lost and what a connection costs",
+        "integration/bench", "fleet_pair.py", (sys.executable, "fleet_pair.py"),
+    ),
     "dns": Bench(
         "the DNS plugin, beside its peers",
         "coredns-plugin", "bench/main.go", ("go", "run", "./bench"),

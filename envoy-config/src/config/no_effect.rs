@@ -14,6 +14,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             prefetch_without_cache(&places, draft),
             inline_without_objects(&places, draft),
             resolvers_of_nobody(&places, draft),
+            clients_of_nobody(&places, draft),
             no_page_changes(&places, draft),
             no_client_comes(&places, draft),
         ]
@@ -63,6 +64,23 @@ fn resolvers_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
             "the ground resolves the names of origins",
         )
         .help("remove `upstream`, or write `split: { when_down: direct }` if this box should connect to origins itself")
+    })
+}
+
+/// Only a pair that compresses headers remembers clients.
+fn clients_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let remembers = match draft.role.as_ref()? {
+        Role::Edge => false,
+        Role::Remote(remote) => remote.pack_headers,
+        Role::Ground(ground) => ground.pack_headers,
+    };
+    (places.written("limits", "clients") && !remembers).then(|| {
+        Problem::warning(
+            "`limits.clients` has no effect at this box",
+            places.of(&["limits", "clients"]),
+            "headers are not compressed",
+        )
+        .help("remove it; `limits.connections` bounds the connections of clients")
     })
 }
 

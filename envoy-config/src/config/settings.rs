@@ -657,6 +657,8 @@ pub struct Limits {
     pub header: Bytes,
     /// The number of URLs, at about a kilobyte each, that Envoy's cache may remember before another Envoy takes over.
     pub urls: u32,
+    /// The number of clients whose headers each worker of a pair remembers.
+    pub clients: u32,
     /// The number of new names that one client may request at once, and each minute.
     pub new_names_per_client: u32,
 }

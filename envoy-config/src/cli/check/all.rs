@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::table::table;
 use crate::config::units::show_duration;
-use crate::config::{Cache, DnsMode, HostPort, Peer, PeerName, Remote, Role, Settings, WhenDown};
+use crate::config::{Cache, DnsMode, Ground, HostPort, Peer, PeerName, Remote, Role, Settings, WhenDown};
 use crate::derive::{Derived, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -79,12 +79,34 @@ pub(super) fn pair(settings: &Settings) -> String {
             };
             [&ground, past_it(remote)].concat()
         }
-        Role::Ground(ground) => match &ground.remote {
-            Peer::Dials { listen, names, .. } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
-            Peer::Dialled { at } => {
-                format!("pair: the remote is at {}; this end opens the connections\n", listed(at))
-            }
-        },
+        Role::Ground(ground) => [ends(ground), memory(settings, ground)].concat(),
+    }
+}
+
+/// The most memory for what a ground remembers of its remotes.
+fn memory(settings: &Settings, ground: &Ground) -> String {
+    let clients = settings.limits.clients;
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let headers = format!(
+        "headers of {clients} clients ({} MiB a worker, `limits.clients`)",
+        mib(u64::from(clients) * header_compression_config::CLIENT_BYTES)
+    );
+    let objects = format!(
+        "objects of {} remotes ({} MiB)",
+        page_flights::STORES,
+        mib(u64::try_from(page_flights::KNOWN_BYTES).unwrap_or(u64::MAX))
+    );
+    let all = [(ground.pack_headers, headers), (settings.page.bundle, objects)];
+    let on: Vec<String> = all.into_iter().filter(|(on, _)| *on).map(|(_, text)| text).collect();
+    if on.is_empty() { String::new() } else { format!("  remembers at most {}\n", on.join(", ")) }
+}
+
+fn ends(ground: &Ground) -> String {
+    match &ground.remote {
+        Peer::Dials { listen, names, .. } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
+        Peer::Dialled { at } => {
+            format!("pair: the remote is at {}; this end opens the connections\n", listed(at))
+        }
     }
 }
 

@@ -395,6 +395,12 @@ pub const KEYS: &[Key] = &[
         "the number of different URLs that Envoy's cache may remember, about 1 KiB each, before a hot restart. The default is a quarter of Envoy's heap",
     ),
     key(
+        "limits.clients",
+        Number { min: 1, max: header_compression_config::MOST_CLIENTS },
+        Is("512"),
+        "a pair: the number of clients whose headers each worker remembers, up to 150 KiB each. At a ground, the clients of all its remotes. Beyond it, a client that was not seen for the longest time is forgotten, and its next request costs one more round trip",
+    ),
+    key(
         "limits.new_names_per_client",
         Number { min: name_budget::limits::LEAST, max: name_budget::limits::MOST },
         Is("600"),

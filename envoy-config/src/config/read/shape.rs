@@ -141,12 +141,14 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     // The URLs that fill a quarter of the heap that Envoy gets for this number of connections.
     let most = connections.map_or(0, |connections| connections.saturating_mul(16).saturating_add(131_072));
     let urls = reader.optional_or(&section, "urls", most, Reader::number);
+    let clients = reader.optional(&section, "clients", Reader::number);
     let new_names_per_client = reader.optional(&section, "new_names_per_client", Reader::number);
     Some(Limits {
         page_memory: page_memory?,
         connections: connections?,
         header: header?,
         urls: urls?,
+        clients: clients?,
         new_names_per_client: new_names_per_client?,
     })
 }

@@ -42,16 +42,17 @@ fn of_this_end(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         Role::Remote(remote) => (End::Remote, remote.pack_headers),
         Role::Ground(ground) => (End::Ground, ground.pack_headers),
     };
-    if packs { json(role) } else { Ok(None) }
+    if packs { json(role, context) } else { Ok(None) }
 }
 
 fn of_the_direct_way(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     match context.settings.role {
-        Role::Remote(Remote { when_down: WhenDown::Direct, pack_headers: true, .. }) => json(End::Ground),
+        Role::Remote(Remote { when_down: WhenDown::Direct, pack_headers: true, .. }) => json(End::Ground, context),
         _ => Ok(None),
     }
 }
 
-fn json(role: End) -> Result<Option<String>, RenderError> {
-    Ok(Some(serde_json::to_string(&Config::of(role))?))
+fn json(role: End, context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let clients = context.settings.limits.clients;
+    Ok(Some(serde_json::to_string(&Config { clients, ..Config::of(role) })?))
 }

@@ -38,12 +38,6 @@ pub enum Role {
 /// The default of [`Config::store_bytes`].
 pub const STORE_BYTES: u64 = 64 << 20;
 
-/// The number of remotes whose objects a ground remembers.
-pub const STORES: usize = 1024;
-
-/// The most bytes that a ground needs to remember them, for all workers together: 33 MiB.
-pub const KNOWN_BYTES: usize = STORES * (8 * (crate::limits::KNOWN + 1) + size_of::<[u8; 10]>());
-
 fn default_store_bytes() -> u64 {
     STORE_BYTES
 }

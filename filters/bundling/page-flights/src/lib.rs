@@ -46,6 +46,7 @@ use shared_board::Board;
 use std::time::Duration;
 
 pub use config::{Config, ConfigError, Role};
+pub use limits::{KNOWN_BYTES, STORES};
 pub use counts::{Count, Counts};
 pub use fields::FieldList;
 pub use ground::GroundEnd;

@@ -37,8 +37,10 @@ pub(crate) fn have_room<'o>(others: impl ExactSizeIterator<Item = &'o str>, url:
 
 /// Objects of one remote that the ground remembers.
 pub(crate) const KNOWN: usize = 4096;
-/// Remotes whose objects the ground remembers.
-pub(crate) const STORES: usize = crate::config::STORES;
+/// The number of remotes whose objects a ground remembers.
+pub const STORES: usize = 1024;
+/// The most bytes that a ground needs to remember them, for all workers together: 33 MiB.
+pub const KNOWN_BYTES: usize = STORES * (8 * (KNOWN + 1) + size_of::<[u8; 10]>());
 /// Browsers' requests that one worker of the remote holds at one time.
 pub(crate) const HELD: usize = 1024;
 /// Flights of one worker of the remote that have not ended. Each may hold [`ENTRIES`] of about 120 bytes.

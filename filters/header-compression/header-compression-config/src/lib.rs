@@ -46,7 +46,10 @@ impl ClientKey {
 }
 
 /// [`Config::clients`] where it is not written: 75 MiB at most.
-const CLIENTS: u32 = 512;
+pub const CLIENTS: u32 = 512;
+
+/// The most bytes that one client costs a worker.
+pub const CLIENT_BYTES: u64 = 150 << 10;
 
 fn default_clients() -> u32 {
     CLIENTS
@@ -89,8 +92,8 @@ impl Config {
     }
 }
 
-/// Each client costs up to 150 KiB, and Envoy gives a worker's module 1 GiB.
-const MOST_CLIENTS: u32 = 4096;
+/// The most clients: each costs up to [`CLIENT_BYTES`], and Envoy gives a worker's module 1 GiB.
+pub const MOST_CLIENTS: u32 = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -142,6 +142,6 @@ mod tests {
         assert_eq!(sent(1), objects.len());
         assert_eq!(board.sizes().len(), limits::STORES + 1);
         let bytes: usize = board.sizes().iter().map(|(_, bytes)| bytes).sum();
-        assert!(bytes <= crate::config::KNOWN_BYTES, "{bytes}");
+        assert!(bytes <= limits::KNOWN_BYTES, "{bytes}");
     }
 }

@@ -1,0 +1,139 @@
+"""Pairs in numbers, on loopback: what clients lose when a ground goes away, and what a remote costs a ground.
+
+The figures count requests, drained chains and bytes of heap. None of them is a time, so a busy machine does not change
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "integration"))
+RESULTS = REPOSITORY / "target/bench/fleet-pair.json"
+
+from harness.authority import KeyFiles, issue_as_written  # noqa: E402 - the path is set above
+from harness.figures import at_most, verdicts, write  # noqa: E402
+from harness.grounds import REMOTES, SHIP, GroundBox, GroundsBed, grounds  # noqa: E402
+from harness.waiting import wait_for  # noqa: E402
+
+REMOVED_AFTER_S = 35.0
+CONNECTIONS = 400
+TARGETS = (
+    at_most("ground_failover_failed_gets", 0),
+    at_most("removed_ground_requests_after_35s", 0),
+    at_most("remotes_drained_by_new_remote", 0),
+    at_most("kib_per_pair_connection", 60),
+)
+
+
+def failed_when_it_dies(bed: GroundsBed) -> int:
+    """Kills the first ground under load, and starts it again. Returns the number of failed GETs."""
+    load = bed.load("kill")
+    load.until(100)
+    bed.grounds[0].kill()
+    load.until(300)
+    bed.grounds[0].pep.__enter__()
+    load.until(100)
+    load.stop()
+    return len(load.failures)
+
+
+def failed_when_it_stops(bed: GroundsBed) -> int:
+    """Stops the first ground under load. Returns the number of failed GETs."""
+    load = bed.load("term")
+    load.until(100)
+    bed.grounds[0].pep.child.stop()
+    load.until(300)
+    load.stop()
+    return len(load.failures)
+
+
+def when_removed(bed: GroundsBed) -> tuple[int, int]:
+    """Takes the first ground out of DNS under load. Returns the number of failed GETs, and that of requests which the
+    ground got later than 35 s after that."""
+    first = bed.grounds[0]
+    load = bed.load("before", threads=2)
+    load.until(60)
+    wait_for("requests at the first ground", lambda: first.served("before") > 0)
+    bed.names.addresses = [box.address for box in bed.grounds[1:]]
+    began = time.monotonic()
+    while time.monotonic() < began + REMOVED_AFTER_S:
+        load.until(5)
+    load.stop()
+    later = bed.load("later", threads=4)
+    later.until(100)
+    later.stop()
+    wait_for("the log of the second ground", lambda: bed.grounds[1].served("later") >= 100)
+    return len(load.failures) + len(later.failures), first.served("later")
+
+
+def drained_by_a_new_remote(bed: GroundsBed, folder: Path) -> int:
+    """Adds a remote to the file of the first ground. Returns the number of chains and pipes that this ends."""
+    first = bed.grounds[0]
+    new = issue_as_written(folder / "new", bed.authority.files, "new.test")
+    pipes, draining = first.connections(), first.draining()
+    (first.config.parent / REMOTES).write_text(f"{SHIP}\nnew.test\n")
+    wait_for("the new remote accepted", lambda: first.accepts(new))
+    time.sleep(1)
+    return int(max(0, pipes - first.connections())) + int(first.draining() != draining)
+
+
+def kib_per_connection(box: GroundBox, shown: KeyFiles) -> float:
+    """Opens connections for clients' bytes, as a remote does in advance. Returns the heap of each in KiB."""
+
+    def heap() -> float:
+        return int(json.loads(box.pep.admin("/memory", box.admin))["allocated"]) / 1024
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.load_cert_chain(shown.cert, shown.key)
+    context.set_alpn_protocols(["longhaul-bytes"])
+    with ExitStack() as stack:
+        before = heap()
+        for _ in range(CONNECTIONS):
+            plain = stack.enter_context(socket.create_connection((box.address, box.port), timeout=30))
+            stack.enter_context(context.wrap_socket(plain))
+        time.sleep(1)
+        return (heap() - before) / CONNECTIONS
+
+
+def measure(folder: Path) -> dict[str, float | None]:
+    """Returns all figures."""
+    listed, named = folder / "listed", folder / "named"
+    listed.mkdir()
+    named.mkdir()
+    with grounds(listed) as bed:
+        drained = drained_by_a_new_remote(bed, folder)
+        own = issue_as_written(folder / "own", bed.authority.files, SHIP)
+        kib = kib_per_connection(bed.grounds[1], own)
+        failed = failed_when_it_dies(bed) + failed_when_it_stops(bed)
+    with grounds(named, by_name=True) as bed:
+        failed_in_dns, after = when_removed(bed)
+    return {
+        "ground_failover_failed_gets": failed + failed_in_dns,
+        "removed_ground_requests_after_35s": after,
+        "remotes_drained_by_new_remote": drained,
+        "kib_per_pair_connection": kib,
+    }
+
+
+def main() -> int:
+    """Measures, prints and writes the figures."""
+    with tempfile.TemporaryDirectory(prefix="longhaul-fleet-") as name:
+        figures = measure(Path(name))
+    print(verdicts(figures, TARGETS))
+    write(RESULTS, figures, connections=CONNECTIONS)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
