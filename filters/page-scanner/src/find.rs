@@ -36,6 +36,11 @@ impl Block {
         Which(above.min(most).simd_eq(above))
     }
 
+    #[inline]
+    pub(crate) fn is_at_most(self, byte: u8) -> Which {
+        Which(self.0.min(u8x16::splat(byte)).simd_eq(self.0))
+    }
+
     /// Of a byte, the highest bit alone says whether something holds of it.
     #[inline]
     pub(crate) fn is_beyond_ascii(self) -> Which {
@@ -91,6 +96,32 @@ impl Not for Which {
     }
 }
 
+/// How many bytes one [`mask`] covers.
+pub(crate) const MASK: usize = 4 * BLOCK;
+
+/// For which of the first [`MASK`] bytes something holds: the lowest bit is for the first byte. `is` must not hold of zero.
+#[inline]
+pub(crate) fn mask(bytes: &[u8], is: impl Fn(Block) -> Which) -> u64 {
+    let mut padded = [0; MASK];
+    let bytes = bytes.first_chunk().unwrap_or_else(|| {
+        padded.iter_mut().zip(bytes).for_each(|(copy, byte)| *copy = *byte);
+        &padded
+    });
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let bits = |block: &[u8; BLOCK]| u64::from(is(Block(u8x16::new(*block))).0.to_bitmask());
+    blocks.iter().rev().fold(0, |mask, block| mask << BLOCK | bits(block))
+}
+
+/// Where the first byte stands of which `is` holds. `may_be` holds of these and of few others.
+#[inline]
+pub(crate) fn find_exact(bytes: &[u8], may_be: impl Fn(Block) -> Which, is: impl Fn(u8) -> bool) -> Option<usize> {
+    let found = find_where(bytes, may_be)?;
+    if bytes.get(found).is_some_and(|&byte| is(byte)) {
+        return Some(found);
+    }
+    bytes.iter().position(|&byte| is(byte))
+}
+
 /// Where the first byte stands of which `is` holds.
 #[inline]
 pub(crate) fn find_where(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
@@ -124,33 +155,19 @@ fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
     (bits != 0).then(|| bytes.len().saturating_sub(BLOCK) + bits.trailing_zeros() as usize)
 }
 
-/// Bytes that are looked at by the word, and those that are looked at by the block before `memchr` takes over.
-const WORDS: usize = 2 * 8;
+/// Bytes that are looked at by the block before `memchr` takes over.
 const NEAR: usize = 4 * BLOCK;
 
 /// Where `byte` stands first; it is usually near.
 #[inline]
 pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.get(..WORDS.min(bytes.len())).unwrap_or_default().as_chunks::<8>();
-    for (number, word) in words.iter().enumerate() {
-        let found = equal(u64::from_le_bytes(*word), byte);
-        if found != 0 {
-            return Some(number * 8 + (found.trailing_zeros() / 8) as usize);
-        }
+    match Block::first_of(bytes).and_then(|block| block.is(byte).first()) {
+        None => find_far(byte, bytes),
+        found => found,
     }
-    find_far(byte, bytes)
 }
 
-/// The highest bit of each byte that is equal, exact up to the first one (bytes above may be wrong).
-#[inline]
-fn equal(word: u64, byte: u8) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGHEST: u64 = u64::from_le_bytes([0x80; 8]);
-    let zero = word ^ (ONES * u64::from(byte));
-    zero.wrapping_sub(ONES) & !zero & HIGHEST
-}
-
-/// The same where it is not in the first words.
+/// The same where it is not in the first block.
 #[inline(never)]
 fn find_far(byte: u8, bytes: &[u8]) -> Option<usize> {
     let (near, far) = bytes.split_at_checked(NEAR).unwrap_or((bytes, &[]));

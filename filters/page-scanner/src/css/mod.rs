@@ -15,6 +15,7 @@ mod piece;
 mod property;
 pub(crate) mod scanner;
 pub(crate) mod sheet;
+mod specials;
 mod stream;
 #[cfg(test)]
 mod tests;

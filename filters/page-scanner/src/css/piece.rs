@@ -5,7 +5,7 @@ use std::ops::Range;
 use cssparser::{Parser, Token};
 
 use super::property::{Fetch, fetch_of_property};
-use crate::find::{Block, Which, find_where};
+use super::token;
 
 /// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
 /// are looked up there. A longer text is not seen, wherever the style sheet was cut.
@@ -41,17 +41,6 @@ impl<'t> Piece<'t> {
 
     pub(super) fn byte(&self, at: usize) -> Option<u8> {
         self.text.as_bytes().get(at.checked_sub(self.start)?).copied()
-    }
-
-    /// The next byte that can begin or end something, and where it is. `semicolons`: whether these do.
-    pub(super) fn special(&self, from: usize, semicolons: bool) -> Option<(usize, u8)> {
-        let bytes = self.bytes_from(from);
-        let distance = if semicolons {
-            find_where(bytes, |block| is_special(block) | block.is(b';'))
-        } else {
-            find_where(bytes, is_special)
-        };
-        distance.and_then(|distance| Some((from + distance, *bytes.get(distance)?)))
     }
 
     /// Where the name before `at` begins, but not before `floor`; `at` if there is none.
@@ -91,6 +80,23 @@ impl<'t> Piece<'t> {
         Some((token.filter(|_| !too_long), length))
     }
 
+    /// How long a string is, from its quote at `at`, if it has no escape and at most `most` bytes.
+    pub(super) fn plain_string(&self, at: usize, most: usize) -> Option<usize> {
+        let (quote, content) = self.bytes_from(at).split_first()?;
+        let content = content.get(..most.saturating_sub(1)).unwrap_or(content);
+        let length = token::plain_string(content, *quote)?;
+        Some(1 + length + 1)
+    }
+
+    /// How long an unquoted `url()` is behind its bracket, if it has no escape, no white space at its end and at most
+    /// `most` bytes.
+    pub(super) fn plain_url(&self, content: usize, most: usize) -> Option<usize> {
+        let behind = self.bytes_from(content);
+        let behind = behind.get(..most).unwrap_or(behind);
+        let blank = behind.iter().position(|&byte| !is_space(char::from(byte)))?;
+        Some(blank + token::plain_url(behind.get(blank..)?)? + 1)
+    }
+
     /// The kind of fetch of the property in front of a colon.
     pub(super) fn property(&self, statement: Range<usize>) -> Fetch {
         if statement.len() > LOOK_BEHIND {
@@ -115,15 +121,6 @@ impl<'t> Piece<'t> {
 
 /// CSS tokenization never looks further ahead than three code points past the end of a token.
 const LOOK_AHEAD: usize = 3;
-
-/// Bytes that can begin or end something: `"'()[]{}@\/`. All others are parts of names and numbers, white space, or delimiters
-/// that mean nothing until the declaration is looked up. A bar and a backtick pass, too, and are stepped over.
-#[inline]
-fn is_special(block: Block) -> Which {
-    // Of `[`, `\`, `]` and `@`, one bit makes `{`, `|`, `}` and a backtick.
-    let low = block.without_case();
-    low.is_in(b'{'..=b'}') | low.is(b'`') | block.is_in(b'\''..=b')') | block.is(b'"') | block.is(b'/')
-}
 
 pub(super) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\x0C' | '\r')

@@ -17,6 +17,7 @@ use url_mapping::Reason;
 use super::long::Escape;
 use super::piece::{Piece, is_space};
 use super::property::Fetch;
+use super::specials::Specials;
 use super::token::inside;
 pub(crate) use super::token::value;
 
@@ -147,12 +148,13 @@ impl Scanner {
     }
 
     fn scan_piece(&mut self, piece: &Piece<'_>, mut at: usize, found: &mut dyn FnMut(Found)) -> usize {
+        let mut specials = Specials::of(piece.text);
         loop {
             let next = match self.inside {
-                Inside::Tokens => match piece.special(at, self.prelude != Prelude::None) {
+                Inside::Tokens => match specials.next(at - piece.start, self.prelude != Prelude::None) {
                     None => return piece.end(),
                     Some((special, byte)) => {
-                        at = special;
+                        at = piece.start + special;
                         self.token(piece, at, byte, found)
                     }
                 },
@@ -211,6 +213,15 @@ impl Scanner {
 
     /// `(`: of a function, of a `url()`, or neither.
     fn bracket(&mut self, piece: &Piece<'_>, at: usize, found: &mut dyn FnMut(Found)) -> Next {
+        // Most brackets are told from these functions by one letter.
+        let is_import = matches!(self.prelude, Prelude::Import { .. });
+        if !is_import
+            && at.checked_sub(1).and_then(|before| piece.byte(before)).is_some_and(|byte| !ends_known_function(byte))
+        {
+            self.open(Block::Other);
+            self.function = at + 1;
+            return Some(at + 1);
+        }
         let name_at = piece.name_before(at, self.read_to);
         let name = if piece.is_hash(name_at) { "" } else { piece.get(name_at..at) };
         self.expect_import(piece, name_at);
@@ -241,17 +252,23 @@ impl Scanner {
         content: usize,
         found: &mut dyn FnMut(Found),
     ) -> Next {
+        // A bracket right behind three letters: the name has no escape.
+        let is_plain = content == name_at + b"url(".len();
+        if let Some(length) = piece.plain_url(content, self.token_bytes.saturating_sub(4)).filter(|_| is_plain) {
+            let range = name_at..content + length;
+            self.declared(piece, name_at);
+            return Some(self.end_of_token(piece, range, true, found));
+        }
         let (token, length) = piece.token_at(name_at, self.token_bytes)?;
         let range = name_at..name_at + length;
         self.declared(piece, name_at);
         match token {
-            Some(Token::UnquotedUrl(_)) => self.url(piece, range.clone(), found),
-            Some(_) => {}
-            None => return Some(self.too_long(piece, content, b')', self.fetch(piece), found)),
+            Some(token) => {
+                let is_url = matches!(token, Token::UnquotedUrl(_));
+                Some(self.end_of_token(piece, range, is_url, found))
+            }
+            None => Some(self.too_long(piece, content, b')', self.fetch(piece), found)),
         }
-        self.end_import();
-        self.declared_to = range.end;
-        Some(range.end)
     }
 
     fn string(&mut self, piece: &Piece<'_>, at: usize, found: &mut dyn FnMut(Found)) -> Next {
@@ -259,21 +276,41 @@ impl Scanner {
             self.expect_import(piece, at);
         }
         let is_url = self.string_is_url(piece, at);
+        if let Some(length) = piece.plain_string(at, self.token_bytes) {
+            self.declared(piece, at);
+            return Some(self.end_of_token(piece, at..at + length, is_url, found));
+        }
         let (token, length) = piece.token_at(at, self.token_bytes)?;
         let range = at..at + length;
         self.declared(piece, at);
         match token {
-            Some(Token::QuotedString(_)) if is_url => self.url(piece, range.clone(), found),
-            Some(_) => {}
+            Some(token) => {
+                let is_url = is_url && matches!(token, Token::QuotedString(_));
+                Some(self.end_of_token(piece, range, is_url, found))
+            }
             None => {
                 let fetch = if is_url { self.fetch(piece) } else { None };
                 let closing = piece.byte(at).unwrap_or(b'"');
-                return Some(self.too_long(piece, at + 1, closing, fetch, found));
+                Some(self.too_long(piece, at + 1, closing, fetch, found))
             }
         }
+    }
+
+    /// Behind a string or `url()`.
+    fn end_of_token(
+        &mut self,
+        piece: &Piece<'_>,
+        token: Range<usize>,
+        is_url: bool,
+        found: &mut dyn FnMut(Found),
+    ) -> usize {
+        let end = token.end;
+        if is_url {
+            self.url(piece, token, found);
+        }
         self.end_import();
-        self.declared_to = range.end;
-        Some(range.end)
+        self.declared_to = end;
+        end
     }
 
     /// A string or `url()` that is longer than what is looked at, from its content on.
@@ -464,4 +501,9 @@ impl Scanner {
         }
         self.declared_to = self.declared_to.max(at);
     }
+}
+
+/// Returns true if a byte may end the name of a function that holds URLs: `url`, `src` or `image-set`.
+fn ends_known_function(byte: u8) -> bool {
+    matches!(byte | 0x20, b'l' | b'c' | b't')
 }

@@ -4,6 +4,36 @@ use std::ops::Range;
 
 use cssparser::{Parser, Token};
 
+use crate::find::find_where;
+
+/// How many bytes a string has up to its closing quote, if it holds neither escapes nor control characters: its value is
+/// what is written. `content`: what is behind the opening quote.
+#[inline]
+pub(super) fn plain_string(content: &[u8], quote: u8) -> Option<usize> {
+    let end = find_where(content, |block| block.is(quote) | block.is(b'\\') | block.is_at_most(0x1F))?;
+    (content.get(end) == Some(&quote)).then_some(end)
+}
+
+/// How many bytes an unquoted `url()` has up to its closing bracket, under the same condition. `content`: what is behind the
+/// opening bracket and the white space there.
+#[inline]
+pub(super) fn plain_url(content: &[u8]) -> Option<usize> {
+    let end = find_where(content, |block| {
+        block.is_in(b'\''..=b')') | block.is(b'"') | block.is(b'\\') | block.is_at_most(b' ') | block.is(0x7F)
+    })?;
+    (content.get(end) == Some(&b')')).then_some(end)
+}
+
+/// The value of a token that is plain to its end.
+fn plain_value(token: &str) -> Option<&str> {
+    let (start, length) = match token.as_bytes() {
+        [quote @ (b'"' | b'\''), content @ ..] => (1, plain_string(content, *quote)?),
+        [u, r, l, b'(', content @ ..] if [*u, *r, *l].eq_ignore_ascii_case(b"url") => (4, plain_url(content)?),
+        _ => return None,
+    };
+    if start + length + 1 == token.len() { token.get(start..start + length) } else { None }
+}
+
 /// Where the URL stands in a string or `url()` token as written.
 pub(super) fn inside(written: &str) -> Range<usize> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0C' | b'\r');
@@ -31,6 +61,9 @@ pub(super) fn inside(written: &str) -> Range<usize> {
 
 /// The value of a string or `url()` token.
 pub(crate) fn value(token: &str) -> Option<String> {
+    if let Some(value) = plain_value(token) {
+        return Some(value.to_owned());
+    }
     let mut parser = Parser::new(token);
     match parser.next_including_whitespace_and_comments() {
         Ok(Token::QuotedString(value) | Token::UnquotedUrl(value)) => Some(value.as_ref().to_owned()),

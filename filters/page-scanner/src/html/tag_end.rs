@@ -6,7 +6,7 @@
 use memchr::memchr;
 
 use crate::css;
-use crate::find::find;
+use crate::find::{Block, Which, find, find_exact, find_where};
 
 /// A tag that is there to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,66 +25,48 @@ impl Whole {
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let name = name_length(bytes)?;
         let mut has_style = false;
-        let mut at = name;
+        let mut rest = bytes.get(name..)?;
         loop {
-            match usual(bytes.get(at..)?) {
-                Usual::End(length) => return Some(Self { name, length: at + length, has_style }),
-                Usual::Attribute(attribute) => {
-                    has_style |= attribute.is_style;
-                    at += attribute.length;
-                    continue;
+            // Only the signs are looked at, as long as the tag is written as nearly all are.
+            let (names, behind) = rest.split_at_checked(find_where(rest, is_sign)?)?;
+            let passed = match behind {
+                [b'>', behind @ ..] => return Some(Self { name, length: bytes.len() - behind.len(), has_style }),
+                [b'=', quote @ (b'"' | b'\''), quoted @ ..] if ends_with_name(names) => {
+                    let value = quoted.get(..find_where(quoted, |block| block.is(*quote))?)?;
+                    has_style |= ends_with_style(names) && css::may_hold_url_written(value);
+                    names.len() + 2 + value.len() + 1
                 }
-                Usual::Not => {}
-            }
-            match *bytes.get(at)? {
-                b'>' => {
-                    return Some(Self { name, length: at + 1, has_style });
-                }
-                byte if is_space(byte) || byte == b'/' => at += 1,
                 _ => {
-                    let attribute = attribute(bytes.get(at..)?)?;
+                    let blank = rest.iter().position(|&byte| !is_space(byte) && byte != b'/')?;
+                    let attribute = match rest.get(blank..)? {
+                        [b'>', ..] => Passed { length: 0, is_style: false },
+                        attribute => read_attribute(attribute)?,
+                    };
                     has_style |= attribute.is_style;
-                    at += attribute.length;
+                    blank + attribute.length
                 }
-            }
+            };
+            rest = rest.get(passed..)?;
         }
     }
+}
+
+/// Signs that tell where a value or the tag ends.
+#[inline]
+fn is_sign(block: Block) -> Which {
+    block.is_in(b'='..=b'>') | block.is(b'"') | block.is(b'\'')
 }
 
 /// How many bytes the name of an element has; none if its end is not there.
 #[inline]
 pub(super) fn name_length(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|&byte| ends_name(byte))
+    find_exact(bytes, |block| block.is_at_most(b' ') | block.is(b'/') | block.is(b'>'), ends_name)
 }
 
-/// The next part of a tag that is written as nearly all are. Only the signs are looked at.
-enum Usual {
-    /// Names and white space up to its end.
-    End(usize),
-    /// The same up to `name="value"`, which has no white space around its sign.
-    Attribute(Passed),
-    Not,
-}
-
-/// Reads on in front of an attribute, of white space or of the end of the tag.
+/// Returns true if an `=` behind this gives a value to a name. Without a name in front of it, the sign is part of one.
 #[inline]
-fn usual(bytes: &[u8]) -> Usual {
-    let is_sign = |&byte: &u8| matches!(byte, b'>' | b'=' | b'"' | b'\'');
-    let Some((names, behind)) = bytes.iter().position(is_sign).and_then(|sign| bytes.split_at_checked(sign)) else {
-        return Usual::Not;
-    };
-    match behind {
-        [b'>', ..] => Usual::End(names.len() + 1),
-        // Without a name in front of it, the sign is part of one.
-        [b'=', quote @ (b'"' | b'\''), quoted @ ..]
-            if names.last().is_some_and(|&last| !is_space(last) && last != b'/') =>
-        {
-            let Some(value) = find(*quote, quoted) else { return Usual::Not };
-            let is_style = ends_with_style(names) && css::may_hold_url_written(quoted.get(..value).unwrap_or_default());
-            Usual::Attribute(Passed { length: names.len() + 2 + value + 1, is_style })
-        }
-        _ => Usual::Not,
-    }
+fn ends_with_name(names: &[u8]) -> bool {
+    names.last().is_some_and(|&last| !is_space(last) && last != b'/')
 }
 
 /// Returns true if `style` is the last of these names.
@@ -102,7 +84,7 @@ struct Passed {
 
 /// Reads an attribute from the first byte of its name.
 #[inline]
-fn attribute(bytes: &[u8]) -> Option<Passed> {
+fn read_attribute(bytes: &[u8]) -> Option<Passed> {
     // A name may begin with `=`; anywhere else the sign ends it.
     let name = 1 + bytes.get(1..)?.iter().position(|&byte| ends_name(byte) || byte == b'=')?;
     let sign = skip_space(bytes, name)?;

@@ -16,6 +16,7 @@ use super::input::Input;
 use super::names;
 use super::raw_text::{self, Escape, Reach, Text};
 use super::tag_end::{TagEnd, Whole, name_length};
+use crate::find::find;
 
 /// The next find.
 #[derive(Debug, PartialEq, Eq)]
@@ -163,29 +164,32 @@ impl TagScanner {
     }
 
     fn markup(&mut self, input: &Input<'_>) -> Option<Found> {
-        let mut at = self.at;
+        let mut rest = input.from(self.at);
         loop {
-            let Some(open) = input.find(at, b'<') else { return Some(self.more(input.end())) };
-            let (name_at, closing) = match input.from(open + 1) {
-                [letter, ..] if letter.is_ascii_alphabetic() => (open + 1, false),
-                [b'/', letter, ..] if letter.is_ascii_alphabetic() => (open + 2, true),
+            let Some(tag) = find(b'<', rest).and_then(|open| rest.get(open..)) else {
+                return Some(self.more(input.end()));
+            };
+            let open = input.end() - tag.len();
+            let (named, closing) = match tag {
+                [_, named @ ..] if named.first().is_some_and(u8::is_ascii_alphabetic) => (named, false),
+                [_, b'/', named @ ..] if named.first().is_some_and(u8::is_ascii_alphabetic) => (named, true),
                 _ => {
                     self.at = open;
                     return self.no_tag(input, open);
                 }
             };
-            let bytes = input.from(name_at);
-            let Some(whole) = Whole::read(bytes) else {
-                self.enter(State::Tag { start: open, end: TagEnd::default(), closing }, name_at);
+            let Some((whole, behind)) = Whole::read(named).and_then(|whole| Some((whole, named.get(whole.length..)?)))
+            else {
+                self.enter(State::Tag { start: open, end: TagEnd::default(), closing }, input.end() - named.len());
                 return None;
             };
-            at = name_at + whole.length;
-            let name = bytes.get(..whole.name).unwrap_or_default();
+            rest = behind;
+            let name = named.get(..whole.name).unwrap_or_default();
             self.in_head = self.in_head && is_of_head(name);
             if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
                 continue;
             }
-            if let Some(found) = self.end_of_tag(input, open..at, name, closing) {
+            if let Some(found) = self.end_of_tag(input, open..input.end() - rest.len(), name, closing) {
                 return Some(found);
             }
         }

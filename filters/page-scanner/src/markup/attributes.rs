@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::char_refs::Quote;
+use crate::find::{Block, find, find_exact};
 
 /// One attribute of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl<'t> Attribute<'t> {
     /// The value as browsers read it, character references decoded, to compare with keywords. URLs are read by
     /// `char_refs::Decoded`, which knows the way back.
     pub fn text(&self) -> Cow<'t, [u8]> {
-        if crate::find::find(b'&', self.value).is_none() {
+        if find(b'&', self.value).is_none() {
             return Cow::Borrowed(self.value);
         }
         htmlize::unescape_bytes_in(self.value, htmlize::Context::Attribute)
@@ -79,8 +80,8 @@ impl<'t> Attributes<'t> {
         };
         self.at += 1;
         let start = self.at;
-        self.at += crate::find::find(byte, self.tag.get(self.at..).unwrap_or_default())
-            .unwrap_or(self.tag.len().saturating_sub(self.at));
+        self.at +=
+            find(byte, self.tag.get(self.at..).unwrap_or_default()).unwrap_or(self.tag.len().saturating_sub(self.at));
         let range = start..self.at;
         self.at += 1;
         (range, quote)
@@ -99,7 +100,10 @@ impl<'t> Iterator for Attributes<'t> {
             b'=' => self.at += 1,
             _ => {}
         }
-        self.skip_while(|byte| !is_space(byte) && !matches!(byte, b'/' | b'>' | b'='));
+        let rest = self.tag.get(self.at..).unwrap_or_default();
+        let may_end = |block: Block| block.is_at_most(b' ') | block.is(b'/') | block.is_in(b'='..=b'>');
+        let ends = |byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'=');
+        self.at += find_exact(rest, may_end, ends).unwrap_or(rest.len());
         let name = self.from(start);
         self.skip_while(is_space);
         let (range, quote) = if self.peek() == Some(b'=') {
