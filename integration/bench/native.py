@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,23 +30,53 @@ class NativeRun:
         return self.pages * self.bytes / self.cpu_seconds
 
 
+@dataclass(frozen=True)
+class Instructions:
+    """Instructions of one pass over a page, by byte of the page."""
+
+    crate: float
+    scanner: float
+
+
 class Native:
-    """The crate's example `throughput`, built with the settings of the shipped programs."""
+    """Examples of the crates, built with the settings of the shipped programs.
+
+    `throughput` rewrites a page, and `count` only finds its URLs.
+    """
 
     def __init__(self) -> None:
         command = [
-            "cargo", "build", "--locked", "--release", "--package", "url-rewriting", "--example", "throughput",
-            "--message-format", "json-render-diagnostics",
+            "cargo", "build", "--locked", "--release", "--package", "url-rewriting", "--package", "page-scanner",
+            "--example", "throughput", "--example", "count", "--message-format", "json-render-diagnostics",
         ]  # fmt: skip
         built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
         messages = [json.loads(line) for line in built.stdout.splitlines()]
-        programs = [
-            one["executable"] for one in messages if one.get("executable") and one["target"]["name"] == "throughput"
-        ]
-        self.program = Path(programs[-1])
+        programs = {one["target"]["name"]: Path(one["executable"]) for one in messages if one.get("executable")}
+        self.program = programs["throughput"]
+        self.counter = programs["count"]
 
     def run(self, page: RealPage, milliseconds: int) -> NativeRun:
         """Rewrites a page repeatedly for this time."""
         command = [self.program, page.file, page.host, json.dumps(CONFIGURATION), str(milliseconds)]
         done = subprocess.run(pinned(command, cores()[0]), capture_output=True, text=True, check=True, timeout=60)
         return NativeRun(**json.loads(done.stdout))
+
+    def instructions(self, page: RealPage) -> Instructions | None:
+        """Counts instructions by callgrind, without those of the program's start. None without valgrind."""
+        if shutil.which("valgrind") is None:
+            return None
+        rewriting = [self.program, page.file, page.host, json.dumps(CONFIGURATION), "0"]
+        return Instructions(
+            _collected(rewriting, "throughput::rewrite") / page.bytes,
+            _collected([self.counter, page.file], "count::scan") / page.bytes,
+        )
+
+
+def _collected(command: list, function: str) -> int:
+    """Returns the instructions of a function and of everything that it calls."""
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect=*{function}*"]
+    done = subprocess.run([*valgrind, *command], capture_output=True, text=True, check=True, timeout=300)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if not found or not int(found[1]):
+        raise RuntimeError(f"callgrind counted nothing in {function}: {done.stderr[-500:]}")
+    return int(found[1])

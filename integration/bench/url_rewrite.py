@@ -34,6 +34,8 @@ TARGETS = [
     at_least("throughput_vs_sub_filter", 1.0),
     at_least("throughput_vs_mod_proxy_html", 3.0),
     at_least("throughput_vs_native", 0.5),
+    at_most("crate_instructions_per_byte", 7.0),
+    at_most("scanner_instructions_per_byte", 4.0),
     at_most("first_byte_added_ms", 1.0),
     at_most("memory_per_page_kib", 256.0),
     at_least("non_html_rps_vs_plain_envoy", 0.9),
@@ -75,7 +77,7 @@ def main() -> int:
         bench = Bench(ground, native, Wrk(folder, cores()[1]))
         bench.start(stack)
         bench.check()
-        figures = {**bench.pages(), **bench.objects()}
+        figures = {**bench.instructions(), **bench.pages(), **bench.objects()}
         stack.pop_all().close()
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name:
         delays = trickle(Path(name), pages[3], wasm)
@@ -134,6 +136,22 @@ class Bench:
         for name in counts.keys() - {"plain_envoy"}:
             if not sum(counts[name]):
                 raise RuntimeError(f"{name} replaced nothing: it would be measured at doing nothing")
+
+    def instructions(self) -> dict[str, float | None]:
+        """Counts the instructions of the crate and of its scanner. They repeat where seconds do not."""
+        counts = [(page.name, self.native.instructions(page)) for page in self.ground.pages]
+        counted = [(name, one) for name, one in counts if one]
+        if not counted:
+            self.absent["callgrind"] = "needs the command valgrind (Debian package valgrind)"
+            print(f"absent: callgrind: {self.absent['callgrind']}", flush=True)
+            return {"crate_instructions_per_byte": None, "scanner_instructions_per_byte": None}
+        crate = geometric_mean(one.crate for _, one in counted)
+        scanner = geometric_mean(one.scanner for _, one in counted)
+        rows = [["instructions a byte", "crate", "scanner"]]
+        rows += [[name, f"{one.crate:.2f}", f"{one.scanner:.2f}"] for name, one in counted]
+        rows.append(["geometric mean", f"{crate:.2f}", f"{scanner:.2f}"])
+        print(f"{table(rows)}\n", flush=True)
+        return {"crate_instructions_per_byte": crate, "scanner_instructions_per_byte": scanner}
 
     def pages(self) -> dict[str, float | None]:
         """Measures the throughput of every page. In each round every contender takes its turn."""

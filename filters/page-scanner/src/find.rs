@@ -96,20 +96,28 @@ impl Not for Which {
     }
 }
 
-/// How many bytes one [`mask`] covers.
+/// How many bytes have a bit in a [`mask`].
 pub(crate) const MASK: usize = 4 * BLOCK;
 
-/// For which of the first [`MASK`] bytes something holds: the lowest bit is for the first byte. `is` must not hold of zero.
+/// For which of the first [`MASK`] bytes something holds: the lowest bit is for the first byte. It must not hold of zero.
 #[inline]
 pub(crate) fn mask(bytes: &[u8], is: impl Fn(Block) -> Which) -> u64 {
-    let mut padded = [0; MASK];
-    let bytes = bytes.first_chunk().unwrap_or_else(|| {
-        padded.iter_mut().zip(bytes).for_each(|(copy, byte)| *copy = *byte);
-        &padded
-    });
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
     let bits = |block: &[u8; BLOCK]| u64::from(is(Block(u8x16::new(*block))).0.to_bitmask());
-    blocks.iter().rev().fold(0, |mask, block| mask << BLOCK | bits(block))
+    match bytes.first_chunk::<MASK>().map(|bytes| bytes.as_chunks::<BLOCK>().0) {
+        Some([first, second, third, fourth]) => {
+            bits(first) | bits(second) << BLOCK | bits(third) << (2 * BLOCK) | bits(fourth) << (3 * BLOCK)
+        }
+        _ => mask_of_end(bytes, bits),
+    }
+}
+
+/// The same of fewer bytes.
+#[cold]
+#[inline(never)]
+fn mask_of_end(bytes: &[u8], bits: impl Fn(&[u8; BLOCK]) -> u64) -> u64 {
+    let mut padded = [0; MASK];
+    padded.iter_mut().zip(bytes).for_each(|(copy, byte)| *copy = *byte);
+    padded.as_chunks::<BLOCK>().0.iter().rev().fold(0, |mask, block| mask << BLOCK | bits(block))
 }
 
 /// Where the first byte stands of which `is` holds. `may_be` holds of these and of few others.

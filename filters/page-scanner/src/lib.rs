@@ -23,7 +23,7 @@
 //! | `rules`, [`links`], [`media`] | rules of places that look at the rest of the tag: `type`, `rel`, `media` |
 //! | `srcset`, [`refresh`] | URLs inside of attribute values |
 //! | `char_refs`, `charset` | values decoded, and written again |
-//! | `find` | bytes found sixteen at a time |
+//! | `find` | bytes found sixteen at a time, and bit masks of sixty-four |
 //! | `patch` | a copy of the input with a few ranges replaced |
 //! | `unpack` | gzip bodies, decompressed as they stream by |
 //! | [`Limits`], [`BailOut`] | bounds, and the reasons to stop |

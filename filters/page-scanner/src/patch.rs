@@ -74,14 +74,6 @@ impl Patch {
     pub(crate) fn release(&mut self, until: usize, out: &mut Vec<u8>) {
         let mut at = self.start;
         let until = until.clamp(at, self.end());
-        if out.is_empty() && self.edits.front().is_none_or(|(range, _)| range.end > until) {
-            // What is held is the output, but for its end.
-            std::mem::swap(&mut self.held, out);
-            self.held.extend_from_slice(out.get(until - at..).unwrap_or_default());
-            out.truncate(until - at);
-            self.start = until;
-            return;
-        }
         while self.edits.front().is_some_and(|(range, _)| range.end <= until) {
             let Some((range, with)) = self.edits.pop_front() else { break };
             out.extend_from_slice(self.bytes(at..range.start));

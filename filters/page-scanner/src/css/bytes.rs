@@ -38,6 +38,10 @@ impl StandIn {
 
     /// Appends the stand-in of `bytes`, which has as many bytes.
     pub(crate) fn push(&mut self, bytes: &[u8], text: &mut String) {
+        if let (false, true, Ok(ascii)) = (self.after_lead, bytes.is_ascii(), simdutf8::basic::from_utf8(bytes)) {
+            text.push_str(ascii);
+            return;
+        }
         text.reserve(bytes.len());
         let mut rest = bytes;
         while let Some((&byte, behind)) = rest.split_first() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use cssparser::{Parser, Token};
 
 use super::property::{Fetch, fetch_of_property};
-use super::token;
+use super::token::Plain;
 
 /// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
 /// are looked up there. A longer text is not seen, wherever the style sheet was cut.
@@ -80,21 +80,40 @@ impl<'t> Piece<'t> {
         Some((token.filter(|_| !too_long), length))
     }
 
-    /// How long a string is, from its quote at `at`, if it has no escape and at most `most` bytes.
-    pub(super) fn plain_string(&self, at: usize, most: usize) -> Option<usize> {
+    /// The string at `at`, and how many bytes it has; see [`Piece::token_at`].
+    pub(super) fn string_at(&self, at: usize, most: usize) -> Option<(Sought, usize)> {
         let (quote, content) = self.bytes_from(at).split_first()?;
-        let content = content.get(..most.saturating_sub(1)).unwrap_or(content);
-        let length = token::plain_string(content, *quote)?;
-        Some(1 + length + 1)
+        let kept = content.get(..most).unwrap_or(content);
+        match Plain::string(kept, *quote) {
+            Plain::Closed(length) if length + 2 <= most => Some((Sought::Value, length + 2)),
+            Plain::Open if kept.len() < content.len() => Some((Sought::TooLong, kept.len())),
+            Plain::Open if !self.last => None,
+            _ => self.sought(at, most, |token| matches!(token, Token::QuotedString(_))),
+        }
     }
 
-    /// How long an unquoted `url()` is behind its bracket, if it has no escape, no white space at its end and at most
-    /// `most` bytes.
-    pub(super) fn plain_url(&self, content: usize, most: usize) -> Option<usize> {
+    /// The unquoted `url()` whose name is at `name_at`, and its content at `content`.
+    pub(super) fn url_at(&self, name_at: usize, content: usize, most: usize) -> Option<(Sought, usize)> {
         let behind = self.bytes_from(content);
-        let behind = behind.get(..most).unwrap_or(behind);
-        let blank = behind.iter().position(|&byte| !is_space(char::from(byte)))?;
-        Some(blank + token::plain_url(behind.get(blank..)?)? + 1)
+        let kept = behind.get(..most.saturating_sub(content - name_at)).unwrap_or(behind);
+        let blank = kept.iter().take_while(|&&byte| is_space(char::from(byte))).count();
+        match Plain::url(kept.get(blank..).unwrap_or_default()) {
+            Plain::Closed(length) => Some((Sought::Value, content - name_at + blank + length + 1)),
+            Plain::Open if kept.len() < behind.len() => Some((Sought::TooLong, kept.len())),
+            Plain::Open if !self.last => None,
+            _ => self.sought(name_at, most, |token| matches!(token, Token::UnquotedUrl(_))),
+        }
+    }
+
+    /// The same by cssparser.
+    fn sought(&self, at: usize, most: usize, is_value: impl Fn(&Token<'_>) -> bool) -> Option<(Sought, usize)> {
+        let (token, length) = self.token_at(at, most)?;
+        let sought = match token {
+            Some(token) if is_value(&token) => Sought::Value,
+            Some(_) => Sought::Broken,
+            None => Sought::TooLong,
+        };
+        Some((sought, length))
     }
 
     /// The kind of fetch of the property in front of a colon.
@@ -117,6 +136,17 @@ impl<'t> Piece<'t> {
     pub(super) fn is_blank(&self, range: Range<usize>) -> bool {
         range.len() <= LOOK_BEHIND && skip_blank(self.get(range)).is_empty()
     }
+}
+
+/// A string or `url()`, as far as it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sought {
+    /// It has a value.
+    Value,
+    /// It has none: it is not written as it must be.
+    Broken,
+    /// It is longer than what is looked at.
+    TooLong,
 }
 
 /// CSS tokenization never looks further ahead than three code points past the end of a token.

@@ -15,11 +15,11 @@ use memchr::{memchr, memchr_iter, memrchr};
 use url_mapping::Reason;
 
 use super::long::Escape;
-use super::piece::{Piece, is_space};
+use super::piece::{Piece, Sought, is_space};
 use super::property::Fetch;
 use super::specials::Specials;
-use super::token::inside;
 pub(crate) use super::token::value;
+use super::token::{ends_known_function, inside};
 
 /// A URL, and the bytes that say it. Positions count from the start of the style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -252,23 +252,12 @@ impl Scanner {
         content: usize,
         found: &mut dyn FnMut(Found),
     ) -> Next {
-        // A bracket right behind three letters: the name has no escape.
-        let is_plain = content == name_at + b"url(".len();
-        if let Some(length) = piece.plain_url(content, self.token_bytes.saturating_sub(4)).filter(|_| is_plain) {
-            let range = name_at..content + length;
-            self.declared(piece, name_at);
-            return Some(self.end_of_token(piece, range, true, found));
-        }
-        let (token, length) = piece.token_at(name_at, self.token_bytes)?;
-        let range = name_at..name_at + length;
+        let (url, length) = piece.url_at(name_at, content, self.token_bytes)?;
         self.declared(piece, name_at);
-        match token {
-            Some(token) => {
-                let is_url = matches!(token, Token::UnquotedUrl(_));
-                Some(self.end_of_token(piece, range, is_url, found))
-            }
-            None => Some(self.too_long(piece, content, b')', self.fetch(piece), found)),
+        if url == Sought::TooLong {
+            return Some(self.too_long(piece, content, b')', self.fetch(piece), found));
         }
+        Some(self.end_of_token(piece, name_at..name_at + length, url == Sought::Value, found))
     }
 
     fn string(&mut self, piece: &Piece<'_>, at: usize, found: &mut dyn FnMut(Found)) -> Next {
@@ -276,24 +265,14 @@ impl Scanner {
             self.expect_import(piece, at);
         }
         let is_url = self.string_is_url(piece, at);
-        if let Some(length) = piece.plain_string(at, self.token_bytes) {
-            self.declared(piece, at);
-            return Some(self.end_of_token(piece, at..at + length, is_url, found));
-        }
-        let (token, length) = piece.token_at(at, self.token_bytes)?;
-        let range = at..at + length;
+        let (string, length) = piece.string_at(at, self.token_bytes)?;
         self.declared(piece, at);
-        match token {
-            Some(token) => {
-                let is_url = is_url && matches!(token, Token::QuotedString(_));
-                Some(self.end_of_token(piece, range, is_url, found))
-            }
-            None => {
-                let fetch = if is_url { self.fetch(piece) } else { None };
-                let closing = piece.byte(at).unwrap_or(b'"');
-                Some(self.too_long(piece, at + 1, closing, fetch, found))
-            }
+        if string == Sought::TooLong {
+            let fetch = if is_url { self.fetch(piece) } else { None };
+            let closing = piece.byte(at).unwrap_or(b'"');
+            return Some(self.too_long(piece, at + 1, closing, fetch, found));
         }
+        Some(self.end_of_token(piece, at..at + length, is_url && string == Sought::Value, found))
     }
 
     /// Behind a string or `url()`.
@@ -501,9 +480,4 @@ impl Scanner {
         }
         self.declared_to = self.declared_to.max(at);
     }
-}
-
-/// Returns true if a byte may end the name of a function that holds URLs: `url`, `src` or `image-set`.
-fn ends_known_function(byte: u8) -> bool {
-    matches!(byte | 0x20, b'l' | b'c' | b't')
 }

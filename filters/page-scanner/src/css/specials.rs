@@ -14,7 +14,8 @@ pub(super) struct Specials<'t> {
 impl<'t> Specials<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         let bytes = text.as_bytes();
-        Self { bytes, start: 0, bits: mask(bytes, is_special) }
+        // No byte is masked yet.
+        Self { bytes, start: bytes.len(), bits: 0 }
     }
 
     /// The next one from `from` on, and where it is. `semicolons`: whether these are special, too.
@@ -30,21 +31,27 @@ impl<'t> Specials<'t> {
 
     #[inline]
     fn masked(&mut self, from: usize) -> Option<usize> {
-        match from.checked_sub(self.start) {
-            Some(passed) if passed < MASK => self.bits &= u64::MAX << passed,
-            _ => self.go_to(from)?,
+        let passed = from.wrapping_sub(self.start);
+        if passed >= MASK {
+            return self.behind(from);
         }
-        while self.bits == 0 {
-            self.go_to(self.start + MASK)?;
+        match self.bits >> passed {
+            0 => self.behind(self.start + MASK),
+            bits => Some(from + bits.trailing_zeros() as usize),
         }
-        Some(self.start + self.bits.trailing_zeros() as usize)
     }
 
     #[inline]
-    fn go_to(&mut self, start: usize) -> Option<()> {
-        self.bits = mask(self.bytes.get(start..).filter(|rest| !rest.is_empty())?, is_special);
-        self.start = start;
-        Some(())
+    fn behind(&mut self, mut from: usize) -> Option<usize> {
+        loop {
+            let rest = self.bytes.get(from..).filter(|rest| !rest.is_empty())?;
+            self.bits = mask(rest, is_special);
+            self.start = from;
+            if self.bits != 0 {
+                return Some(from + self.bits.trailing_zeros() as usize);
+            }
+            from += MASK;
+        }
     }
 }
 

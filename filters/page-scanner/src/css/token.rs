@@ -6,32 +6,54 @@ use cssparser::{Parser, Token};
 
 use crate::find::find_where;
 
-/// How many bytes a string has up to its closing quote, if it holds neither escapes nor control characters: its value is
-/// what is written. `content`: what is behind the opening quote.
-#[inline]
-pub(super) fn plain_string(content: &[u8], quote: u8) -> Option<usize> {
-    let end = find_where(content, |block| block.is(quote) | block.is(b'\\') | block.is_at_most(0x1F))?;
-    (content.get(end) == Some(&quote)).then_some(end)
+/// How far a string or `url()` is plain: its value is what is written, without escapes and control characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plain {
+    /// To its end. So many bytes are in front of the closing one.
+    Closed(usize),
+    /// As far as there are bytes.
+    Open,
+    /// Not to its end.
+    No,
 }
 
-/// How many bytes an unquoted `url()` has up to its closing bracket, under the same condition. `content`: what is behind the
-/// opening bracket and the white space there.
-#[inline]
-pub(super) fn plain_url(content: &[u8]) -> Option<usize> {
-    let end = find_where(content, |block| {
-        block.is_in(b'\''..=b')') | block.is(b'"') | block.is(b'\\') | block.is_at_most(b' ') | block.is(0x7F)
-    })?;
-    (content.get(end) == Some(&b')')).then_some(end)
+impl Plain {
+    fn of(content: &[u8], closing: u8, found: Option<usize>) -> Self {
+        match found {
+            Some(end) if content.get(end) == Some(&closing) => Self::Closed(end),
+            Some(_) => Self::No,
+            None => Self::Open,
+        }
+    }
+
+    /// `content`: what is behind the opening quote.
+    #[inline]
+    pub(super) fn string(content: &[u8], quote: u8) -> Self {
+        let end = find_where(content, |block| block.is(quote) | block.is(b'\\') | block.is_at_most(0x1F));
+        Self::of(content, quote, end)
+    }
+
+    /// `content`: what is behind the opening bracket and the white space there. White space at the end is not plain.
+    #[inline]
+    pub(super) fn url(content: &[u8]) -> Self {
+        let end = find_where(content, |block| {
+            block.is_in(b'\''..=b')') | block.is(b'"') | block.is(b'\\') | block.is_at_most(b' ') | block.is(0x7F)
+        });
+        Self::of(content, b')', end)
+    }
 }
 
 /// The value of a token that is plain to its end.
 fn plain_value(token: &str) -> Option<&str> {
-    let (start, length) = match token.as_bytes() {
-        [quote @ (b'"' | b'\''), content @ ..] => (1, plain_string(content, *quote)?),
-        [u, r, l, b'(', content @ ..] if [*u, *r, *l].eq_ignore_ascii_case(b"url") => (4, plain_url(content)?),
+    let (start, plain) = match token.as_bytes() {
+        [quote @ (b'"' | b'\''), content @ ..] => (1, Plain::string(content, *quote)),
+        [u, r, l, b'(', content @ ..] if [*u, *r, *l].eq_ignore_ascii_case(b"url") => (4, Plain::url(content)),
         _ => return None,
     };
-    if start + length + 1 == token.len() { token.get(start..start + length) } else { None }
+    match plain {
+        Plain::Closed(length) if start + length + 1 == token.len() => token.get(start..start + length),
+        _ => None,
+    }
 }
 
 /// Where the URL stands in a string or `url()` token as written.
@@ -69,4 +91,9 @@ pub(crate) fn value(token: &str) -> Option<String> {
         Ok(Token::QuotedString(value) | Token::UnquotedUrl(value)) => Some(value.as_ref().to_owned()),
         _ => None,
     }
+}
+
+/// Returns true if a byte may end the name of a function that holds URLs: `url`, `src` or `image-set`.
+pub(super) fn ends_known_function(byte: u8) -> bool {
+    matches!(byte | 0x20, b'l' | b'c' | b't')
 }

@@ -1,5 +1,6 @@
 //! Tells names of no interest by their first letter and length. Most names need no comparison then.
 
+use super::tag_end::ends_name;
 use crate::places::PLACES;
 
 /// Elements that are of interest for another reason than a place of a URL. Their content is not markup, or is of another
@@ -45,6 +46,24 @@ const fn with(mut lengths: [u16; 26], name: &str) -> [u16; 26] {
     lengths
 }
 
+/// False if `tag`, which begins with a letter, has no name of interest: no name ends where one of interest with this letter
+/// would. Of end tags, only those are of interest that are counted.
+#[inline]
+pub(super) fn may_begin(tag: &[u8], closing: bool) -> bool {
+    let Some(first) = tag.first().map(|first| first | 0x20) else { return false };
+    if closing && !matches!(first, b's' | b'm' | b't') {
+        return false;
+    }
+    let mut lengths = LENGTHS.get(usize::from(first.wrapping_sub(b'a'))).copied().unwrap_or_default();
+    while lengths != 0 {
+        if tag.get(lengths.trailing_zeros() as usize).is_none_or(|&byte| ends_name(byte)) {
+            return true;
+        }
+        lengths &= lengths - 1;
+    }
+    false
+}
+
 /// False for most names that are of no interest and for none that is.
 #[inline]
 pub(super) fn may_matter(name: &[u8]) -> bool {
@@ -63,7 +82,18 @@ mod tests {
         for name in OTHERS.into_iter().chain(PLACES.iter().map(|place| place.element)) {
             assert!(may_matter(name.as_bytes()), "{name}");
             assert!(may_matter(name.to_ascii_uppercase().as_bytes()), "{name}");
+            for behind in ["", ">", " a", "/", "\n"] {
+                assert!(may_begin(format!("{}{behind}", name.to_ascii_uppercase()).as_bytes(), false), "{name}");
+            }
         }
+    }
+
+    #[test]
+    fn no_end_tag_that_is_counted_is_overlooked() {
+        for name in ["svg", "math", "template", "SVG", "MATH", "TEMPLATE"] {
+            assert!(may_begin(format!("{name}>").as_bytes(), true), "{name}");
+        }
+        assert!(!may_begin(b"img>", true) && !may_begin(b"div>", false) && !may_begin(b"titles and more>", true));
     }
 
     #[test]

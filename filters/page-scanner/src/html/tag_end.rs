@@ -5,56 +5,64 @@
 
 use memchr::memchr;
 
+use super::signs::Signs;
 use crate::css;
-use crate::find::{Block, Which, find, find_exact, find_where};
+use crate::find::{find, find_exact};
 
 /// A tag that is there to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Whole {
-    /// Bytes of its name.
-    pub(super) name: usize,
-    /// Bytes up to its end, `>` included.
-    pub(super) length: usize,
+    /// Behind its `>`.
+    pub(super) end: usize,
     /// True if one of its attributes is a `style` that may hold a URL.
     pub(super) has_style: bool,
 }
 
 impl Whole {
-    /// Reads a tag from the first byte of its name; none if it is not there to its end.
+    /// Reads a tag from the first byte of its name, which stands at `named`; none if it is not there to its end.
     #[inline]
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let name = name_length(bytes)?;
+    pub(super) fn read(signs: &mut Signs<'_>, named: usize) -> Option<Self> {
+        let bytes = signs.bytes;
+        let sign = signs.of_tag(named)?;
+        if bytes.get(sign) == Some(&b'>') {
+            return Some(Self { end: sign + 1, has_style: false });
+        }
+        Self::with_values(signs, named, sign)
+    }
+
+    /// The same of a tag whose name is at `start`, and whose first sign, at `sign`, does not end it.
+    #[inline]
+    fn with_values(signs: &mut Signs<'_>, start: usize, mut sign: usize) -> Option<Self> {
+        let bytes = signs.bytes;
         let mut has_style = false;
-        let mut rest = bytes.get(name..)?;
+        let mut at = start + name_length(bytes.get(start..)?)?;
+        if sign < at {
+            sign = signs.of_tag(at)?;
+        }
         loop {
             // Only the signs are looked at, as long as the tag is written as nearly all are.
-            let (names, behind) = rest.split_at_checked(find_where(rest, is_sign)?)?;
-            let passed = match behind {
-                [b'>', behind @ ..] => return Some(Self { name, length: bytes.len() - behind.len(), has_style }),
-                [b'=', quote @ (b'"' | b'\''), quoted @ ..] if ends_with_name(names) => {
-                    let value = quoted.get(..find_where(quoted, |block| block.is(*quote))?)?;
-                    has_style |= ends_with_style(names) && css::may_hold_url_written(value);
-                    names.len() + 2 + value.len() + 1
-                }
-                _ => {
-                    let blank = rest.iter().position(|&byte| !is_space(byte) && byte != b'/')?;
-                    let attribute = match rest.get(blank..)? {
-                        [b'>', ..] => Passed { length: 0, is_style: false },
-                        attribute => read_attribute(attribute)?,
-                    };
-                    has_style |= attribute.is_style;
-                    blank + attribute.length
-                }
+            let (names, behind) = bytes.get(at..)?.split_at_checked(sign - at)?;
+            let quote = match behind {
+                [b'>', ..] => return Some(Self { end: sign + 1, has_style }),
+                [b'=', quote @ (b'"' | b'\''), ..] if ends_with_name(names) => Some(*quote),
+                _ => None,
             };
-            rest = rest.get(passed..)?;
+            if let Some(quote) = quote {
+                let value = sign + 2;
+                let close = signs.quote(quote, value)?;
+                has_style |= ends_with_style(names) && css::may_hold_url_written(bytes.get(value..close)?);
+                at = close + 1;
+            } else {
+                at += bytes.get(at..)?.iter().position(|&byte| !is_space(byte) && byte != b'/')?;
+                if bytes.get(at) != Some(&b'>') {
+                    let attribute = attribute(bytes.get(at..)?)?;
+                    has_style |= attribute.is_style;
+                    at += attribute.length;
+                }
+            }
+            sign = signs.of_tag(at)?;
         }
     }
-}
-
-/// Signs that tell where a value or the tag ends.
-#[inline]
-fn is_sign(block: Block) -> Which {
-    block.is_in(b'='..=b'>') | block.is(b'"') | block.is(b'\'')
 }
 
 /// How many bytes the name of an element has; none if its end is not there.
@@ -84,7 +92,7 @@ struct Passed {
 
 /// Reads an attribute from the first byte of its name.
 #[inline]
-fn read_attribute(bytes: &[u8]) -> Option<Passed> {
+fn attribute(bytes: &[u8]) -> Option<Passed> {
     // A name may begin with `=`; anywhere else the sign ends it.
     let name = 1 + bytes.get(1..)?.iter().position(|&byte| ends_name(byte) || byte == b'=')?;
     let sign = skip_space(bytes, name)?;
@@ -179,7 +187,11 @@ mod tests {
             ("p title='url(b)' style>", false),
             ("p data-style='url(b)'>", false),
         ] {
-            assert_eq!(Whole::read(tag.as_bytes()).map(|whole| whole.has_style), Some(has_style), "{tag}");
+            assert_eq!(
+                Whole::read(&mut Signs::of(tag.as_bytes()), 0).map(|whole| whole.has_style),
+                Some(has_style),
+                "{tag}"
+            );
         }
     }
 
@@ -192,7 +204,7 @@ mod tests {
             let in_pieces = tag.as_bytes().iter().scan(TagEnd::default(), |end, byte| Some(end.find(&[*byte])));
             let length = in_pieces.take_while(Option::is_none).count() + 1;
             let wanted = (length <= tag.len()).then_some(length);
-            prop_assert_eq!(Whole::read(tag.as_bytes()).map(|whole| whole.length), wanted);
+            prop_assert_eq!(Whole::read(&mut Signs::of(tag.as_bytes()), 0).map(|whole| whole.end), wanted);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the tags of a page that are worth a look, fast. Most of a page is stepped over a word at a time or by `memchr`,
-//! and most tags are passed without a report.
+//! Finds the tags of a page that are worth a look, fast. Bit masks find the signs of tags ([`Signs`]), `memchr` steps over long
+//! text, and most tags are passed without a report.
 //!
 //! As long as a page is HTML it follows the tokenizer exactly, because only names of elements decide what is text. In SVG
 //! and `MathML` that takes a tree builder, which it has not. There it only proposes, and
@@ -15,8 +15,8 @@ use memchr::memchr_iter;
 use super::input::Input;
 use super::names;
 use super::raw_text::{self, Escape, Reach, Text};
+use super::signs::Signs;
 use super::tag_end::{TagEnd, Whole, name_length};
-use crate::find::find;
 
 /// The next find.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,6 +74,10 @@ pub(super) struct TagScanner {
 
 /// Deeper nesting of `svg` and `math` is not counted.
 const MOST_FOREIGN: usize = 64;
+
+/// A tag that is cut is read again from its start when there are more bytes, if it has fewer bytes than this. Longer ones
+/// are read on in pieces.
+const MOST_READ_TWICE: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
 enum State {
@@ -164,32 +168,39 @@ impl TagScanner {
     }
 
     fn markup(&mut self, input: &Input<'_>) -> Option<Found> {
-        let mut rest = input.from(self.at);
+        let bytes = input.bytes;
+        let mut signs = Signs::of(bytes);
+        let mut at = self.at.saturating_sub(input.start);
         loop {
-            let Some(tag) = find(b'<', rest).and_then(|open| rest.get(open..)) else {
-                return Some(self.more(input.end()));
-            };
-            let open = input.end() - tag.len();
-            let (named, closing) = match tag {
-                [_, named @ ..] if named.first().is_some_and(u8::is_ascii_alphabetic) => (named, false),
-                [_, b'/', named @ ..] if named.first().is_some_and(u8::is_ascii_alphabetic) => (named, true),
-                _ => {
-                    self.at = open;
-                    return self.no_tag(input, open);
+            let Some(open) = signs.open(at) else { return Some(self.more(input.end())) };
+            let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
+            let closing = byte(open + 1) == b'/';
+            let named = open + 1 + usize::from(closing);
+            let letter = byte(named);
+            if !letter.is_ascii_alphabetic() {
+                self.at = input.start + open;
+                return self.no_tag(input, input.start + open);
+            }
+            let Some(whole) = Whole::read(&mut signs, named) else {
+                let start = input.start + open;
+                if !input.last && bytes.len() - open < MOST_READ_TWICE {
+                    return Some(self.more(start));
                 }
-            };
-            let Some((whole, behind)) = Whole::read(named).and_then(|whole| Some((whole, named.get(whole.length..)?)))
-            else {
-                self.enter(State::Tag { start: open, end: TagEnd::default(), closing }, input.end() - named.len());
+                self.enter(State::Tag { start, end: TagEnd::default(), closing }, input.start + named);
                 return None;
             };
-            rest = behind;
-            let name = named.get(..whole.name).unwrap_or_default();
+            at = whole.end;
+            let behind = bytes.get(named..).unwrap_or_default();
+            let is_passed = !names::may_begin(behind, closing);
+            if is_passed && !whole.has_style && !self.in_head && self.svg == 0 {
+                continue;
+            }
+            let name = name_length(behind).and_then(|length| behind.get(..length)).unwrap_or_default();
             self.in_head = self.in_head && is_of_head(name);
             if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
                 continue;
             }
-            if let Some(found) = self.end_of_tag(input, open..input.end() - rest.len(), name, closing) {
+            if let Some(found) = self.end_of_tag(input, input.start + open..input.start + at, name, closing) {
                 return Some(found);
             }
         }

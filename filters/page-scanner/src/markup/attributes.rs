@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::char_refs::Quote;
-use crate::find::{Block, find, find_exact};
+use crate::find::{Block, Which, find, find_exact, find_where};
 
 /// One attribute of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +66,22 @@ impl<'t> Attributes<'t> {
         self.tag.get(start..self.at).unwrap_or_default()
     }
 
+    /// The next one, if it is written as most are: a space, then `name="value"`.
+    #[inline]
+    fn usual(&self) -> Option<Attribute<'t>> {
+        let (b' ', named) = self.tag.get(self.at..)?.split_first()? else { return None };
+        let (name, behind) = named.split_at_checked(find_where(named, may_end_name)?)?;
+        let (quote, quoted) = match behind {
+            [b'=', b'"', quoted @ ..] => (Quote::Double, quoted),
+            [b'=', b'\'', quoted @ ..] => (Quote::Single, quoted),
+            _ => return None,
+        };
+        let byte = if quote == Quote::Double { b'"' } else { b'\'' };
+        let value = quoted.get(..find(byte, quoted)?)?;
+        let start = self.tag.len() - quoted.len();
+        (!name.is_empty()).then(|| Attribute { name, value, range: start..start + value.len(), quote })
+    }
+
     /// The value after `=`, as (range, quote).
     fn value(&mut self) -> (Range<usize>, Quote) {
         self.skip_while(is_space);
@@ -91,7 +107,12 @@ impl<'t> Attributes<'t> {
 impl<'t> Iterator for Attributes<'t> {
     type Item = Attribute<'t>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(attribute) = self.usual() {
+            self.at = attribute.range.end + 1;
+            return Some(attribute);
+        }
         self.skip_while(|byte| is_space(byte) || byte == b'/');
         let start = self.at;
         match self.peek()? {
@@ -101,9 +122,8 @@ impl<'t> Iterator for Attributes<'t> {
             _ => {}
         }
         let rest = self.tag.get(self.at..).unwrap_or_default();
-        let may_end = |block: Block| block.is_at_most(b' ') | block.is(b'/') | block.is_in(b'='..=b'>');
         let ends = |byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'=');
-        self.at += find_exact(rest, may_end, ends).unwrap_or(rest.len());
+        self.at += find_exact(rest, may_end_name, ends).unwrap_or(rest.len());
         let name = self.from(start);
         self.skip_while(is_space);
         let (range, quote) = if self.peek() == Some(b'=') {
@@ -114,6 +134,12 @@ impl<'t> Iterator for Attributes<'t> {
         };
         Some(Attribute { name, value: self.tag.get(range.clone()).unwrap_or_default(), range, quote })
     }
+}
+
+/// Holds of each byte that ends a name, and of control characters, which are part of one.
+#[inline]
+fn may_end_name(block: Block) -> Which {
+    block.is_at_most(b' ') | block.is(b'/') | block.is_in(b'='..=b'>')
 }
 
 fn is_space(byte: u8) -> bool {
