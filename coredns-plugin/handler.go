@@ -25,14 +25,15 @@ const pluginName = "longhaul"
 type Longhaul struct {
 	Next plugin.Handler
 
-	policy steer.Policy
-	own    ownNames
-	canary bool
-	www    bool
-	lists  *lists
-	bypass *bypass
-	proxy  *proxy
-	counts counters
+	policy  steer.Policy
+	own     ownNames
+	canary  bool
+	www     bool
+	lists   *lists
+	bypass  *bypass
+	compare share
+	proxy   *proxy
+	counts  counters
 	// instant is nil where responses wait for the truth.
 	instant *instant
 }
@@ -115,7 +116,8 @@ func queryOf(w dns.ResponseWriter, r *dns.Msg) steer.Query {
 
 // bypasses reports whether the client gets the truth, and the option of its query that the response's scope depends on.
 func (l *Longhaul) bypasses(w dns.ResponseWriter, r *dns.Msg) (*dns.EDNS0_SUBNET, bool) {
-	bypassed := l.bypass.has(sourceOf(w.RemoteAddr()))
+	source := sourceOf(w.RemoteAddr())
+	bypassed := l.bypass.has(source) || l.compare.has(source)
 	if !l.bypass.dependsOnSubnet() {
 		return nil, bypassed
 	}

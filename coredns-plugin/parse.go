@@ -46,6 +46,7 @@ var properties = map[string]func(*config, *caddy.Controller, []string) error{
 	"aaaa":          (*config).parseAAAA,
 	"https":         (*config).parseHTTPS,
 	"dnssec":        (*config).parseDNSSEC,
+	"compare":       (*config).parseCompare,
 	"canary":        flag(func(cfg *config) *bool { return &cfg.canary }),
 	"instant":       flag(func(cfg *config) *bool { return &cfg.instant }),
 	"health":        (*config).parseHealth,
@@ -67,6 +68,7 @@ type config struct {
 	own     *names.Builder
 	alpn    []string
 	bypass  []netip.Prefix
+	compare share
 	proxies []netip.Addr
 	www     bool
 	canary  bool
@@ -154,13 +156,14 @@ func (cfg *config) build() *Longhaul {
 		}
 	}
 	l := &Longhaul{
-		policy: cfg.policy,
-		own:    ownNames{cfg.own.Set(), cfg.alpn},
-		canary: cfg.canary,
-		www:    cfg.www,
-		lists:  &lists{inline: cfg.match.Set(), inlineExcept: cfg.except.Set(), files: cfg.files, reload: cfg.reload},
-		bypass: newBypass(cfg.bypass, &p.all),
-		proxy:  p,
+		policy:  cfg.policy,
+		own:     ownNames{cfg.own.Set(), cfg.alpn},
+		canary:  cfg.canary,
+		www:     cfg.www,
+		lists:   &lists{inline: cfg.match.Set(), inlineExcept: cfg.except.Set(), files: cfg.files, reload: cfg.reload},
+		bypass:  newBypass(cfg.bypass, &p.all),
+		compare: cfg.compare,
+		proxy:   p,
 	}
 	if cfg.instant {
 		l.instant = newInstant()

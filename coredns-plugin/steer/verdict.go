@@ -10,7 +10,7 @@ const (
 	Stripped                      // an HTTPS record lost what leads past the proxy
 	Kept                          // nothing in it leads past the proxy
 
-	LeftClient    // the query comes from the proxy itself, or from a client in bypass
+	LeftClient    // the query comes from the proxy itself, or from a client in bypass or in the share of compare
 	LeftExcept    // listed, but excepted
 	LeftPaused    // the switch is off
 	LeftUnhealthy // no proxy listener responds

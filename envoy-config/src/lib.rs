@@ -7,6 +7,7 @@
 
 pub mod access_log;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod derive;
 mod dns_query;

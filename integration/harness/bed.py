@@ -33,18 +33,20 @@ class Bed:
         authority: Authority,
         *,
         link_profile: str | None = None,
+        wan_profile: str | None = None,
         secure_name: str = PROXY_NAME,
         ipv6: bool = False,
         **config: Any,
     ) -> None:
         """`steered` are the names of the allowlist. `config` replaces sections of the configuration. `secure_name` is
-        the proxy's https name, or its address, which saves clients a look-up. `ipv6` adds the second family."""
+        the proxy's https name, or its address, which saves clients a look-up. `wan_profile` is that of the link
+        to the Internet. `ipv6` adds the second family."""
         self.folder = folder
         self.site = site
         self.authority = authority
         site.records.setdefault(PROXY_NAME, [PROXY])
         self.certificate = authority.issue(secure_name).as_dict()
-        self.topology = Topology(folder, link_profile=link_profile, ipv6=ipv6)
+        self.topology = Topology(folder, link_profile=link_profile, wan_profile=wan_profile, ipv6=ipv6)
         self.origins = Origins(site.write(folder / "site.json"), folder, self.topology.internet)
         self.config = write_config(
             folder, gateway_config(folder, self.certificate, secure_name=secure_name, **config), steered

@@ -48,7 +48,8 @@ def site_addresses() -> Iterable[str]:
 
 
 class Topology:
-    """The namespaces, joined and routed. `link_profile` puts the link emulator between clients and gateway."""
+    """The namespaces, joined and routed. `link_profile` puts the link emulator between clients and gateway, and
+    `wan_profile` between gateway and Internet."""
 
     def __init__(
         self,
@@ -56,12 +57,14 @@ class Topology:
         *,
         link_profile: str | None = None,
         link_changes: dict[str, str] | None = None,
+        wan_profile: str | None = None,
         ipv6: bool = False,
     ) -> None:
         self._folder = folder
         self._ipv6 = ipv6
         self._profile = link_profile
         self._changes = link_changes
+        self._wan_profile = wan_profile
         self._stack = ExitStack()
         resolv_conf = folder / "resolv.conf"
         # With a single attempt, a lost packet would look like a failed name. Five seconds are the usual timeout of
@@ -77,7 +80,7 @@ class Topology:
             for namespace in (self.clients, self.gateway, self.internet):
                 stack.enter_context(namespace)
             self._join_clients(stack)
-            self._join_internet()
+            self._join_internet(stack)
             if self._ipv6:
                 self._add_ipv6()
             self._stack = stack.pop_all()
@@ -96,12 +99,16 @@ class Topology:
             self.link = stack.enter_context(Link(self._folder, self._profile, *ends, changes=self._changes))
         self.clients.ip("route", "add", "default", "via", GATEWAY, "dev", CLIENT_DEVICE)
 
-    def _join_internet(self) -> None:
+    def _join_internet(self, stack: ExitStack) -> None:
         self.gateway.ip("address", "add", f"{PROXY}/32", "dev", "lo")
         self.gateway.sysctl("net.ipv4.ip_forward", 1)
-        veth(self.gateway, "wan0", self.internet, "wan0")
-        self.gateway.ip("address", "add", "198.51.100.1/30", "dev", "wan0")
-        self.internet.ip("address", "add", f"{INTERNET}/30", "dev", "wan0")
+        if self._wan_profile is None:
+            veth(self.gateway, "wan0", self.internet, "wan0")
+            self.gateway.ip("address", "add", "198.51.100.1/30", "dev", "wan0")
+            self.internet.ip("address", "add", f"{INTERNET}/30", "dev", "wan0")
+        else:
+            ends = (self.gateway, "wan0", "198.51.100.1/30"), (self.internet, "wan0", f"{INTERNET}/30")
+            stack.enter_context(Link(self._folder, self._wan_profile, *ends))
         self.internet.ip("route", "add", "default", "via", "198.51.100.1")
         for reached in (str(SITES), f"{PRIVATE_ADDRESS}/32", f"{LINK_LOCAL_ADDRESS}/32"):
             # "local" lets one machine have every address of a range without the configuration of each.

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::table::table;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
+use crate::compare::{Difference, Median};
 use crate::config::Sockets;
 use crate::run::{self, NoRun, ResolverReport};
-use crate::status::{Certificate, Child, Pages, Status, gather, time};
+use crate::status::{Certificate, Child, Pages, Status, gather, millis, time};
 
 const WIDTH: usize = 120;
 /// Reasons that are shown; the others are summed.
@@ -62,6 +63,7 @@ fn describe(status: &Status) -> String {
     rows.extend(pair(status));
     rows.extend(parents(status));
     rows.extend(measured_link(status));
+    rows.extend(compared(status));
     rows.extend(traffic(status));
     rows.extend(dns(status));
     let verdict = if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) };
@@ -168,6 +170,46 @@ fn measured_link(status: &Status) -> Option<Vec<String>> {
         .map(|(key, value, configured)| value.as_ref().map(|value| format!("{key} {value} (configured {configured})")));
     let words: Vec<String> = words.into_iter().flatten().collect();
     (!words.is_empty()).then(|| row("measured link", &words.join(", ")))
+}
+
+/// The connections of clients that pass untouched, beside those that Longhaul serves.
+fn compared(status: &Status) -> Vec<Vec<String>> {
+    let Some(compared) = status.compared.as_ref().filter(|compared| compared.fault.is_none()) else {
+        return Vec::new();
+    };
+    let percent = compared.percent;
+    let head = if compared.is_empty() {
+        format!(
+            "{percent}% of the clients pass untouched; no connection was seen yet. Load the packet rules: `longhaul host FILE --clients IF --apply`"
+        )
+    } else {
+        format!("{percent}% of the clients pass untouched, and {percent}% are measured beside them")
+    };
+    let (direct, accelerated, difference) = (&compared.direct, &compared.accelerated, &compared.difference);
+    let of = |direct: &Median, accelerated: &Median, difference: Difference| {
+        let sign = match difference {
+            Difference::Unknown => String::new(),
+            Difference::NoneShown => "; no difference shown".to_owned(),
+            Difference::Faster { by_us } => format!("; {} shorter", millis(by_us)),
+            Difference::Slower { by_us } => format!("; {} longer", millis(by_us)),
+        };
+        format!("untouched {}, with Longhaul {}{sign}", median(direct), median(accelerated))
+    };
+    vec![
+        row("compared", &head),
+        row("set-up", &of(&direct.set_up, &accelerated.set_up, difference.set_up)),
+        row("first bytes", &of(&direct.first_bytes, &accelerated.first_bytes, difference.first_bytes)),
+    ]
+}
+
+/// A median with its 95 % interval.
+fn median(median: &Median) -> String {
+    match median {
+        Median::Known { median_us, low_us, high_us, connections } => {
+            format!("{} ({} to {}, {connections} connections)", millis(*median_us), millis(*low_us), millis(*high_us))
+        }
+        Median::TooFew { connections, needed } => format!("{connections} of {needed} connections"),
+    }
 }
 
 fn traffic(status: &Status) -> Vec<Vec<String>> {

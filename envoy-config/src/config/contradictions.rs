@@ -10,7 +10,7 @@ use http_semantics::addresses;
 use super::diagnostic::Problem;
 use super::names::Host;
 use super::read::Draft;
-use super::settings::{Acme, Cache, DnsMode, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream};
+use super::settings::{Acme, Cache, DnsMode, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream};
 use super::sockets::{Family, Sockets, overlap, reaches};
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
@@ -82,6 +82,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         if let Some(Cache::Parents(parents)) = &draft.cache {
             parent_is_ourselves(&places, listen, draft.proxy.as_ref(), parents, problems);
         }
+        compare_beside_the_way(&places, listen, draft, problems);
         if let Some(dns) = &draft.dns {
             steering_without_dns(&places, listen, !dns.domains.is_empty(), dns.www, problems);
         }
@@ -119,6 +120,21 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
                 "ssh and mail to steered names will fail",
             )
             .help("with `mode: prepend` they reach the origin's address, which follows the proxy's"),
+        );
+    }
+}
+
+/// Refuses a comparison at a box that is not on the clients' way. It sees no packet of a client that it leaves alone.
+fn compare_beside_the_way(places: &Places<'_>, listen: &Listen, draft: &Draft, problems: &mut Vec<Problem>) {
+    if draft.compare.flatten().is_some() && listen.intercept == Intercept::None {
+        problems.push(
+            Problem::error(
+                "`compare` needs a box that is the clients' gateway",
+                places.of(&["compare"]),
+                "measures clients' packets that pass this box",
+            )
+            .and(places.of(&["listen", "intercept"]), "no packet passes: clients come by DNS alone")
+            .help("remove `compare`, or make this box the clients' gateway and write `intercept: redirect`"),
         );
     }
 }

@@ -100,6 +100,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         file,
         role: draft.role?,
         link: draft.link?,
+        compare: draft.compare?,
         proxy: draft.proxy?,
         listen: draft.listen?,
         drain: draft.drain?,

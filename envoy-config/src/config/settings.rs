@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use super::allowlist::NamePattern;
 use super::names::{Host, HostName, HostPort};
 use super::peer_name::PeerName;
+use super::share::Share;
 use super::sockets::{Family, Sockets};
 use super::units::{Bytes, Rate};
 use crate::config::{LinkClass, LinkModel, Overrides};
@@ -27,6 +28,8 @@ pub struct Settings {
     pub role: Role,
     /// The slow link.
     pub link: Link,
+    /// The share of clients that are left alone for comparison. None: `off`.
+    pub compare: Option<Share>,
     /// The addresses and names of the proxy for clients.
     pub proxy: Proxy,
     /// The sockets that this box binds.

@@ -4,6 +4,7 @@
 //! script. [`apply()`] does them, and leaves a record that undoes exactly these steps. A reboot removes everything.
 
 mod apply;
+mod comparison;
 mod nft;
 mod plan;
 mod routes;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use super::comparison;
 use crate::config::{Family, Intercept, Remote, Role, Settings, Sockets, Udp443};
 use crate::derive::offers_http3;
 
@@ -22,11 +23,16 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     let web: Vec<Listener> =
         [of_clients(80, &listen.http), of_clients(443, &listen.tls)].into_iter().flatten().collect();
     let dns: Vec<Listener> = of_clients(53, &listen.dns).into_iter().collect();
+    // No packet of a client passes without interception, and `check` refuses `compare` there.
+    let share = settings.compare.filter(|_| listen.intercept != Intercept::None);
+    let pass = share.map(|share| comparison::pass(share, &web)).unwrap_or_default();
     match listen.intercept {
         Intercept::None => {}
-        Intercept::Redirect => chain(intercept(interface, "nat", "dstnat", &redirects(&[web, dns].concat()))),
+        Intercept::Redirect => {
+            chain(intercept(interface, "nat", "dstnat", &(pass + &redirects(&[&web[..], &dns[..]].concat()))));
+        }
         Intercept::Tproxy => {
-            chain(intercept(interface, "filter", "mangle", &tproxies(&web)));
+            chain(intercept(interface, "filter", "mangle", &tproxies(&web, &pass)));
             // CoreDNS's sockets are not transparent, so DNS is always redirected.
             if !dns.is_empty() {
                 chain(
@@ -36,7 +42,10 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
         }
     }
     if let Role::Remote(Remote { udp443: Udp443::Refuse, .. }) = settings.role {
-        chain(refuse_quic(interface));
+        chain(refuse_quic(interface, &share.map(comparison::pass_quic).unwrap_or_default()));
+    }
+    if let Some(share) = share {
+        chain(comparison::copies(share, interface, &web));
     }
     if let Some(socket) = settings.acme.as_ref().and_then(|acme| acme.listen) {
         chain(challenges(interface, socket));
@@ -48,11 +57,11 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
 
 /// A listener for packets that clients send to a port of other hosts.
 #[derive(Debug, Clone, Copy)]
-struct Listener {
+pub(super) struct Listener {
     /// The port of the other hosts.
-    from: u16,
+    pub(super) from: u16,
     /// The port of the listener.
-    to: u16,
+    pub(super) to: u16,
     ipv4: bool,
     ipv6: bool,
 }
@@ -73,7 +82,7 @@ impl Listener {
     }
 
     /// Returns the families of the listener, as `tproxy` writes them.
-    fn families(self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn families(self) -> impl Iterator<Item = &'static str> {
         [("ip", self.ipv4), ("ip6", self.ipv6)].into_iter().filter_map(|(name, served)| served.then_some(name))
     }
 }
@@ -107,23 +116,25 @@ fn redirects(listeners: &[Listener]) -> String {
     std::iter::once(UNDER_WAY.to_owned()).chain(listeners.iter().map(rule)).collect()
 }
 
-fn tproxies(listeners: &[Listener]) -> String {
+/// Returns the rules that give packets to the listeners. Connections that have begun there stay there, whatever `pass`
+/// lets through.
+fn tproxies(listeners: &[Listener], pass: &str) -> String {
     let established = format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} accept\n");
     let rules = |listener: &Listener| {
         let Listener { from, to, .. } = *listener;
         let rule = |family| format!("\t\ttcp dport {from} tproxy {family} to :{to} meta mark set {MARK:#x} accept\n");
         listener.families().map(rule).collect::<String>()
     };
-    std::iter::once(established).chain(listeners.iter().map(rules)).collect()
+    [established, pass.to_owned()].into_iter().chain(listeners.iter().map(rules)).collect()
 }
 
 /// Returns the chain that rejects QUIC. Otherwise QUIC would cross the link outside the pair, with all its handshakes.
 /// Browsers use TCP at once after a rejection, but retransmit dropped packets for seconds.
-fn refuse_quic(interface: &str) -> String {
+fn refuse_quic(interface: &str, pass: &str) -> String {
     format!(
         "\tchain quic {{\n\
          \t\ttype filter hook forward priority filter; policy accept;\n\n\
-         \t\tiifname \"{interface}\" udp dport 443 reject\n\
+         {pass}\t\tiifname \"{interface}\" udp dport 443 reject\n\
          \t}}\n"
     )
 }

@@ -74,7 +74,9 @@ const RMEM: &str = "net.ipv4.tcp_rmem";
 const FORWARD: &str = "net.ipv4.ip_forward";
 const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const IPV6_FORWARD: &str = "net.ipv6.conf.all.forwarding";
-const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD];
+/// Counts the packets of connections. The rules of `compare` turn it on, so that `--undo` has to know the value before.
+const ACCOUNTING: &str = "net.netfilter.nf_conntrack_acct";
+const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING];
 /// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
 
@@ -161,6 +163,9 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
     ];
     if settings.listen.intercept != Intercept::None {
         wanted.push((FORWARD, "1".to_owned(), "this host is on the clients' way".to_owned()));
+    }
+    if settings.compare.is_some() {
+        wanted.push((ACCOUNTING, "1".to_owned(), "`compare` measures the first packets of connections".to_owned()));
     }
     if let (CongestionControl::Named(name), Some(allowed)) =
         (&derived.congestion_control.value, machine.sysctl(ALLOWED))

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::guard;
+use crate::config::share::SEED;
 use crate::config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Sockets};
 use crate::derive::offers_http3;
 
@@ -235,6 +236,9 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
     }
     if !dns.bypass.is_empty() {
         lines.push(format!("bypass {}", joined(&dns.bypass)));
+    }
+    if let Some(share) = settings.compare {
+        lines.push(format!("compare {} {SEED}", share.percent()));
     }
     if !settings.upstream.allow_private.is_empty() {
         lines.push(format!("allow_private {}", joined(&settings.upstream.allow_private)));

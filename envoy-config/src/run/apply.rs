@@ -59,6 +59,9 @@ impl Run {
                 if let Some(link) = &self.link {
                     link.follow(&self.generation.settings);
                 }
+                if let Some(compare) = &self.compare {
+                    compare.follow(&self.generation.settings);
+                }
                 say(Level::Info, &format!("{changed} changed: {what}"));
             }
             Err(why) => {

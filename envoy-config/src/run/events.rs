@@ -14,6 +14,7 @@ use signal_hook::iterator::Signals;
 
 use super::locate::{hex, local_addresses};
 use super::resolvers::DnsReport;
+use crate::compare::Compared;
 use crate::config::{FileHashes, Peer, Settings};
 use crate::measure::Noticed;
 
@@ -31,6 +32,8 @@ pub(super) enum Event {
     Dns(DnsReport),
     /// The measured link changed.
     Link(Noticed),
+    /// The figures of `compare` changed. None: it is off.
+    Compared(Option<Compared>),
 }
 
 /// How a run is asked to stop.

@@ -6,6 +6,7 @@
 mod apply;
 mod challenges;
 mod child;
+mod compare_watch;
 mod debounce;
 mod diagnosis;
 mod disk_space;

@@ -17,6 +17,7 @@ use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use super::status_page::LastReport;
+use crate::compare::Compared;
 use crate::config::{self, Role, Settings};
 use crate::measure::Noticed;
 use crate::render::AccessLog;
@@ -65,6 +66,9 @@ pub struct RunReport {
     /// The link, as this run measures it.
     #[serde(default)]
     pub link: Noticed,
+    /// The groups of `compare`, as this run measures them. None: it is off.
+    #[serde(default)]
+    pub compared: Option<Compared>,
     /// The last pages, the last one first. The file does not hold them: the status page alone shows them.
     #[serde(skip)]
     pub pages: Vec<PageReport>,
@@ -312,6 +316,7 @@ mod tests {
             set_up: SetUp::default(),
             dns: DnsReport::default(),
             link: Noticed::default(),
+            compared: None,
             pages: Vec::new(),
             access_log: AccessLog::Off,
             listen: Sockets {

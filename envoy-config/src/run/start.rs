@@ -50,8 +50,7 @@ impl Run {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop(_)) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
                 // The first check while serving finds changes that came during the start.
-                Ok(Event::Reload | Event::FilesChanged | Event::ReopenLogs | Event::Dns(_) | Event::Link(_))
-                | Err(RecvTimeoutError::Timeout) => {}
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
             for (name, ended) in [("Envoy", self.envoy.ended()), ("CoreDNS", self.dns.ended())] {
                 if let Some(status) = ended {

@@ -67,6 +67,7 @@ impl Run {
                 Ok(Event::ReopenLogs) => self.envoy.reopen_logs(),
                 Ok(Event::Dns(state)) => self.dns_state = state,
                 Ok(Event::Link(noticed)) => self.link_state = noticed,
+                Ok(Event::Compared(compared)) => self.compared = compared,
                 // No change applies any more.
                 Ok(Event::Reload | Event::FilesChanged) | Err(RecvTimeoutError::Timeout) => {}
             }

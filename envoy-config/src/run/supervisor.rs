@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::challenges::ChallengeServer;
 use super::child;
+use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
 use super::diagnosis::Diagnosis;
 use super::envoy::Envoy;
@@ -32,6 +33,7 @@ use super::state::StateFolder;
 use super::status_page::{StatusPages, StatusServer};
 use super::tree::write_tree;
 use super::watches;
+use crate::compare::Compared;
 use crate::config::{Cache, Loaded};
 use crate::measure::Noticed;
 use crate::render::{AccessLog, NearSockets};
@@ -109,6 +111,8 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         dns_state: DnsReport::default(),
         link: None,
         link_state: Noticed::default(),
+        compare: None,
+        compared: None,
         sender,
         diagnosis: Diagnosis::default(),
         refusal: None,
@@ -160,6 +164,9 @@ pub(super) struct Run {
     /// None until both children serve.
     pub(super) link: Option<LinkWatch>,
     pub(super) link_state: Noticed,
+    /// None until both children serve.
+    pub(super) compare: Option<CompareWatch>,
+    pub(super) compared: Option<Compared>,
     sender: Sender<Event>,
     diagnosis: Diagnosis,
     pub(super) events: Receiver<Event>,
@@ -184,6 +191,8 @@ impl Run {
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
         self.link = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
+        let watch = CompareWatch::start(&self.generation.settings, self.sender.clone());
+        self.compare = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         // The first check is due at once, because a file may have changed during the start.
         let mut settling = Debounce::default();
         settling.changed(Instant::now());
@@ -212,6 +221,7 @@ impl Run {
                     }
                     Event::Dns(state) => self.dns_state = state,
                     Event::Link(noticed) => self.link_state = noticed,
+                    Event::Compared(compared) => self.compared = compared,
                 }
                 event = self.events.try_recv().ok();
             }
@@ -320,6 +330,7 @@ impl Run {
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
             link: self.link_state.clone(),
+            compared: self.compared.clone(),
             pages: Vec::new(),
             access_log: self.machine.access_log.clone(),
             envoy: self.envoy.report(),

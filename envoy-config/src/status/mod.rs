@@ -18,6 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::compare::Compared;
 use crate::config::Validity;
 use crate::config::units::Bytes;
 use crate::measure::Noticed;
@@ -33,7 +34,7 @@ pub use parents::ParentStatus;
 use problem::Machine;
 pub use problem::{Problem, Warning};
 pub use traffic::{CacheCounts, Clients, Pages, PerPage, Traffic, UpstreamCounts};
-pub(crate) use words::time;
+pub(crate) use words::{millis, time};
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]
@@ -60,6 +61,8 @@ pub struct Status {
     pub link: LinkReport,
     /// The same, as connections of the last minutes show it.
     pub link_measured: Noticed,
+    /// The connections of clients that pass untouched, beside those of others (`compare`). None: it is off.
+    pub compared: Option<Compared>,
     /// The sockets by their keys.
     pub listen: Sockets,
     /// The certificates that Envoy presents.
@@ -183,6 +186,7 @@ impl Status {
             },
             link: run.set_up.link,
             link_measured: run.link,
+            compared: run.compared,
             certificates: run.set_up.certificates.into_iter().map(|report| Certificate::of(report, now_s)).collect(),
             envoy: child(run.envoy),
             coredns: child(run.coredns),

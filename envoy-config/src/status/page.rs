@@ -10,7 +10,7 @@ use minijinja::{AutoEscape, Environment, context};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::BailOut;
 
-use super::words::{size, time};
+use super::words::{millis, size, time};
 use super::{Status, gather};
 use crate::run::{RunReport, StatusPages};
 use crate::web::Resource;
@@ -60,6 +60,7 @@ fn html(status: &Status) -> Result<String, minijinja::Error> {
     environment.add_filter("time", time);
     environment.add_filter("size", size);
     environment.add_filter("meaning", meaning);
+    environment.add_filter("millis", millis);
     let template = environment.template_from_str(TEMPLATE)?;
     template.render(context! { s => minijinja::value::Serde(status) })
 }
@@ -77,7 +78,7 @@ fn meaning(label: &str, of: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{healthy, hostile};
+    use super::super::tests::{compared, healthy, hostile};
     use super::*;
 
     #[test]
@@ -109,6 +110,21 @@ mod tests {
         let page = html(&hostile("scheme")).unwrap();
         assert!(
             page.contains("<th scope=\"col\">Meaning</th>") && page.contains("Its scheme is neither http"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn compared_groups_are_shown_from_enough_connections_on() {
+        let mut status = healthy("edge");
+        assert!(!html(&status).unwrap().contains("Does it help?"));
+        status.compared = Some(compared(12));
+        let page = html(&status).unwrap();
+        assert!(page.contains("Does it help?") && page.contains("12 of 30 connections"), "{page}");
+        status.compared = Some(compared(40));
+        let page = html(&status).unwrap();
+        assert!(
+            page.contains("600 ms (600 ms to 600 ms, 40 connections)") && page.contains("599 ms shorter"),
             "{page}"
         );
     }

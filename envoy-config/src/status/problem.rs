@@ -107,6 +107,9 @@ pub enum Warning {
         /// Its address and port.
         address: String,
     },
+    /// The groups of `compare` are not measured.
+    #[error("`compare` measures nothing: {0}")]
+    NothingCompared(String),
     /// An address behind a NAT or load balancer, or a mistake.
     #[error(
         "{address} (`proxy.addresses`) is on no interface of this machine, and no health check shows that clients reach it"
@@ -182,6 +185,8 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
         let down = status.parents.iter().filter(|parent| !parent.up);
         found.extend(down.map(|parent| Warning::ParentDown { address: parent.address.clone() }));
     }
+    let fault = status.compared.as_ref().and_then(|compared| compared.fault.clone());
+    found.extend(fault.map(Warning::NothingCompared));
     let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());
     found.extend(elsewhere.map(|address| Warning::AddressElsewhere { address: *address }));
     found.extend(status.certificates.iter().filter_map(|certificate| {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::compare::{Difference, Differences, Figures, Median};
 use crate::config::Lifetime;
 use crate::measure::Misfit;
 use crate::run::{DnsReport, Outcome, PageLoad, SetUp};
@@ -24,6 +25,7 @@ fn report(role: &str) -> RunReport {
         set_up: SetUp::default(),
         dns: DnsReport::default(),
         link: Noticed::default(),
+        compared: None,
         pages: Vec::new(),
         access_log: crate::render::AccessLog::Off,
         envoy: ChildReport::default(),
@@ -217,6 +219,19 @@ fn a_disk_on_which_the_cache_cannot_grow_to_its_size_is_a_problem() {
     assert!(matches!(problems(&status, &with(399))[..], [Problem::CacheDisk { held: Bytes(600), .. }]));
 }
 
+/// Returns groups of this many connections each: 600 ms without Longhaul, 1 ms with it.
+pub(crate) fn compared(connections: usize) -> Compared {
+    let median = |median_us| match connections {
+        0..30 => Median::TooFew { connections, needed: 30 },
+        _ => Median::Known { median_us, low_us: median_us, high_us: median_us, connections },
+    };
+    let figures = |time| Figures { set_up: median(time), first_bytes: median(time) };
+    let (direct, accelerated) = (figures(600_000), figures(1_000));
+    let between = Difference::between(direct.set_up, accelerated.set_up);
+    let difference = Differences { set_up: between, first_bytes: between };
+    Compared { percent: 5, fault: None, direct, accelerated, difference }
+}
+
 #[test]
 fn rows_that_do_not_apply_have_no_counts() {
     let of = |role: &str, text: &str| Traffic::of(role, &Scrape::parse(text));
@@ -247,4 +262,13 @@ fn a_link_that_is_off_by_half_is_a_warning_and_no_problem() {
     assert_eq!(problems(&status, &here()), []);
     let [warning] = problem::warnings(&status, &here()).try_into().unwrap();
     assert_eq!(warning.to_string(), format!("this line fits: `{line}`"));
+}
+
+#[test]
+fn groups_that_cannot_be_measured_are_a_warning_and_no_problem() {
+    let mut status = healthy("edge");
+    status.compared = Some(Compared { fault: Some("it needs CAP_NET_ADMIN".to_owned()), ..compared(0) });
+    assert_eq!(problems(&status, &here()), []);
+    let [warning] = problem::warnings(&status, &here()).try_into().unwrap();
+    assert_eq!(warning.to_string(), "`compare` measures nothing: it needs CAP_NET_ADMIN");
 }

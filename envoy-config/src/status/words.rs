@@ -23,6 +23,16 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
+/// Returns microseconds as milliseconds. Short times have one digit behind the point.
+pub(crate) fn millis(micros: u64) -> String {
+    if micros < 10_000 {
+        let tenths = (micros + 50) / 100;
+        format!("{}.{} ms", tenths / 10, tenths % 10)
+    } else {
+        format!("{} ms", micros.saturating_add(500) / 1000)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +40,14 @@ mod tests {
     #[test]
     fn a_time_is_shown_in_its_two_largest_units() {
         assert_eq!([5, 300, 7500, 90_000].map(time), ["5 s", "5 min", "2 h 5 min", "1 d 1 h"]);
+    }
+
+    #[test]
+    fn short_times_have_one_digit_behind_the_point() {
+        assert_eq!(
+            [0, 149, 1_250, 9_960, 10_400, 619_500].map(millis),
+            ["0.0 ms", "0.1 ms", "1.3 ms", "10.0 ms", "10 ms", "620 ms"]
+        );
     }
 
     #[test]

@@ -108,6 +108,37 @@ fn tproxy_marks_what_it_takes_and_keeps_it_here() {
 }
 
 #[test]
+fn a_share_of_the_clients_passes_before_any_listener_and_both_groups_are_copied() {
+    let accounting = "/proc/sys/net/netfilter/nf_conntrack_acct";
+    for intercept in ["redirect", "tproxy"] {
+        let config = CONFIG.replace("intercept: redirect", &format!("intercept: {intercept}")) + "compare: 1%\n";
+        let script = format!(
+            "all() {{ [ ! -e {accounting} ] || cat {accounting}; state; }}; \
+             all; longhaul --apply > /dev/null; all; longhaul --undo > /dev/null; all"
+        );
+        let Some(text) = on_a_host(&config, &script) else { return };
+        let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
+        let at = |rule: &str| applied.find(rule).unwrap_or_else(|| panic!("no rule `{rule}`:\n{applied}"));
+        for (family, taken) in
+            [("ip", format!("tcp dport 80 {intercept} ")), ("ip6", format!("tcp dport 443 {intercept} "))]
+        {
+            let pass = format!("tcp dport {{ 80, 443 }} jhash {family} saddr mod 100 seed 0x104a 0-0 accept");
+            assert!(at(&pass) < at(&taken), "{applied}");
+            at(&format!(
+                "fib daddr type != local jhash {family} saddr mod 100 seed 0x104a 0-0 log prefix \"longhaul-direct\""
+            ));
+            at(&format!(
+                "tcp dport {{ 443, 8080 }} fib daddr type local jhash {family} saddr mod 100 seed 0x104a 1-1 log"
+            ));
+            at(&format!(
+                "tcp sport {{ 80, 443, 8080 }} jhash {family} daddr mod 100 seed 0x104a 1-1 log prefix \"longhaul-accelerated\""
+            ));
+        }
+        assert_eq!(before, undone);
+    }
+}
+
+#[test]
 fn applying_twice_is_refused_because_the_way_back_would_be_lost() {
     let script = "longhaul --apply; longhaul --apply && exit 9; longhaul --undo; longhaul --undo && exit 9; true";
     let Some(text) = on_a_host(CONFIG, script) else { return };
@@ -142,6 +173,10 @@ fn a_remote_refuses_quic_only_where_it_is_told_to_and_its_pipe_takes_a_page_at_o
     assert!(refused.contains(rule), "{refused}");
     // Half of the default is the first window of the pipe: 173 segments of 1460 bytes.
     assert!(refused.contains("4096\t505160\t"), "{refused}");
+    let compared = config("refuse") + "compare: 5%\n";
+    let Some(compared) = on_a_host(&compared, "longhaul --apply > /dev/null; state") else { return };
+    let pass = compared.find("udp dport 443 jhash ip saddr mod 100 seed 0x104a 0-4 accept");
+    assert!(pass.is_some() && pass < compared.find(rule), "{compared}");
     let Some(edge) = on_a_host(CONFIG, "longhaul --apply > /dev/null; state") else { return };
     assert!(!edge.contains("\t505160\t"), "{edge}");
     let Some(passed) = on_a_host(&config("pass"), "longhaul --apply > /dev/null; state") else { return };

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::all::{pair, parent};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
-use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Sockets, Validity};
+use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity};
 use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
@@ -17,6 +17,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         Some(("link", link(settings, &derived.model))),
         Some(("opens", opens(settings))),
         clients(settings).map(|text| ("clients", text)),
+        settings.compare.map(|share| ("compare", compare(share))),
         edge_or_ground.then(|| ("moved URLs", target(settings, derived))),
         edge_or_ground.then(|| ("cache", cache(settings))),
         edge_or_ground.then(|| ("compression", compression(&derived.compression))),
@@ -76,6 +77,13 @@ fn clients(settings: &Settings) -> Option<String> {
         (true, listed) => format!("DNS steers all names with `www` and {listed} listed names"),
     };
     served.then(|| format!("{rule}; {names}"))
+}
+
+fn compare(share: Share) -> String {
+    let percent = share.percent();
+    format!(
+        "{percent}% of the clients pass untouched, and {percent}% are measured beside them; load the rules of `longhaul host` again"
+    )
 }
 
 fn listed_names(lists: &[PathBuf]) -> usize {

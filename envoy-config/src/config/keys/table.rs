@@ -37,6 +37,12 @@ pub const KEYS: &[Key] = &[
         "`metered`: each byte on the link costs money, so compression goes to the level with the least bytes, whatever its processor time",
     ),
     key(
+        "compare",
+        Form("`1%` to `50%`, `off`"),
+        Is("off"),
+        "the share of clients, chosen by a hash of their address, that a packet rule of `longhaul host` and the DNS leave alone. `longhaul status` compares their connections with those of a group of the same size ([how](../docs/src/does-it-help.md)). Not at a ground",
+    ),
+    key(
         "proxy.addresses",
         Form("list of addresses"),
         Required("[198.51.100.12]"),

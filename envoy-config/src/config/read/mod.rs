@@ -1,6 +1,7 @@
 //! Readers of the settings, one file for each group of keys. The table of keys (`config::keys`) holds names, ranges and
 //! defaults.
 
+mod compare;
 mod dns;
 mod edge;
 mod page;
@@ -18,12 +19,14 @@ use super::settings::{
     Acme, Cache, Compress, Dns, DrainTimes, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing,
     Upstream,
 };
-use crate::config::Overrides;
+use crate::config::{Overrides, Share};
 
 /// The groups of the file. A group with a problem is None, so that no later check uses half of it.
 pub(super) struct Draft {
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) compare: Option<Option<Share>>,
     pub(super) proxy: Option<Proxy>,
     pub(super) listen: Option<Listen>,
     pub(super) drain: Option<DrainTimes>,
@@ -61,6 +64,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     Some(Draft {
         role,
         link,
+        compare: compare::compare(reader, &top, kind),
         proxy: edge::proxy(reader, &top, kind),
         listen,
         drain: edge::drain(reader, &top),

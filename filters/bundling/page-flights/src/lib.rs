@@ -46,10 +46,10 @@ use shared_board::Board;
 use std::time::Duration;
 
 pub use config::{Config, ConfigError, Role};
-pub use limits::{KNOWN_BYTES, STORES};
 pub use counts::{Count, Counts};
 pub use fields::FieldList;
 pub use ground::GroundEnd;
+pub use limits::{KNOWN_BYTES, STORES};
 pub use remote::RemoteEnd;
 
 /// The request header that opens a flight: `ID;STORE;CLIENT`. `filters/bundling/README.md` describes the format.
