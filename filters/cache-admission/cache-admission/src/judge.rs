@@ -34,6 +34,7 @@ impl Asker {
 
 /// The facts about a request that the judge needs when its response comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about one request")]
 pub struct Trial {
     asker: Asker,
     with_cookie: bool,
