@@ -98,6 +98,7 @@ fn absolute(path: &Path) -> PathBuf {
 fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
     Some(Settings {
         file,
+        id: draft.id?,
         role: draft.role?,
         link: draft.link?,
         compare: draft.compare?,

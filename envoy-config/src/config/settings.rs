@@ -24,6 +24,8 @@ use crate::config::{LinkClass, LinkModel, Overrides};
 pub struct Settings {
     /// The absolute path of the configuration file. Relative paths in it have been resolved against its folder.
     pub file: PathBuf,
+    /// The name of this box among others with the same file. None: the host name.
+    pub id: Option<String>,
     /// The role of this box.
     pub role: Role,
     /// The slow link.
@@ -330,6 +332,8 @@ pub struct Listen {
     pub metrics: Option<SocketAddr>,
     /// The status page. None: `off`.
     pub status: Option<StatusListen>,
+    /// The health endpoint for load balancers. None: `off`.
+    pub health: Option<SocketAddr>,
     /// The way in which packets for other addresses reach this box.
     pub intercept: Intercept,
 }
@@ -367,7 +371,7 @@ impl Listen {
         let clients = [("http", &self.http), ("tls", &self.tls), ("dns", &self.dns)];
         let clients = clients.into_iter().filter_map(|(key, sockets)| sockets.as_ref().map(|sockets| (key, sockets)));
         let status = self.status.map(|status| status.socket);
-        let own = [("admin", Some(self.admin)), ("metrics", self.metrics), ("status", status)];
+        let own = [("admin", Some(self.admin)), ("metrics", self.metrics), ("status", status), ("health", self.health)];
         let own = own.into_iter().filter_map(|(key, socket)| socket.map(|socket| (key, socket)));
         clients.flat_map(|(key, sockets)| sockets.iter().map(move |socket| (key, socket))).chain(own)
     }

@@ -18,6 +18,8 @@ pub struct Artifacts {
     /// The modules of the filters that were found. A filter without a module is left out. Without cache-admission, the
     /// cache is left out too.
     pub modules: Modules,
+    /// The host name. It names this box where `id` is not set.
+    pub host_name: String,
     /// The PEM bundle that verifies origins' certificates ([`Artifacts::DEBIAN_CA_BUNDLE`] on Debian).
     pub trusted_ca: PathBuf,
     /// Every address of this host. If a listener has a wildcard address, a connection to any of them comes back to this

@@ -78,7 +78,7 @@ impl ChallengeServer {
 
 fn page(webroot: &Path, path: &str) -> Option<Resource> {
     let body = response(webroot, token(path)?).ok()?;
-    Some(Resource { media_type: MEDIA_TYPE, body })
+    Some(Resource::ok(MEDIA_TYPE, body))
 }
 
 /// Returns the token of a challenge's path. A token has the characters of base64url (RFC 8555 section 8.3), so it names

@@ -74,6 +74,7 @@ impl Generation {
             root: machine.root.clone(),
             state: machine.kept.clone(),
             modules: locate::wasm_modules(&machine.filters)?,
+            host_name: locate::host_name(),
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
             // Other remotes resolve only a ground given by name, because their own DNS queries through the ground.

@@ -182,6 +182,11 @@ pub(crate) fn trusted_ca() -> Result<PathBuf, LocateError> {
     })
 }
 
+/// Returns the host name. Empty if the system has none.
+pub(super) fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 /// Returns every address of this machine, sorted. Empty if the system does not list them.
 pub(crate) fn local_addresses() -> Vec<IpAddr> {
     let mut addresses: Vec<IpAddr> =

@@ -91,6 +91,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         ("tls.acme.listen", one(settings.acme.as_ref().and_then(|acme| acme.listen))),
         ("listen.metrics", one(if listen.dns.is_some() { listen.metrics } else { None })),
         ("listen.status", one(listen.required_status())),
+        ("listen.health", one(listen.health)),
     ];
     let quic = match &settings.role {
         Role::Ground(Ground { remote, transport: PipeTransport::H3, .. }) => remote.listen(),

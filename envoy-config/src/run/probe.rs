@@ -32,6 +32,18 @@ pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
 }
 
+/// Returns true if the Envoy of this `/server_info` serves, or one that it takes over from.
+pub(crate) fn serves(info: &serde_json::Value) -> bool {
+    let epoch = info.pointer("/command_line_options/restart_epoch").and_then(serde_json::Value::as_u64);
+    info.get("state").is_some_and(|state| state == "LIVE") || epoch.is_some_and(|epoch| epoch > 0)
+}
+
+/// Returns true if Envoy responds at `admin` and serves.
+pub(super) fn envoy_serves(admin: SocketAddr) -> bool {
+    let info = page(admin, "/server_info").and_then(|text| serde_json::from_str(&text).ok());
+    info.is_some_and(|info: serde_json::Value| serves(&info))
+}
+
 /// Returns the page of a child at `path`. None if there is none, or if the child does not respond in time.
 pub(crate) fn page(socket: SocketAddr, path: &str) -> Option<String> {
     let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::child;
 use super::error::RunError;
 use super::events::Event;
+use super::health::Phase;
 use super::ports;
 use super::probe::{XdsCounters, is_ready};
 use super::supervisor::{Run, TICK};
@@ -20,6 +21,7 @@ impl Run {
     /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
     pub(super) fn start(&mut self) -> Result<bool, RunError> {
         self.watch.follow(&self.generation.inputs);
+        self.tend_health();
         let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
         self.envoy.start(&self.generation).map_err(|error| failed("Envoy", error))?;
         if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
@@ -33,6 +35,8 @@ impl Run {
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
+        self.phase = Phase::Serving;
+        self.tend_health();
         self.challenges.tend(&self.generation.settings, self.machine.near);
         self.status_page.tend(&self.generation.settings);
         // Published before the line that other programs wait for, so that they can query the run at once.
@@ -104,6 +108,7 @@ fn ready_line(settings: &Settings) -> String {
         ("tls", of_clients(&listen.tls)),
         ("dns", of_clients(&listen.dns)),
         ("admin", Some(listen.admin.to_string())),
+        ("health", own(listen.health)),
         ("metrics", own(listen.dns.as_ref().and(listen.metrics))),
     ];
     let words = sockets.iter().filter_map(|(key, socket)| socket.as_ref().map(|socket| format!(" {key}={socket}")));

@@ -1,11 +1,11 @@
 //! The server of the status page: where it listens, and under which names.
 
 use std::fmt::Debug;
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::locate::host_name;
 use super::log::{Level, RecentPages};
 use super::ports::{ListenSocket, Protocol};
 use super::report::RunReport;
@@ -93,12 +93,11 @@ impl StatusServer {
 
 /// Returns the names of this box: its host name, and the proxy's own names.
 fn own_names(settings: &Settings) -> HostPolicy {
-    let host_name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let names = settings.proxy.secure_names.iter().filter_map(|host| match host {
         Host::Name(name) => Some(name.to_string()),
         Host::Address(_) => None,
     });
-    HostPolicy::of([host_name.trim().to_owned()].into_iter().chain(names))
+    HostPolicy::of([host_name()].into_iter().chain(names))
 }
 
 fn refusal(socket: SocketAddr, required: bool, error: &io::Error) -> String {

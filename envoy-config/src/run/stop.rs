@@ -9,6 +9,7 @@ use super::child::stop_all;
 use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
 use super::error::RunError;
 use super::events::{Event, Stop};
+use super::health::Phase;
 use super::held_connections::HeldConnections;
 use super::log::Level;
 use super::probe::{order, stats};
@@ -25,7 +26,8 @@ impl Run {
     pub(super) fn drain(&mut self) -> Result<(), RunError> {
         let times = self.generation.settings.drain;
         let mut drain = Drain::begin(times, Instant::now());
-        self.draining = true;
+        self.phase = Phase::Draining;
+        self.tend_health();
         self.manager.stopping(drain.longest() + STOP_PATIENCE + TICK);
         say(Level::Info, "draining (SIGTERM); a second signal ends the run at once");
         // The connections that this process holds open itself carry nothing.
@@ -33,6 +35,7 @@ impl Run {
         let (mut announced, mut reaped_at) = (false, Instant::now());
         loop {
             self.publish();
+            self.tend_health();
             self.status_page.tend(&self.generation.settings);
             // While another Envoy takes over, none of the two takes orders. It is ready soon, or ends.
             if self.envoy.is_taking_over() {
@@ -76,7 +79,7 @@ impl Run {
 
     /// Ends the children. With `at_once`, it waits for none of them.
     pub(super) fn stop(&mut self, at_once: bool) -> Result<(), RunError> {
-        if !self.draining {
+        if self.phase != Phase::Draining {
             self.manager.stopping(STOP_PATIENCE + TICK);
         }
         let mut children: Vec<_> = self.envoy.take_all().into_iter().chain(self.dns.take()).collect();

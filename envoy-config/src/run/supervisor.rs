@@ -16,6 +16,7 @@ use super::envoy::Envoy;
 use super::error::RunError;
 use super::events::{Event, FileWatch, Stop, forward_signals};
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
+use super::health::{HealthServer, Phase, Vitals, needs_link};
 use super::held_connections::HeldConnections;
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
@@ -117,11 +118,12 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         diagnosis: Diagnosis::default(),
         refusal: None,
         last_refusal: None,
-        draining: false,
+        phase: Phase::default(),
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
         started: now(),
         publisher,
         status_page,
+        health: HealthServer::default(),
         manager: ServiceManager::of_environment(),
         events,
         watch,
@@ -143,12 +145,12 @@ pub(super) struct Run {
     pub(super) refusal: Option<String>,
     /// The last refusal, also if it no longer stands.
     pub(super) last_refusal: Option<Refusal>,
-    /// True from the beginning of a drain.
-    pub(super) draining: bool,
+    pub(super) phase: Phase,
     pub(super) applied: Applied,
     started: u64,
     pub(super) publisher: Publisher,
     pub(super) status_page: StatusServer,
+    health: HealthServer,
     pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
@@ -245,6 +247,7 @@ impl Run {
             });
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
             self.reap(&mut reaped_at);
+            self.tend_health();
             self.status_page.tend(&self.generation.settings);
             self.publish();
             let status = self.status_line();
@@ -261,6 +264,18 @@ impl Run {
         }
     }
 
+    /// States the facts of the health endpoint.
+    pub(super) fn tend_health(&mut self) {
+        let settings = &self.generation.settings;
+        let vitals = Vitals {
+            phase: self.phase,
+            envoy: self.envoy.admin(),
+            coredns: self.dns.pid().map(|_| self.machine.dns_ready),
+            needs_link: needs_link(&settings.role),
+        };
+        self.health.tend(settings, vitals);
+    }
+
     /// Publishes the present state for `longhaul status`.
     pub(super) fn publish(&mut self) {
         let report = self.report();
@@ -270,7 +285,7 @@ impl Run {
     /// Returns the line for `systemctl status`.
     pub(super) fn status_line(&self) -> String {
         let role = self.generation.settings.role.as_str();
-        if self.draining {
+        if self.phase == Phase::Draining {
             format!("Draining as {role}")
         } else if self.envoy.admin().is_none() {
             "Envoy has ended and is restarting".to_owned()
@@ -314,7 +329,7 @@ impl Run {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             role: self.generation.settings.role.as_str().to_owned(),
             pid,
-            draining: self.draining,
+            draining: self.phase == Phase::Draining,
             process_start: process_start(pid).unwrap_or(0),
             started: self.started,
             file: self.generation.settings.file.clone(),

@@ -24,7 +24,7 @@ use crate::config::units::Bytes;
 use crate::measure::Noticed;
 use crate::run::{
     CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, Refusal, ResolverReport, RunReport, Sockets,
-    free_disk, hex, page,
+    free_disk, hex, page, serves,
 };
 use crate::scrape::Scrape;
 pub use dns::DnsCounts;
@@ -245,12 +245,6 @@ impl Certificate {
         let days_left = report.validity.days_left(now_s);
         Self { of: report.of, file: report.file, validity: report.validity, days_left }
     }
-}
-
-/// Returns true if the Envoy of this `/server_info` serves, or one that it takes over from.
-fn serves(info: &serde_json::Value) -> bool {
-    let epoch = info.pointer("/command_line_options/restart_epoch").and_then(serde_json::Value::as_u64);
-    info.get("state").is_some_and(|state| state == "LIVE") || epoch.is_some_and(|epoch| epoch > 0)
 }
 
 /// Returns true if no interface has `address`. The kernel binds other addresses only where `ip_nonlocal_bind` allows it.

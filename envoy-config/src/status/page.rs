@@ -27,7 +27,7 @@ pub struct StatusPage {
 
 impl StatusPages for StatusPage {
     fn page(&self, run: RunReport, path: &str) -> Option<Resource> {
-        let resource = |media_type, body| Some(Resource { media_type, body });
+        let resource = |media_type, body| Some(Resource::ok(media_type, body));
         match path {
             "/" => resource("text/html; charset=utf-8", html(&self.status(run)).ok()?),
             "/status.json" => {

@@ -9,13 +9,24 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPolicy {
     names: Vec<String>,
+    all: bool,
 }
 
 impl HostPolicy {
     /// Allows `names` and `localhost`.
     pub fn of(names: impl IntoIterator<Item = String>) -> Self {
         let own = names.into_iter().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
-        Self { names: own.chain(["localhost".to_owned()]).filter(|name| !name.is_empty()).collect() }
+        Self { names: own.chain(["localhost".to_owned()]).filter(|name| !name.is_empty()).collect(), all: false }
+    }
+
+    /// Allows every name, and requests without one. This is for pages that a foreign page may read.
+    pub fn all() -> Self {
+        Self { names: Vec::new(), all: true }
+    }
+
+    /// Returns true if the name in a request does not matter.
+    pub(super) fn allows_all(&self) -> bool {
+        self.all
     }
 
     /// Returns true if a request with this `Host` (RFC 9110 section 7.2) is for this server. The port does not matter.

@@ -21,6 +21,24 @@ pub struct Resource {
     pub media_type: &'static str,
     /// Its content.
     pub body: String,
+    status: StatusCode,
+}
+
+impl Resource {
+    /// A page or file that is there.
+    pub fn ok(media_type: &'static str, body: String) -> Self {
+        Self { media_type, body, status: StatusCode::OK }
+    }
+
+    /// The reason, in a line of text, why something is not available now (status 503).
+    pub fn unavailable(reason: String) -> Self {
+        Self { media_type: TEXT, body: reason, status: StatusCode::SERVICE_UNAVAILABLE }
+    }
+
+    /// A line of text.
+    pub fn text(line: String) -> Self {
+        Self::ok(TEXT, line)
+    }
 }
 
 /// The pages of a server by their paths. It is called on a thread that may wait.
@@ -40,7 +58,7 @@ impl Site {
             return response(status, TEXT, format!("{why}\n"));
         }
         match (self.pages)(uri.path()) {
-            Some(resource) => response(StatusCode::OK, resource.media_type, resource.body),
+            Some(resource) => response(resource.status, resource.media_type, resource.body),
             None => response(StatusCode::NOT_FOUND, TEXT, "404 there is no such page\n".to_owned()),
         }
     }
@@ -48,6 +66,9 @@ impl Site {
     fn refusal(&self, method: &Method, uri: &Uri, fields: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
         if !matches!(*method, Method::GET | Method::HEAD) {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "405 these pages are only read"));
+        }
+        if self.hosts.allows_all() {
+            return Ok(());
         }
         // A target with a host is valid instead of the field (RFC 9112 section 3.2.2). Two fields are an attack.
         let mut hosts = fields.get_all(HOST).iter();
@@ -90,9 +111,8 @@ mod tests {
     use super::*;
 
     fn site() -> Site {
-        let pages: Pages = Arc::new(|path| {
-            (path == "/").then(|| Resource { media_type: "text/html; charset=utf-8", body: "hello".to_owned() })
-        });
+        let pages: Pages =
+            Arc::new(|path| (path == "/").then(|| Resource::ok("text/html; charset=utf-8", "hello".to_owned())));
         Site { hosts: HostPolicy::of([]), pages }
     }
 

@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn pages_are_served_and_large_headers_are_refused() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let pages = Arc::new(|path: &str| Some(Resource { media_type: "text/plain", body: path.to_owned() }));
+        let pages = Arc::new(|path: &str| Some(Resource::ok("text/plain", path.to_owned())));
         let server = Server::start(socket, Site { hosts: HostPolicy::of([]), pages }).unwrap();
         let get = |fields: &str| format!("GET /a HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n");
         let response = exchange(socket, get("").as_bytes());

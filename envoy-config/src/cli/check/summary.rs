@@ -46,7 +46,7 @@ fn opens(settings: &Settings) -> String {
         Role::Edge | Role::Remote(_) => (shown(&listen.http), settings.role.dialled_in().map(|at| at.to_string())),
     };
     let metrics = listen.dns.as_ref().and(listen.metrics);
-    let sockets: [(&str, Option<String>); 7] = [
+    let sockets: [(&str, Option<String>); 8] = [
         ("http", http),
         ("tls", shown(&listen.tls)),
         ("dns", shown(&listen.dns)),
@@ -54,6 +54,7 @@ fn opens(settings: &Settings) -> String {
         ("admin", Some(listen.admin.to_string())),
         ("metrics", metrics.map(|at| at.to_string())),
         ("status", listen.status.map(|status| status.socket.to_string())),
+        ("health", listen.health.map(|at| at.to_string())),
     ];
     let open = sockets.into_iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}")));
     open.collect::<Vec<_>>().join(", ")

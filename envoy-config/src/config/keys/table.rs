@@ -27,6 +27,12 @@ pub const KEYS: &[Key] = &[
         Is("edge"),
         "`edge`: one box on the wired side of the slow link. `remote` and `ground`: [a pair](#a-pair), one box at each end of the link",
     ),
+    key(
+        "id",
+        Form("letters, digits, `.`, `-`, `_`"),
+        Derived("the host name"),
+        "the name of this box in Envoy's node id. Origins see a hash of it in `CDN-Loop`, by which boxes with equal files tell their requests apart",
+    ),
     key("link.rtt", RTT, Required("600ms"), "the round trip over the slow link without queueing"),
     key("link.down", RATE, Required("20mbit"), "the rate of the link to clients"),
     key("link.up", RATE, Required("5mbit"), "the rate of the link from clients"),
@@ -81,6 +87,12 @@ pub const KEYS: &[Key] = &[
         "[the status page](#the-status-page): HTML at `/`, JSON at `/status.json`, both read-only. If the default is in use, `run` starts without the page; it does not if another socket is in use",
     ),
     key(
+        "listen.health",
+        Form("`ADDRESS:PORT`, `off`"),
+        Is("off"),
+        "[a health endpoint](../docs/src/high-availability.md#the-health-endpoint) for load balancers: `/ready` and `/live`, under any host name",
+    ),
+    key(
         "listen.intercept",
         Words(&["redirect", "tproxy", "none"]),
         Is("redirect"),
@@ -89,7 +101,7 @@ pub const KEYS: &[Key] = &[
     key(
         "drain.wait",
         Time { min: Duration::ZERO, max: Duration::from_mins(10) },
-        Is("0s"),
+        Unless { is: "0s", case: "with `listen.health`", then: "5s" },
         "on SIGTERM, the time in which this box serves on, so that load balancers notice its end first",
     ),
     key(

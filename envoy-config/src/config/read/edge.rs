@@ -14,6 +14,8 @@ use super::sockets::{sockets, sockets_or_off};
 
 /// The most addresses of CoreDNS's `forward` plugin.
 const MOST_RESOLVERS: usize = 15;
+/// The longest `id`, in bytes: that of a host name on Linux.
+const LONGEST_ID: usize = 64;
 
 pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     let section = reader.section(top, "link");
@@ -92,6 +94,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         let is_default = |socket| default_of(&setting.name).is_some_and(|default| default.parse() == Ok(socket));
         Some(socket.map(|socket| StatusListen { socket, required: !is_default(socket) }))
     });
+    let health = reader.optional(&section, "health", Reader::socket_or_off);
     let intercept = reader.optional(&section, "intercept", |reader, setting| {
         reader.word(
             setting,
@@ -105,6 +108,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         admin: admin?,
         metrics: metrics?,
         status: status?,
+        health: health?,
         intercept: intercept?,
     })
 }
@@ -116,9 +120,25 @@ fn default_of(key: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn drain(reader: &mut Reader, top: &Section<'_>) -> Option<DrainTimes> {
+/// Reads the name of this box. The outer None is a problem, and the inner None means the host name.
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+pub(super) fn id(reader: &mut Reader, top: &Section<'_>) -> Option<Option<String>> {
+    reader.optional_or(top, "id", None, |reader, setting| {
+        let help = "write a name such as ship-7";
+        let text = reader.text(setting, "a name of letters, digits, `.`, `-` and `_`", help)?;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        if text.len() > LONGEST_ID || !text.bytes().all(fits) {
+            reader.expected(setting, "at most 64 letters, digits, `.`, `-` and `_`", help);
+            return None;
+        }
+        Some(Some(text.to_owned()))
+    })
+}
+
+/// Reads the times of an orderly end. With a health endpoint, balancers get time to notice.
+pub(super) fn drain(reader: &mut Reader, top: &Section<'_>, health: bool) -> Option<DrainTimes> {
     let section = reader.section(top, "drain");
-    let wait = reader.optional(&section, "wait", Reader::time);
+    let wait = reader.optional_unless(&section, "wait", health, Reader::time);
     let time = reader.optional(&section, "time", Reader::time);
     Some(DrainTimes { wait: wait?, time: time? })
 }

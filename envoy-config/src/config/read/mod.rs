@@ -23,6 +23,8 @@ use crate::config::{Overrides, Share};
 
 /// The groups of the file. A group with a problem is None, so that no later check uses half of it.
 pub(super) struct Draft {
+    #[allow(clippy::option_option, reason = "the inner None says: the host name")]
+    pub(super) id: Option<Option<String>>,
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
@@ -60,14 +62,17 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         (Some(listen), Some(role)) => Some(split::listen_of(role, listen)),
         (listen, _) => listen,
     };
+    let health = listen.as_ref().is_some_and(|listen| listen.health.is_some());
+    let drain = edge::drain(reader, &top, health);
     let tls = tls::tls(reader, &top);
     Some(Draft {
+        id: edge::id(reader, &top),
         role,
         link,
         compare: compare::compare(reader, &top, kind),
         proxy: edge::proxy(reader, &top, kind),
         listen,
-        drain: edge::drain(reader, &top),
+        drain,
         upstream: edge::upstream(reader, &top, kind),
         rewrite: shape::rewrite(reader, &top, kind),
         dns: dns::dns(reader, &top),

@@ -177,6 +177,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
             admin: listen.admin,
             metrics: None,
             status: listen.status,
+            health: listen.health,
             intercept: Intercept::None,
         },
     }

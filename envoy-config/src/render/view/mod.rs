@@ -41,6 +41,8 @@ pub(super) struct View {
     role: &'static str,
     reaches_origins: bool,
     pub(super) pair: Option<Pair>,
+    /// The name of this box for Envoy.
+    node_id: String,
     /// The token of this box in `CDN-Loop`, by which it recognises a request that comes back. It survives restarts and
     /// differs between boxes.
     cdn_id: String,
@@ -210,7 +212,8 @@ impl View {
             role: settings.role.as_str(),
             reaches_origins: settings.role.reaches_origins(),
             pair: Pair::new(settings, artifacts),
-            cdn_id: cdn_id(settings),
+            node_id: node_id(settings, artifacts).to_owned(),
+            cdn_id: cdn_id(settings, artifacts),
             admin: settings.listen.admin.into(),
             http: settings.listen.http.as_ref().map(Bound::from),
             intercepts: settings.listen.intercept != Intercept::None,
@@ -283,13 +286,20 @@ fn content_type(media_types: &str) -> String {
     format!("\\s*{media_types}\\s*(;.*)?")
 }
 
-/// Returns the token of this box for `CDN-Loop` (RFC 8586). It differs between boxes and reveals nothing about them.
-fn cdn_id(settings: &Settings) -> String {
+/// Returns the token of this box for `CDN-Loop` (RFC 8586). It differs between boxes, also between boxes with
+/// equal files, and reveals nothing about them.
+fn cdn_id(settings: &Settings, artifacts: &Artifacts) -> String {
     let listen = &settings.listen;
     // A ground that dials has no socket of its own. The remote that it dials identifies it.
     let http = listen.http.as_ref().map_or_else(|| format!("{:?}", settings.role.peer()), ToString::to_string);
     let tls = listen.tls.as_ref().map(ToString::to_string);
-    format!("longhaul-{}", short_hash(&format!("{:?} {http} {tls:?}", settings.proxy)))
+    format!("longhaul-{}", short_hash(&format!("{} {:?} {http} {tls:?}", node_id(settings, artifacts), settings.proxy)))
+}
+
+/// Returns the name of this box. Envoy starts with no empty one.
+fn node_id<'a>(settings: &'a Settings, artifacts: &'a Artifacts) -> &'a str {
+    let id = settings.id.as_deref().unwrap_or(&artifacts.host_name);
+    if id.is_empty() { "longhaul" } else { id }
 }
 
 /// Returns 12 hexadecimal digits of a SHA-256. They make names that must change with the thing they name.

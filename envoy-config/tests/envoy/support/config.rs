@@ -101,6 +101,7 @@ impl Config {
             .into_iter()
             .filter_map(|(name, module)| Some((name, module?)))
             .collect(),
+            host_name: "box.example.org".to_owned(),
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
             resolver: None,

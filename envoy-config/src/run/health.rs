@@ -1,0 +1,162 @@
+//! The health endpoint (`listen.health`): `/ready` for load balancers, and `/live` for those who restart a box.
+//!
+//! The supervisor states the facts that it knows. A request asks the children for the others, so a response is never old.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::log::Level;
+use super::probe::{envoy_serves, is_ready, link_is_up};
+use super::say;
+use crate::config::{Remote, Role, Settings, WhenDown};
+use crate::web::{HostPolicy, Resource, Server, Site};
+
+/// The phase of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Not all listeners serve yet.
+    #[default]
+    Starting,
+    /// All listeners serve.
+    Serving,
+    /// From SIGTERM on.
+    Draining,
+}
+
+/// The facts of a run on which its health depends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Vitals {
+    pub(super) phase: Phase,
+    /// The admin interface of Envoy, if its process exists.
+    pub(super) envoy: Option<SocketAddr>,
+    /// The socket of CoreDNS's `/ready`, if its process exists.
+    pub(super) coredns: Option<SocketAddr>,
+    /// True if this box serves nobody without the other end of its pair.
+    pub(super) needs_link: bool,
+}
+
+/// The reason why a box should get no clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum NotReady {
+    #[error("this box starts")]
+    Starting,
+    #[error("this box drains before its end")]
+    Draining,
+    #[error("Envoy does not respond")]
+    Envoy,
+    #[error("CoreDNS does not respond")]
+    CoreDns,
+    #[error("the ground does not respond")]
+    Link,
+}
+
+/// Returns true if clients of a box with this role get errors while the other end of the pair does not respond.
+pub(super) fn needs_link(role: &Role) -> bool {
+    matches!(role, Role::Remote(Remote { when_down: WhenDown::Error, .. }))
+}
+
+fn readiness(
+    vitals: Vitals,
+    envoy: impl FnOnce(SocketAddr) -> bool,
+    coredns: impl FnOnce(SocketAddr) -> bool,
+    link: impl FnOnce(SocketAddr) -> bool,
+) -> Result<(), NotReady> {
+    match vitals.phase {
+        Phase::Starting => return Err(NotReady::Starting),
+        Phase::Draining => return Err(NotReady::Draining),
+        Phase::Serving => {}
+    }
+    let admin = vitals.envoy.ok_or(NotReady::Envoy)?;
+    let ready = vitals.coredns.ok_or(NotReady::CoreDns)?;
+    if !envoy(admin) {
+        return Err(NotReady::Envoy);
+    }
+    if !coredns(ready) {
+        return Err(NotReady::CoreDns);
+    }
+    if vitals.needs_link && !link(admin) { Err(NotReady::Link) } else { Ok(()) }
+}
+
+/// Returns the first process that does not exist. Until all listeners serve, the processes start one after the other.
+fn liveness(vitals: Vitals) -> Result<(), NotReady> {
+    match vitals {
+        Vitals { phase: Phase::Starting, .. } => Ok(()),
+        Vitals { envoy: None, .. } => Err(NotReady::Envoy),
+        Vitals { coredns: None, .. } => Err(NotReady::CoreDns),
+        Vitals { .. } => Ok(()),
+    }
+}
+
+fn page(vitals: Vitals, path: &str) -> Option<Resource> {
+    let outcome = match path {
+        "/ready" => {
+            readiness(vitals, envoy_serves, is_ready, |admin| link_is_up(admin, WhenDown::Error) != Some(false))
+        }
+        "/live" => liveness(vitals),
+        _ => return None,
+    };
+    Some(match outcome {
+        Ok(()) => Resource::text("ok\n".to_owned()),
+        Err(why) => Resource::unavailable(format!("{why}\n")),
+    })
+}
+
+/// The server. It serves nothing while `listen.health` is off.
+#[derive(Debug, Default)]
+pub(super) struct HealthServer {
+    vitals: Arc<Mutex<Vitals>>,
+    serving: Option<(SocketAddr, Server)>,
+    /// The socket that could not be bound. The reason has been reported.
+    busy: Option<SocketAddr>,
+}
+
+impl HealthServer {
+    /// States the facts, and starts, stops or moves the server as the settings want. Call it often.
+    pub(super) fn tend(&mut self, settings: &Settings, vitals: Vitals) {
+        *self.vitals.lock().unwrap_or_else(PoisonError::into_inner) = vitals;
+        let wanted = settings.listen.health;
+        if self.serving.as_ref().map(|(socket, _)| *socket) == wanted {
+            return;
+        }
+        self.serving = None;
+        let Some(socket) = wanted else { return };
+        let shared = Arc::clone(&self.vitals);
+        let pages = move |path: &str| {
+            let vitals = *shared.lock().unwrap_or_else(PoisonError::into_inner);
+            page(vitals, path)
+        };
+        match Server::start(socket, Site { hosts: HostPolicy::all(), pages: Arc::new(pages) }) {
+            Ok(server) => (self.serving, self.busy) = (Some((socket, server)), None),
+            Err(error) if self.busy != Some(socket) => {
+                say(Level::Error, &format!("cannot serve {socket}, set by `listen.health`: {error}; trying again"));
+                self.busy = Some(socket);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_is_ready_while_all_that_clients_need_responds() {
+        let at: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let well = Vitals { phase: Phase::Serving, envoy: Some(at), coredns: Some(at), needs_link: true };
+        let judged = |vitals, envoy, coredns, link| readiness(vitals, |_| envoy, |_| coredns, |_| link);
+        assert_eq!(judged(well, true, true, true), Ok(()));
+        assert_eq!(judged(well, false, true, true), Err(NotReady::Envoy));
+        assert_eq!(judged(well, true, false, true), Err(NotReady::CoreDns));
+        assert_eq!(judged(well, true, true, false), Err(NotReady::Link));
+        assert_eq!(judged(Vitals { needs_link: false, ..well }, true, true, false), Ok(()));
+        assert_eq!(judged(Vitals { envoy: None, ..well }, true, true, true), Err(NotReady::Envoy));
+        assert_eq!(judged(Vitals { coredns: None, ..well }, true, true, true), Err(NotReady::CoreDns));
+        for (phase, why) in [(Phase::Starting, NotReady::Starting), (Phase::Draining, NotReady::Draining)] {
+            assert_eq!(judged(Vitals { phase, ..well }, true, true, true), Err(why));
+            assert_eq!(liveness(Vitals { phase, ..well }), Ok(()));
+        }
+        assert_eq!(liveness(Vitals { envoy: None, ..well }), Err(NotReady::Envoy));
+        assert_eq!(liveness(Vitals::default()), Ok(()), "nothing has started yet");
+    }
+}
