@@ -11,12 +11,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import fleet_image, fleet_ring
+from bench import fleet_boxes, fleet_image, fleet_ring
 from harness.artifacts import Missing, scratch
 from harness.figures import verdicts, write
 from harness.machine import description
 
-PARTS = [fleet_ring, fleet_image]
+PARTS = [fleet_ring, fleet_image, fleet_boxes]
 
 
 def main() -> int:
