@@ -43,6 +43,7 @@ def failed_when_it_dies(bed: GroundsBed) -> int:
     bed.grounds[0].pep.__enter__()
     load.until(100)
     load.stop()
+    print(f"{load.mark}: {load.done} GETs, {len(load.failures)} failed {load.failures[:3]}")
     return len(load.failures)
 
 
@@ -53,6 +54,7 @@ def failed_when_it_stops(bed: GroundsBed) -> int:
     bed.grounds[0].pep.child.stop()
     load.until(300)
     load.stop()
+    print(f"{load.mark}: {load.done} GETs, {len(load.failures)} failed {load.failures[:3]}")
     return len(load.failures)
 
 
@@ -72,7 +74,9 @@ def when_removed(bed: GroundsBed) -> tuple[int, int]:
     later.until(100)
     later.stop()
     wait_for("the log of the second ground", lambda: bed.grounds[1].served("later") >= 100)
-    return len(load.failures) + len(later.failures), first.served("later")
+    failures = load.failures + later.failures
+    print(f"removal: {load.done + later.done} GETs, {len(failures)} failed {failures[:3]}")
+    return len(failures), first.served("later")
 
 
 def drained_by_a_new_remote(bed: GroundsBed, folder: Path) -> int:

@@ -71,6 +71,8 @@ def test_no_get_is_lost_when_a_ground_dies_and_its_clients_return_when_it_is_bac
     load.stop()
     assert load.failures == []
     wait_for("the log of the second ground", lambda: second.served("kill") > 100)
+    turn = f"the ground {first.address}:{first.port} does not respond; requests use {second.address}:{second.port}"
+    wait_for("the name of the ground in use", lambda: turn in bed.remote.output())
     first.pep.__enter__()
 
     def is_back() -> bool:

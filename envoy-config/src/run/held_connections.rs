@@ -5,6 +5,7 @@
 //! for clients' bytes, and one per worker for the pipe. They break with the link. Opening them again, with back-off,
 //! refills the pools before a client needs them.
 
+use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -33,6 +34,9 @@ pub(super) struct HeldConnections {
     linked: Option<bool>,
     asked_at: Option<Instant>,
     began: Option<Instant>,
+    /// The number of the ground in use, if there are several. None before one responds.
+    ground: Option<usize>,
+    ground_asked_at: Option<Instant>,
 }
 
 /// Connections to one of Envoy's sockets.
@@ -82,6 +86,27 @@ impl HeldConnections {
         if broke || (due && (turns || (whole && self.linked != Some(true)))) {
             self.asked_at = Some(Instant::now());
             self.announce(broke || turns, link_is_up(remote.when_down), &settings.role);
+        }
+    }
+
+    /// Reports a change of the ground in use, if there are several. Connections that hold others open at the former ground
+    /// are dropped and opened again, so that they hold some at the present one. Call it often.
+    pub(super) fn follow_ground(&mut self, settings: &Settings, in_use: impl FnOnce() -> Option<usize>) {
+        let grounds = match &settings.role {
+            Role::Remote(remote) => remote.ground.dialled(),
+            Role::Edge | Role::Ground(_) => &[],
+        };
+        let is_due = self.ground_asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
+        if grounds.len() < 2 || !is_due {
+            return;
+        }
+        self.ground_asked_at = Some(Instant::now());
+        let Some(now) = in_use() else { return };
+        let before = self.ground.replace(now).unwrap_or(0);
+        if let Some((level, text)) = moved(grounds, before, now) {
+            say(level, &text);
+            self.warm.held.clear();
+            self.pipe.held.clear();
         }
     }
 
@@ -153,6 +178,16 @@ fn is_away(role: &Role, was_there: bool) -> String {
         format!(". Check that it runs, and that its file has `split.dial: {dial}`")
     };
     format!("{who}; {until}{doubt}")
+}
+
+/// Describes the change from one of several grounds to another. None if there is no change.
+fn moved(grounds: &[HostPort], before: usize, now: usize) -> Option<(Level, String)> {
+    let (from, to) = (grounds.get(before)?, grounds.get(now)?);
+    match now.cmp(&before) {
+        Ordering::Equal => None,
+        Ordering::Greater => Some((Level::Warning, format!("the ground {from} does not respond; requests use {to}"))),
+        Ordering::Less => Some((Level::Info, format!("the ground {to} responds again; requests use it"))),
+    }
 }
 
 fn listed(at: &[HostPort]) -> String {
@@ -233,6 +268,17 @@ mod tests {
         }
         assert!(group.held.len() < 3);
         assert!(group.again_at.is_some_and(|at| at > Instant::now()));
+    }
+
+    #[test]
+    fn a_change_of_the_ground_in_use_names_both() {
+        let grounds = ["a.example:8443", "b.example:8443"].map(|text| HostPort::parse(text).unwrap());
+        assert_eq!(moved(&grounds, 1, 1), None);
+        let (level, text) = moved(&grounds, 0, 1).unwrap();
+        assert!(level == Level::Warning, "{text}");
+        assert_eq!(text, "the ground a.example:8443 does not respond; requests use b.example:8443");
+        let (_, text) = moved(&grounds, 1, 0).unwrap();
+        assert_eq!(text, "the ground a.example:8443 responds again; requests use it");
     }
 
     #[test]

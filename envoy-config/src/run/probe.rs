@@ -73,6 +73,23 @@ pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool>
     Some(value.trim().parse::<u64>().ok()? > 0)
 }
 
+/// Returns the number of the first ground that passes its health checks, in the order of `split.peer`. None if Envoy
+/// does not report one.
+pub(super) fn ground_in_use(admin: SocketAddr) -> Option<usize> {
+    first_healthy(&page(admin, "/clusters?format=json")?)
+}
+
+fn first_healthy(clusters: &str) -> Option<usize> {
+    let clusters: serde_json::Value = serde_json::from_str(clusters).ok()?;
+    let pipe =
+        clusters.get("cluster_statuses")?.as_array()?.iter().find(|one| one.get("name") == Some(&"pipe".into()))?;
+    let hosts = pipe.get("host_statuses")?.as_array()?.iter();
+    // Envoy omits values that are zero or false.
+    let healthy = hosts.filter(|host| host.pointer("/health_status/failed_active_health_check").is_none());
+    let priorities = healthy.map(|host| host.get("priority").and_then(serde_json::Value::as_u64).unwrap_or(0));
+    priorities.min().and_then(|priority| usize::try_from(priority).ok())
+}
+
 /// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
 pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
     let text = stats(admin, "cache_sessions_entries")?;
@@ -145,4 +162,25 @@ fn percent_encoded(text: &str) -> String {
     text.bytes()
         .map(|b| if b.is_ascii_alphanumeric() || b == b'_' { char::from(b).to_string() } else { format!("%{b:02X}") })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ground_in_use_is_the_first_that_passes_its_checks() {
+        let pipe = |first: &str, second: &str| {
+            format!(
+                r#"{{"cluster_statuses": [{{"name": "warm"}}, {{"name": "pipe", "host_statuses": [
+                {{"health_status": {{{first} "eds_health_status": "HEALTHY"}}}},
+                {{"health_status": {{{second} "eds_health_status": "HEALTHY"}}, "priority": 1}}]}}]}}"#
+            )
+        };
+        let failed = r#""failed_active_health_check": true,"#;
+        assert_eq!(first_healthy(&pipe("", "")), Some(0));
+        assert_eq!(first_healthy(&pipe(failed, "")), Some(1));
+        assert_eq!(first_healthy(&pipe(failed, failed)), None);
+        assert_eq!(first_healthy(r#"{"cluster_statuses": []}"#), None);
+    }
 }

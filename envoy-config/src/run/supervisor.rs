@@ -24,7 +24,7 @@ use super::log::{Dialect, Form, Level, RecentPages};
 use super::notify::ServiceManager;
 use super::ports;
 use super::preflight::{prepare_folders, refuse, too_few_files};
-use super::probe::{link_is_up, remembered_urls};
+use super::probe::{ground_in_use, link_is_up, remembered_urls};
 use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
 use super::resolvers::{DnsReport, ResolverWatch};
 use super::say;
@@ -245,6 +245,7 @@ impl Run {
             self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
                 link_is_up(self.envoy.admin()?, when_down)
             });
+            self.holders.follow_ground(&self.generation.settings, || ground_in_use(self.envoy.admin()?));
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
             self.reap(&mut reaped_at);
             self.tend_health();
