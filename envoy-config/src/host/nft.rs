@@ -117,15 +117,17 @@ fn redirects(listeners: &[Listener]) -> String {
 }
 
 /// Returns the rules that give packets to the listeners. Connections that have begun there stay there, whatever `pass`
-/// lets through.
+/// lets through. A listener for any address has no connection of its own (`wildcard`), but is transparent as well.
 fn tproxies(listeners: &[Listener], pass: &str) -> String {
-    let established = format!("\t\tmeta l4proto tcp socket transparent 1 meta mark set {MARK:#x} accept\n");
+    let keep =
+        |wildcard| format!("\t\tmeta l4proto tcp socket transparent 1 {wildcard}meta mark set {MARK:#x} accept\n");
+    let begun = if pass.is_empty() { String::new() } else { keep("socket wildcard 0 ") };
     let rules = |listener: &Listener| {
         let Listener { from, to, .. } = *listener;
         let rule = |family| format!("\t\ttcp dport {from} tproxy {family} to :{to} meta mark set {MARK:#x} accept\n");
         listener.families().map(rule).collect::<String>()
     };
-    [established, pass.to_owned()].into_iter().chain(listeners.iter().map(rules)).collect()
+    [begun, pass.to_owned(), keep("")].into_iter().chain(listeners.iter().map(rules)).collect()
 }
 
 /// Returns the chain that rejects QUIC. Otherwise QUIC would cross the link outside the pair, with all its handshakes.

@@ -119,6 +119,14 @@ fn a_share_of_the_clients_passes_before_any_listener_and_both_groups_are_copied(
         let Some(text) = on_a_host(&config, &script) else { return };
         let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
         let at = |rule: &str| applied.find(rule).unwrap_or_else(|| panic!("no rule `{rule}`:\n{applied}"));
+        if intercept == "tproxy" {
+            let (begun, any) = ("socket transparent 1 socket wildcard 0 meta mark", "socket transparent 1 meta mark");
+            let pass = at("jhash ip saddr mod 100 seed 0x104a 0-0 accept");
+            assert!(
+                at(begun) < pass && pass < at(any),
+                "a listener for any address would take the packets:\n{applied}"
+            );
+        }
         for (family, taken) in
             [("ip", format!("tcp dport 80 {intercept} ")), ("ip6", format!("tcp dport 443 {intercept} "))]
         {
