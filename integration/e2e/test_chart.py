@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.server
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 from harness.artifacts import REPOSITORY, built, need_commands
+from harness.authority import Authority
 from harness.kubernetes import (
     CHART,
     EXAMPLES,
@@ -36,6 +38,7 @@ from harness.kubernetes import (
     workload,
     written,
 )
+from harness.pep import Pep, command
 from harness.ports import free_ports
 from harness.processes import Child
 from harness.waiting import wait_for
@@ -147,6 +150,41 @@ def test_the_file_the_lists_and_the_certificates_are_one_volume() -> None:
     assert one(rendered, "Certificate", "box-longhaul-pep")["spec"]["secretName"] == "box-longhaul-pep"
 
 
+def mounted(rendered: list[Object], folder: Path) -> Path:
+    """Writes the pod's volume `configuration` as the kubelet does: a folder, the link `..data` to it, and links through
+    that. The lists of `extraVolumes` are beside it. Returns the path of longhaul.yaml."""
+    data, authority = folder / "..2026_01_01", Authority(folder)
+    [volume] = [each for each in pod(rendered)["volumes"] if each["name"] == "configuration"]
+    for source in volume["projected"]["sources"]:
+        [(kind, what)] = source.items()
+        for item in what["items"]:
+            path = data / item["path"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "configMap":
+                path.write_text(one(rendered, "ConfigMap", what["name"])["data"][item["key"]])
+        if kind == "secret":
+            pair = authority.issue("pep.example.net")
+            shutil.copy(pair.cert, path.with_name("tls.crt"))
+            shutil.copy(pair.key, path.with_name("tls.key"))
+            shutil.copy(authority.files.cert, path.with_name("ca.crt"))
+    (folder / "..data").symlink_to(data.name)
+    for top in data.iterdir():
+        (folder / top.name).symlink_to(f"..data/{top.name}")
+    (folder / "domains.txt").write_text("example.org\n")
+    (folder / "steered.zone").write_text(
+        "$TTL 60\n@ SOA localhost. nobody.invalid. 1 60 60 1200 60\nexample.org A 192.0.2.1\n"
+    )
+    file = data / "longhaul.yaml"
+    file.write_text(file.read_text().replace("/var/lib/lists", str(folder)))
+    return folder / "longhaul.yaml"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_longhaul_accepts_the_file_of_every_example_as_the_kubelet_mounts_it(path: Path, folder: Path) -> None:
+    done = command("check", mounted(objects(path), folder), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_pods_with_a_network_of_their_own_have_no_packet_rules() -> None:
     def file(name: str) -> str:
         return one(example(name), "ConfigMap")["data"]["longhaul.yaml"]
@@ -154,6 +192,35 @@ def test_pods_with_a_network_of_their_own_have_no_packet_rules() -> None:
     assert "intercept: none" in file("edge")
     # A ground has no clients, and on the host's network Longhaul's own default applies.
     assert "intercept" not in file("ground") + file("host-network")
+
+
+def test_longhaul_refuses_a_file_whose_list_the_chart_does_not_mount(folder: Path) -> None:
+    wrong = {"longhaul": {"dns": {"domains": ["lists/domains.txt"]}}}
+    done = command("check", mounted(objects(*written(folder, MINIMAL, wrong)), folder))
+    assert done.returncode != 0
+    assert "lists/domains.txt" in done.stderr
+
+
+def test_a_box_started_from_the_chart_passes_the_probes_and_ends_within_the_grace_period(folder: Path) -> None:
+    http, tls, dns, admin, metrics, health = free_ports(6)
+    listen = {
+        "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
+        "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "health": f"0.0.0.0:{health}",
+        "status": False,
+    }  # fmt: skip
+    values = {"longhaul": {"listen": listen, "cache": False, "dns": {"www": True, "health": False}}}
+    rendered = objects(*written(folder, MINIMAL, values))
+    [container] = pod(rendered)["containers"]
+    file = mounted(rendered, folder)
+    file.resolve().write_text(file.read_text().replace("0.0.0.0:", "127.0.0.1:"))
+    with Pep(file, folder, log_requests=False) as box:
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            path = container[probe]["httpGet"]["path"]
+            wait_for(f"the {probe}", lambda path=path: get(health, path)[0] == 200)
+        box.child.process.terminate()
+        grace_s = pod(rendered)["terminationGracePeriodSeconds"]
+        assert box.child.process.wait(timeout=grace_s) == 0
+    assert get(health, "/ready")[0] == 0
 
 
 class Page(http.server.BaseHTTPRequestHandler):
