@@ -116,22 +116,26 @@ struct Edge {
     codec: &'static str,
     /// The value of `Alt-Svc` in responses (RFC 7838).
     alt_svc: Option<String>,
+    /// True if requests past the cache go to origins from this hop, and not through the inner hop.
+    direct: bool,
 }
 
 impl Edge {
     fn new(
-        role: &Role,
+        settings: &Settings,
         name: &'static str,
         scheme: &'static str,
         codec: &'static str,
         alt_svc: Option<String>,
     ) -> Self {
-        let (routes, filters, replies) = match role {
+        let (routes, filters, replies) = match &settings.role {
             Role::Edge => ("edge", "part/edge_filters.yaml", "part/edge_replies.yaml"),
             Role::Ground(_) => ("pipe", "part/edge_filters.yaml", "part/edge_replies.yaml"),
             Role::Remote(_) => ("remote", "part/remote_filters.yaml", "part/remote_replies.yaml"),
         };
-        Self { name, scheme, routes, filters, replies, codec, alt_svc }
+        // A request to a parent has the scheme of the hop in front of it, which is the client's here.
+        let direct = matches!(settings.role, Role::Edge) && Parents::of(&settings.cache).is_none();
+        Self { name, scheme, routes, filters, replies, codec, alt_svc, direct }
     }
 }
 
@@ -258,13 +262,13 @@ fn edges(settings: &Settings) -> Edges {
     let quic = settings.listen.tls.as_ref().filter(|_| offers_http3(settings));
     let alt_svc = quic.map(|socket| format!("h3=\":{}\"; ma={ALT_SVC_SECONDS}", socket.port()));
     Edges {
-        http: Edge::new(&settings.role, "edge_http", "http", "AUTO", None),
-        tls: Edge::new(&settings.role, "edge_tls", "https", "AUTO", alt_svc.clone()),
+        http: Edge::new(settings, "edge_http", "http", "AUTO", None),
+        tls: Edge::new(settings, "edge_tls", "https", "AUTO", alt_svc.clone()),
         quic: match &settings.role {
             Role::Ground(Ground { transport: PipeTransport::H3, .. }) => {
-                Some(Edge::new(&settings.role, "edge_http", "http", "HTTP3", None))
+                Some(Edge::new(settings, "edge_http", "http", "HTTP3", None))
             }
-            _ => quic.map(|_| Edge::new(&settings.role, "edge_quic", "https", "HTTP3", alt_svc)),
+            _ => quic.map(|_| Edge::new(settings, "edge_quic", "https", "HTTP3", alt_svc)),
         },
     }
 }
