@@ -94,7 +94,7 @@ class Pep:
     def __enter__(self) -> Pep:
         self._child = Child(self._command, self._log, env=self._environment, stop_timeout_s=20.0)
         try:
-            self._child.wait_for_output("ready", self._ready_timeout_s)
+            self._child.wait_for_output("ready ", self._ready_timeout_s, at_start=True)
         except BaseException:
             self._child.stop()
             raise

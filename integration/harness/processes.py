@@ -74,12 +74,16 @@ class Child:
         """Returns the program's output so far."""
         return self.log.read_text(errors="replace")
 
-    def wait_for_output(self, text: str, timeout_s: float = 60.0) -> str:
-        """Waits for a line that contains `text` and returns it. Fails at once if the program ends without it."""
+    def wait_for_output(self, text: str, timeout_s: float = 60.0, *, at_start: bool = False) -> str:
+        """Waits for a line that contains `text`, or begins with it, and returns the line. Fails at once if the program
+        ends without it."""
+
+        def fits(line: str) -> bool:
+            return line.startswith(text) if at_start else text in line
 
         def line() -> str | None:
             ended = self.process.poll() is not None
-            found = next((line for line in self.output().splitlines() if text in line), None)
+            found = next((line for line in self.output().splitlines() if fits(line)), None)
             if found is None and ended:
                 raise Timeout(f"{self.command[0]} ended with {self.process.returncode}:\n{self.output()[-4000:]}")
             return found

@@ -25,7 +25,11 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         });
         reader.without_duplicates(setting, files)
     });
-    let except = reader.optional(&section, "except", |reader, setting| reader.list(setting, exception));
+    let listed = domains.clone().unwrap_or_default();
+    let except = reader.optional(&section, "except", |reader, setting| {
+        let exceptions = reader.list(setting, |reader, item| exception(reader, item, &listed));
+        reader.without_duplicates(setting, exceptions)
+    });
     let www = reader.optional(&section, "www", Reader::boolean);
     let mode = mode(reader, &section);
     let ttl = ttl(reader, &section, mode);
@@ -74,15 +78,25 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
     })
 }
 
+#[derive(PartialEq)]
 enum Exception {
     Name(NamePattern),
     File(PathBuf),
 }
 
-fn exception(reader: &mut Reader, setting: &Setting<'_>) -> Option<Exception> {
+/// Reads an exception. `listed` are the lists of steered names.
+fn exception(reader: &mut Reader, setting: &Setting<'_>, listed: &[PathBuf]) -> Option<Exception> {
     let text = reader.text(setting, "a name or a file of names", "")?;
     if text.contains('/') || LIST_ENDINGS.iter().any(|ending| text.ends_with(ending)) {
         let path = reader.resolve(text);
+        if listed.contains(&path) {
+            reader.bad(
+                setting,
+                "this list is in `dns.domains`, too",
+                "keep it in one of the two: its names are steered or not",
+            );
+            return None;
+        }
         return check_list(reader, setting, &path).then_some(Exception::File(path));
     }
     match NamePattern::parse(text) {
