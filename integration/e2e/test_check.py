@@ -46,7 +46,7 @@ def on_loopback(path: Path, folder: Path) -> Path:
     text = path.read_text()
     found = re.search(r"^role: (\w+)", text, re.MULTILINE)
     role = found[1] if found else "edge"
-    ports = iter(free_ports(12))
+    ports = iter(free_ports(20))
     addresses = itertools.count(1)
     # The addresses of one listener have one port.
     chosen: dict[str, int] = {}
@@ -56,6 +56,8 @@ def on_loopback(path: Path, folder: Path) -> Path:
         return f'"[::1]:{port}"' if found[1].startswith("[") else f"127.0.0.1:{port}"
 
     text = re.sub(r'"?(?<![\w.])(0\.0\.0\.0|127\.0\.0\.1|192\.0\.2\.1|\[::\]|\[2001:db8::1\]):(\d+)"?', own, text)
+    # Nothing listens there, so that no name waits for a response.
+    text = re.sub(r'"?\b192\.0\.2\.5\d(?::\d+)?\b"?', lambda _: f"127.0.0.1:{next(ports)}", text)
     text = re.sub(
         r"addresses: \[(.*?)\]",
         lambda them: f"addresses: [{', '.join(f'127.0.0.{next(addresses)}' for _ in them[1].split(','))}]",
