@@ -27,7 +27,7 @@ fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on(
 fn every_setting_of_dns_is_understood_by_the_dns_server() {
     let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
     let settings = [
-        "dns: { domains: [domains.txt], except: [login.example.test, =a.example.test, \"*.b.example.test\", ./domains.txt], www: true, \
+        "dns: { domains: [domains.txt], except: [login.example.test, =a.example.test, \"*.b.example.test\", ./except.txt], www: true, \
          mode: prepend, max_origin: 2, ttl: 5m, aaaa: pass, https: strip, dnssec: break, canary: true, reload: 0, health: false, \
          bypass: [192.0.2.0/28, 192.0.2.77] }",
         "dns: { domains: [domains.txt], mode: replace, https: pass, reload: 1d }",
@@ -45,6 +45,7 @@ fn every_setting_of_dns_is_understood_by_the_dns_server() {
             .replace("dns: { domains: [domains.txt], www: false }", dns)
             .replace("tls: off", &format!("tls: {at}:8443"))
             .replace(&format!("addresses: [{at}]"), &names);
+        host.write("except.txt", "bank.example\n");
         host.write("longhaul.yaml", &(config + &own));
         let run = host.start();
         assert!(run.ready.contains(" dns="), "{dns}");
