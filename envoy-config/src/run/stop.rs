@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use super::child::stop_all;
 use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
 use super::error::RunError;
-use super::events::{Event, Stop};
+use super::events::Event;
 use super::health::Phase;
 use super::held_connections::HeldConnections;
 use super::log::Level;
@@ -64,15 +63,9 @@ impl Run {
             self.reap(&mut reaped_at);
             let status = self.status_line();
             self.manager.alive(&status);
-            match self.events.recv_timeout(TICK) {
-                Ok(Event::Stop(_)) => return Err(RunError::Interrupted),
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                Ok(Event::ReopenLogs) => self.envoy.reopen_logs(),
-                Ok(Event::Dns(state)) => self.dns_state = state,
-                Ok(Event::Link(noticed)) => self.link_state = noticed,
-                Ok(Event::Compared(compared)) => self.compared = compared,
-                // No change applies any more.
-                Ok(Event::Reload | Event::FilesChanged) | Err(RecvTimeoutError::Timeout) => {}
+            // No change of the files applies any more.
+            if self.take_events().stop.is_some() {
+                return Err(RunError::Interrupted);
             }
         }
     }
@@ -86,7 +79,7 @@ impl Run {
         let events = &self.events;
         let mut hurried = at_once;
         stop_all(&mut children, STOP_PATIENCE, || {
-            hurried |= events.try_iter().any(|event| matches!(event, Event::Stop(Stop::AtOnce | Stop::Drain)));
+            hurried |= events.try_iter().any(|event| matches!(event, Event::Stop(_)));
             hurried
         });
         self.envoy.clean_up();

@@ -176,6 +176,17 @@ pub(super) struct Run {
     _state: StateFolder,
 }
 
+/// The requests that came since the last round of a loop.
+#[derive(Debug, Default)]
+pub(super) struct Came {
+    /// The first signal that ends the run.
+    pub(super) stop: Option<Stop>,
+    /// True after a SIGHUP.
+    reload: bool,
+    /// True if something in a watched folder changed.
+    files: bool,
+}
+
 /// The configuration in force.
 pub(super) struct Applied {
     /// The time since when it is in force, in seconds since 1970.
@@ -201,31 +212,17 @@ impl Run {
         let mut looked_at = Instant::now();
         let mut reaped_at = Instant::now();
         loop {
-            let mut event = match self.events.recv_timeout(TICK) {
-                Ok(event) => Some(event),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(Stop::AtOnce),
-            };
-            // All at once: the rest of the loop waits for Envoy's responses, and a stop must not wait for many of them.
-            while let Some(came) = event {
-                match came {
-                    Event::Stop(stop) => return Ok(stop),
-                    Event::Reload => {
-                        say(Level::Info, "checking the files (SIGHUP)");
-                        // `systemctl reload` waits for the message that it is done, even if nothing changed.
-                        self.manager.reloading();
-                        settling.changed(Instant::now());
-                    }
-                    Event::FilesChanged => settling.changed(Instant::now()),
-                    Event::ReopenLogs => {
-                        say(Level::Info, "opening the access log again (SIGUSR1)");
-                        self.envoy.reopen_logs();
-                    }
-                    Event::Dns(state) => self.dns_state = state,
-                    Event::Link(noticed) => self.link_state = noticed,
-                    Event::Compared(compared) => self.compared = compared,
-                }
-                event = self.events.try_recv().ok();
+            let came = self.take_events();
+            if let Some(stop) = came.stop {
+                return Ok(stop);
+            }
+            if came.reload {
+                say(Level::Info, "checking the files (SIGHUP)");
+                // `systemctl reload` waits for the message that it is done, even if nothing changed.
+                self.manager.reloading();
+            }
+            if came.reload || came.files {
+                settling.changed(Instant::now());
             }
             let due = settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK;
             // While another Envoy starts, a change waits: a third one would end both.
@@ -254,6 +251,36 @@ impl Run {
             let status = self.status_line();
             self.manager.alive(&status);
         }
+    }
+
+    /// Waits for an event, one tick at most, and takes all that came. A round of a loop waits for Envoy's responses, and a
+    /// stop must not wait for a round per event. Events behind a stop stay.
+    pub(super) fn take_events(&mut self) -> Came {
+        let mut came = Came::default();
+        let mut event = match self.events.recv_timeout(TICK) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Event::Stop(Stop::AtOnce)),
+        };
+        while let Some(next) = event {
+            match next {
+                Event::Stop(stop) => {
+                    came.stop = Some(stop);
+                    return came;
+                }
+                Event::Reload => came.reload = true,
+                Event::FilesChanged => came.files = true,
+                Event::ReopenLogs => {
+                    say(Level::Info, "opening the access log again (SIGUSR1)");
+                    self.envoy.reopen_logs();
+                }
+                Event::Dns(state) => self.dns_state = state,
+                Event::Link(noticed) => self.link_state = noticed,
+                Event::Compared(compared) => self.compared = compared,
+            }
+            event = self.events.try_recv().ok();
+        }
+        came
     }
 
     /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.

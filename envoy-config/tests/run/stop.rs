@@ -42,6 +42,22 @@ fn a_second_ctrl_c_does_not_wait_for_a_child_that_hangs() {
 }
 
 #[test]
+fn a_second_signal_ends_a_drain_although_a_child_hangs() {
+    let Some(host) = Host::new() else { return };
+    let mut run = host.start();
+    let children = run.children();
+    signal_process(run.child_named("envoy").unwrap(), Signal::STOP);
+    run.signal(Signal::TERM);
+    run.says("draining");
+    let start = Instant::now();
+    run.signal(Signal::INT);
+    assert_eq!(run.wait().code(), Some(130));
+    // A drain may take 30 seconds, and the end of a child 5 more.
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(!children.iter().any(|child| is_alive(*child)));
+}
+
+#[test]
 fn a_child_that_hangs_is_killed_when_its_time_is_over() {
     let Some(host) = Host::new() else { return };
     let mut run = host.start();
