@@ -192,6 +192,9 @@ def lose_a_node(ring: Ring, count: int, down: Any, up: Any) -> Outcome:
     after = ring.homes(targets)
     victim.start()
     wait_for("status shows that it is back", up, 10, 0.1)
+    # Envoy may tell its workers a second after `status` shows it: it merges updates of health (`update_merge_window`).
+    probe = next(target for target in targets if first[target] == victim.address)
+    wait_for("requests reach it again", lambda: ring.homes([probe]) == {probe: victim.address}, 10, 0.1)
     back = ring.homes(targets)
     held = Counter(first.values())
     return Outcome(
