@@ -11,6 +11,8 @@ import pytest
 
 from harness.artifacts import Missing
 
+pytest_plugins = ["harness.unstable"]
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves the tests that wait for minutes to `make test-long`. These are not skips: nothing is missing."""
