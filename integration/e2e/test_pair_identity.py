@@ -58,7 +58,7 @@ def replace(path: Path, text: str) -> None:
     fresh.rename(path)
 
 
-def test_a_wildcard_or_another_case_passes_for_the_name_of_a_remote(bed: PairBed, folder: Path) -> None:
+def test_no_wildcard_and_no_other_case_passes_for_the_name_of_a_remote(bed: PairBed, folder: Path) -> None:
     own = authority(bed)
     for name in (
         "*.example",
@@ -91,7 +91,7 @@ def pipes_and_drains(bed: PairBed) -> tuple[float, str]:
     return bed.pair.connections("pipe")["total"], draining
 
 
-def test_a_new_authority_of_a_pair_needs_a_restart(bed: PairBed, folder: Path) -> None:
+def test_a_new_authority_of_a_pair_needs_no_restart(bed: PairBed, folder: Path) -> None:
     old, new = authority(bed), Authority(folder)
     of_the_new = issue_as_written(folder / "new", new.files, REMOTE_NAME)
     of_the_old = issue_as_written(folder / "old", old, REMOTE_NAME)
@@ -111,7 +111,7 @@ def test_a_new_authority_of_a_pair_needs_a_restart(bed: PairBed, folder: Path) -
     wait_for("the new authority gone", lambda: not gets_in(bed, of_the_new), timeout_s=30)
 
 
-def test_a_further_remote_drains_everybody(bed: PairBed, folder: Path) -> None:
+def test_a_further_remote_drains_nobody(bed: PairBed, folder: Path) -> None:
     second = issue_as_written(folder / "second", authority(bed), "second.example")
     assert not gets_in(bed, second)
     before, download = pipes_and_drains(bed), Download(bed)
