@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import re
 import shutil
 import signal
 import subprocess
-import threading
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +39,7 @@ from harness.pep import Pep, command
 from harness.ports import free_ports
 from harness.processes import Child
 from harness.waiting import wait_for
+from harness.web import Request, Response, web_server
 
 FOREIGN = {"Certificate", "PodMonitor"}
 """Kinds of other projects, which Kubernetes has no schema of."""
@@ -223,29 +221,9 @@ def test_a_box_started_from_the_chart_passes_the_probes_and_ends_within_the_grac
     assert get(health, "/ready")[0] == 0
 
 
-class Page(http.server.BaseHTTPRequestHandler):
+def path_as_page(request: Request) -> Response:
     """Responds with the path of the request."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(self.path.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Is silent."""
-
-
-@contextmanager
-def pages(port: int) -> Iterator[None]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Page)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return Response(request.target.encode())
 
 
 def get(port: int, path: str) -> tuple[int, str]:
@@ -266,7 +244,8 @@ def test_the_metrics_container_serves_two_pages_of_loopback_and_nothing_else(fol
     (folder / "envoy.yaml").write_text(one(rendered, "ConfigMap", "box-longhaul-metrics")["data"]["envoy.yaml"])
     [container] = [each for each in pod(rendered)["containers"] if each["name"] == "metrics"]
     options = [str(folder / "envoy.yaml") if each == "/etc/metrics/envoy.yaml" else each for each in container["args"]]
-    with pages(admin), pages(coredns), Child([built("envoy"), *options], folder / "metrics.log"):
+    first, second = (web_server(path_as_page, port) for port in (admin, coredns))
+    with first, second, Child([built("envoy"), *options], folder / "metrics.log"):
         wait_for("the page of Envoy", lambda: get(shown, "/stats/prometheus") == (200, "/stats/prometheus"))
         assert get(shown, "/metrics") == (200, "/metrics")
         for path in ("/", "/quitquitquit", "/config_dump", "/stats/prometheus/../../quitquitquit"):

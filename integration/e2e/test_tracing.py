@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness.desk import WWW, Desk
 from harness.pep import Pep
 from harness.waiting import wait_for
+from harness.web import Request, Response, web_server
 
 OWN_TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -20,32 +19,12 @@ def collector() -> Iterator[tuple[int, list[bytes]]]:
     """A port that accepts spans, and the spans that arrived."""
     received: list[bytes] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            received.append(self.path.encode() + b" " + self._body())
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
+    def accept(request: Request) -> Response:
+        received.append(request.target.encode() + b" " + request.body)
+        return Response()
 
-        def _body(self) -> bytes:
-            if length := self.headers["content-length"]:
-                return self.rfile.read(int(length))
-            body = b""
-            while size := int(self.rfile.readline(), 16):
-                body += self.rfile.read(size)
-                self.rfile.readline()
-            return body
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1], received
-    finally:
-        server.shutdown()
-        server.server_close()
+    with web_server(accept) as port:
+        yield port, received
 
 
 def test_spans_reach_the_collector_and_origins_see_nothing_of_them(desk: Desk) -> None:
