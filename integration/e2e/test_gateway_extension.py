@@ -1,16 +1,14 @@
-"""url-rewrite for other people's gateways: the OCI image, and the configuration of the examples in a real Envoy."""
+"""url-rewrite for other people's gateways: the OCI image, and the rendered resources in a real Envoy."""
 
 from __future__ import annotations
 
 import hashlib
-import http.server
 import io
 import json
 import re
 import subprocess
 import sys
 import tarfile
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +20,12 @@ from harness.kubernetes import documents
 from harness.ports import free_ports
 from harness.processes import Child
 from harness.waiting import wait_for
+from harness.web import Response, web_server
 
 GATEWAY = REPOSITORY / "deploy" / "gateway"
+REFUSED_CALL = "restricted proxy-wasm capability"
+"""The words of Envoy about a call that is not on the list."""
+
 PAGE = b'<!doctype html><title>A page</title><img src="http://images.example.org/a.png"><img src="http://bank.example/b.png">'
 
 
@@ -56,65 +58,48 @@ def test_the_image_has_one_layer_with_the_filter_as_plugin_wasm(folder: Path) ->
             assert hashlib.sha256(plugin.read()).digest() == hashlib.sha256(filter.read_bytes()).digest()
 
 
+def rendered(plane: str, file: str, kind: str) -> Any:
+    """Returns the specification of a resource that `longhaul render --for` wrote (envoy-config/tests/gateway.rs)."""
+    [found] = [one for one in documents(GATEWAY / plane / file) if one["kind"] == kind]
+    return found["spec"]
+
+
 def configurations() -> dict[str, Any]:
-    """The filter's configuration in each example, by file."""
-    [policy] = documents(GATEWAY / "envoy-gateway.yaml")
-    [plugin] = documents(GATEWAY / "istio.yaml")
-    return {"envoy-gateway": policy["spec"]["wasm"][0]["config"], "istio": plugin["spec"]["pluginConfig"]}
+    """The filter's configuration in each form, by name."""
+    extension = rendered("envoy-gateway", "extension.yaml", "EnvoyExtensionPolicy")
+    plugin = patched_filter()["typed_config"]["config"]
+    return {
+        "extension": extension["wasm"][0]["config"],
+        "patch": json.loads(plugin["configuration"]["value"]),
+        "istio": rendered("istio", "wasm-plugin.yaml", "WasmPlugin")["pluginConfig"],
+    }
 
 
-class Site(http.server.BaseHTTPRequestHandler):
-    """Serves the page."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(PAGE)))
-        self.end_headers()
-        self.wfile.write(PAGE)
-
-    def log_message(self, *_: object) -> None:
-        """Is silent."""
+def patched_filter() -> Any:
+    """The filter as the EnvoyPatchPolicy puts it into Envoy's listener, with the module of this build."""
+    [patch] = rendered("envoy-gateway", "patch.yaml", "EnvoyPatchPolicy")["jsonPatches"]
+    added = patch["operation"]["value"]
+    code = added["typed_config"]["config"]["vm_config"]["code"]["local"]
+    assert code["filename"] == "/longhaul/plugin.wasm"
+    code["filename"] = str(built("url_rewrite.wasm"))
+    return added
 
 
-@contextmanager
-def site(port: int) -> Iterator[None]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Site)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def allowed_calls(added: Any) -> dict[str, Any]:
+    """The calls that a filter may use."""
+    return added["typed_config"]["config"]["capability_restriction_config"]["allowed_capabilities"]
 
 
-def gateway(configuration: Any, port: int, origin: int) -> dict[str, Any]:
+def gateway(added: Any, port: int, origin: int) -> dict[str, Any]:
     """An Envoy as a gateway configures it: the filter before the router, and one site behind it."""
     types = "type.googleapis.com/envoy.extensions.filters"
-    wasm = {
-        "@type": f"{types}.http.wasm.v3.Wasm",
-        "config": {
-            "name": "url-rewrite", "root_id": "url-rewrite",
-            "configuration": {
-                "@type": "type.googleapis.com/google.protobuf.StringValue", "value": json.dumps(configuration)
-            },
-            "vm_config": {
-                "runtime": "envoy.wasm.runtime.v8", "code": {"local": {"filename": str(built("url_rewrite.wasm"))}}
-            },
-        },
-    }  # fmt: skip
     manager = {
         "@type": f"{types}.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "gateway",
         "route_config": {"virtual_hosts": [
             {"name": "site", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "site"}}]}
         ]},
-        "http_filters": [
-            {"name": "url-rewrite", "typed_config": wasm},
-            {"name": "router", "typed_config": {"@type": f"{types}.http.router.v3.Router"}},
-        ],
+        "http_filters": [added, {"name": "router", "typed_config": {"@type": f"{types}.http.router.v3.Router"}}],
     }  # fmt: skip
 
     def at(number: int) -> dict[str, Any]:
@@ -128,30 +113,50 @@ def gateway(configuration: Any, port: int, origin: int) -> dict[str, Any]:
     }}  # fmt: skip
 
 
+@contextmanager
+def page_behind(added: Any, folder: Path) -> Iterator[tuple[bytes, Child]]:
+    """Starts a gateway with the filter. Yields the page that a client gets, and Envoy."""
+    [port] = free_ports(1)
+    with web_server(lambda _: Response(PAGE, "text/html")) as origin:
+        file = folder / "envoy.json"
+        file.write_text(json.dumps(gateway(added, port, origin)))
+        options = ["--config-path", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]
+
+        def page() -> bytes:
+            try:
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Host": "www.site.example"})
+                with urllib.request.urlopen(request, timeout=5) as response:
+                    return response.read()
+            except OSError:
+                return b""
+
+        with Child([built("envoy"), *options], folder / "envoy.log") as envoy:
+            yield wait_for("the page", page), envoy
+
+
+def urls(page: bytes) -> list[bytes]:
+    """The URLs of the pictures of a page."""
+    return re.findall(rb'src="([^"]*)"', page)
+
+
 def test_pages_behind_a_gateway_point_to_the_edge(folder: Path) -> None:
-    # That of the other example is the same.
-    configuration = configurations()["istio"]
-    port, origin = free_ports(2)
-    file = folder / "envoy.json"
-    file.write_text(json.dumps(gateway(configuration, port, origin)))
-    options = ["--config-path", file, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]
-
-    def page() -> bytes:
-        try:
-            request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Host": "www.site.example"})
-            with urllib.request.urlopen(request, timeout=5) as response:
-                return response.read()
-        except OSError:
-            return b""
-
-    with site(origin), Child([built("envoy"), *options], folder / "envoy.log"):
-        got = wait_for("the page", page)
-    secure = re.findall(rb'src="([^"]*)"', got)
-    assert secure == [b"https://pep.example.net/images.example.org/a.png", b"http://bank.example/b.png"]
+    with page_behind(patched_filter(), folder) as (page, envoy):
+        assert urls(page) == [b"https://pep.example.net/images.example.org/a.png", b"http://bank.example/b.png"]
+        # The calls of the rendered list are enough.
+        assert REFUSED_CALL not in envoy.output()
 
 
-def test_both_examples_configure_the_filter_alike_and_for_no_requests_to_the_gateway() -> None:
-    first, second = configurations().values()
-    assert first == second
+def test_a_call_that_is_not_on_the_list_is_refused(folder: Path) -> None:
+    added = patched_filter()
+    del allowed_calls(added)["proxy_set_buffer_bytes"]
+    with page_behind(added, folder) as (page, envoy):
+        assert page == PAGE
+        wait_for("the refusal", lambda: f"{REFUSED_CALL}" in envoy.output(), timeout_s=10)
+
+
+def test_all_forms_configure_the_filter_alike_and_for_no_requests_to_the_gateway() -> None:
+    first, *others = configurations().values()
+    assert all(one == first for one in others)
     # Prefetching and inlining need a cache behind the filter, which a gateway lacks.
     assert not first.keys() & {"prefetch", "inline"}
+    assert "proxy_http_call" not in allowed_calls(patched_filter())

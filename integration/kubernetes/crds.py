@@ -8,14 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-ENVOY_GATEWAY = "charts/gateway-helm/charts/crds/crds/generated/gateway.envoyproxy.io_envoyextensionpolicies.yaml"
+ENVOY_GATEWAY = "charts/gateway-helm/charts/crds/crds/generated/gateway.envoyproxy.io_{}.yaml"
 CERT_MANAGER = "deploy/crds/cert-manager.io_certificates.yaml"
 OPERATOR = "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"
 KINDS = (
     # the kind, its module, the file there
     ("certificates.cert-manager.io", "github.com/cert-manager/cert-manager@v1.21.2", CERT_MANAGER),
     ("podmonitors.monitoring.coreos.com", "github.com/prometheus-operator/prometheus-operator@v0.85.0", OPERATOR),
-    ("envoyextensionpolicies.gateway.envoyproxy.io", "github.com/envoyproxy/gateway@v1.9.1", ENVOY_GATEWAY),
+    *(
+        (f"{kind}.gateway.envoyproxy.io", "github.com/envoyproxy/gateway@v1.9.1", ENVOY_GATEWAY.format(kind))
+        for kind in ("backendtrafficpolicies", "envoyextensionpolicies", "envoypatchpolicies", "envoyproxies")
+    ),
     ("wasmplugins.extensions.istio.io", "istio.io/api@v1.31.1", "kubernetes/customresourcedefinitions.gen.yaml"),
 )  # fmt: skip
 

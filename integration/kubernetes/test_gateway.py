@@ -10,20 +10,23 @@ from harness.kubernetes_api import RESTRICTED, Api
 
 GATEWAY = REPOSITORY / "deploy" / "gateway"
 MISSPELT = {
-    "envoy-gateway": lambda policy: policy["spec"]["wasm"][0].update(failStrategy="FAIL_RELOAD"),
-    "istio": lambda plugin: plugin["spec"].update(failStrategy="RELOAD"),
+    "envoy-gateway/extension.yaml": ("EnvoyExtensionPolicy", lambda spec: spec["wasm"][0].update(failStrategy="CLOSE")),
+    "envoy-gateway/patch.yaml": ("EnvoyPatchPolicy", lambda spec: spec.update(failStrategy="CLOSE")),
+    "istio/wasm-plugin.yaml": ("WasmPlugin", lambda spec: spec.update(failStrategy="RELOAD")),
 }
-"""By example: a change that makes it wrong."""
+"""By file: a kind in it, and a change that makes it wrong."""
 
 
-@pytest.mark.parametrize("example", MISSPELT)
-def test_the_server_accepts_the_example_and_refuses_a_wrong_one(api: Api, example: str) -> None:
-    [resource] = documents(GATEWAY / f"{example}.yaml")
-    # The dry run needs a namespace that exists.
-    resource["metadata"].pop("namespace")
-    done = api.create([resource], RESTRICTED)
+@pytest.mark.parametrize("file", MISSPELT)
+def test_the_server_accepts_what_is_rendered_and_refuses_a_wrong_one(api: Api, file: str) -> None:
+    resources = documents(GATEWAY / file)
+    for resource in resources:
+        # The dry run needs a namespace that exists.
+        resource["metadata"].pop("namespace")
+    done = api.create(resources, RESTRICTED)
     assert done.returncode == 0, done.stderr
-    MISSPELT[example](resource)
-    done = api.create([resource], RESTRICTED)
+    kind, misspell = MISSPELT[file]
+    misspell(next(one for one in resources if one["kind"] == kind)["spec"])
+    done = api.create(resources, RESTRICTED)
     assert done.returncode != 0
     assert "failStrategy" in done.stderr

@@ -1,12 +1,14 @@
-//! `longhaul render FILE --out DIR`: the files, to be read, reviewed, or mounted elsewhere.
+//! `longhaul render FILE --out DIR`: the files, to be read, reviewed, or mounted elsewhere. With `--for`, the resources of
+//! another control plane.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::filters::FilterOptions;
-use super::{ConfigFile, Outcome, access_log, fail, load_or_refuse, print};
-use crate::config::{Acme, Cache};
-use crate::render::NearSockets;
+use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
+use crate::config::{Acme, Cache, Loaded};
+use crate::derive::{HostFacts, derive};
+use crate::render::{ControlPlane, Gateway, GatewayError, NearSockets, RenderedTree, gateway};
 use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
@@ -29,11 +31,41 @@ pub(super) struct Arguments {
     /// Log requests, one JSON object a line, to this file; - for stderr
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
+    /// Write the resources with which this control plane runs url-rewrite in its own gateway
+    #[arg(long = "for", value_name = "CONTROL_PLANE", conflicts_with_all = ["root", "access_log"])]
+    control_plane: Option<ControlPlane>,
+    /// The gateway of --for
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = "default/eg", requires = "control_plane", value_parser = gateway_name)]
+    gateway: (String, String),
+    /// A listener of the gateway that serves pages; repeat the option for more
+    #[arg(long = "listener", value_name = "NAME", default_value = "http", requires = "control_plane")]
+    listeners: Vec<String>,
+    /// The image with the filter, as `make wasm-image` builds it
+    #[arg(long, value_name = "REFERENCE", default_value = EXAMPLE_IMAGE, requires = "control_plane")]
+    image: String,
+}
+
+/// An image that nobody can pull: the name of one's own registry is not known here.
+const EXAMPLE_IMAGE: &str = concat!("registry.example.org/longhaul/url-rewrite:", env!("CARGO_PKG_VERSION"));
+
+/// Reads `NAMESPACE/NAME`.
+fn gateway_name(text: &str) -> Result<(String, String), String> {
+    let label = |part: &str| {
+        let byte = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+        !part.is_empty() && part.bytes().all(byte)
+    };
+    match text.split_once('/') {
+        Some((namespace, name)) if label(namespace) && label(name) => Ok((namespace.to_owned(), name.to_owned())),
+        _ => Err("expected NAMESPACE/NAME in lower case, for example `sites/web`".to_owned()),
+    }
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let out = absolute(&arguments.out);
+    if let Some(plane) = arguments.control_plane {
+        return for_control_plane(&loaded, plane, arguments, &out);
+    }
     let filters = match filters(&loaded.settings, &arguments.filters.0) {
         Ok(filters) => filters,
         Err(error) => return fail(&error.to_string()),
@@ -74,7 +106,30 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             ),
         );
     }
-    match write_tree(&out, &generation.tree, None) {
+    write(&out, &generation.tree)
+}
+
+/// Writes the resources of another control plane.
+fn for_control_plane(loaded: &Loaded, plane: ControlPlane, arguments: &Arguments, out: &Path) -> Outcome {
+    let (namespace, name) = arguments.gateway.clone();
+    let site = Gateway { namespace, name, listeners: arguments.listeners.clone(), image: arguments.image.clone() };
+    let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
+    let tree = match gateway(&loaded.settings, &derived, plane, &site) {
+        Ok(tree) => tree,
+        Err(error @ GatewayError::Render(_)) => return fail(&error.to_string()),
+        Err(error) => {
+            eprintln!("error: {}: {error}", arguments.config.file.display());
+            return Err(REFUSED);
+        }
+    };
+    if site.image == EXAMPLE_IMAGE {
+        say(Level::Warning, &format!("the image {EXAMPLE_IMAGE} is an example. Name yours with --image"));
+    }
+    write(out, &tree)
+}
+
+fn write(out: &Path, tree: &RenderedTree) -> Outcome {
+    match write_tree(out, tree, None) {
         Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),
         Ok(written) => print(&format!("{}: wrote {}\n", out.display(), written.changed.join(", "))),
         Err(error) => fail(&error.to_string()),

@@ -26,7 +26,9 @@ use super::artifacts::{AccessLog, Artifacts};
 use super::engine::RenderError;
 use crate::config::{RoleName, Settings};
 use crate::derive::Derived;
+pub(super) use url_rewrite::capabilities_in_a_gateway;
 pub use url_rewrite::filter_config;
+use wasm::OF_EVERY_FILTER;
 pub(super) use wasm::WasmFilter;
 
 /// Every filter, in the order in which commands list them.
@@ -80,6 +82,13 @@ impl Filter {
     /// Returns the environment variable that names the module: `LONGHAUL_NAME_BUDGET`.
     pub fn variable(&self) -> String {
         format!("LONGHAUL_{}", self.name.replace('-', "_").to_ascii_uppercase())
+    }
+
+    /// Returns the callbacks and calls that the filter may use, in alphabetical order.
+    fn allowed(&self) -> Vec<&'static str> {
+        let mut allowed = [OF_EVERY_FILTER, self.capabilities].concat();
+        allowed.sort_unstable();
+        allowed
     }
 }
 

@@ -11,6 +11,17 @@ use crate::config::{Family, Level, RoleName, Settings};
 use crate::derive::{Derived, TargetKind};
 use crate::render::RenderError;
 
+/// The calls for requests of the filter's own: prefetching and inlining. A gateway has neither.
+const FETCHING: &[&str] = &[
+    "proxy_get_shared_data",
+    "proxy_http_call",
+    "proxy_on_http_call_response",
+    "proxy_on_tick",
+    "proxy_set_effective_context",
+    "proxy_set_shared_data",
+    "proxy_set_tick_period_milliseconds",
+];
+
 pub(super) const FILTER: Filter = Filter {
     name: "url-rewrite",
     purpose: "moves URLs of pages to the proxy",
@@ -44,6 +55,13 @@ pub(super) const FILTER: Filter = Filter {
         configuration,
     }],
 };
+
+/// Returns the calls that the filter needs in a gateway, in alphabetical order.
+pub(in crate::render) fn capabilities_in_a_gateway() -> Vec<&'static str> {
+    let mut allowed = FILTER.allowed();
+    allowed.retain(|capability| !FETCHING.contains(capability));
+    allowed
+}
 
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let config = Config { account: context.logs_pages, ..filter_config(context.settings, context.derived) };
@@ -82,4 +100,17 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
 
 fn to_usize(bytes: Bytes) -> usize {
     usize::try_from(bytes.0).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_gateway_the_filter_may_send_no_request_of_its_own() {
+        let (everywhere, there) = (FILTER.allowed(), capabilities_in_a_gateway());
+        assert!(FETCHING.is_sorted() && there.is_sorted());
+        assert_eq!(there.len() + FETCHING.len(), everywhere.len());
+        assert!(!there.contains(&"proxy_http_call") && there.contains(&"proxy_set_buffer_bytes"));
+    }
 }

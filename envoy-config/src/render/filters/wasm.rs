@@ -9,7 +9,7 @@ use crate::render::artifacts::WasmModule;
 
 /// The callbacks, host calls and WASI calls that every filter may use: its runtime, configuration, metrics and log, and
 /// the head of a request. Envoy returns an error for a call that neither this list nor the filter's own list allows.
-const OF_EVERY_FILTER: &[&str] = &[
+pub(super) const OF_EVERY_FILTER: &[&str] = &[
     "clock_time_get",
     "environ_get",
     "environ_sizes_get",
@@ -59,8 +59,6 @@ impl WasmFilter {
         module: &WasmModule,
         configuration: String,
     ) -> Self {
-        let mut capabilities = [OF_EVERY_FILTER, filter.capabilities].concat();
-        capabilities.sort_unstable();
         let hash: String = module.sha256.chars().take(16).collect();
         let vm = if position.shares_vm { filter.name } else { position.name };
         let module_file = format!("filters/{vm}-{hash}.wasm");
@@ -72,7 +70,7 @@ impl WasmFilter {
             module: root.join(&module_file).display().to_string(),
             module_file,
             configuration,
-            capabilities,
+            capabilities: filter.allowed(),
         }
     }
 
