@@ -36,6 +36,11 @@ PEBBLE := target/tools/pebble-$(PEBBLE_VERSION)
 KUBE_APISERVER := target/tools/kube-apiserver-1.36.3
 ETCD := target/tools/etcd/usr/bin/etcd
 CRDS := target/tools/crds
+ENVOY_GATEWAY_VERSION := 1.9.1
+ENVOY_GATEWAY := target/tools/envoy-gateway-$(ENVOY_GATEWAY_VERSION)
+OCI_VERSION := 0.21.9
+OCI_REGISTRY := target/tools/registry-$(OCI_VERSION)
+CRANE := target/tools/crane-$(OCI_VERSION)
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -232,6 +237,23 @@ test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s 
 $(KUBE_APISERVER): integration/kubernetes/apiserver/go.mod integration/kubernetes/apiserver/go.sum | need-run
 	@$(STEP) "Building the API server of Kubernetes" "8 min" $(call GO_BUILD,integration/kubernetes/apiserver) \
 	  -o $(abspath $@) k8s.io/kubernetes/cmd/kube-apiserver
+
+# Envoy Gateway, and a registry for the image that it pulls.
+$(ENVOY_GATEWAY): | need-run
+	@$(STEP) "Building Envoy Gateway" "10 min" env GOBIN=$(abspath target)/tools/bin CGO_ENABLED=0 \
+	  go install -ldflags '-s -w' github.com/envoyproxy/gateway/cmd/envoy-gateway@v$(ENVOY_GATEWAY_VERSION)
+	@mv target/tools/bin/envoy-gateway $@
+
+$(OCI_REGISTRY) $(CRANE) &: | need-run
+	@$(STEP) "Building a registry for images" "30 s" env GOBIN=$(abspath target)/tools/bin CGO_ENABLED=0 \
+	  go install github.com/google/go-containerregistry/cmd/registry@v$(OCI_VERSION) \
+	  github.com/google/go-containerregistry/cmd/crane@v$(OCI_VERSION)
+	@mv target/tools/bin/registry $(OCI_REGISTRY)
+	@mv target/tools/bin/crane $(CRANE)
+
+.PHONY: test-gateway
+test-gateway: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(ENVOY_GATEWAY) $(OCI_REGISTRY) $(CRANE) test-start ## (root) the gateway's resources in a real Envoy Gateway; builds it first
+	cd integration && ../$(VENV_TEST)/bin/python -m pytest gateway
 
 # From Debian, and not installed.
 $(ETCD): | need-run
