@@ -62,6 +62,10 @@ BENCHES = {
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
     ),
+    "bytes": Bench(
+        "bytes of pages and scripts on the pipe of a pair, beside gzip",
+        "integration/bench", "bytes.py", (sys.executable, "bytes.py"),
+    ),
     "header-compression": Bench(
         "headers on the pipe, beside HPACK",
         "filters/header-compression/bench", "run.py", (sys.executable, "run.py"),

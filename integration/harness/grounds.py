@@ -202,10 +202,12 @@ class GroundsBed:
         return Load(self.http, mark).start(threads)
 
 
-def _ground_config(address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origin: str) -> dict[str, Any]:
+def _ground_config(
+    address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origin: str, link: dict[str, str]
+) -> dict[str, Any]:
     return {
         "role": "ground",
-        "link": LINK,
+        "link": link,
         "listen": {"admin": f"127.0.0.1:{admin}", "status": "off"},
         "upstream": {"map": {WWW: origin}, "resolvers": ["127.0.0.1:53"]},
         "split": {"listen": f"{address}:{port}", "peer": REMOTES, **identity.as_dict(), "ca": str(ca)},
@@ -214,10 +216,18 @@ def _ground_config(address: str, port: int, admin: int, identity: KeyFiles, ca: 
 
 @contextmanager
 def grounds(
-    folder: Path, count: int = 2, *, by_name: bool = False, accepted: Sequence[str] = (SHIP,), **split: Any
+    folder: Path,
+    count: int = 2,
+    *,
+    by_name: bool = False,
+    accepted: Sequence[str] = (SHIP,),
+    link: dict[str, str] | None = None,
+    origin: str = "",
+    **split: Any,
 ) -> Iterator[GroundsBed]:
     """Runs a remote and `count` grounds. The remote lists their addresses, or only a name that has all of them. The
-    grounds accept the names `accepted`, which are in a file. `split` changes keys of the remote."""
+    grounds accept the names `accepted`, which are in a file. `link` is the section of that name. `origin` is
+    the address and the port of another origin. `split` changes keys of the remote."""
     for name in ("longhaul", "coredns", "envoy", "origins"):
         built(name)
     http, pipe, dns, metrics, remote_admin, origin_http, origin_dns, resolver, *admins = free_ports(8 + count)
@@ -239,8 +249,9 @@ def grounds(
             home.mkdir()
             identity = authority.issue(f"{address}.{NAME}", address, NAME)
             (home / REMOTES).write_text("".join(f"{name}\n" for name in accepted))
-            origin = f"127.78.0.1:{origin_http}"
-            config = write_config(home, _ground_config(address, pipe, admin, identity, ca, origin))
+            behind = origin or f"127.78.0.1:{origin_http}"
+            ground = _ground_config(address, pipe, admin, identity, ca, behind, link or LINK)
+            config = write_config(home, ground)
             boxes.append(GroundBox(address, pipe, f"127.0.0.1:{admin}", config, stack.enter_context(Pep(config, home))))
         home = folder / "remote"
         home.mkdir()
@@ -249,7 +260,7 @@ def grounds(
             home,
             {
                 "role": "remote",
-                "link": LINK,
+                "link": link or LINK,
                 "proxy": {"addresses": ["127.0.0.1"]},
                 "listen": {
                     "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",

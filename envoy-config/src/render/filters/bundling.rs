@@ -1,4 +1,4 @@
-//! bundling: sends objects of pages over a pair's link before browsers request them.
+//! bundling: sends objects of pages over a pair's link before browsers request them, and decompresses bodies in br.
 
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ pub(super) const FILTER: Filter = Filter {
     purpose: "sends objects of pages over a pair's link before browsers request them",
     needed: |settings| settings.page.bundle && settings.role.name() != RoleName::Edge,
     capabilities: &[
+        "proxy_close_stream",
         "proxy_continue_stream",
         "proxy_get_header_map_pairs",
         "proxy_get_property",
@@ -23,9 +24,11 @@ pub(super) const FILTER: Filter = Filter {
         "proxy_on_http_call_response",
         "proxy_on_response_body",
         "proxy_on_response_headers",
+        "proxy_on_response_trailers",
         "proxy_on_tick",
         "proxy_remove_header_map_value",
         "proxy_replace_header_map_value",
+        "proxy_set_buffer_bytes",
         "proxy_set_effective_context",
         "proxy_set_shared_data",
         "proxy_set_tick_period_milliseconds",
@@ -41,9 +44,6 @@ pub(super) const FILTER: Filter = Filter {
 
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let settings = context.settings;
-    if !settings.page.bundle {
-        return Ok(None);
-    }
     // A remote sends the filter's own requests to the ground. The ground sends its own to origins.
     let (role, cluster) = match settings.role.name() {
         RoleName::Edge => return Ok(None),
@@ -59,6 +59,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         up: link.up.bytes_in(Duration::from_secs(1)),
         store_bytes: STORE_BYTES,
         // Envoy's stream buffer holds as much of a response as the stream window admits of a request.
+        flights: settings.page.bundle,
         buffer_bytes: usize::try_from(stream_window_bytes(context.derived)).unwrap_or(usize::MAX),
     })?))
 }

@@ -76,6 +76,11 @@ pub(crate) fn objects() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Returns bodies in br.
+pub(crate) fn bodies() -> Vec<Vec<u8>> {
+    vec![b"\x8b\x01\x80text\x03".to_vec(), b"\x0b\x01\x80text".to_vec(), b"\x11\x11\x11".to_vec(), b"\x06".to_vec()]
+}
+
 /// Returns configurations, good and bad.
 pub(crate) fn configurations() -> Vec<Vec<u8>> {
     let good = &br#"{"role": "ground", "cluster": "fetch", "rtt_ms": 600, "down": 2500000, "up": 625000}"#[..];

@@ -1,7 +1,10 @@
 //! The laws that hold for every input, one function for each target. A function panics if its law is broken.
 
 use fuzz_driver::Target;
+use http_semantics::Fields;
 use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
+
+use pipe_encoding::{Body, Exchange, Windows, limits};
 
 use crate::seeds;
 use crate::world::{PAGE_STREAM, World, is_bounded};
@@ -14,12 +17,13 @@ pub const TARGETS: &[Target] = &[
     ("page", page, seeds::pages),
     ("object", object, seeds::objects),
     ("config", configuration, seeds::configurations),
+    ("body", body, seeds::bodies),
 ];
 
-/// Tests parcels of a ground that lies, plain and in gzip. Memory stays bounded, no request waits for ever, and the
+/// Tests parcels of a ground that lies, plain, in gzip and in br. Memory stays bounded, no request waits for ever, and the
 /// next page is served.
 pub fn parcel(data: &[u8]) {
-    for coding in [&b""[..], b"gzip"] {
+    for coding in [&b""[..], b"gzip", b"br"] {
         let mut world = World::new();
         world.open();
         let calls = world.near.take_calls();
@@ -150,4 +154,28 @@ pub fn configuration(data: &[u8]) {
     if let Ok(config) = Config::from_json(data) {
         assert!(config.down > 0 && config.up > 0);
     }
+}
+
+/// Tests bodies in br. A body is the same in one piece and in pieces of seven bytes, or its client sees that it is
+/// incomplete.
+pub fn body(data: &[u8]) {
+    let whole = pipe_encoding::decode(data, limits::BYTES_AT_ONCE);
+    let mut exchange = Exchange::of(&Fields::default(), &Windows::default()).expect("any client takes a plain body");
+    exchange.response(&Fields::from(&[(&b":status"[..], &b"200"[..]), (b"content-encoding", b"br")][..]));
+    let mut out = Vec::new();
+    let mut pieces = data.chunks(7).peekable();
+    while let Some(piece) = pieces.next() {
+        match exchange.body(piece, pieces.peek().is_none()) {
+            Body::Pass => panic!("br reaches a client that does not accept it"),
+            Body::Replace(plain) => out.extend(plain),
+            Body::BreakOff => {
+                assert!(whole.is_err(), "a good body breaks off");
+                return;
+            }
+        }
+        if out.len() > limits::BYTES_AT_ONCE {
+            return;
+        }
+    }
+    assert!(data.is_empty() || whole.as_deref() == Ok(&*out), "another body in pieces");
 }

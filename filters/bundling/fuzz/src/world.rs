@@ -29,6 +29,7 @@ fn config(role: Role) -> Config {
         up: 625_000,
         store_bytes: 1 << 20,
         buffer_bytes: 750_000,
+        flights: true,
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Config {
     /// Bytes of a response that the ground's proxy buffers for one stream. The proxy resets a stream that exceeds it.
     #[serde(default = "default_buffer_bytes")]
     pub buffer_bytes: usize,
+    /// True if objects of pages are sent before browsers request them. Otherwise, the filter only decompresses bodies.
+    #[serde(default = "default_flights")]
+    pub flights: bool,
 }
 
 /// An end of the link.
@@ -45,6 +48,10 @@ fn default_store_bytes() -> u64 {
 /// Returns the initial window of an HTTP/2 stream (RFC 9113, 6.9.2), the smallest that Envoy accepts.
 fn default_buffer_bytes() -> usize {
     65_535
+}
+
+fn default_flights() -> bool {
+    true
 }
 
 /// A refused configuration: the place, and what was expected.

@@ -20,33 +20,3 @@ pub(crate) fn head(item: &[u8]) -> &[u8] {
     let end = item.iter().position(|byte| matches!(byte, b';' | b'=')).unwrap_or(item.len());
     item.get(..end).unwrap_or(item).trim_ascii()
 }
-
-/// Returns true if `accepted`, a value of `Accept-Encoding`, names the content encoding `coding` with a weight above 0.
-pub(crate) fn takes(accepted: &[u8], coding: &[u8]) -> bool {
-    accepted.split(|&byte| byte == b',').any(|item| {
-        let refused = item.split(|&byte| byte == b';').skip(1).any(|parameter| {
-            let weight = parameter.trim_ascii().strip_prefix(b"q=").unwrap_or(b"1");
-            weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
-        });
-        head(item).eq_ignore_ascii_case(coding) && !refused
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_coding_is_taken_if_it_is_named_and_not_refused() {
-        for (accepted, takes_gzip) in [
-            ("gzip, deflate", true),
-            ("br, GZIP;q=0.5", true),
-            ("gzip;q=0", false),
-            ("gzip; q=0.000", false),
-            ("deflate", false),
-            ("", false),
-        ] {
-            assert_eq!(takes(accepted.as_bytes(), b"gzip"), takes_gzip, "{accepted}");
-        }
-    }
-}

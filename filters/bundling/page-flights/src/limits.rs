@@ -12,6 +12,8 @@ pub(crate) const OBJECT_BYTES: usize = 1 << 20;
 pub(crate) const HEAD_BYTES: usize = 8 << 10;
 /// The most bytes that a compressed parcel is decompressed to.
 pub(crate) const PARCEL_BYTES: usize = 8 << 20;
+/// The most bytes that one object in br is decompressed to.
+pub(crate) const UNPACKED_BYTES: usize = 16 << 20;
 /// Objects that the ground fetches at one time for one page.
 pub(crate) const FETCHES: usize = 24;
 /// The most bytes of a page that a proxy is expected to pass on at once. Its cache reads 256 KiB, and URL rewriting may

@@ -86,8 +86,16 @@ mod tests {
     use crate::config::Role;
 
     fn link(rtt_ms: u64, down: u64, up: u64) -> Link {
-        let config =
-            Config { role: Role::Ground, cluster: "c".into(), rtt_ms, down, up, store_bytes: 0, buffer_bytes: 0 };
+        let config = Config {
+            role: Role::Ground,
+            cluster: "c".into(),
+            rtt_ms,
+            down,
+            up,
+            store_bytes: 0,
+            buffer_bytes: 0,
+            flights: true,
+        };
         Link::new(&config)
     }
 

@@ -7,9 +7,10 @@
 use std::time::{Duration, SystemTime};
 
 use http_semantics::{Fields, Freshness, Purpose, Unshared, shareable};
+use pipe_encoding::accept::takes;
 
 use crate::digest::{Ident, ident};
-use crate::fields::{FieldList, codings, media_type, takes};
+use crate::fields::{FieldList, codings, media_type};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes};
 
@@ -28,7 +29,7 @@ pub(crate) enum Unfit {
     Private,
     /// `Vary` names more than `Accept-Encoding`.
     Vary,
-    /// A content encoding that the browser does not accept, or several.
+    /// A content encoding that neither the browser nor the remote decompresses, or several.
     Coding,
     /// A body or headers beyond the limits.
     Size,
@@ -86,7 +87,8 @@ fn is_of_proxies(name: &[u8]) -> bool {
 /// Headers that differ between responses with the same object.
 const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
 
-/// Returns the object in a response to a request without credentials. `accepted` is the browser's `Accept-Encoding`.
+/// Returns the object in a response to a request without credentials. `accepted` lists the content encodings that the
+/// browser accepts, or the remote for it.
 pub(crate) fn judge(fields: &Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
     let codings = codings(fields);
     if is_passing(fields.status()) {

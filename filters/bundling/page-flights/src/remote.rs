@@ -12,11 +12,13 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 use http_semantics::Fields;
 use http_semantics::object_request::names_newer_pictures;
+use pipe_encoding::accept::{refuses_plain, takes};
+use pipe_encoding::{Edit, TAKES, TAKES_FIELD, decode, edits, is_br};
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, hex, key};
-use crate::fields::{codings, media_type, takes};
+use crate::fields::{FieldList, codings, media_type};
 use crate::frames::{self, Frame};
 use crate::limits;
 use crate::link::{self, Link};
@@ -56,6 +58,7 @@ const BATCH: usize = 4;
 #[derive(Debug)]
 pub struct RemoteEnd {
     pub(crate) counts: Counts,
+    has_flights: bool,
     link: Link,
     room: u64,
     /// The name of this store for the ground, which remembers the objects that it has sent here.
@@ -131,6 +134,7 @@ impl RemoteEnd {
     pub fn new(config: &Config, seed: [u8; 32], store: [u8; 8]) -> Self {
         Self {
             counts: Counts::default(),
+            has_flights: config.flights,
             link: Link::new(config),
             room: config.store_bytes,
             store,
@@ -158,6 +162,9 @@ impl RemoteEnd {
         let fields = Fields::from(headers);
         if fields.text(":authority").is_some_and(|name| name.eq_ignore_ascii_case(SLOT_AUTHORITY)) {
             return Verdict::Answer(Reply::empty(404));
+        }
+        if !self.has_flights {
+            return if fields.has(FLIGHT_FIELD) { Verdict::PassWithout } else { Verdict::Pass };
         }
         let address = client;
         let client = log::client_key(address);
@@ -309,6 +316,7 @@ impl RemoteEnd {
             (":authority", SLOT_AUTHORITY.to_owned()),
             (":path", path),
             ("accept-encoding", "gzip".to_owned()),
+            (TAKES_FIELD, TAKES.to_owned()),
         ];
         self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.slot_timeout_ms() });
     }
@@ -316,6 +324,7 @@ impl RemoteEnd {
     fn parcel(&mut self, board: &dyn Board, id: &FlightId, fields: &Fields<'_>, body: &[u8], now_ms: u64) {
         let unpacked = match fields.get("content-encoding") {
             None => body.to_vec(),
+            Some(b"br") => decode(body, limits::PARCEL_BYTES).unwrap_or_default(),
             Some(_) => unpack(body),
         };
         let mut received: Vec<Frame<'_>> = Vec::new();
@@ -424,9 +433,9 @@ impl RemoteEnd {
                     set_state(board, client, &flight, index, &State::Lost);
                     return Match::None;
                 };
-                if !fits(asked, &reply) {
+                let Some(reply) = readable(asked, reply).filter(|reply| fits(asked, reply)) else {
                     return Match::None;
-                }
+                };
                 // The browser wants the object even if it is too old, so the page's next visitors should get it.
                 set_state(board, client, &flight, index, &State::Used);
                 let age_ms = now_ms.saturating_sub(since_ms);
@@ -478,6 +487,31 @@ fn set_state(board: &dyn Board, client: u64, flight: &FlightId, index: usize, st
 fn reply(kept: &shelf::Kept, moment: &[u8]) -> Option<Reply> {
     let fields = object::fields_of(&kept.head, moment).ok()?;
     Some(Reply { status: 200, fields, body: kept.body.clone() })
+}
+
+/// Decompresses an object in br for a client that does not accept br. None if it cannot be decompressed.
+fn readable(asked: &Asked, mut reply: Reply) -> Option<Reply> {
+    let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let fields = Fields::from(&list[..]);
+    if !is_br(&fields) || takes(&asked.accepted, TAKES.as_bytes()) || refuses_plain(&asked.accepted) {
+        return Some(reply);
+    }
+    let edits = edits(&fields);
+    reply.body = decode(&reply.body, limits::UNPACKED_BYTES).ok()?;
+    for edit in edits {
+        apply(&mut reply.fields, edit);
+    }
+    Some(reply)
+}
+
+fn apply(fields: &mut FieldList, edit: Edit) {
+    match edit {
+        Edit::Remove(name) => fields.retain(|(known, _)| known != name.as_bytes()),
+        Edit::Set(name, value) => {
+            fields.retain(|(known, _)| known != name.as_bytes());
+            fields.push((name.as_bytes().to_vec(), value));
+        }
+    }
 }
 
 /// Returns true if the object can serve this request.

@@ -2,21 +2,35 @@
 
 use filter_host::metrics::{self, Metrics};
 use page_flights::{Count, Counts};
+use pipe_encoding::Event;
 
 /// Every counter of the filter.
 #[derive(Debug)]
-pub(crate) struct Counters(metrics::Counters);
+pub(crate) struct Counters {
+    flights: metrics::Counters,
+    bodies: metrics::Counters,
+}
 
 impl Counters {
     /// Defines every counter.
     pub(crate) fn define(metrics: &Metrics) -> Self {
-        Self(metrics.counters(Count::ALL.iter().map(|count| count.as_str())))
+        Self {
+            flights: metrics.counters(Count::ALL.iter().map(|count| count.as_str())),
+            bodies: metrics.counters(Event::ALL.iter().map(|event| event.as_str())),
+        }
     }
 
     /// Adds the counts since the last call.
     pub(crate) fn add(&self, counts: &mut Counts) {
         for (count, amount) in counts.take() {
-            self.0.at(count as usize).add(amount);
+            self.flights.at(count as usize).add(amount);
+        }
+    }
+
+    /// Adds events of one body.
+    pub(crate) fn add_events(&self, events: Vec<(Event, u64)>) {
+        for (event, amount) in events {
+            self.bodies.at(event.index()).add(amount);
         }
     }
 }

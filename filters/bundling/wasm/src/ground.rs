@@ -1,5 +1,6 @@
 //! Pages and slots at the ground.
 
+use crate::encoding::Encoding;
 use crate::worker::{Worker, now_ms, send};
 use filter_host::HostError;
 use filter_host::body::{self, Buffer};
@@ -21,15 +22,17 @@ pub(crate) struct GroundStream {
     is_page: bool,
     /// True if the end reads its body.
     is_read: bool,
+    encoding: Encoding,
 }
 
 impl GroundStream {
     pub(crate) fn new(id: u32, worker: Rc<Worker<GroundEnd>>) -> Self {
-        Self { id, worker, is_page: false, is_read: false }
+        Self { id, worker, is_page: false, is_read: false, encoding: Encoding::default() }
     }
 
     fn request(&mut self) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
+        self.encoding = Encoding::of(&pairs, &self.worker.windows);
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
         match end.request(&ProxyBoard, self.id, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
             Verdict::Pass => Ok(Action::Continue),
@@ -68,6 +71,7 @@ impl HttpContext for GroundStream {
             }
             self.worker.settle(self.id);
         }
+        self.encoding.response(&self.worker.counters);
         Action::Continue
     }
 
@@ -84,6 +88,12 @@ impl HttpContext for GroundStream {
                 return Action::Pause;
             }
         }
+        self.encoding.body(size, end_of_stream, &self.worker.counters);
+        Action::Continue
+    }
+
+    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        self.encoding.trailers(&self.worker.counters);
         Action::Continue
     }
 }

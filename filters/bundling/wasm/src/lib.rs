@@ -1,4 +1,4 @@
-//! The bundling filter. It passes proxy-wasm callbacks to `page_flights` and does nothing else.
+//! The bundling filter. It passes proxy-wasm callbacks to `page_flights` and `pipe_encoding`, and does nothing else.
 //!
 //! One callback makes one call into an end, which returns a value; this crate applies it. No `if` in this crate
 //! concerns URLs, headers or bytes; `filters/README.md` gives the reason.
@@ -7,10 +7,12 @@
 //! |---|---|
 //! | `root` | configuration, ticks, responses to the filter's own requests |
 //! | `remote`, `ground` | requests and responses at either end |
+//! | `encoding` | the body of a response, decompressed |
 //! | `worker` | state that all streams of a worker share; carries out the decisions of an end |
 //! | `counters` | metrics for Prometheus |
 
 mod counters;
+mod encoding;
 mod ground;
 mod remote;
 mod root;

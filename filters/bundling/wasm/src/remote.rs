@@ -1,5 +1,6 @@
 //! Requests of browsers at the remote.
 
+use crate::encoding::Encoding;
 use crate::worker::{Worker, now_ms, send};
 use filter_host::headers::{self, Map};
 use filter_host::shared::ProxyBoard;
@@ -16,15 +17,18 @@ use std::rc::Rc;
 pub(crate) struct RemoteStream {
     id: u32,
     worker: Rc<Worker<RemoteEnd>>,
+    encoding: Encoding,
 }
 
 impl RemoteStream {
     pub(crate) fn new(id: u32, worker: Rc<Worker<RemoteEnd>>) -> Self {
-        Self { id, worker }
+        Self { id, worker, encoding: Encoding::default() }
     }
 
-    fn request(&self) -> Result<Action, HostError> {
+    fn request(&mut self) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
+        self.encoding = Encoding::of(&pairs, &self.worker.windows);
+        self.encoding.announce()?;
         let address = property::get(&["source", "address"])?.unwrap_or_default();
         let client = without_port(&address);
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
@@ -44,7 +48,23 @@ impl Context for RemoteStream {}
 
 impl HttpContext for RemoteStream {
     fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
-        self.worker.decided(self.id, self.request())
+        let outcome = self.request();
+        self.worker.decided(self.id, outcome)
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        self.encoding.response(&self.worker.counters);
+        Action::Continue
+    }
+
+    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+        self.encoding.body(size, end_of_stream, &self.worker.counters);
+        Action::Continue
+    }
+
+    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        self.encoding.trailers(&self.worker.counters);
+        Action::Continue
     }
 }
 

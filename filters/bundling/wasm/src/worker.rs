@@ -5,6 +5,7 @@ use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, callout, clock, context, reply, timer};
 use page_flights::{Answer, End, Release, Reply};
+use pipe_encoding::Windows;
 use proxy_wasm::types::Action;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,7 +23,9 @@ pub(crate) fn now_ms() -> u64 {
 pub(crate) struct Worker<E> {
     /// Borrowed only during one call, so it is never borrowed twice.
     pub(crate) end: RefCell<E>,
-    counters: Counters,
+    pub(crate) counters: Counters,
+    /// The windows of all decompressed bodies.
+    pub(crate) windows: Windows,
     cluster: String,
     root: u32,
     /// The filter's own pending requests, with the end's id for each.
@@ -33,7 +36,8 @@ pub(crate) struct Worker<E> {
 impl<E: End> Worker<E> {
     pub(crate) fn new(end: E, counters: Counters, cluster: String, root: u32) -> Self {
         let calls = RefCell::new(HashMap::new());
-        Self { end: RefCell::new(end), counters, cluster, root, calls, period: Cell::new(None) }
+        let windows = Windows::default();
+        Self { end: RefCell::new(end), counters, windows, cluster, root, calls, period: Cell::new(None) }
     }
 
     /// Carries out the decisions of the end, in a callback of the context `own`.

@@ -12,10 +12,12 @@ mod known;
 mod lessons;
 mod visitor;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use http_semantics::Fields;
+use pipe_encoding::{decode, is_br};
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
@@ -51,6 +53,7 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct GroundEnd {
     pub(crate) counts: Counts,
+    has_flights: bool,
     link: Link,
     buffer_bytes: usize,
     flights: HashMap<FlightId, Flight>,
@@ -91,6 +94,7 @@ impl GroundEnd {
         let link = Link::new(config);
         Self {
             counts: Counts::default(),
+            has_flights: config.flights,
             link,
             buffer_bytes: config.buffer_bytes,
             flights: HashMap::new(),
@@ -109,6 +113,10 @@ impl GroundEnd {
     /// Decides how a request goes on.
     pub fn request(&mut self, board: &dyn Board, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
         let fields = Fields::from(headers);
+        if !self.has_flights {
+            // The route of slots responds that no flights are here.
+            return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
+        }
         if fields.text(":authority") == Some(SLOT_AUTHORITY) {
             return self.slot(board, stream, &fields, now_ms);
         }
@@ -224,15 +232,10 @@ impl End for GroundEnd {
         };
         match judged {
             Ok((object, fields, body)) => {
-                let sheet = (body.len() <= limits::SHEET_BYTES)
-                    .then(|| Finder::new(&fetch.url, &fields))
-                    .flatten()
-                    .filter(|_| media_type(&fields) == b"text/css");
+                let sheet =
+                    if media_type(&fields) == b"text/css" { named(&fetch.url, &fields, body) } else { Vec::new() };
                 if flight.arrived(&fetch, object, now_ms) {
-                    if let Some(mut sheet) = sheet {
-                        let found = sheet.read_whole(body);
-                        flight.add(&id, &fetch.url, found, &mut self.counts);
-                    }
+                    flight.add(&id, &fetch.url, sheet, &mut self.counts);
                 } else {
                     self.counts.add(Count::UnfitSize, 1);
                 }
@@ -394,6 +397,20 @@ impl GroundEnd {
         }
         self.past.push_back((*id, flight.past()));
     }
+}
+
+/// Returns the objects that a style sheet names. None are found in one that is too long or damaged.
+fn named(url: &str, fields: &Fields<'_>, body: &[u8]) -> Vec<Found> {
+    if body.len() > limits::SHEET_BYTES {
+        return Vec::new();
+    }
+    let (body, fields): (Cow<'_, [u8]>, Fields<'_>) = if is_br(fields) {
+        let Ok(plain) = decode(body, limits::SHEET_BYTES) else { return Vec::new() };
+        (plain.into(), fields.iter().filter(|(name, _)| *name != b"content-encoding").collect())
+    } else {
+        (body.into(), fields.clone())
+    };
+    Finder::new(url, &fields).map(|mut sheet| sheet.read_whole(&body)).unwrap_or_default()
 }
 
 /// The value of [`FLIGHT_FIELD`], which opens a flight.

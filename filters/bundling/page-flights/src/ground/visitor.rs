@@ -2,6 +2,8 @@
 
 use http_semantics::Fields;
 use http_semantics::object_request::{Browser, Object};
+use pipe_encoding::accept::takes;
+use pipe_encoding::{TAKES, TAKES_FIELD};
 use url_mapping::Use;
 
 use super::flight::Fetch;
@@ -50,6 +52,10 @@ impl Visitor {
             destination: fetch.usage.map(Use::destination),
             referer: (!self.no_referer).then_some(referer),
         };
-        if fetch.usage.is_some() { self.browser.request(object) } else { Browser::neutral().request(object) }
+        let mut fields =
+            if fetch.usage.is_some() { self.browser.request(object) } else { Browser::neutral().request(object) };
+        // The proxy makes of it an `Accept-Encoding` with br.
+        fields.extend(takes(&self.accepted, TAKES.as_bytes()).then(|| (TAKES_FIELD, TAKES.to_owned())));
+        fields
     }
 }

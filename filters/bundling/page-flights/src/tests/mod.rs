@@ -1,6 +1,7 @@
 //! Tests of both ends together. They play the proxies between two workers of the remote on one board, one worker of the
 //! ground, and an origin.
 
+mod encodings;
 mod faults;
 mod lifetimes;
 
@@ -22,6 +23,7 @@ fn config(role: Role) -> Config {
         up: 625_000,
         store_bytes: 1 << 20,
         buffer_bytes: 750_000,
+        flights: true,
     }
 }
 

@@ -1,0 +1,85 @@
+//! Header fields of a response whose body is decompressed.
+
+use http_semantics::Fields;
+
+/// One change to a header list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Gives the field exactly this one value.
+    Set(&'static str, Vec<u8>),
+    /// Removes all values of the field.
+    Remove(&'static str),
+}
+
+/// Fields about the compressed bytes: their encoding and length, ranges of them, and their digests (RFC 9530).
+const OF_THE_BYTES: [&str; 7] =
+    ["content-encoding", "content-length", "accept-ranges", "content-digest", "repr-digest", "digest", "content-md5"];
+
+/// Returns true if br is the only content encoding of the response.
+pub fn is_br(response: &Fields<'_>) -> bool {
+    let mut codings = response.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+    codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case(b"br")) && codings.next().is_none()
+}
+
+/// Returns the changes that make the fields of a response in br those of the decompressed response. The decompressed
+/// body is another representation, so its tag is weak (RFC 9110 section 8.8.1).
+pub fn edits(response: &Fields<'_>) -> Vec<Edit> {
+    let mut edits: Vec<Edit> = OF_THE_BYTES.into_iter().filter(|name| response.has(name)).map(Edit::Remove).collect();
+    edits.extend(response.get("etag").and_then(weakened));
+    if !response.items("vary").any(|item| item == b"*" || item.eq_ignore_ascii_case(b"accept-encoding")) {
+        let mut named: Vec<&[u8]> = response.items("vary").collect();
+        named.push(b"Accept-Encoding");
+        edits.push(Edit::Set("vary", named.join(&b", "[..])));
+    }
+    edits
+}
+
+/// Returns the change that makes the tag weak. None if it is weak already.
+pub(crate) fn weakened(tag: &[u8]) -> Option<Edit> {
+    (!tag.starts_with(b"W/")).then(|| Edit::Set("etag", [b"W/", tag].concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(list: &[(&'static str, &'static str)]) -> Fields<'static> {
+        list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
+    }
+
+    #[test]
+    fn br_alone_is_br() {
+        for (coding, expected) in
+            [("br", true), ("BR", true), ("br, identity", true), ("gzip", false), ("gzip, br", false), ("", false)]
+        {
+            assert_eq!(is_br(&of(&[("content-encoding", coding)])), expected, "{coding}");
+        }
+    }
+
+    #[test]
+    fn fields_of_the_compressed_bytes_go_and_the_rest_stays() {
+        let response = of(&[
+            (":status", "200"),
+            ("content-encoding", "br"),
+            ("content-length", "7"),
+            ("etag", "\"x\""),
+            ("content-type", "text/html"),
+            ("vary", "Origin"),
+        ]);
+        let expected = [
+            Edit::Remove("content-encoding"),
+            Edit::Remove("content-length"),
+            Edit::Set("etag", b"W/\"x\"".to_vec()),
+            Edit::Set("vary", b"Origin, Accept-Encoding".to_vec()),
+        ];
+        assert_eq!(edits(&response), expected);
+    }
+
+    #[test]
+    fn a_weak_tag_and_a_vary_that_says_it_stay() {
+        for vary in ["*", "origin,  Accept-encoding"] {
+            let response = of(&[("content-encoding", "br"), ("etag", "W/\"x\""), ("vary", vary)]);
+            assert_eq!(edits(&response), [Edit::Remove("content-encoding")], "{vary}");
+        }
+    }
+}
