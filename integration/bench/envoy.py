@@ -10,18 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from harness.host_calls import of_url_rewrite
+
 CLUSTER_BUFFER_BYTES = 32768
 LISTENER_BUFFER_BYTES = 2 * CLUSTER_BUFFER_BYTES
-
-CAPABILITIES = [
-    *("proxy_on_context_create", "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete"),
-    *("proxy_on_request_headers", "proxy_on_response_headers", "proxy_on_response_body", "proxy_on_response_trailers"),
-    *("proxy_on_memory_allocate", "proxy_get_buffer_bytes", "proxy_set_buffer_bytes", "proxy_get_header_map_pairs"),
-    *("proxy_replace_header_map_value", "proxy_add_header_map_value", "proxy_remove_header_map_value"),
-    *("proxy_send_local_response", "proxy_close_stream", "proxy_define_metric", "proxy_increment_metric", "proxy_log"),
-    *("proxy_set_property", "clock_time_get", "environ_get", "environ_sizes_get", "fd_write"),
-    *("proc_exit", "random_get"),
-]
 
 TARGET = "pep.example.net"
 """The authority that URLs are moved to."""
@@ -76,7 +68,7 @@ def _filter(wasm: Path) -> dict[str, Any]:
         "vm_config": {
             "runtime": "envoy.wasm.runtime.v8",
             "code": {"local": {"filename": str(wasm)}},
-            "capability_restriction_config": {"allowed_capabilities": {name: {} for name in CAPABILITIES}},
+            "capability_restriction_config": {"allowed_capabilities": of_url_rewrite()},
         },
     }
     return {"name": "url-rewrite", "typed_config": _typed("extensions.filters.http.wasm.v3.Wasm", config=plugin)}

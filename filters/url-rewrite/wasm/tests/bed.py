@@ -12,6 +12,7 @@ import shutil
 import socket
 import socketserver
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,18 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[4]
+sys.path.insert(0, str(REPOSITORY / "integration"))
+
+from harness.host_calls import of_url_rewrite  # noqa: E402 - the path is set above
+
 DEADLINE_S = 20.0
 ENVOY_ARGUMENTS = ["--concurrency", "1", "--disable-hot-restart", "-l", "warning"]
-
-# Every call between Envoy and the filter that the filter needs. Fewer callbacks are fewer calls into the VM.
-CAPABILITIES = [
-    *("proxy_on_context_create", "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete"),
-    *("proxy_on_request_headers", "proxy_on_response_headers", "proxy_on_response_body", "proxy_on_response_trailers"),
-    *("proxy_on_memory_allocate", "proxy_get_buffer_bytes", "proxy_set_buffer_bytes", "proxy_get_header_map_pairs"),
-    *("proxy_replace_header_map_value", "proxy_add_header_map_value", "proxy_remove_header_map_value"),
-    *("proxy_send_local_response", "proxy_close_stream", "proxy_define_metric", "proxy_increment_metric", "proxy_log"),
-    *("environ_get", "environ_sizes_get", "clock_time_get", "random_get", "fd_write", "proc_exit"),
-]
 
 CONFIG = {
     "targets": {"https": [], "http": ["198.51.100.12:8080"]},
@@ -231,7 +226,7 @@ class Envoy:
                     f"{extensions}.filters.http.wasm.v3.Wasm",
                     config={
                         "name": "url-rewrite",
-                        "capability_restriction_config": {"allowed_capabilities": {name: {} for name in CAPABILITIES}},
+                        "capability_restriction_config": {"allowed_capabilities": of_url_rewrite()},
                         "failure_policy": "FAIL_RELOAD",
                         "reload_config": {"backoff": {"base_interval": "0.01s", "max_interval": "1s"}},
                         "configuration": typed(
