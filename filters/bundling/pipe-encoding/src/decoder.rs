@@ -128,8 +128,9 @@ impl Decoder {
                 return Err(Broken::Expansion);
             }
             match result {
-                BrotliResult::NeedsMoreOutput => {}
-                BrotliResult::NeedsMoreInput => return Ok(()),
+                // With a full piece, the decoder may hold more bytes that it has decompressed.
+                BrotliResult::NeedsMoreInput if left > 0 => return Ok(()),
+                BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
                 BrotliResult::ResultSuccess => {
                     self.is_ended = true;
                     self.state = None;
@@ -252,6 +253,23 @@ mod tests {
         assert_eq!(end, Err(Broken::Expansion));
         assert!(out.len() <= limits::BYTES_AT_ONCE + PIECE_BYTES);
         assert_eq!(decode(&bomb, 1 << 20), Err(Broken::Expansion));
+    }
+
+    #[test]
+    fn every_flushed_piece_is_readable_when_it_arrives() {
+        let text = b"<li>a line of a page</li>".repeat(900);
+        let params = BrotliEncoderParams { quality: 5, lgwin: 20, ..BrotliEncoderParams::default() };
+        let mut writer = brotli::CompressorWriter::with_params(Vec::new(), 4096, &params);
+        let mut decoder = Decoder::new(&Windows::default());
+        let (mut out, mut sent, mut expected) = (Vec::new(), 0, 0);
+        for piece in text.chunks(9000) {
+            expected += piece.len();
+            writer.write_all(piece).unwrap();
+            writer.flush().unwrap();
+            decoder.write(&writer.get_ref()[sent..], &mut out, limits::BYTES_AT_ONCE).unwrap();
+            sent = writer.get_ref().len();
+            assert_eq!(out.len(), expected);
+        }
     }
 
     #[test]
