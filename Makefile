@@ -234,6 +234,17 @@ test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
 	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest demo e2e fresh hostile -m long
 
+# Both ends of a pair may be upgraded in any order. The other version is built once, in a copy of its sources.
+MIXED := target/mixed/$(FROM)
+.PHONY: test-mixed
+test-mixed: build $(VENV_TEST)/.ready test-start ## (root) FROM=REV: a pair whose ends are of this version and of commit REV
+	@test -n "$(FROM)" || { echo "FROM is empty: make test-mixed FROM=REV, with a tag or a commit" >&2; exit 2; }
+	@test -e $(MIXED)/dist/longhaul || { rm -rf $(MIXED) && mkdir -p $(MIXED)/source && \
+	  git archive "$(FROM)" | tar -x -C $(MIXED)/source && \
+	  CARGO_TARGET_DIR= LONGHAUL_DIST= $(MAKE) -C $(MIXED)/source build QUIET=$(QUIET) && \
+	  ln -sfn source/target/dist $(MIXED)/dist; }
+	cd integration && LONGHAUL_MIXED=$(abspath $(MIXED))/dist ../$(VENV_TEST)/bin/python -m pytest e2e/mixed_pair.py
+
 $(KUBE_APISERVER): integration/kubernetes/apiserver/go.mod integration/kubernetes/apiserver/go.sum | need-run
 	@$(STEP) "Building the API server of Kubernetes" "8 min" $(call GO_BUILD,integration/kubernetes/apiserver) \
 	  -o $(abspath $@) k8s.io/kubernetes/cmd/kube-apiserver

@@ -7,11 +7,14 @@ them.
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 import ssl
+import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,17 +23,23 @@ sys.path.insert(0, str(REPOSITORY / "integration"))
 RESULTS = REPOSITORY / "target/bench/fleet-pair.json"
 
 from harness.authority import KeyFiles, issue_as_written  # noqa: E402 - the path is set above
-from harness.figures import at_most, verdicts, write  # noqa: E402
-from harness.grounds import REMOTES, SHIP, GroundBox, GroundsBed, grounds  # noqa: E402
+from harness.figures import at_least, at_most, verdicts, write  # noqa: E402
+from harness.grounds import REMOTES, SHIP, WWW, GroundBox, GroundsBed, grounds  # noqa: E402
 from harness.waiting import wait_for  # noqa: E402
 
 REMOVED_AFTER_S = 35.0
 CONNECTIONS = 400
+STORES = 200
+OBJECTS = 10
+"""Pairs of an image and a script in the page that the remotes load."""
+SLOTS = 8
+"""A remote's requests for the objects of a page."""
 TARGETS = (
     at_most("ground_failover_failed_gets", 0),
     at_most("removed_ground_requests_after_35s", 0),
     at_most("remotes_drained_by_new_remote", 0),
     at_most("kib_per_pair_connection", 60),
+    at_least("known_object_share_200_remotes", 0.95),
 )
 
 
@@ -110,6 +119,35 @@ def kib_per_connection(box: GroundBox, shown: KeyFiles) -> float:
         return (heap() - before) / CONNECTIONS
 
 
+def known_object_share(box: GroundBox, shown: KeyFiles) -> float:
+    """Loads one page twice at each of `STORES` simulated remotes. Returns the share of the objects of the second loads
+    that the ground names instead of sending them again."""
+
+    def sent() -> dict[str, float]:
+        metrics = box.pep.metrics(box.admin)
+        names = ("objects", "references")
+        return {name: metrics.get(f"longhaul_bundling_{name}_total{{}}", 0.0) for name in names}
+
+    def visit(store: str) -> None:
+        flight, at = secrets.token_hex(16), f"https://{box.address}:{box.port}"
+        made = f"{at}/_/answer?body=page&{'&'.join(['host=' + WWW] * OBJECTS)}"
+        same = ["--silent", "--http2", "--insecure", "--cert", str(shown.cert), "--key", str(shown.key),
+                "--max-time", "60", "--output", "/dev/null"]  # fmt: skip
+        page = ["--header", f"Host: {WWW}", "--header", "Accept: text/html", "--header", "Accept-Encoding: gzip",
+                "--header", f"x-longhaul-flight: {flight};{store};00000000", made]  # fmt: skip
+        slot = ["--next", *same, "--header", "Host: bundle.pair.invalid", f"{at}/{flight}"]
+        subprocess.run(["curl", *same, *page, *(slot * SLOTS)], check=True)
+
+    stores = [secrets.token_hex(8) for _ in range(STORES)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(visit, stores))
+        before = sent()
+        list(pool.map(visit, stores))
+    again = {name: value - before[name] for name, value in sent().items()}
+    print(f"{STORES} remotes: {before} for the first loads, {again} for the second ones")
+    return again["references"] / max(1.0, sum(again.values()))
+
+
 def measure(folder: Path) -> dict[str, float | None]:
     """Returns all figures."""
     listed, named = folder / "listed", folder / "named"
@@ -119,6 +157,7 @@ def measure(folder: Path) -> dict[str, float | None]:
         drained = drained_by_a_new_remote(bed, folder)
         own = issue_as_written(folder / "own", bed.authority.files, SHIP)
         kib = kib_per_connection(bed.grounds[1], own)
+        known = known_object_share(bed.grounds[1], own)
         failed = failed_when_it_dies(bed) + failed_when_it_stops(bed)
     with grounds(named, by_name=True) as bed:
         failed_in_dns, after = when_removed(bed)
@@ -127,6 +166,7 @@ def measure(folder: Path) -> dict[str, float | None]:
         "removed_ground_requests_after_35s": after,
         "remotes_drained_by_new_remote": drained,
         "kib_per_pair_connection": kib,
+        "known_object_share_200_remotes": known,
     }
 
 

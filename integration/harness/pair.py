@@ -189,19 +189,35 @@ def write_pair(
 
 
 @contextmanager
-def running(files: Files, ends: Ends, *, trusted: Path | None = None) -> Iterator[Pair]:
-    """Runs both ends. The ground checks the origins' certificates against `trusted`."""
+def running(
+    files: Files,
+    ends: Ends,
+    *,
+    trusted: Path | None = None,
+    remote_program: Path | None = None,
+    ground_program: Path | None = None,
+) -> Iterator[Pair]:
+    """Runs both ends, each with a `longhaul` of its own if that is given. The ground checks the origins' certificates
+    against `trusted`."""
     with (
-        Pep(files.ground, files.ground.parent, ends.far, trusted=trusted) as far,
-        Pep(files.remote, files.remote.parent, ends.near) as near,
+        Pep(files.ground, files.ground.parent, ends.far, trusted=trusted, program=ground_program) as far,
+        Pep(files.remote, files.remote.parent, ends.near, program=remote_program) as near,
     ):
         yield Pair(near, far, files.remote_identity)
 
 
 @contextmanager
 def pair(
-    folder: Path, ends: Ends, link: dict[str, str], *, trusted: Path | None = None, **changes: Any
+    folder: Path,
+    ends: Ends,
+    link: dict[str, str],
+    *,
+    trusted: Path | None = None,
+    remote_program: Path | None = None,
+    ground_program: Path | None = None,
+    **changes: Any,
 ) -> Iterator[Pair]:
     """Runs both ends on files with `changes`, as `write_pair` takes them."""
-    with running(write_pair(folder, ends, link, **changes), ends, trusted=trusted) as both:
+    programs = {"remote_program": remote_program, "ground_program": ground_program}
+    with running(write_pair(folder, ends, link, **changes), ends, trusted=trusted, **programs) as both:
         yield both

@@ -73,10 +73,12 @@ class Pep:
         *,
         trusted: Path | None = None,
         options: Sequence[str | Path] = (),
+        program: Path | None = None,
         log_requests: bool = True,
         ready_timeout_s: float = 120.0,
     ) -> None:
-        """`trusted` is the bundle of authorities that check the certificates of origins."""
+        """`trusted` is the bundle of authorities that check the certificates of origins. `program` is the `longhaul` of
+        another version."""
         self.config = config
         self.state = folder / "state"
         self._namespace = namespace
@@ -85,7 +87,7 @@ class Pep:
         self._ready_timeout_s = ready_timeout_s
         self._environment = {"SSL_CERT_FILE": str(trusted)} if trusted else {}
         line: list[str | Path] = [
-            built("longhaul"), "run", config, "--state", self.state, *options,
+            program or built("longhaul"), "run", config, "--state", self.state, *options,
             *(["--access-log", self._access_log] if log_requests else []),
         ]  # fmt: skip
         self._command = namespace.inside(line) if namespace else line

@@ -31,7 +31,7 @@ use clap::{Parser, Subcommand};
 use crate::config::diagnostic::{Report, Severity};
 use crate::config::{LoadError, Loaded, load};
 use crate::render::AccessLog;
-use crate::run::BOUND_COMMAND;
+use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
 use crate::terminal::stderr_has_colours;
 
 const DONE: u8 = 0;
@@ -89,6 +89,9 @@ enum Command {
     /// Becomes a child of `run`
     #[command(name = BOUND_COMMAND, hide = true)]
     Bound(run::BoundArguments),
+    /// Ends a child of `run` with it
+    #[command(name = COMPANION_COMMAND, hide = true)]
+    Companion(run::CompanionArguments),
 }
 
 /// The result of a command; its message has been printed by then.
@@ -108,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
         Command::Bound(arguments) => run::bound_command(&arguments),
+        Command::Companion(arguments) => run::companion_command(&arguments),
     };
     ExitCode::from(outcome.err().unwrap_or(DONE))
 }

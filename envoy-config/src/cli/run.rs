@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, access_log, fail, load_or_refuse, refused_line};
 use crate::config::{LoadError, Loaded, load};
-use crate::run::{Form, Level, Options, Overridden, RunError, exec_bound_to_parent, flush, run, say, start};
+use crate::run::{Form, Level, Options, Overridden, RunError, end_with, exec_bound_to_parent, flush, run, say, start};
 use crate::status::StatusPage;
 
 /// The status that shells report for a process ended by Ctrl-C.
@@ -142,4 +142,15 @@ pub(super) fn bound_command(arguments: &BoundArguments) -> Outcome {
     let error = exec_bound_to_parent(arguments.parent, &arguments.program, &arguments.arguments);
     eprintln!("cannot start {}: {error}", arguments.program.display());
     Err(FAILED)
+}
+
+/// See [`end_with`].
+#[derive(clap::Args)]
+pub(super) struct CompanionArguments {
+    parent: i32,
+    child: i32,
+}
+
+pub(super) fn companion_command(arguments: &CompanionArguments) -> Outcome {
+    end_with(arguments.parent, arguments.child).map_err(|_| FAILED)
 }

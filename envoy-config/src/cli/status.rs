@@ -135,7 +135,11 @@ fn certificate(certificate: &Certificate) -> String {
 /// The link of a pair.
 fn pair(status: &Status) -> Vec<Vec<String>> {
     let Some(pair) = &status.pair else { return Vec::new() };
-    let (other, ahead) = if pair.warm.is_some() { ("the ground", "used") } else { ("remotes", "sent") };
+    let (other, ahead) = match (&status.ground, pair.warm) {
+        (Some(ground), _) => (format!("the ground {ground}"), "used"),
+        (None, Some(_)) => ("the ground".to_owned(), "used"),
+        (None, None) => ("remotes".to_owned(), "sent"),
+    };
     let open = match (pair.up, pair.warm) {
         (false, _) => format!("{other}: NOT CONNECTED"),
         (true, None | Some(0)) => format!("{other}: {} connections", pair.pipe),

@@ -99,6 +99,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
     Some(Settings {
         file,
         id: draft.id?,
+        workers: draft.workers?,
         role: draft.role?,
         link: draft.link?,
         compare: draft.compare?,

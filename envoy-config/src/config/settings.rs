@@ -26,6 +26,8 @@ pub struct Settings {
     pub file: PathBuf,
     /// The name of this box among others with the same file. None: the host name.
     pub id: Option<String>,
+    /// Envoy's worker threads.
+    pub workers: Workers,
     /// The role of this box.
     pub role: Role,
     /// The slow link.
@@ -60,6 +62,15 @@ pub struct Settings {
     pub limits: Limits,
     /// The destination of spans. None if there is no tracing.
     pub tracing: Option<Tracing>,
+}
+
+/// The number of Envoy's worker threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// One for each processor that the box may use.
+    Auto,
+    /// The number in the file, at least one.
+    Count(u32),
 }
 
 /// Spans for an OpenTelemetry collector (OTLP over HTTP).

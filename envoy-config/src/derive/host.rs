@@ -2,11 +2,19 @@
 
 use std::fs;
 
+use rustix::thread::sched_getaffinity;
+
+use super::cgroup::CgroupLimits;
+
 /// The facts about one machine. Tests, and `render` for another machine, use [`HostFacts::unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
     /// The congestion controls that sockets of this process may use.
     pub congestion_controls: CongestionControls,
+    /// The processors on which this process may run (`sched_getaffinity(2)`, cpuset). None: not known.
+    pub processors: Option<u32>,
+    /// The limits of its control group.
+    pub cgroup: CgroupLimits,
 }
 
 /// The TCP congestion controls that a socket may use.
@@ -28,10 +36,10 @@ pub enum CongestionControls {
 impl HostFacts {
     /// Returns the facts about a machine that is not known.
     pub fn unknown() -> Self {
-        Self { congestion_controls: CongestionControls::Unknown }
+        Self { congestion_controls: CongestionControls::Unknown, processors: None, cgroup: CgroupLimits::default() }
     }
 
-    /// Reads the facts from `/proc/sys` of the running kernel.
+    /// Reads the facts from the running kernel.
     pub fn of_this_machine() -> Self {
         let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
         let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -47,6 +55,7 @@ impl HostFacts {
             },
             _ => CongestionControls::Unknown,
         };
-        Self { congestion_controls }
+        let processors = sched_getaffinity(None).ok().map(|set| set.count());
+        Self { congestion_controls, processors, cgroup: CgroupLimits::of_this_process() }
     }
 }

@@ -3,12 +3,16 @@
 //! The operator gives the RTT and the rates of the link. One table ([`table`]) holds the values that follow from them.
 //! The operator can override each value by the name that `longhaul check` prints.
 
+mod capacity;
+mod cgroup;
 mod compression;
 mod host;
 mod table;
 mod target;
 mod value;
 
+pub use capacity::{Capacity, Reasoned};
+pub use cgroup::CgroupLimits;
 pub use compression::{Compressors, LevelInUse};
 pub use host::{CongestionControls, HostFacts};
 pub use table::{Derived, derive, offers_http3};

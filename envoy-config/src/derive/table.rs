@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::capacity::Capacity;
 use super::compression::Compressors;
 use super::host::{CongestionControls, HostFacts};
 use super::target::{TargetChoice, TargetKind, choose};
@@ -40,6 +41,8 @@ pub struct Derived {
     pub inline_object: Value<Bytes>,
     pub inline_page: Value<Bytes>,
     pub shards: Value<u32>,
+    /// The threads and the memory of Envoy.
+    pub capacity: Capacity,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -258,6 +261,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         inline_object,
         inline_page,
         shards,
+        capacity: Capacity::of(settings, host),
         target,
         model,
         rows: [table.rows, compression.rows(&settings.role)].concat(),

@@ -7,16 +7,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, getppid, getrlimit, kill_process, set_parent_process_death_signal,
-    setrlimit, waitpid,
-};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, waitpid};
 
+use super::bound::BOUND_COMMAND;
 use super::log::{self, Dialect, Level};
 use super::report::{ChildReport, now};
-
-/// The hidden command that [`exec_bound_to_parent`] serves.
-pub(crate) const BOUND_COMMAND: &str = "__exec-bound-to-parent";
 
 /// The program to start.
 #[derive(Debug, Clone)]
@@ -155,26 +150,6 @@ pub(super) fn describe(status: ExitStatus) -> String {
         (None, Some(signal)) => format!("was killed by signal {signal}"),
         (None, None) => "ended".to_owned(),
     }
-}
-
-/// Runs in the child. Asks the kernel to kill this process with its parent, then becomes `program`. Returns only on
-/// failure.
-pub fn exec_bound_to_parent(parent: i32, program: &std::path::Path, arguments: &[OsString]) -> io::Error {
-    if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
-        return error.into();
-    }
-    // If the parent ended before the call above, no signal will come.
-    if getppid() != Pid::from_raw(parent) {
-        return io::Error::new(io::ErrorKind::BrokenPipe, "the parent has ended");
-    }
-    allow_many_files();
-    Command::new(program).args(arguments).exec()
-}
-
-/// Raises the limit of open files. A proxied connection takes two files, and Envoy does not raise the limit itself.
-fn allow_many_files() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// Returns the number of files that a child may open. None means no limit.

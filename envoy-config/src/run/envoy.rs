@@ -69,7 +69,9 @@ struct Process {
 
 /// Returns true if only another process can apply the change: one of the bootstrap, or of the command line.
 pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
-    old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || old.derived.drain_time.value != new.derived.drain_time.value
+    let of_command_line =
+        |generation: &Generation| (generation.derived.drain_time.value, generation.derived.capacity.workers.value);
+    old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || of_command_line(old) != of_command_line(new)
 }
 
 /// Returns true if Envoy watches a file of the tree.
@@ -107,7 +109,7 @@ impl Envoy {
     pub(super) fn start(&mut self, present: &Generation) -> io::Result<()> {
         let now = Instant::now();
         self.lineage.begin(now);
-        match self.lineage.next(now, false) {
+        match self.lineage.next(now, false, present.derived.capacity.start_patience) {
             Some(ProcessStep::Begin(id)) => self.begin(id, present),
             _ => Ok(()),
         }
@@ -150,16 +152,13 @@ impl Envoy {
             // `longhaul log --follow` shows a request within a second. Envoy's default is 10 seconds.
             "--file-flush-interval-msec".into(),
             "1000".into(),
+            "--concurrency".into(),
+            present.derived.capacity.workers.value.to_string().into(),
             "--drain-time-s".into(),
             drain.to_string().into(),
             "--parent-shutdown-time-s".into(),
             (drain + PARENT_MARGIN.as_secs()).to_string().into(),
         ];
-        if tunnels {
-            // A tunnel belongs to one worker, and a request to the worker that accepted it. With a single worker they
-            // always meet.
-            arguments.extend(["--concurrency".into(), "1".into()]);
-        }
         arguments.extend(ENVOY_FORMAT.map(OsString::from));
         arguments.extend(more);
         Program { name: "Envoy", path: self.path.clone(), dialect: Dialect::Envoy(self.pages.clone()), arguments }
@@ -214,7 +213,8 @@ impl Envoy {
             }
             self.bury(id, &child::describe(status));
         }
-        while let Some(step) = self.lineage.next(Instant::now(), self.must_end_first(present)) {
+        let patience = present.derived.capacity.start_patience;
+        while let Some(step) = self.lineage.next(Instant::now(), self.must_end_first(present), patience) {
             self.take(step, present);
         }
     }

@@ -54,10 +54,11 @@ struct Held {
 }
 
 impl HeldConnections {
-    /// Drops connections that broke and opens missing ones when their wait is over. Call it often.
+    /// Drops connections that broke and opens missing ones when their wait is over. `workers` are Envoy's. Call it often.
     pub(super) fn tend(
         &mut self,
         settings: &Settings,
+        workers: u32,
         near: NearSockets,
         link_is_up: impl FnOnce(WhenDown) -> Option<bool>,
     ) {
@@ -77,7 +78,7 @@ impl HeldConnections {
                 return;
             }
         };
-        let (warm, pipe) = wanted(remote, workers());
+        let (warm, pipe) = wanted(remote, workers);
         let broke = self.warm.tend(near.hold, warm) | self.pipe.tend(near.hold_pipe, pipe);
         let whole = self.warm.held.len() == warm && self.pipe.held.len() == pipe;
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
@@ -107,6 +108,14 @@ impl HeldConnections {
             say(level, &text);
             self.warm.held.clear();
             self.pipe.held.clear();
+        }
+    }
+
+    /// Returns the ground in use, as `split.peer` names it. None without a ground that this end dials.
+    pub(super) fn ground_in_use<'s>(&self, settings: &'s Settings) -> Option<&'s HostPort> {
+        match &settings.role {
+            Role::Remote(remote) => remote.ground.dialled().get(self.ground.unwrap_or(0)),
+            Role::Edge | Role::Ground(_) => None,
         }
     }
 
@@ -236,15 +245,10 @@ fn is_open(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// Returns the number of connections to hold for clients' bytes and for the pipe.
-fn wanted(remote: &Remote, workers: usize) -> (usize, usize) {
-    let warm = usize::try_from(remote.warm).unwrap_or(usize::MAX);
-    (warm.div_ceil(2), if remote.ground.dials() { 1 } else { workers })
-}
-
-/// Returns the number of workers that Envoy starts by default.
-fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// Returns the number of connections to hold for clients' bytes and for the pipe. Each worker has a pipe of its own.
+fn wanted(remote: &Remote, workers: u32) -> (usize, usize) {
+    let number = |count| usize::try_from(count).unwrap_or(usize::MAX);
+    (number(remote.warm.div_ceil(2)), number(workers))
 }
 
 #[cfg(test)]

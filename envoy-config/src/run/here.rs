@@ -172,6 +172,7 @@ mod tests {
             let default = "cubic".to_owned();
             HostFacts {
                 congestion_controls: CongestionControls::Known { allowed: available.clone(), available, default },
+                ..HostFacts::unknown()
             }
         };
         let fact = |host: &HostFacts| congestion_control(&derive(&settings, host), host);

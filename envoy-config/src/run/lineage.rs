@@ -14,9 +14,6 @@ use std::time::{Duration, Instant};
 
 use super::service::BackOff;
 
-/// The time in which a process that takes over must become ready. Its parent serves meanwhile, so only later changes
-/// wait.
-const READY_PATIENCE: Duration = Duration::from_mins(3);
 /// The number of takeovers that are tried for one change. The next change tries again.
 const MOST_ATTEMPTS: u32 = 3;
 /// The wait before a takeover is tried again.
@@ -177,10 +174,11 @@ impl Lineage {
     }
 
     /// Returns the next step. Call it until there is none. `end_first` means that the change allows no second process
-    /// beside the present one.
-    pub(super) fn next(&mut self, now: Instant, end_first: bool) -> Option<ProcessStep> {
+    /// beside the present one. `patience` is the time in which a process that takes over must become ready. Its parent
+    /// serves meanwhile, so only later changes wait.
+    pub(super) fn next(&mut self, now: Instant, end_first: bool, patience: Duration) -> Option<ProcessStep> {
         let orphaned = self.present.is_none();
-        let late = |member: &&Member| now.saturating_duration_since(member.started) >= READY_PATIENCE;
+        let late = |member: &&Member| now.saturating_duration_since(member.started) >= patience;
         if let Some(hopeless) = self.successor.as_ref().filter(|member| orphaned || late(member)) {
             return Some(ProcessStep::Kill(hopeless.id));
         }
@@ -253,6 +251,7 @@ mod tests {
     use super::*;
 
     const DRAIN: Duration = Duration::from_mins(1);
+    const READY_PATIENCE: Duration = Duration::from_mins(3);
     const TICK: Duration = Duration::from_millis(100);
 
     /// The events of a run, in any order.
@@ -409,7 +408,7 @@ mod tests {
                 }
                 self.lineage.ended(id, now);
             }
-            while let Some(step) = self.lineage.next(now, false) {
+            while let Some(step) = self.lineage.next(now, false, READY_PATIENCE) {
                 self.take(step);
                 self.count();
             }

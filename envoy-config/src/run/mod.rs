@@ -4,6 +4,7 @@
 //! handles one at a time. Its effects on the outside world stand in files of their own.
 
 mod apply;
+mod bound;
 mod challenges;
 mod child;
 mod compare_watch;
@@ -39,7 +40,7 @@ mod supervisor;
 mod tree;
 mod watches;
 
-pub use child::exec_bound_to_parent;
+pub use bound::{end_with, exec_bound_to_parent};
 pub use generation::GenerateError;
 pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
 pub use log::{Form, Level, Outcome, PageLoad, PageReport};
@@ -55,7 +56,7 @@ pub use status_page::StatusPages;
 pub use supervisor::{Options, run};
 pub use tree::{WriteError, Written, write_tree};
 
-pub(crate) use child::BOUND_COMMAND;
+pub(crate) use bound::{BOUND_COMMAND, COMPANION_COMMAND};
 pub(crate) use disk_space::free as free_disk;
 pub(crate) use generation::{Generation, RunContext};
 pub(crate) use locate::{filters, hex, local_addresses, trusted_ca};

@@ -23,6 +23,12 @@ impl ServiceManager {
         Self { every, last_alive: None, status: String::new(), reloading: false }
     }
 
+    /// Reports that the start goes on, for at most `patience`. A unit with a shorter `TimeoutStartSec` waits as long.
+    #[allow(clippy::unused_self, reason = "a notice goes to the manager")]
+    pub(super) fn starting(&self, patience: Duration) {
+        send(&[NotifyState::ExtendTimeoutUsec(u32::try_from(patience.as_micros()).unwrap_or(u32::MAX))]);
+    }
+
     /// Reports that all listeners serve.
     pub(super) fn ready(&mut self, status: &str) {
         status.clone_into(&mut self.status);

@@ -66,6 +66,9 @@ pub struct RunReport {
     /// The link, as this run measures it.
     #[serde(default)]
     pub link: Noticed,
+    /// The ground in use, as `split.peer` names it. None at an edge, at a ground, and if the ground dials.
+    #[serde(default)]
+    pub ground: Option<String>,
     /// The groups of `compare`, as this run measures them. None: it is off.
     #[serde(default)]
     pub compared: Option<Compared>,
@@ -316,6 +319,7 @@ mod tests {
             set_up: SetUp::default(),
             dns: DnsReport::default(),
             link: Noticed::default(),
+            ground: None,
             compared: None,
             pages: Vec::new(),
             access_log: AccessLog::Off,

@@ -10,12 +10,12 @@ use super::error::RunError;
 use super::events::Event;
 use super::health::Phase;
 use super::ports;
-use super::probe::{XdsCounters, is_ready};
+use super::probe::{XdsCounters, ground_in_use, is_ready, link_is_up};
 use super::supervisor::{Run, TICK};
-use crate::config::{Settings, Sockets};
+use crate::config::{Role, Settings, Sockets};
 
-/// The longest time for a start. Compiling a filter on a busy machine takes most of it.
-const START_PATIENCE: Duration = Duration::from_mins(3);
+/// The longest wait for a pipe to a ground that passed its health check. It takes a few round trips.
+const LINK_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Run {
     /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
@@ -35,6 +35,9 @@ impl Run {
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
+        if !self.wait_for_link() {
+            return Ok(false);
+        }
         self.phase = Phase::Serving;
         self.tend_health();
         self.challenges.tend(&self.generation.settings, self.machine.near);
@@ -46,10 +49,36 @@ impl Run {
         Ok(true)
     }
 
+    /// Waits until a remote's link is up or known to be down, so that the line `ready` and the health endpoint agree.
+    /// Returns false if asked to stop meanwhile.
+    fn wait_for_link(&mut self) -> bool {
+        let deadline = Instant::now() + LINK_PATIENCE;
+        while self.awaits_link() && Instant::now() < deadline {
+            if matches!(self.events.recv_timeout(TICK), Ok(Event::Stop(_)) | Err(RecvTimeoutError::Disconnected)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Opens the connections of a remote. Returns true while its ground passes the health check and no pipe is open.
+    fn awaits_link(&mut self) -> bool {
+        let Role::Remote(remote) = &self.generation.settings.role else { return false };
+        let when_down = remote.when_down;
+        self.tend_link();
+        let Some(admin) = self.envoy.admin().filter(|_| !self.generation.settings.role.ground_dials()) else {
+            return false;
+        };
+        // Envoy is ready after the first health check of every ground.
+        link_is_up(admin, when_down) != Some(true) && ground_in_use(admin).is_some()
+    }
+
     /// Waits until `ready`. Returns false if asked to stop meanwhile. A child that ends now is an error, because a
     /// restart would not help.
     fn wait_for(&mut self, name: &str, ready: impl Fn(&Self) -> bool) -> Result<bool, RunError> {
-        let deadline = Instant::now() + START_PATIENCE;
+        let patience = self.generation.derived.capacity.start_patience;
+        self.manager.starting(patience);
+        let deadline = Instant::now() + patience;
         while !ready(self) {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Stop(_)) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
@@ -65,7 +94,7 @@ impl Run {
                 }
             }
             if Instant::now() > deadline {
-                let patience = START_PATIENCE.as_secs();
+                let patience = patience.as_secs();
                 return Err(RunError::Start(format!(
                     "{name} did not respond within {patience} s; its own messages are above"
                 )));

@@ -36,6 +36,7 @@ use super::tree::write_tree;
 use super::watches;
 use crate::compare::Compared;
 use crate::config::{Cache, Loaded};
+use crate::derive::Reasoned;
 use crate::measure::Noticed;
 use crate::render::{AccessLog, NearSockets};
 
@@ -239,10 +240,7 @@ impl Run {
             self.envoy.tend(&self.generation);
             self.dns.tend();
             self.challenges.tend(&self.generation.settings, self.machine.near);
-            self.holders.tend(&self.generation.settings, self.machine.near, |when_down| {
-                link_is_up(self.envoy.admin()?, when_down)
-            });
-            self.holders.follow_ground(&self.generation.settings, || ground_in_use(self.envoy.admin()?));
+            self.tend_link();
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
             self.reap(&mut reaped_at);
             self.tend_health();
@@ -281,6 +279,16 @@ impl Run {
             event = self.events.try_recv().ok();
         }
         came
+    }
+
+    /// Keeps a remote's connections open, and reports changes of its link and its ground.
+    pub(super) fn tend_link(&mut self) {
+        let Generation { settings, derived, .. } = &self.generation;
+        let envoy = &self.envoy;
+        self.holders.tend(settings, derived.capacity.workers.value, self.machine.near, |when_down| {
+            link_is_up(envoy.admin()?, when_down)
+        });
+        self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
     }
 
     /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.
@@ -334,12 +342,12 @@ impl Run {
         if self.envoy.is_being_exchanged() {
             return;
         }
-        let most = settings.limits.urls;
-        if let Some(urls) = remembered_urls(admin).filter(|urls| *urls > u64::from(most)) {
+        let Reasoned { value: most, reason } = &self.generation.derived.capacity.urls;
+        if let Some(urls) = remembered_urls(admin).filter(|urls| *urls > u64::from(*most)) {
             say(
                 Level::Info,
                 &format!(
-                    "Envoy's cache remembers {urls} different URLs (`limits.urls` {most}): another Envoy takes over, and the present one ends when its connections have"
+                    "Envoy's cache remembers {urls} different URLs, of at most {most} ({reason}): another Envoy takes over, and the present one ends when its connections have"
                 ),
             );
             self.envoy.replace();
@@ -373,6 +381,7 @@ impl Run {
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
             link: self.link_state.clone(),
+            ground: self.holders.ground_in_use(&self.generation.settings).map(ToString::to_string),
             compared: self.compared.clone(),
             pages: Vec::new(),
             access_log: self.machine.access_log.clone(),

@@ -80,6 +80,8 @@ pub struct Status {
     pub cache: Option<CacheReport>,
     /// The caching proxies of `cache.parent`; none without one, and if Envoy does not respond.
     pub parents: Vec<ParentStatus>,
+    /// The ground in use, as `split.peer` names it. None at an edge, at a ground, and if the ground dials.
+    pub ground: Option<String>,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
     pub pair: Option<PairStatus>,
     /// Counters of CoreDNS; None if `listen.dns` or `listen.metrics` is off, or if it does not respond.
@@ -194,6 +196,7 @@ impl Status {
             last_pages: run.pages,
             cache: run.set_up.cache,
             parents: Vec::new(),
+            ground: run.ground,
             pair: None,
             dns: None,
             resolvers: run.dns.resolvers,

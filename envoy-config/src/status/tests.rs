@@ -25,6 +25,7 @@ fn report(role: &str) -> RunReport {
         set_up: SetUp::default(),
         dns: DnsReport::default(),
         link: Noticed::default(),
+        ground: None,
         compared: None,
         pages: Vec::new(),
         access_log: crate::render::AccessLog::Off,

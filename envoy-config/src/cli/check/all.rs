@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::summary::uses;
 use crate::cli::table::table;
 use crate::config::units::show_duration;
 use crate::config::{Cache, DnsMode, Ground, HostPort, Peer, PeerName, Remote, Role, Settings, WhenDown};
@@ -12,6 +13,7 @@ const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Returns the output of `check --all` for an accepted file, in `width` columns. `file` is named as the operator did.
 pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize) -> String {
     let link = &settings.link;
+    let urls = &derived.capacity.urls;
     let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
     [
         format!("{file}: ok, role {}\n\n", settings.role.as_str()),
@@ -22,6 +24,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
             link.up,
             derived.model.sentence()
         ),
+        format!("uses: {}, {} URLs in the cache's memory ({})\n\n", uses(&derived.capacity), urls.value, urls.reason),
         target(derived),
         names(settings),
         parent(settings),

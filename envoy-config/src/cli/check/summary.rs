@@ -8,7 +8,7 @@ use super::all::{pair, parent};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
 use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity};
-use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
+use crate::derive::{Capacity, Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -16,6 +16,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
     let all = [
         Some(("link", link(settings, &derived.model))),
         Some(("opens", opens(settings))),
+        Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
         settings.compare.map(|share| ("compare", compare(share))),
         edge_or_ground.then(|| ("moved URLs", target(settings, derived))),
@@ -58,6 +59,13 @@ fn opens(settings: &Settings) -> String {
     ];
     let open = sockets.into_iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}")));
     open.collect::<Vec<_>>().join(", ")
+}
+
+/// Envoy's threads and memory, each with its reason.
+pub(super) fn uses(capacity: &Capacity) -> String {
+    let Capacity { workers, heap, .. } = capacity;
+    let plural = if workers.value == 1 { "" } else { "s" };
+    format!("{} worker{plural} ({}), {} of heap ({})", workers.value, workers.reason, heap.value, heap.reason)
 }
 
 /// The ways on which clients arrive. None at a ground.

@@ -49,6 +49,13 @@ pub enum ValueType {
         /// Largest.
         max: u32,
     },
+    /// A whole number in this range, or `auto`.
+    NumberOrAuto {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
     /// A list of at least one whole number in this range.
     Numbers {
         /// Smallest.
@@ -162,6 +169,7 @@ impl fmt::Display for ValueType {
             }
             Self::Number { min, max } => write!(f, "{min} to {max}"),
             Self::NumberOrWord { min, max } => write!(f, "{min} to {max}, `auto`, `off`"),
+            Self::NumberOrAuto { min, max } => write!(f, "{min} to {max}, `auto`"),
             Self::Numbers { min, max } => write!(f, "list of numbers, {min} to {max}"),
             Self::Size { min, max } => write!(f, "`{}` to `{}`", Bytes(*min), Bytes(*max)),
             Self::Time { min, max } => write!(f, "`{}` to `{}`", show_duration(*min), show_duration(*max)),

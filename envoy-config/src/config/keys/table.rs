@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::DefaultValue::{Derived, Is, Required, Unless};
-use super::ValueType::{Boolean, Form, Number, NumberOrWord, Numbers, Rate as RateFrom, Size, Time, Words};
+use super::ValueType::{
+    Boolean, Form, Number, NumberOrAuto, NumberOrWord, Numbers, Rate as RateFrom, Size, Time, Words,
+};
 use super::{DefaultValue, Key, ValueType};
 use crate::config::units::Rate;
 
@@ -32,6 +34,12 @@ pub const KEYS: &[Key] = &[
         Form("letters, digits, `.`, `-`, `_`"),
         Derived("the host name"),
         "the name of this box in Envoy's node id. Origins see a hash of it in `CDN-Loop`, by which boxes with equal files tell their requests apart",
+    ),
+    key(
+        "workers",
+        NumberOrAuto { min: 1, max: 1024 },
+        Is("auto"),
+        "Envoy's worker threads. `auto`: one for each processor that this box may use, by its affinity and the limit of its control group, rounded up ([how](../docs/src/sizing.md#limits-of-a-container))",
     ),
     key("link.rtt", RTT, Required("600ms"), "the round trip over the slow link without queueing"),
     key("link.down", RATE, Required("20mbit"), "the rate of the link to clients"),

@@ -52,9 +52,9 @@ fn a_value_outside_its_range_is_refused() {
     };
     for key in KEYS {
         let (inside, outside) = match key.value {
-            ValueType::Number { min, max } | ValueType::NumberOrWord { min, max } => {
-                (vec![min.to_string(), max.to_string()], (max + 1).to_string())
-            }
+            ValueType::Number { min, max }
+            | ValueType::NumberOrAuto { min, max }
+            | ValueType::NumberOrWord { min, max } => (vec![min.to_string(), max.to_string()], (max + 1).to_string()),
             ValueType::Numbers { min, max } => (vec![format!("[{min}, {max}]")], format!("[{}]", max + 1)),
             ValueType::Size { min, max } => (vec![format!("{min}b"), format!("{max}b")], format!("{}b", max + 1)),
             ValueType::Time { min, max } => {

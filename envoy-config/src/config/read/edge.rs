@@ -7,7 +7,9 @@ use crate::config::diagnostic::Problem;
 use crate::config::keys::{self, DefaultValue};
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
-use crate::config::settings::{DrainTimes, Intercept, Link, Listen, Price, Proxy, RoleName, StatusListen, Upstream};
+use crate::config::settings::{
+    DrainTimes, Intercept, Link, Listen, Price, Proxy, RoleName, StatusListen, Upstream, Workers,
+};
 use crate::config::yaml::NodeValue;
 
 use super::sockets::{sockets, sockets_or_off};
@@ -132,6 +134,13 @@ pub(super) fn id(reader: &mut Reader, top: &Section<'_>) -> Option<Option<String
             return None;
         }
         Some(Some(text.to_owned()))
+    })
+}
+
+pub(super) fn workers(reader: &mut Reader, top: &Section<'_>) -> Option<Workers> {
+    reader.optional(top, "workers", |reader, setting| match setting.text() {
+        Some("auto") => Some(Workers::Auto),
+        _ => reader.number(setting).map(Workers::Count),
     })
 }
 

@@ -17,7 +17,7 @@ mod transport;
 use super::reader::Reader;
 use super::settings::{
     Acme, Cache, Compress, Dns, DrainTimes, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing,
-    Upstream,
+    Upstream, Workers,
 };
 use crate::config::{Overrides, Share};
 
@@ -25,6 +25,7 @@ use crate::config::{Overrides, Share};
 pub(super) struct Draft {
     #[allow(clippy::option_option, reason = "the inner None says: the host name")]
     pub(super) id: Option<Option<String>>,
+    pub(super) workers: Option<Workers>,
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
@@ -67,6 +68,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     let tls = tls::tls(reader, &top);
     Some(Draft {
         id: edge::id(reader, &top),
+        workers: edge::workers(reader, &top),
         role,
         link,
         compare: compare::compare(reader, &top, kind),

@@ -130,9 +130,10 @@ impl Reader {
     /// Reads a whole number in the range of its row.
     pub(in crate::config) fn number(&mut self, setting: &Setting<'_>) -> Option<u32> {
         let (min, max) = match value_type(setting) {
-            ValueType::Number { min, max } | ValueType::NumberOrWord { min, max } | ValueType::Numbers { min, max } => {
-                (min, max)
-            }
+            ValueType::Number { min, max }
+            | ValueType::NumberOrAuto { min, max }
+            | ValueType::NumberOrWord { min, max }
+            | ValueType::Numbers { min, max } => (min, max),
             _ => (0, u32::MAX),
         };
         self.number_between(setting, min, max)

@@ -60,7 +60,7 @@ pub(super) struct View {
     pub(super) certificates: Vec<Certificate>,
     transport: Transport,
     max_connections: u32,
-    heap_bytes: u64,
+    heap_bytes: Commented<u64>,
     compress: Compress,
     cache: Option<DiskCache>,
     /// The caching proxies through which http origins are reached.
@@ -196,16 +196,12 @@ const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 
 /// The seconds for which a client remembers that a name offers HTTP/3: one day, the default of RFC 7838.
 const ALT_SVC_SECONDS: u32 = 86_400;
-/// The memory of Envoy with its filters before any connection, in bytes.
-const HEAP_BASE_BYTES: u64 = 512 << 20;
-/// The memory of a busy connection, in bytes: buffers on both hops, stream and parser state.
-const HEAP_PER_CONNECTION_BYTES: u64 = 64 << 10;
 
 impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings, artifacts);
         let tls = settings.listen.tls.as_ref().map(|sockets| TlsListener::new(sockets.into(), settings, &certificates));
-        let connections = u64::from(settings.limits.connections);
+        let heap = &derived.capacity.heap;
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
         // Without cache-admission, one slow client could fill the memory. There is no cache then.
@@ -228,7 +224,7 @@ impl View {
             certificates,
             transport: Transport::new(settings, derived),
             max_connections: settings.limits.connections,
-            heap_bytes: HEAP_BASE_BYTES + connections * HEAP_PER_CONNECTION_BYTES,
+            heap_bytes: Commented { value: heap.value.0, comment: heap.reason.clone() },
             compress: Compress::new(&derived.compression),
             cache: DiskCache::of(&settings.cache).filter(|_| admits),
             parents: Parents::of(&settings.cache),

@@ -421,14 +421,13 @@ struct Opening {
     client: u32,
 }
 
-/// Reads `ID;STORE;CLIENT`.
+/// Reads `ID;STORE;CLIENT`. Ignores what follows: a remote of a later version states there what it reads beside format 1.
 fn read_opening(value: &str) -> Option<Opening> {
-    let (id, rest) = value.split_once(';')?;
-    let (store, client) = rest.split_once(';')?;
+    let mut parts = value.split(';');
     Some(Opening {
-        id: unhex_array(id)?,
-        store: u64::from_le_bytes(unhex_array(store)?),
-        client: u32::from_le_bytes(unhex_array(client)?),
+        id: unhex_array(parts.next()?)?,
+        store: u64::from_le_bytes(unhex_array(parts.next()?)?),
+        client: u32::from_le_bytes(unhex_array(parts.next()?)?),
     })
 }
 

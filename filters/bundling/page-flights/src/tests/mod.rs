@@ -603,6 +603,25 @@ fn names_of_ours_mean_nothing_from_a_client() {
 }
 
 #[test]
+fn a_remote_of_a_later_version_opens_flights_at_this_ground() {
+    let mut world = World::new();
+    let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
+    let remote::Verdict::Open(field) = verdict else { panic!("{verdict:?}") };
+    for (stream, later, opens) in [(200, format!("{field};2;br"), true), (201, format!("{field}2"), false)] {
+        let fields = list(&[
+            (":method", "GET"),
+            (":authority", "www.test"),
+            (":path", "/"),
+            ("accept", "text/html"),
+            (FLIGHT_FIELD, &later),
+        ]);
+        assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Page);
+        let answer = list(&[(":status", "200"), ("content-type", "text/html")]);
+        assert_eq!(world.ground.response(stream, &borrowed(&answer)), opens, "{later}");
+    }
+}
+
+#[test]
 fn hostile_openings_slots_and_parcels_change_nothing() {
     let mut world = World::new();
     for (number, value) in ["", ";", "zz;00", "00;00;x", "0;1"].into_iter().enumerate() {

@@ -1,0 +1,72 @@
+"""A pair whose ends are of different versions: `make test-mixed FROM=REV`.
+
+pytest runs this file only by its name. `LONGHAUL_MIXED` is the folder with the products of `make build` at the other
+commit. Each protocol of a pair has a test here, so that ends can be upgraded in any order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import made_to_order
+from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
+from harness.artifacts import built
+from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
+from harness.waiting import wait_for
+
+ACCEPT = ("--header", "Accept: text/html,*/*;q=0.8", "--header", "Accept-Encoding: gzip, deflate")
+
+
+def other() -> Path:
+    """Returns the command of the other version. Its programs and filters stand beside it."""
+    named = os.environ.get("LONGHAUL_MIXED")
+    assert named, "LONGHAUL_MIXED names no folder: run `make test-mixed FROM=REV`"
+    return Path(named) / "longhaul"
+
+
+@pytest.fixture(scope="module", params=["older remote", "older ground"])
+def bed(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[PairBed]:
+    this = built("longhaul")
+    remote, ground = (other(), this) if request.param == "older remote" else (this, other())
+    folder = tmp_path_factory.mktemp("mixed")
+    programs = {"remote_program": remote, "ground_program": ground}
+    with standing_pair(folder, page={"bundle": True}, **programs) as standing:
+        standing.until_warm()
+        yield standing
+
+
+def counted(bed: PairBed, name: str) -> float:
+    """Returns a counter of both ends together, over all labels."""
+    ends = ((bed.pair.remote, REMOTE_ADMIN), (bed.pair.ground, GROUND_ADMIN))
+    found = [value for end, admin in ends for key, value in end.metrics(admin).items() if key.startswith(name)]
+    return sum(found)
+
+
+def test_requests_names_and_tls_pass(bed: PairBed) -> None:
+    url = f"http://{LAB}/mixed.bin"
+    answer = bed.curl.get(url, "--header", "X-Of-The-Client: kept")
+    assert (answer.status, answer.body) == (200, bed.original(url))
+    assert not [name for name, _ in answer.headers if name.startswith("x-longhaul")]
+    assert bed.curl.get(f"https://{LISTED}/page.html").status == 200
+    assert bed.dig(TODAY, "A").addresses() == [bed.address(TODAY)]
+    assert bed.curl.get(made_to_order(LAB, size=200_000)).status == 200
+
+
+def test_headers_are_compressed(bed: PairBed) -> None:
+    bed.packs_headers()
+    assert counted(bed, 'longhaul_header_compression_refused_total{reason="format"}') == 0
+
+
+def test_objects_are_bundled(bed: PairBed) -> None:
+    before = counted(bed, "longhaul_bundling_objects_total")
+    assert bed.curl.get(made_to_order(LAB, body="page", host=[TODAY, LAB]), *ACCEPT).status == 200
+    wait_for("objects sent", lambda: counted(bed, "longhaul_bundling_objects_total") > before, timeout_s=30)
+    assert counted(bed, "longhaul_bundling_malformed_total") == 0
