@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY, built
+from harness.artifacts import REPOSITORY, built, need_commands
 from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.clients import Curl
 from harness.fleet import Fleet, enter, fleet, get, kill
+from harness.namespaces import Namespace, veth
 from harness.pep import Pep, command
 from harness.processes import Child
 from harness.waiting import wait_for
@@ -176,6 +177,48 @@ def test_keepalived_asks_the_health_endpoint_of_the_edge() -> None:
     assert f'health: "0.0.0.0:{HEALTH}"' in config
     [shared] = re.findall(r"^ +([\d.]+)/32$", conf, re.MULTILINE)
     assert f"addresses: [{shared}]" in config
+
+
+@pytest.mark.long
+def test_keepalived_moves_the_address_to_an_edge_that_is_ready(root_bed: None, folder: Path) -> None:  # noqa: ARG001 - order of set-up
+    need_commands("keepalived")
+    conf = (RECIPES / "two-edges" / "keepalived.conf").read_text()
+    confs = {"edge-1": conf, "edge-2": conf.replace("priority 100", "priority 90")}
+    assert confs["edge-1"] != confs["edge-2"]
+    files = {name: folder / name for name in EDGES}
+    with ExitStack() as stack:
+        lan, clients = (stack.enter_context(Namespace(name)) for name in ("lan", "clients"))
+        lan.ip("link", "add", "lan", "type", "bridge")
+        lan.ip("link", "set", "lan", "up")
+
+        def plug(inside: Namespace, name: str, address: str) -> None:
+            veth(inside, "lan0", lan, name)
+            lan.ip("link", "set", name, "master", "lan")
+            inside.ip("address", "add", f"{address}/24", "dev", "lan0")
+
+        plug(clients, "clients", "192.0.2.2")
+        clients.ip("route", "add", f"{SHARED}/32", "dev", "lan0")
+        for name, address in EDGES.items():
+            files[name].touch()
+            inside = stack.enter_context(Namespace(name))
+            plug(inside, name, address)
+            line = inside.inside([sys.executable, "-c", STAND_IN, name, files[name]])
+            stack.enter_context(Child(line, folder / f"{name}.log")).wait_for_output("ready")
+            file = folder / f"{name}.conf"
+            file.write_text(confs[name])
+            pids = [f"--pid={folder}/{name}.pid", f"--vrrp_pid={folder}/{name}.vrrp.pid"]
+            line = inside.inside(["keepalived", "--vrrp", "--dont-fork", "--log-console", f"--use-file={file}", *pids])
+            stack.enter_context(Child(line, folder / f"{name}-keepalived.log"))
+        curl = Curl(folder, clients)
+
+        def serves(name: str) -> bool:
+            return curl.get(f"http://{SHARED}/", timeout_s=2).body == name.encode()
+
+        wait_for("the first edge", lambda: serves("edge-1"), interval_s=0.2)
+        files["edge-1"].unlink()
+        wait_for("the second edge", lambda: serves("edge-2"), interval_s=0.2)
+        files["edge-1"].touch()
+        wait_for("the first edge again", lambda: serves("edge-1"), interval_s=0.2)
 
 
 def start_pair(boxes: Fleet) -> tuple[Pep, list[Pep]]:
