@@ -218,10 +218,11 @@ mod tests {
         #[test]
         fn of_a_truncated_body_come_correct_bytes_and_an_error(plain in text(), cut in 1_usize..100, split in 1_usize..99) {
             let packed = packed(&plain, 5, 18, 64);
+            prop_assume!(packed.len() > 1);
             let cut = cut.min(packed.len() - 1);
             let (out, end) = unpacked(&packed[..packed.len() - cut], split);
             prop_assert!(plain.starts_with(&out));
-            prop_assert!(end == Err(Broken::CutOff) || packed.len() == cut, "{:?}", end);
+            prop_assert_eq!(end, Err(Broken::CutOff));
         }
 
         #[test]
