@@ -40,12 +40,22 @@ impl<'v> Decoded<'v> {
             return Self { text: Cow::Borrowed(written), references: Vec::new() };
         };
         let (start, rest) = written.split_at_checked(first).unwrap_or_default();
-        let mut text = start.to_owned();
+        let mut text = String::with_capacity(written.len());
+        text.push_str(start);
         let mut references = Vec::new();
         let mut at = first;
         // No reference contains the `&` of another, so each can be decoded without its neighbours.
         for piece in rest.split('&').skip(1) {
             let piece = rest.get(at - first..=at - first + piece.len()).unwrap_or_default();
+            if let Some(behind) = piece.strip_prefix("&amp;") {
+                // Nearly all references are this one.
+                let (start, written) = (text.len(), at..at + piece.len() - behind.len());
+                references.push(Reference { text: start..start + 1, written, is_open: false });
+                text.push('&');
+                text.push_str(behind);
+                at += piece.len();
+                continue;
+            }
             let decoded = htmlize::unescape_attribute(piece);
             if decoded != piece {
                 let after = tail_in_common(piece, &decoded);

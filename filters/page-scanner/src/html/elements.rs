@@ -1,5 +1,6 @@
 //! Facts that the name of an element tells, before anything else of its tag is read.
 
+use super::names;
 use super::raw_text::Text;
 use crate::places::{PLACES, Place};
 
@@ -71,6 +72,10 @@ static KNOWN: [Element; 33] = sorted([
 
 /// The element of this name, as written.
 pub(super) fn of(name: &[u8]) -> &'static Element {
+    // Most names are of no known element, and need no search then.
+    if !names::may_matter(name) {
+        return &ANY;
+    }
     let is_it = |known: &&Element| known.name.as_bytes().eq_ignore_ascii_case(name);
     let known = KNOWN.binary_search_by_key(&key(name), |known| known.key).ok().and_then(|at| KNOWN.get(at));
     known.filter(is_it).unwrap_or(&ANY)

@@ -80,6 +80,10 @@ fn ends_with_name(names: &[u8]) -> bool {
 /// Returns true if `style` is the last of these names.
 #[inline]
 fn ends_with_style(names: &[u8]) -> bool {
+    // One letter tells it from most names.
+    if names.last().is_none_or(|last| last | 0x20 != b'e') {
+        return false;
+    }
     let Some((before, name)) = names.split_last_chunk::<5>() else { return false };
     name.eq_ignore_ascii_case(b"style") && before.last().is_none_or(|&byte| is_space(byte) || byte == b'/')
 }

@@ -196,8 +196,8 @@ impl TagScanner {
                 continue;
             }
             let name = name_length(behind).and_then(|length| behind.get(..length)).unwrap_or_default();
-            self.in_head = self.in_head && is_of_head(name);
             if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
+                self.in_head = self.in_head && is_of_head(name);
                 continue;
             }
             if let Some(found) = self.end_of_tag(input, input.start + open..input.start + at, name, closing) {
