@@ -77,7 +77,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/resolver.yaml", include_str!("../../templates/part/resolver.yaml.j2")),
     ("part/odd_status.yaml", include_str!("../../templates/part/odd_status.yaml.j2")),
     ("part/host_routes.yaml", include_str!("../../templates/part/host_routes.yaml.j2")),
-    ("part/scheme.yaml", include_str!("../../templates/part/scheme.yaml.j2")),
     ("part/wasm_filter.yaml", include_str!("../../templates/part/wasm_filter.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../../templates/part/socket_options.yaml.j2")),
 ];
