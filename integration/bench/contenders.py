@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.envoy import TARGET, bootstrap
 from bench.real_pages import RealPage
-from harness.artifacts import Missing, built
+from harness.artifacts import Missing, built, dist
 from harness.authority import Authority
 from harness.contenders import Contender, Ground
 from harness.machine import cores, cpu_seconds, pinned
@@ -85,7 +85,7 @@ class OneCore(Contender[CoreGround]):
             yield Running(self.name, port, child)
 
 
-def wait_until_listening(child: Child, address: str, port: int) -> None:
+def wait_until_listening(child: Child, address: str, port: int, timeout_s: float = 60.0) -> None:
     """Waits for the first accepted connection. An error shows the log of a program that ended."""
 
     def accepts() -> bool:
@@ -94,7 +94,7 @@ def wait_until_listening(child: Child, address: str, port: int) -> None:
         with socket.socket() as probe:
             return probe.connect_ex((address, port)) == 0
 
-    wait_for(f"{child.command[3]} to listen on port {port}", accepts, 60.0)
+    wait_for(f"{child.command[3]} to listen on port {port}", accepts, timeout_s)
 
 
 def found(program: str) -> str | None:
@@ -160,8 +160,8 @@ def start_origin(folder: Path, pages: list[RealPage], objects: dict[str, bytes],
     return ORIGIN_ADDRESS, port
 
 
-def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
-    """nginx with a literal replacement, which does not parse URLs."""
+def passing_nginx(ground: CoreGround, folder: Path, port: int, replacement: str = "") -> Command:
+    """nginx in front of the origin, which changes nothing by itself."""
     return nginx(
         folder,
         f"""
@@ -176,12 +176,16 @@ def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
       proxy_buffer_size 32k;
       proxy_buffers 8 32k;
       proxy_max_temp_file_size 0;
-      sub_filter_once off;
-      sub_filter http:// https://{TARGET}/;
-    }}
+{replacement}    }}
   }}
 """,
     )
+
+
+def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
+    """nginx with a literal replacement, which does not parse URLs."""
+    replacement = f"      sub_filter_once off;\n      sub_filter http:// https://{TARGET}/;\n"
+    return passing_nginx(ground, folder, port, replacement)
 
 
 # --------------------------------------------------------------------------------------------------------- Apache
@@ -251,11 +255,14 @@ def envoy_command() -> list[str | Path]:
     return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
 
 
-def rendered_edge(ground: CoreGround, folder: Path, port: int, admin: int | None = None) -> Command:
-    """Renders a common configuration: two hops, content encodings, cache and guard around the filter.
+def rendered_edge(
+    ground: CoreGround, folder: Path, port: int, admin: int | None = None, programs: Path | None = None
+) -> Command:
+    """Renders a common configuration: content encodings, cache and guard around the filter.
 
-    `admin` is the port of Envoy's admin interface.
+    `admin` is the port of Envoy's admin interface. `programs` is the folder of another build.
     """
+    wasm = programs / ground.wasm.name if programs else ground.wasm
     tls, dns, free, metrics = free_ports(4)
     admin = admin or free
     (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and caches nothing
@@ -273,13 +280,15 @@ def rendered_edge(ground: CoreGround, folder: Path, port: int, admin: int | None
         },
         rewrite={"level": "safe", "target": "https"},
     ), steered=[page.host for page in ground.pages])  # fmt: skip
-    out = folder / "rendered"
-    rendered = subprocess.run(
-        [str(built("longhaul")), "render", str(config), "--out", str(out), "--url-rewrite", str(ground.wasm)],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    if rendered.returncode:
-        raise RuntimeError(f"longhaul render refused the bench's configuration:\n{rendered.stderr}{rendered.stdout}")
+    return rendered(config, folder / "rendered", programs or dist(), "--url-rewrite", wasm)
+
+
+def rendered(config: Path, out: Path, programs: Path, *options: str | Path) -> Command:
+    """Renders a configuration, and returns the command of its Envoy."""
+    command = [str(programs / "longhaul"), "render", str(config), "--out", str(out), *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        raise RuntimeError(f"longhaul render refused the bench's configuration:\n{done.stderr}{done.stdout}")
     return [*envoy_command(), "-c", out / "bootstrap.yaml"]
 
 
@@ -290,6 +299,8 @@ def edge(admin: int | None = None) -> OneCore:
 
 PLAIN_ENVOY = OneCore("plain_envoy", lambda ground, folder, port: simple_envoy(ground, folder, port, None))
 """Envoy without the filter: it replaces nothing."""
+NGINX = OneCore("nginx", passing_nginx, lacks("nginx", "nginx"))
+"""nginx as a proxy that changes nothing: what another program needs for the same work."""
 FILTER = OneCore("filter", lambda ground, folder, port: simple_envoy(ground, folder, port, ground.wasm))
 """Envoy with the filter and nothing else."""
 

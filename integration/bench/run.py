@@ -35,8 +35,12 @@ BENCHES = {
         "integration/bench", "url_rewrite.py", (sys.executable, "url_rewrite.py"),
     ),
     "edge": Bench(
-        "the running edge, beside plain Envoy and Squid",
+        "the running edge, beside plain Envoy, nginx and Squid",
         "integration/bench", "edge.py", (sys.executable, "edge.py"),
+    ),
+    "capacity": Bench(
+        "pages of one core and memory of idle users, at an edge and at both ends of a pair",
+        "integration/bench", "capacity.py", (sys.executable, "capacity.py"),
     ),
     "pair": Bench(
         "(root) pages over a satellite link by a pair, beside one box and a plain pair",
