@@ -62,6 +62,10 @@ BENCHES = {
         "boxes that work together: a ring of caches of which one node dies",
         "integration/bench", "fleet.py", (sys.executable, "fleet.py"),
     ),
+    "small-box": Bench(
+        "(root) memory, processor time and an idle hour on the link of boxes with one core",
+        "integration/bench", "small_box.py", (sys.executable, "small_box.py"),
+    ),
     "bundling": Bench(
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),

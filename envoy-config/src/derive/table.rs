@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::capacity::Capacity;
 use super::compression::Compressors;
 use super::host::{CongestionControls, HostFacts};
+use super::intervals::Intervals;
 use super::target::{TargetChoice, TargetKind, choose};
 use super::value::{CongestionControl, Origin, Row, Value};
 use crate::config::units::{Bytes, show_duration};
@@ -43,6 +44,8 @@ pub struct Derived {
     pub shards: Value<u32>,
     /// The threads and the memory of Envoy.
     pub capacity: Capacity,
+    /// The intervals at which a pair sends bytes while no client does.
+    pub intervals: Intervals,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -79,6 +82,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let target = choose(settings, &model);
     let Link { rtt, down, up, price: _ } = settings.link;
     let rtt_text = show_duration(rtt);
+    let intervals = Intervals::of(&settings.link, &settings.role);
 
     let bdp_down = table.bytes(
         TransportKey::BdpDown,
@@ -132,8 +136,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let keepalive_idle = table.duration(
         TransportKey::KeepaliveIdle,
-        Duration::from_mins(2),
-        "below the few minutes after which mobile networks forget a connection".to_owned(),
+        intervals.keepalive_idle,
+        intervals.keepalive_reason.to_owned(),
         "RFC 5382 asks for 124 min; deployed NATs forget far sooner",
     );
     let keepalive_interval = table.duration(
@@ -262,6 +266,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         inline_page,
         shards,
         capacity: Capacity::of(settings, host),
+        intervals,
         target,
         model,
         rows: [table.rows, compression.rows(&settings.role)].concat(),

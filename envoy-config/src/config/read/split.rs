@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{
-    Ground, Intercept, Link, Listen, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown,
+    Ground, Intercept, Link, Listen, PipeTransport, Price, Remote, Role, RoleName, Udp443, WhenDown,
 };
 use crate::config::sockets::Sockets;
 use crate::config::yaml::{NodeValue, Place};
@@ -14,6 +14,8 @@ use super::peer;
 
 /// The number of warm connections that suffices for one page of a browser (28 connections) at any time.
 const WARM: u64 = 32;
+/// The number on a metered link, where each costs 2 KB an hour for TCP's probes.
+const WARM_METERED: u64 = 16;
 /// The bytes on the uplink to open a connection: a handshake with two certificates, and its acknowledgements.
 const HANDSHAKE_BYTES: u64 = 4 << 10;
 /// The longest time for which opening all warm connections may occupy the uplink. A remote keeps half as many again in
@@ -123,7 +125,8 @@ fn warm_for(link: Option<&Link>) -> u32 {
         return 0;
     }
     let affordable = link.up.bytes_in(OPENING) / HANDSHAKE_BYTES * 2 / 3;
-    u32::try_from(affordable.clamp(2, WARM)).unwrap_or(0)
+    let enough = if link.price == Price::Metered { WARM_METERED } else { WARM };
+    u32::try_from(affordable.clamp(2, enough)).unwrap_or(0)
 }
 
 /// Groups and keys that belong to the other end of the link. They are errors, so that no operator believes that they

@@ -9,6 +9,7 @@ use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
 use crate::config::{Host, HostName, HostPort, Identity, Peer, PeerName, PipeTransport, Role, Settings, WhenDown};
+use crate::derive::Intervals;
 use crate::render::Artifacts;
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
@@ -39,8 +40,6 @@ const LEAST_RETRIES: u32 = 2;
 const LEAST_FAILURES: u32 = 2;
 /// The longest wait before a retry. A request notices at most this late that the ground is back.
 const RETRY_LAST: Duration = Duration::from_secs(2);
-/// The interval of checks while the ground responds. A check costs some 300 bytes of the link, so at most 0.25 kbit/s.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// This box's end of the link. Either `remote` or `ground` is set.
 #[derive(Debug, Serialize)]
@@ -110,6 +109,8 @@ struct Target {
     server_name: Option<String>,
     /// The resolvers for a box given by name.
     resolvers: Vec<Socket>,
+    /// The time between two queries for its address.
+    refresh: String,
 }
 
 /// The sockets of a remote for a ground that dials.
@@ -184,7 +185,7 @@ struct Pinned {
 
 impl Pair {
     /// Returns the pair's values. Returns None for an edge.
-    pub(super) fn new(settings: &Settings, artifacts: &Artifacts) -> Option<Self> {
+    pub(super) fn new(settings: &Settings, intervals: &Intervals, artifacts: &Artifacts) -> Option<Self> {
         match &settings.role {
             Role::Edge => None,
             Role::Remote(remote) => {
@@ -197,7 +198,7 @@ impl Pair {
                 let attempt = if remote.ground.dials() { Duration::ZERO } else { rtt };
                 let end = RemoteEnd {
                     ground: match &remote.ground {
-                        Peer::Dialled { at } => Target::of(at, settings),
+                        Peer::Dialled { at } => Target::of(at, settings, intervals),
                         Peer::Dials { .. } => Target::near(artifacts.near.dialled),
                     },
                     dialled: remote
@@ -216,9 +217,9 @@ impl Pair {
                     ways,
                     most_ejected: if direct || grounds == 1 { 100 } else { 100 * (grounds - 1) / grounds },
                     check: match (direct, grounds) {
-                        (true, _) => Check::to_go_past(rtt),
-                        (false, 1) => Check::to_give_up(rtt, remote.restart_wait),
-                        (false, _) => Check::to_change(rtt),
+                        (true, _) => Check::to_go_past(rtt, intervals),
+                        (false, 1) => Check::to_give_up(rtt, intervals, remote.restart_wait),
+                        (false, _) => Check::to_change(rtt, intervals),
                     },
                     again: if direct {
                         Again::on_each(ways)
@@ -233,7 +234,7 @@ impl Pair {
                 let end = GroundEnd {
                     listen: ground.remote.listen().map(Socket::from),
                     dials: match &ground.remote {
-                        Peer::Dialled { at } => Some(Target::of(at, settings)),
+                        Peer::Dialled { at } => Some(Target::of(at, settings, intervals)),
                         Peer::Dials { .. } => None,
                     },
                     tunnels: TUNNELS,
@@ -278,7 +279,7 @@ impl PeerTrust {
 }
 
 impl Target {
-    fn of(at: &[HostPort], settings: &Settings) -> Self {
+    fn of(at: &[HostPort], settings: &Settings, intervals: &Intervals) -> Self {
         Self {
             sockets: at.iter().map(|at| Socket { address: at.host.to_string(), port: at.port }).collect(),
             by_name: at.iter().any(|at| at.host.is_name()),
@@ -287,37 +288,48 @@ impl Target {
                 _ => None,
             },
             resolvers: settings.upstream.resolvers.iter().copied().map(Socket::from).collect(),
+            refresh: envoy_duration(intervals.resolve),
         }
     }
 
     /// Returns a target on this host.
     fn near(socket: SocketAddr) -> Self {
-        Self { sockets: vec![socket.into()], by_name: false, server_name: None, resolvers: Vec::new() }
+        Self {
+            sockets: vec![socket.into()],
+            by_name: false,
+            server_name: None,
+            resolvers: Vec::new(),
+            refresh: String::new(),
+        }
     }
 }
 
 impl Check {
     /// Returns the check of a remote that goes direct. One failed check is enough, because going direct for a while
     /// costs less than waiting.
-    fn to_go_past(rtt: Duration) -> Self {
-        let interval = envoy_duration(Self::failing(rtt));
-        Self { interval: interval.clone(), failing_interval: interval, timeout: Self::timeout(rtt), failures: 1 }
+    fn to_go_past(rtt: Duration, intervals: &Intervals) -> Self {
+        Self {
+            interval: envoy_duration(intervals.check_before_a_switch),
+            failing_interval: envoy_duration(Self::failing(rtt)),
+            timeout: Self::timeout(rtt),
+            failures: 1,
+        }
     }
 
     /// Returns the check of a remote with several grounds. A single lost check does not move all clients to another
     /// ground, where nothing is known of them.
-    fn to_change(rtt: Duration) -> Self {
-        Self { failures: LEAST_FAILURES, ..Self::to_go_past(rtt) }
+    fn to_change(rtt: Duration, intervals: &Intervals) -> Self {
+        Self { failures: LEAST_FAILURES, ..Self::to_go_past(rtt, intervals) }
     }
 
     /// Returns the check of a remote that waits for a restart. The ground counts as down after as many failed checks as
     /// fit into `restart_wait`, if it refuses connections.
     ///
     /// If checks time out, there may be an outage of the link. Then it takes three times as long or more.
-    fn to_give_up(rtt: Duration, restart_wait: Duration) -> Self {
+    fn to_give_up(rtt: Duration, intervals: &Intervals, restart_wait: Duration) -> Self {
         let each = Self::failing(rtt) + rtt;
         Self {
-            interval: envoy_duration(CHECK_INTERVAL),
+            interval: envoy_duration(intervals.check),
             failing_interval: envoy_duration(Self::failing(rtt)),
             timeout: Self::timeout(rtt),
             failures: u32::try_from(restart_wait.as_millis().div_ceil(each.as_millis()))
@@ -408,6 +420,8 @@ impl Pinned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::units::Rate;
+    use crate::config::{Link, Price};
 
     fn seconds(text: &str) -> f64 {
         text.trim_end_matches('s').parse().unwrap()
@@ -432,15 +446,20 @@ mod tests {
         assert_eq!(Again::until_restarted(Duration::ZERO, Duration::ZERO).retries, LEAST_RETRIES);
     }
 
+    fn free(rtt: Duration) -> Intervals {
+        let down = Rate::from_bits_per_second(20_000_000);
+        Intervals::of(&Link { rtt, down, up: down, price: Price::Free }, &Role::Edge)
+    }
+
     #[test]
     fn a_ground_that_refuses_is_given_up_no_sooner_than_that_and_a_silent_one_later() {
         let (rtt, wait) = (Duration::from_millis(600), Duration::from_secs(15));
-        let check = Check::to_give_up(rtt, wait);
+        let check = Check::to_give_up(rtt, &free(rtt), wait);
         let failures = f64::from(check.failures);
         let [refused, silent] =
             [0.6, seconds(&check.timeout)].map(|each| failures * (seconds(&check.failing_interval) + each));
         assert!((15.0..18.0).contains(&refused) && silent > 2.0 * refused, "{refused}, {silent}");
-        assert_eq!(Check::to_give_up(rtt, Duration::ZERO).failures, LEAST_FAILURES);
-        assert_eq!(Check::to_go_past(rtt).failures, 1);
+        assert_eq!(Check::to_give_up(rtt, &free(rtt), Duration::ZERO).failures, LEAST_FAILURES);
+        assert_eq!(Check::to_go_past(rtt, &free(rtt)).failures, 1);
     }
 }

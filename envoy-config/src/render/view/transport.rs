@@ -111,11 +111,11 @@ impl Transport {
                 comment: "5 s + 10 x RTT: a lost SYN is sent again after 1 s, 3 s and 7 s".to_owned(),
             },
             pipe_ping_interval: Commented {
-                value: envoy(Duration::from_secs(20) + link.rtt * 10),
-                comment: "20 s + 10 x RTT: below what NATs and satellite gateways remember".to_owned(),
+                value: envoy(d.intervals.ping),
+                comment: d.intervals.ping_reason.to_owned(),
             },
             pipe_quic_idle: Commented {
-                value: envoy(Duration::from_secs(20) + link.rtt * 10 + d.user_timeout.value),
+                value: envoy(d.intervals.ping + d.user_timeout.value),
                 comment: "a ping's interval and user_timeout".to_owned(),
             },
             pipe_ping_timeout: Commented {

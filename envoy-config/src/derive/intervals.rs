@@ -1,0 +1,93 @@
+//! The intervals at which a pair sends bytes while no client does, by the price of the link's bytes.
+//!
+//! Each of them finds a fault, or keeps a NAT from forgetting a connection. On a free link they are short, so a fault is
+//! found soon. On a metered link they cost money all day, so they are as long as NATs allow. Then an idle hour of a pair
+//! with its defaults costs less than 60 KB (`make bench ONLY=small-box`).
+//!
+//! A probe or a ping that is not acknowledged ends its connection after `user_timeout`, so a fault of an idle link is found
+//! within the interval and that time. Requests find it at once.
+
+use std::time::Duration;
+
+use crate::config::{Link, Price, Role};
+
+/// The interval of a metered link. Of the NATs of mobile networks, few forget a TCP connection sooner than after 5 min.
+/// RFC 5382 requires 124 min.
+const BELOW_NATS: Duration = Duration::from_mins(4);
+/// The interval of TCP probes from a ground that the remote dials. The remote's probes keep NATs from forgetting, so these
+/// only find a remote that vanished. (A ground that dials has to find it soon, to dial again.)
+const SECOND_PROBES: Duration = Duration::from_mins(30);
+
+/// The intervals, and their reasons for `longhaul check`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intervals {
+    /// The time without bytes after which TCP probes a connection.
+    pub keepalive_idle: Duration,
+    /// The reason for `keepalive_idle`.
+    pub keepalive_reason: &'static str,
+    /// The time between two pings on the pipe.
+    pub ping: Duration,
+    /// The reason for `ping`.
+    pub ping_reason: &'static str,
+    /// The time between two health checks of the only ground, while it responds. Each costs some 390 bytes.
+    pub check: Duration,
+    /// The least time between two health checks of a ground that another way can replace. A fault costs clients this
+    /// time.
+    pub check_before_a_switch: Duration,
+    /// The time between two queries for the address of the other end.
+    pub resolve: Duration,
+}
+
+impl Intervals {
+    /// Returns the intervals of an end of this link.
+    #[must_use]
+    pub fn of(link: &Link, role: &Role) -> Self {
+        let quick_check = Duration::from_secs(1) + link.rtt * 2;
+        match link.price {
+            Price::Free => Self {
+                keepalive_idle: Duration::from_mins(2),
+                keepalive_reason: "below the few minutes after which mobile networks forget a connection",
+                ping: Duration::from_secs(20) + link.rtt * 10,
+                ping_reason: "20 s + 10 x RTT: below what NATs and satellite gateways remember",
+                check: Duration::from_secs(10),
+                check_before_a_switch: quick_check,
+                resolve: Duration::from_secs(30),
+            },
+            Price::Metered => {
+                let (keepalive_idle, keepalive_reason) = if matches!(role, Role::Ground(_)) && !role.ground_dials() {
+                    (SECOND_PROBES, "the link is metered, and the remote's probes hold NATs open")
+                } else {
+                    (BELOW_NATS, "the link is metered: just below the 5 min after which NATs forget a connection")
+                };
+                Self {
+                    keepalive_idle,
+                    keepalive_reason,
+                    ping: BELOW_NATS,
+                    ping_reason: "the link is metered: just below the 5 min after which NATs forget a connection",
+                    check: BELOW_NATS,
+                    check_before_a_switch: quick_check.max(Duration::from_secs(30)),
+                    resolve: Duration::from_mins(5),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::units::Rate;
+
+    fn of(price: Price) -> Intervals {
+        let down = Rate::from_bits_per_second(20_000_000);
+        Intervals::of(&Link { rtt: Duration::from_millis(600), down, up: down, price }, &Role::Edge)
+    }
+
+    #[test]
+    fn every_interval_of_a_metered_link_is_longer_and_two_of_them_hold_nats_open() {
+        let (free, metered) = (of(Price::Free), of(Price::Metered));
+        let all = |one: &Intervals| [one.keepalive_idle, one.ping, one.check, one.check_before_a_switch, one.resolve];
+        assert!(all(&free).iter().zip(all(&metered)).all(|(free, metered)| *free < metered));
+        assert!([metered.keepalive_idle, metered.ping].iter().all(|one| *one < Duration::from_mins(5)));
+    }
+}

@@ -1,0 +1,113 @@
+"""`make bench ONLY=small-box`: what boxes of one core use while no client is there. Writes target/bench/small-box.json.
+
+The bytes of an hour are those of two periods of the longest interval, extrapolated. QUICK=1 leaves out the probes of a
+ground on a metered link, every 30 minutes. The bench needs root, because the bed consists of network namespaces.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.artifacts import Missing, need_root, scratch
+from harness.desk import desk_in
+from harness.figures import at_most, verdicts, write
+from harness.lab import links
+from harness.lab.line import FAR, NEAR_HOME, Line
+from harness.machine import cpu_seconds, description, resident_kib
+from harness.origins import Origins, Site
+from harness.pair import Ends, Pair, pair
+from harness.pep import Pep
+from harness.processes import end_with_parent
+from harness.topology import RESOLVER
+
+TARGETS = [
+    at_most("metered_idle_hour_kb", 60),
+    at_most("remote_rss_mib", 160),
+    at_most("ground_rss_mib", 220),
+    at_most("edge_rss_mib", 220),
+]
+LINK = "geo"
+QUICK = bool(os.environ.get("QUICK"))
+HOUR_S = 3600
+SAMPLE_S = {"free": 250, "metered": 480 if QUICK else HOUR_S}
+SETTLE_S = 30
+"""The connections of the pools are open long before."""
+
+
+def main() -> int:
+    """Measures and prints everything."""
+    results = scratch("bench") / "small-box.json"
+    try:
+        need_root()
+    except Missing as reason:
+        print(f"skipped: {reason}")
+        write(results, {}, skipped=str(reason))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    end_with_parent()
+    machine = description()
+    # One core for everything, also for those who count the cores.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    figures: dict[str, float | None] = {}
+    with tempfile.TemporaryDirectory(prefix="lh-small-box-") as folder:
+        for price in ("free", "metered"):
+            (home := Path(folder) / price).mkdir()
+            figures |= idle_pair(home, price)
+        (home := Path(folder) / "edge").mkdir()
+        figures |= idle_edge(home)
+    print(f"{verdicts(figures, TARGETS)}\n\nwritten to {results}")
+    write(results, figures, machine=machine, sample_s=SAMPLE_S)
+    return 0
+
+
+def idle_pair(folder: Path, price: str) -> dict[str, float | None]:
+    """Lets a pair stand without clients. Returns its bytes on the link, in both directions and with the headers of IP
+    and TCP, and what its ends use."""
+    setting = {**links.link(LINK).setting, "price": price}
+    resolver = Site(dns=[f"{RESOLVER}:53"])
+    with (
+        Line(folder, LINK, seed=1) as line,
+        Origins(resolver.write(folder / "site.json"), folder, line.internet),
+        pair(folder, Ends(line.near, NEAR_HOME, line.gateway, FAR), setting) as both,
+    ):
+        figures = start_costs(both) if price == "free" else {}
+        both.until_piped()
+        time.sleep(SETTLE_S)
+        line.link.reset()
+        time.sleep(SAMPLE_S[price])
+        seen = line.link.statistics()
+        carried = sum(seen[way]["carried"]["bytes"] for way in ("up", "down"))
+        figures[f"{price}_idle_hour_kb"] = carried / 1000 * HOUR_S / seen["elapsed_s"]
+        if price == "free":
+            figures |= {"remote_rss_mib": rss_mib(both.remote), "ground_rss_mib": rss_mib(both.ground)}
+    return figures
+
+
+def start_costs(both: Pair) -> dict[str, float | None]:
+    """Returns the processor time of both ends until they print `ready`."""
+    ends = {"remote": both.remote, "ground": both.ground}
+    return {f"{name}_cpu_s_to_start": cpu_seconds(end.child.process.pid) for name, end in ends.items()}
+
+
+def idle_edge(folder: Path) -> dict[str, float | None]:
+    """Returns what an edge uses without clients."""
+    with desk_in(folder) as desk, Pep(desk.write(), folder) as pep:
+        used = cpu_seconds(pep.child.process.pid)
+        time.sleep(SETTLE_S)
+        return {"edge_cpu_s_to_start": used, "edge_rss_mib": rss_mib(pep)}
+
+
+def rss_mib(pep: Pep) -> float:
+    """Returns the memory of `longhaul`, Envoy and CoreDNS. Pages of a program that two of them share count twice."""
+    return resident_kib(pep.child.process.pid) / 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main())
