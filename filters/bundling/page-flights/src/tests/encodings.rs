@@ -1,8 +1,9 @@
 //! Objects in br, for clients that accept br and for clients that do not.
 
-use super::{World, body, list};
-use crate::remote::Verdict;
-use crate::{Count, Reply};
+use super::{World, body, borrowed, config, list};
+use crate::ground::{self, GroundEnd};
+use crate::remote::{RemoteEnd, Verdict};
+use crate::{Config, Count, End, FLIGHT_FIELD, Reply, Role, SLOT_AUTHORITY};
 
 const SHEET: &str = "p{background:url(/3.png)}";
 
@@ -59,4 +60,19 @@ fn without_a_remote_that_takes_br_an_object_in_br_is_unfit() {
     world.visit(0, "client");
     assert_eq!(world.count(Count::UnfitCoding), 1);
     assert!(world.requests.iter().flatten().all(|(name, _)| name != "x-longhaul-takes"));
+}
+
+#[test]
+fn without_flights_no_page_opens_one_and_names_of_ours_mean_nothing_still() {
+    let mut world = World::new();
+    let off = |role| Config { flights: false, ..config(role) };
+    world.workers[0] = RemoteEnd::new(&off(Role::Remote), [1; 32], [7; 8]);
+    world.ground = GroundEnd::new(&off(Role::Ground));
+    assert_eq!(world.ask(0, "client", "/", &[("accept", "text/html")]).1, Verdict::Pass);
+    assert_eq!(world.ask(0, "client", "/", &[(FLIGHT_FIELD, "a;b;c")]).1, Verdict::PassWithout);
+    let (_, slot) = world.ask(0, "client", "/x", &[(":authority", SLOT_AUTHORITY)]);
+    assert_eq!(served(&slot).status, 404);
+    let fields = list(&[(":method", "GET"), (":path", "/"), (FLIGHT_FIELD, "a;b;c")]);
+    assert_eq!(world.ground.request(&world.board, 1, &borrowed(&fields), 0), ground::Verdict::Page);
+    assert_eq!((world.workers[0].next_tick(), world.ground.next_tick()), (None, None));
 }
