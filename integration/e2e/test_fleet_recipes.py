@@ -110,8 +110,9 @@ def test_two_edges_with_one_address_share_the_load_and_an_upgrade_of_both_loses_
     load.until(60)
     load.stop()
     assert load.failures == []
-    # Each edge left the balancer once, and came back.
-    assert [line.split()[0] for line in balancer.output().splitlines()] == ["2", "1", "2", "1", "2"]
+    # Each edge left the balancer once, and came back. The first may come back in the second in which the other leaves.
+    numbers = [line.split()[0] for line in balancer.output().splitlines()]
+    assert (numbers[0], numbers[-1], numbers.count("1")) == ("2", "2", 2), numbers
 
 
 STAND_IN = """
