@@ -52,7 +52,7 @@ def failed_when_it_dies(bed: GroundsBed) -> int:
     bed.grounds[0].pep.__enter__()
     load.until(100)
     load.stop()
-    print(f"{load.mark}: {load.done} GETs, {len(load.failures)} failed {load.failures[:3]}")
+    print(f"{load.mark}: {load.done} GETs, {len(load.failures)} failed {load.failures[:3]}, {load.cut} cut")
     return len(load.failures)
 
 
@@ -63,7 +63,7 @@ def failed_when_it_stops(bed: GroundsBed) -> int:
     bed.grounds[0].pep.child.stop()
     load.until(300)
     load.stop()
-    print(f"{load.mark}: {load.done} GETs, {len(load.failures)} failed {load.failures[:3]}")
+    print(f"{load.mark}: {load.done} GETs, {len(load.failures)} failed {load.failures[:3]}, {load.cut} cut")
     return len(load.failures)
 
 

@@ -6,10 +6,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from e2e.bed import made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, PairBed, standing_pair
 from harness.clients import Curl
 from harness.lab.contenders.base import rules
@@ -188,9 +190,21 @@ def test_another_envoy_at_either_end_takes_over(bed: PairBed) -> None:
     serves(bed)
 
 
-def test_what_is_down_is_said_and_that_it_is_back(bed: PairBed) -> None:
+def test_a_ground_that_ends_drains_and_what_is_down_is_said_until_it_is_back(bed: PairBed) -> None:
     serves(bed)
-    with bed.pair.without_ground():
+    slow = made_to_order(LAB, body="noise", size=16_000, chunk=1000, pause=250, header="Cache-Control:no-store")
+
+    def is_under_way() -> bool:
+        active = 'envoy_http_downstream_rq_active{envoy_http_conn_manager_prefix="edge_http"}'
+        return bed.pair.ground.metrics(GROUND_ADMIN)[active] >= 1
+
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        download = pool.submit(bed.curl.get, slow, timeout_s=60)
+        wait_for("the download", is_under_way)
+        stack.enter_context(bed.pair.without_ground())
+        whole = download.result()
+        assert (whole.status, len(whole.body), whole.problem) == (200, 16_000, "")
         bed.is_told(within_s=30)
         wait_for("no more waiting", lambda: bed.is_told(within_s=30) < RTT_S, timeout_s=60, interval_s=0.3)
         wait_for("the word", lambda: "no ground has opened a connection" in bed.pair.remote.output(), timeout_s=30)

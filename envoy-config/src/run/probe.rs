@@ -79,15 +79,39 @@ pub(super) fn ground_in_use(admin: SocketAddr) -> Option<usize> {
     first_healthy(&page(admin, "/clusters?format=json")?)
 }
 
+/// Returns true if the addresses of the grounds are known, and all of them failed their health checks.
+pub(super) fn no_ground_responds(admin: SocketAddr) -> bool {
+    page(admin, "/clusters?format=json").is_some_and(|clusters| all_failed(&clusters))
+}
+
 fn first_healthy(clusters: &str) -> Option<usize> {
+    let hosts = grounds(clusters)?;
+    let healthy = hosts.iter().filter(|host| !has_failed(host));
+    let priorities = healthy.map(|host| host.get("priority").and_then(serde_json::Value::as_u64).unwrap_or(0));
+    priorities.min().and_then(|priority| usize::try_from(priority).ok())
+}
+
+fn all_failed(clusters: &str) -> bool {
+    grounds(clusters)
+        .is_some_and(|hosts| !hosts.is_empty() && hosts.iter().all(|host| has_failed(host) && !is_pending(host)))
+}
+
+/// Returns Envoy's list of the grounds. None until their addresses are known.
+fn grounds(clusters: &str) -> Option<Vec<serde_json::Value>> {
     let clusters: serde_json::Value = serde_json::from_str(clusters).ok()?;
     let pipe =
         clusters.get("cluster_statuses")?.as_array()?.iter().find(|one| one.get("name") == Some(&"pipe".into()))?;
-    let hosts = pipe.get("host_statuses")?.as_array()?.iter();
-    // Envoy omits values that are zero or false.
-    let healthy = hosts.filter(|host| host.pointer("/health_status/failed_active_health_check").is_none());
-    let priorities = healthy.map(|host| host.get("priority").and_then(serde_json::Value::as_u64).unwrap_or(0));
-    priorities.min().and_then(|priority| usize::try_from(priority).ok())
+    pipe.get("host_statuses")?.as_array().cloned()
+}
+
+/// Envoy omits values that are zero or false. Until the first health check of a host has a result, Envoy marks the host
+/// as failed and as pending.
+fn has_failed(host: &serde_json::Value) -> bool {
+    host.pointer("/health_status/failed_active_health_check").is_some()
+}
+
+fn is_pending(host: &serde_json::Value) -> bool {
+    host.pointer("/health_status/pending_active_hc").is_some()
 }
 
 /// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
@@ -181,6 +205,13 @@ mod tests {
         assert_eq!(first_healthy(&pipe("", "")), Some(0));
         assert_eq!(first_healthy(&pipe(failed, "")), Some(1));
         assert_eq!(first_healthy(&pipe(failed, failed)), None);
-        assert_eq!(first_healthy(r#"{"cluster_statuses": []}"#), None);
+        assert!(all_failed(&pipe(failed, failed)) && !all_failed(&pipe(failed, "")));
+        let pending = format!("{failed} \"pending_active_hc\": true,");
+        assert!(!all_failed(&pipe(failed, &pending)));
+        // The name of a ground has no address yet.
+        for unknown in [r#"{"cluster_statuses": []}"#, r#"{"cluster_statuses": [{"name": "pipe"}]}"#] {
+            assert_eq!(first_healthy(unknown), None);
+            assert!(!all_failed(unknown));
+        }
     }
 }

@@ -10,12 +10,12 @@ use super::error::RunError;
 use super::events::Event;
 use super::health::Phase;
 use super::ports;
-use super::probe::{XdsCounters, ground_in_use, is_ready, link_is_up};
+use super::probe::{XdsCounters, is_ready, link_is_up, no_ground_responds};
 use super::supervisor::{Run, TICK};
 use crate::config::{Role, Settings, Sockets};
 
-/// The longest wait for a pipe to a ground that passed its health check. It takes a few round trips.
-const LINK_PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait for a pipe. It takes a DNS query for a ground that is given by name, and a few round trips.
+const LINK_PATIENCE: Duration = Duration::from_secs(8);
 
 impl Run {
     /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
@@ -61,7 +61,7 @@ impl Run {
         true
     }
 
-    /// Opens the connections of a remote. Returns true while its ground passes the health check and no pipe is open.
+    /// Opens the connections of a remote. Returns true while no pipe is open and a ground may respond.
     fn awaits_link(&mut self) -> bool {
         let Role::Remote(remote) = &self.generation.settings.role else { return false };
         let when_down = remote.when_down;
@@ -69,8 +69,8 @@ impl Run {
         let Some(admin) = self.envoy.admin().filter(|_| !self.generation.settings.role.ground_dials()) else {
             return false;
         };
-        // Envoy is ready after the first health check of every ground.
-        link_is_up(admin, when_down) != Some(true) && ground_in_use(admin).is_some()
+        // Envoy was ready after the first health check of every ground with a known address.
+        link_is_up(admin, when_down) != Some(true) && !no_ground_responds(admin)
     }
 
     /// Waits until `ready`. Returns false if asked to stop meanwhile. A child that ends now is an error, because a
