@@ -75,7 +75,7 @@ def idle_pair(folder: Path, price: str) -> dict[str, float | None]:
     with (
         Line(folder, LINK, seed=1) as line,
         Origins(resolver.write(folder / "site.json"), folder, line.internet),
-        pair(folder, Ends(line.near, NEAR_HOME, line.gateway, FAR), setting) as both,
+        pair(folder, Ends(line.near, NEAR_HOME, line.gateway, FAR), setting, steered=["example.org"]) as both,
     ):
         figures = start_costs(both) if price == "free" else {}
         both.until_piped()
