@@ -223,7 +223,7 @@ pub const KEYS: &[Key] = &[
         "cache.dir",
         Form("a folder"),
         Is("/var/cache/longhaul"),
-        "the folder of Envoy's cache. `cache: off` turns the cache off",
+        "the folder of Envoy's cache. A ground uses the folder `ground` in it. `cache: off` turns the cache off",
     ),
     key("cache.size", Size { min: MIB, max: 1 << 50 }, Is("1gib"), "the size of the cache on disk"),
     key(

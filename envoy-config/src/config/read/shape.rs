@@ -49,6 +49,8 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
         if setting.is_off() { Some(None) } else { parents(reader, setting).map(Some) }
     });
     let (dir, size, admit, plain_fields) = (dir?, size?, admit?, plain_fields?);
+    // A ground stores objects in br, which an edge would send to clients that do not accept it.
+    let dir = if kind == RoleName::Ground { dir.join("ground") } else { dir };
     let Some(parents) = parents? else { return Some(Cache::Disk { dir, size, admit, plain_fields }) };
     for unused in ["dir", "size", "admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
