@@ -207,10 +207,12 @@ fn the_service_manager_hears_ready_with_the_ready_line_and_reloading_around_a_ch
     let socket = UnixDatagram::bind(host.path("notify")).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let run = host.start_with(&[("NOTIFY_SOCKET", host.path("notify").to_str().unwrap()), ("WATCHDOG_USEC", "400000")]);
-    // `start` has read the line.
+    // `start` has read the line. Before it, only the time for the start is extended.
     let first = messages_until(&socket, "READY=1");
-    assert_eq!(first.len(), 1, "nothing comes before it: {first:?}");
-    assert!(first.concat().contains("STATUS=Serving as edge"), "{first:?}");
+    let (ready, before) = first.split_last().unwrap();
+    assert!(ready.contains("STATUS=Serving as edge"), "{first:?}");
+    assert!(before.iter().all(|message| message.starts_with("EXTEND_TIMEOUT_USEC=180000000")), "{first:?}");
+    assert!(!before.is_empty(), "a unit with a short `TimeoutStartSec` would be killed");
     messages_until(&socket, "WATCHDOG=1");
     messages_until(&socket, "WATCHDOG=1");
     host.change("level: safe", "level: off");
