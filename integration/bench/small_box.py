@@ -30,8 +30,6 @@ from harness.topology import RESOLVER
 TARGETS = [
     at_most("metered_idle_hour_kb", 60),
     at_most("remote_rss_mib", 160),
-    at_most("ground_rss_mib", 220),
-    at_most("edge_rss_mib", 220),
 ]
 LINK = "geo"
 QUICK = bool(os.environ.get("QUICK"))
