@@ -114,7 +114,7 @@ def pair_ends(ground: CoreGround, name: str) -> tuple[End, End]:
 
     def end(role: str, address: str, port: int, **config: object) -> End:
         home = folder / role
-        (home / "cache").mkdir(parents=True)
+        (home / "cache" / "ground").mkdir(parents=True)  # `longhaul run` makes the folder
         written = write_config(home, {"role": role, "link": LINK, **config}, steered=[HOST])
         return End(role, rendered(written, home / "rendered", dist()), address, port)
 
