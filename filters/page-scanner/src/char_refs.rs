@@ -167,7 +167,7 @@ fn reference(character: char) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markup::attributes::Attributes;
+    use crate::markup::attributes::{Attribute, Span};
     use proptest::prelude::*;
 
     fn decode(value: &str) -> String {
@@ -210,7 +210,7 @@ mod tests {
                 (Quote::Single, format!("<a b='{}'>", encode(value.clone(), Quote::Single))),
                 (Quote::None, format!("<a b={}>", encode(value.clone(), Quote::None))),
             ] {
-                let read: Vec<_> = Attributes::of(tag.as_bytes(), 1).collect();
+                let read: Vec<Attribute<'_>> = Span::all(tag.as_bytes(), 1).map(|span| span.of(tag.as_bytes())).collect();
                 prop_assert_eq!(read.len(), 1, "{:?} {}", quote, tag);
                 prop_assert_eq!(decode(std::str::from_utf8(read[0].value).unwrap()), value.as_str());
             }

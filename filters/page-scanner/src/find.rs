@@ -4,7 +4,7 @@
 
 use std::ops::{BitAnd, BitOr, Not, RangeInclusive};
 
-use wide::u8x16;
+use wide::{i8x16, u8x16};
 
 /// How many bytes are compared at once: a vector of every processor and engine there is.
 pub(crate) const BLOCK: usize = 16;
@@ -21,7 +21,12 @@ impl Block {
     /// The first bytes of `bytes`, if there are enough.
     #[inline]
     pub(crate) fn first_of(bytes: &[u8]) -> Option<Self> {
-        bytes.first_chunk().map(|block| Self(u8x16::new(*block)))
+        bytes.first_chunk().map(Self::of)
+    }
+
+    #[inline]
+    pub(crate) fn of(bytes: &[u8; BLOCK]) -> Self {
+        Self(u8x16::new(*bytes))
     }
 
     #[inline]
@@ -29,11 +34,13 @@ impl Block {
         Which(self.0.simd_eq(u8x16::splat(byte)))
     }
 
+    /// `range` ends within ASCII.
     #[inline]
     pub(crate) fn is_in(self, range: RangeInclusive<u8>) -> Which {
-        let above = self.0 - u8x16::splat(*range.start());
-        let most = u8x16::splat(range.end() - range.start());
-        Which(above.min(most).simd_eq(above))
+        // Its end becomes the greatest number with a sign. What is above becomes negative.
+        let raised = self.0 + u8x16::splat(0x7F - range.end());
+        let below = i8x16::splat(0x7E_u8.wrapping_sub(range.end() - range.start()).cast_signed());
+        Which(raised.cast_signed().simd_gt(below).cast_unsigned())
     }
 
     #[inline]
@@ -64,8 +71,14 @@ impl Which {
     /// The first one.
     #[inline]
     pub(crate) fn first(self) -> Option<usize> {
-        let bits = self.0.to_bitmask();
+        let bits = self.bits();
         (bits != 0).then(|| bits.trailing_zeros() as usize)
+    }
+
+    /// A bit for each of them, the lowest one for the first.
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        self.0.to_bitmask()
     }
 }
 
@@ -102,7 +115,7 @@ pub(crate) const MASK: usize = 4 * BLOCK;
 /// For which of the first [`MASK`] bytes something holds: the lowest bit is for the first byte. It must not hold of zero.
 #[inline]
 pub(crate) fn mask(bytes: &[u8], is: impl Fn(Block) -> Which) -> u64 {
-    let bits = |block: &[u8; BLOCK]| u64::from(is(Block(u8x16::new(*block))).0.to_bitmask());
+    let bits = |block: &[u8; BLOCK]| u64::from(is(Block::of(block)).bits());
     match bytes.first_chunk::<MASK>().map(|bytes| bytes.as_chunks::<BLOCK>().0) {
         Some([first, second, third, fourth]) => {
             bits(first) | bits(second) << BLOCK | bits(third) << (2 * BLOCK) | bits(fourth) << (3 * BLOCK)
@@ -144,7 +157,7 @@ pub(crate) fn find_where(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<us
 fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
     for (number, block) in blocks.iter().enumerate().skip(1) {
-        if let Some(distance) = is(Block(u8x16::new(*block))).first() {
+        if let Some(distance) = is(Block::of(block)).first() {
             return Some(number * BLOCK + distance);
         }
     }
@@ -159,8 +172,31 @@ fn find_behind(bytes: &[u8], is: impl Fn(Block) -> Which) -> Option<usize> {
         block.iter_mut().zip(rest).for_each(|(copy, byte)| *copy = *byte);
         (block, (1 << rest.len()) - 1)
     };
-    let bits = is(Block(u8x16::new(block))).0.to_bitmask() & new;
+    let bits = is(Block::of(&block)).bits() & new;
     (bits != 0).then(|| bytes.len().saturating_sub(BLOCK) + bits.trailing_zeros() as usize)
+}
+
+/// Blocks that [`find_near`] looks at before `memchr` takes over.
+const NEAR_BLOCKS: usize = 8;
+
+/// Where `BYTE` stands first from `from` on; it is usually in one of the first blocks.
+#[inline]
+pub(crate) fn find_near<const BYTE: u8>(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    for _ in 0..NEAR_BLOCKS {
+        let Some(block) = bytes.get(at..)?.first_chunk() else { break };
+        if let Some(distance) = Block::of(block).is(BYTE).first() {
+            return Some(at + distance);
+        }
+        at += BLOCK;
+    }
+    find_not_near(BYTE, bytes, at)
+}
+
+#[cold]
+#[inline(never)]
+fn find_not_near(byte: u8, bytes: &[u8], from: usize) -> Option<usize> {
+    memchr::memchr(byte, bytes.get(from..)?).map(|distance| from + distance)
 }
 
 /// Bytes that are looked at by the block before `memchr` takes over.
@@ -181,7 +217,7 @@ fn find_far(byte: u8, bytes: &[u8]) -> Option<usize> {
     let (near, far) = bytes.split_at_checked(NEAR).unwrap_or((bytes, &[]));
     let (blocks, rest) = near.as_chunks::<BLOCK>();
     for (number, block) in blocks.iter().enumerate().skip(1) {
-        if let Some(distance) = Block(u8x16::new(*block)).is(byte).first() {
+        if let Some(distance) = Block::of(block).is(byte).first() {
             return Some(number * BLOCK + distance);
         }
     }
@@ -198,9 +234,10 @@ mod tests {
     #[test]
     fn the_first_of_several_is_found_at_any_distance_behind_any_other_bytes() {
         for other in [b'a', b'<' - 1, b'<' + 1, b'<' | 0x80, 0, 0xFE] {
-            for length in 0..100 {
+            for length in 0..200 {
                 let mut bytes = vec![other; length];
                 assert_eq!(find(b'<', &bytes), None, "{length} of {other}");
+                assert_eq!(find_near::<b'<'>(&bytes, 0), None, "{length} of {other}");
                 assert_eq!(find_where(&bytes, |block| block.is(b'<') | block.is(0xFF)), None, "{length} of {other}");
                 for at in (0..length).rev() {
                     for wanted in [0xFF, b'<'] {
@@ -209,6 +246,7 @@ mod tests {
                         assert_eq!(found, Some(at), "{at} in {length} of {other}");
                     }
                     assert_eq!(find(b'<', &bytes), Some(at), "{at} in {length} of {other}");
+                    assert_eq!(find_near::<b'<'>(&bytes, at / 2), Some(at), "{at} in {length} of {other}");
                 }
             }
         }
@@ -221,7 +259,9 @@ mod tests {
             let holds = |which: Which| which.first() == Some(0);
             assert_eq!(holds(block.is_space()), b" \t\n\x0C\r".contains(&byte), "{byte}");
             assert_eq!(holds(block.is_in(b'\''..=b')')), (b'\''..=b')').contains(&byte), "{byte}");
-            assert!(holds(block.is_in(0..=0xFF)), "{byte}");
+            assert_eq!(holds(block.is_in(0..=0x7F)), byte.is_ascii(), "{byte}");
+            assert_eq!(holds(block.is_in(b'~'..=0x7F)), (b'~'..=0x7F).contains(&byte), "{byte}");
+            assert_eq!(holds(block.is_in(0..=0)), byte == 0, "{byte}");
             assert_eq!(holds(block.is_beyond_ascii()), !byte.is_ascii(), "{byte}");
             assert_eq!(holds(block.without_case().is(b'e')), byte.eq_ignore_ascii_case(&b'e'), "{byte}");
         }

@@ -52,5 +52,5 @@ pub use charset::Charset;
 pub use limits::Limits;
 pub use places::Place;
 pub use scanner::{Chunk, Kind, Scanner};
-pub use unpack::{Broken, Packing};
+pub use unpack::{Broken, Packing, Unpacker};
 pub use visitor::{Fits, LoadRequest, Replacement, Surroundings, TagContext, UrlReference, Visitor};

@@ -4,8 +4,7 @@ use http_semantics::media_type;
 use url_mapping::{Reason, Use};
 
 use crate::links;
-use crate::markup::attributes::Attribute;
-use crate::markup::tag::Tag;
+use crate::markup::tag::{Tag, bits};
 use crate::media::{self, Screen};
 use crate::places::{Place, Rule};
 use crate::visitor::LoadRequest;
@@ -38,8 +37,15 @@ fn becomes_sheet(tag: &Tag<'_>) -> bool {
     tag.text("onload").windows(b"stylesheet".len()).any(|word| word.eq_ignore_ascii_case(b"stylesheet"))
 }
 
+/// The attributes of a tag that say when its object is fetched.
+const TIMING: u64 = bits(&["srcset", "imagesrcset", "media", "rel", "loading", "disabled", "nomodule"]);
+
 /// Returns true if a browser fetches the object whenever it reads the tag; see [`LoadRequest::at_once`].
 fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
+    let is_late = matches!(usage, Use::Media | Use::Track | Use::Icon);
+    if !tag.may_have(TIMING) {
+        return !is_late;
+    }
     let one_of_several =
         place.attribute.ends_with("srcset") || tag.get("srcset").is_some() || tag.get("imagesrcset").is_some();
     let for_any_medium = tag.get("media").is_none_or(|media| {
@@ -51,7 +57,7 @@ fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
         }
     });
     let is_preferred = !tag.lists("rel", "alternate") && !tag.lists("rel", "prefetch");
-    let waits = matches!(usage, Use::Media | Use::Track | Use::Icon) || tag.says("loading", "lazy");
+    let waits = is_late || tag.says("loading", "lazy");
     let is_off = tag.get("disabled").is_some() || tag.get("nomodule").is_some();
     !one_of_several && for_any_medium && is_preferred && !waits && !is_off
 }
@@ -61,6 +67,9 @@ fn at_once(place: &Place, tag: &Tag<'_>, usage: Use) -> bool {
 /// A moved object is fetched from another origin than before. Browsers then check its digest only if they fetch it with
 /// CORS. The digest fits only objects that the proxy delivers as they are, which excludes style sheets.
 fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
+    if !tag.may_have(const { bits(&["crossorigin", "integrity"]) }) {
+        return Ok(false);
+    }
     let crossorigin = tag.get("crossorigin");
     if tag.says("crossorigin", "use-credentials") {
         return Err(Reason::Cors);
@@ -74,7 +83,7 @@ fn with_cors(tag: &Tag<'_>, usage: Use) -> Result<bool, Reason> {
 
 /// <https://html.spec.whatwg.org/multipage/scripting.html#prepare-the-script-element>, the script's type.
 fn script(tag: &Tag<'_>) -> Result<Use, Reason> {
-    let text = |name| tag.get(name).map(Attribute::text);
+    let text = |name| tag.get(name).map(|attribute| attribute.text());
     let classic = match (text("type"), text("language")) {
         (Some(kind), _) if kind.is_empty() => true,
         (Some(kind), _) if kind.trim_ascii().eq_ignore_ascii_case(b"module") => return Err(Reason::Module),

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::find::{Block, find_where};
+
 /// The byte ranges of the candidates' URLs, in order. Descriptors are stepped over, not judged. A browser does not
 /// fetch a candidate that it drops, and moving its URL changes nothing.
 #[derive(Debug, Clone)]
@@ -28,7 +30,9 @@ impl<'s> Candidates<'s> {
     fn skip_descriptors(&mut self) {
         let mut in_parentheses = false;
         let rest = self.srcset.as_bytes().get(self.at..).unwrap_or_default();
-        let end = rest.iter().position(|&byte| {
+        let special = |block: Block| block.is_in(b'('..=b')') | block.is(b',');
+        let start = find_where(rest, special).unwrap_or(rest.len());
+        let end = rest.iter().skip(start).position(|&byte| {
             match byte {
                 b'(' => in_parentheses = true,
                 b')' => in_parentheses = false,
@@ -36,7 +40,7 @@ impl<'s> Candidates<'s> {
             }
             byte == b',' && !in_parentheses
         });
-        self.at += end.unwrap_or(rest.len());
+        self.at += end.map_or(rest.len(), |end| start + end);
     }
 }
 
@@ -46,7 +50,8 @@ impl Iterator for Candidates<'_> {
     fn next(&mut self) -> Option<Range<usize>> {
         self.skip_while(|byte| is_space(byte) || byte == b',');
         let start = self.at;
-        self.skip_while(|byte| !is_space(byte));
+        let rest = self.srcset.as_bytes().get(self.at..)?;
+        self.at += find_where(rest, Block::is_space).unwrap_or(rest.len());
         let written = self.srcset.get(start..self.at)?;
         if written.is_empty() {
             return None;

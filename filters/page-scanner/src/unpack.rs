@@ -60,7 +60,7 @@ impl fmt::Display for Broken {
 
 /// Takes compressed bytes, gives plain ones.
 #[derive(Debug)]
-pub(crate) struct Unpacker {
+pub struct Unpacker {
     state: State,
     /// The parts of the header that are still to come.
     flags: u8,
@@ -89,13 +89,23 @@ enum State {
     Dropped,
 }
 
+impl Default for Unpacker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Unpacker {
-    pub(crate) fn new() -> Self {
+    /// Returns a decoder for a body that is labelled as gzip.
+    pub fn new() -> Self {
         Self { state: State::Magic(0), flags: 0, inflate: Decompress::new(false) }
     }
 
     /// Takes the next bytes; `plain` receives all that comes of them, in pieces. After an error nothing more may come.
-    pub(crate) fn write(&mut self, packed: &[u8], mut plain: impl FnMut(&[u8])) -> Result<(), Broken> {
+    ///
+    /// # Errors
+    /// The data are damaged, or become more than 40 MiB at once.
+    pub fn write(&mut self, packed: &[u8], mut plain: impl FnMut(&[u8])) -> Result<(), Broken> {
         let mut room = UNPACKED_BYTES_AT_ONCE;
         let mut rest = packed;
         while let Some((&byte, after)) = rest.split_first() {
@@ -141,7 +151,10 @@ impl Unpacker {
     }
 
     /// There is no more. An empty body is whole, and so is one that ends in what is not looked at.
-    pub(crate) fn finish(&mut self, mut plain: impl FnMut(&[u8])) -> Result<(), Broken> {
+    ///
+    /// # Errors
+    /// The data end in the middle.
+    pub fn finish(&mut self, mut plain: impl FnMut(&[u8])) -> Result<(), Broken> {
         match self.state {
             // Too short to be packed.
             State::Magic(seen) => plain(MAGIC.get(..seen).unwrap_or_default()),

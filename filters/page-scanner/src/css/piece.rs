@@ -6,6 +6,7 @@ use cssparser::{Parser, Token};
 
 use super::property::{Fetch, fetch_of_property};
 use super::token::Plain;
+use crate::find::find_where;
 
 /// How far back, in bytes, the text must reach that is scanned: names and what stands between a name and what it names
 /// are looked up there. A longer text is not seen, wherever the style sheet was cut.
@@ -78,6 +79,20 @@ impl<'t> Piece<'t> {
         }
         let too_long = length > most || (reaches_end && is_cut);
         Some((token.filter(|_| !too_long), length))
+    }
+
+    /// The name at `at` and not longer than `most`, if nothing but its letters is needed to read it.
+    pub(super) fn plain_name(&self, at: usize, most: usize) -> Option<&'t str> {
+        let behind = self.bytes_from(at);
+        let begins = match behind {
+            [b'-', letter, ..] | [letter, ..] => letter.is_ascii_alphabetic(),
+            [] => false,
+        };
+        let length = find_where(behind, |block| {
+            !(block.without_case().is_in(b'a'..=b'z') | block.is(b'-') | block.is_in(b'0'..=b'9'))
+        })?;
+        let is_whole = behind.get(length).is_some_and(|&byte| byte != b'\\' && !is_name(byte));
+        (begins && is_whole && length < most).then(|| self.get(at..at + length))
     }
 
     /// The string at `at`, and how many bytes it has; see [`Piece::token_at`].

@@ -11,15 +11,16 @@
 use std::ops::Range;
 
 use cssparser::Token;
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr3};
 use url_mapping::Reason;
 
+use super::blocks::{Block, Blocks};
 use super::long::Escape;
 use super::piece::{Piece, Sought, is_space};
 use super::property::Fetch;
 use super::specials::Specials;
+use super::token::inside;
 pub(crate) use super::token::value;
-use super::token::{ends_known_function, inside};
 
 /// A URL, and the bytes that say it. Positions count from the start of the style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,19 +34,6 @@ pub(crate) struct Found {
     pub(crate) unread: Option<Reason>,
 }
 
-/// Open brackets that are distinguished. Below that, `url()` is still found, but no bare string in a function.
-const MOST_BLOCKS: usize = 64;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Block {
-    FontFace,
-    /// `url(` and `src(` before a quote: a string first in it is a URL.
-    Url,
-    /// `image-set(`: every string directly in it is a URL.
-    ImageSet,
-    Other,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prelude {
     /// Not between an at-keyword and its block or semicolon.
@@ -56,6 +44,19 @@ enum Prelude {
     NotFetched,
     /// The same, and the block that follows is a `@font-face`.
     FontFace,
+}
+
+impl Prelude {
+    /// Of an at-rule of this name, which ends at `end`.
+    fn of(name: &str, end: usize) -> Self {
+        if name.eq_ignore_ascii_case("import") {
+            Self::Import { behind: end }
+        } else if name.eq_ignore_ascii_case("font-face") {
+            Self::FontFace
+        } else {
+            Self::NotFetched
+        }
+    }
 }
 
 /// The token around the next byte.
@@ -87,13 +88,11 @@ enum Property {
 pub(crate) struct Scanner {
     token_bytes: usize,
     inside: Inside,
-    blocks: Vec<Block>,
-    /// Brackets open beyond the ones told apart.
-    deeper: usize,
+    blocks: Blocks,
     prelude: Prelude,
     /// Depth of brackets at which the prelude began; its semicolon or block stands at the same depth.
     prelude_depth: usize,
-    /// Where the declaration or rule began, and its property, as far as has been looked for colons and semicolons.
+    /// Where the declaration or rule began, and its property, as far as has been looked for colons, semicolons and braces.
     statement: usize,
     property: Property,
     /// How far that is. Behind it nothing has been stepped over but single bytes: no string, comment or escape.
@@ -113,8 +112,7 @@ impl Scanner {
         Self {
             token_bytes,
             inside: Inside::Tokens,
-            blocks: Vec::new(),
-            deeper: 0,
+            blocks: Blocks::default(),
             prelude: Prelude::None,
             prelude_depth: 0,
             statement: 0,
@@ -151,7 +149,7 @@ impl Scanner {
         let mut specials = Specials::of(piece.text);
         loop {
             let next = match self.inside {
-                Inside::Tokens => match specials.next(at - piece.start, self.prelude != Prelude::None) {
+                Inside::Tokens => match self.next_special(&mut specials, at - piece.start) {
                     None => return piece.end(),
                     Some((special, byte)) => {
                         at = piece.start + special;
@@ -166,6 +164,26 @@ impl Scanner {
                 None if piece.last => return piece.end(),
                 None => return self.wait(piece, at),
             }
+        }
+    }
+
+    /// The next byte from `from` on that must be looked at, and where it is. Brackets that only open or close are stepped
+    /// over: where one ends a statement, [`Scanner::declared`] finds it.
+    #[inline]
+    fn next_special(&mut self, specials: &mut Specials<'_>, from: usize) -> Option<(usize, u8)> {
+        if self.prelude != Prelude::None {
+            return specials.next_or_semicolon(from);
+        }
+        let mut from = from;
+        loop {
+            let (special, byte) = specials.next(from)?;
+            match byte {
+                b'{' | b'[' => self.blocks.open(Block::Other),
+                b'}' | b']' | b')' => self.blocks.close(),
+                b'(' if !specials.may_open_known_function(special) => self.blocks.open(Block::Other),
+                _ => return Some((special, byte)),
+            }
+            from = special + 1;
         }
     }
 
@@ -198,14 +216,14 @@ impl Scanner {
             b'{' => {
                 let block = if self.prelude == Prelude::FontFace { Block::FontFace } else { Block::Other };
                 self.end_of_statement(at);
-                self.open(block);
+                self.blocks.open(block);
             }
-            b'[' => self.open(Block::Other),
+            b'[' => self.blocks.open(Block::Other),
             b'}' => {
-                self.close();
+                self.blocks.close();
                 self.end_of_statement(at);
             }
-            b')' | b']' => self.close(),
+            b')' | b']' => self.blocks.close(),
             _ => {}
         }
         Some(at + 1)
@@ -213,15 +231,6 @@ impl Scanner {
 
     /// `(`: of a function, of a `url()`, or neither.
     fn bracket(&mut self, piece: &Piece<'_>, at: usize, found: &mut dyn FnMut(Found)) -> Next {
-        // Most brackets are told from these functions by one letter.
-        let is_import = matches!(self.prelude, Prelude::Import { .. });
-        if !is_import
-            && at.checked_sub(1).and_then(|before| piece.byte(before)).is_some_and(|byte| !ends_known_function(byte))
-        {
-            self.open(Block::Other);
-            self.function = at + 1;
-            return Some(at + 1);
-        }
         let name_at = piece.name_before(at, self.read_to);
         let name = if piece.is_hash(name_at) { "" } else { piece.get(name_at..at) };
         self.expect_import(piece, name_at);
@@ -261,7 +270,7 @@ impl Scanner {
     }
 
     fn string(&mut self, piece: &Piece<'_>, at: usize, found: &mut dyn FnMut(Found)) -> Next {
-        if self.blocks.last() != Some(&Block::Url) {
+        if self.blocks.last() != Some(Block::Url) {
             self.expect_import(piece, at);
         }
         let is_url = self.string_is_url(piece, at);
@@ -364,26 +373,24 @@ impl Scanner {
     }
 
     fn at_keyword(&mut self, piece: &Piece<'_>, at: usize) -> Next {
-        let (token, length) = piece.token_at(at, self.token_bytes)?;
-        let end = at + length;
-        let Some(Token::AtKeyword(keyword)) = token else { return Some(at + 1) };
-        self.declared(piece, at);
+        let (prelude, end) = match piece.plain_name(at + 1, self.token_bytes) {
+            Some(name) => (Prelude::of(name, at + 1 + name.len()), at + 1 + name.len()),
+            None => match piece.token_at(at, self.token_bytes)? {
+                (Some(Token::AtKeyword(name)), length) => (Prelude::of(&name, at + length), at + length),
+                _ => return Some(at + 1),
+            },
+        };
+        // The end of the prelude begins another statement, so nobody asks for this one.
         self.declared_to = end;
         self.read_to = end;
-        self.prelude = if keyword.eq_ignore_ascii_case("import") {
-            Prelude::Import { behind: end }
-        } else if keyword.eq_ignore_ascii_case("font-face") {
-            Prelude::FontFace
-        } else {
-            Prelude::NotFetched
-        };
-        self.prelude_depth = self.depth();
+        self.prelude = prelude;
+        self.prelude_depth = self.blocks.depth();
         self.property = Property::None;
         Some(end)
     }
 
     fn open_function(&mut self, name: &str, bracket: usize) {
-        self.open(if name.eq_ignore_ascii_case("url") || name.eq_ignore_ascii_case("src") {
+        self.blocks.open(if name.eq_ignore_ascii_case("url") || name.eq_ignore_ascii_case("src") {
             Block::Url
         } else if name.eq_ignore_ascii_case("image-set") || name.eq_ignore_ascii_case("-webkit-image-set") {
             Block::ImageSet
@@ -395,7 +402,7 @@ impl Scanner {
 
     fn string_is_url(&self, piece: &Piece<'_>, at: usize) -> bool {
         match self.blocks.last() {
-            _ if self.deeper > 0 => false,
+            _ if self.blocks.too_many() => false,
             Some(Block::Url) => piece.is_blank(self.function..at),
             Some(Block::ImageSet) => true,
             _ => matches!(self.prelude, Prelude::Import { .. }),
@@ -407,7 +414,7 @@ impl Scanner {
         match self.prelude {
             Prelude::Import { .. } => Some(Fetch::Import),
             Prelude::NotFetched | Prelude::FontFace => None,
-            Prelude::None if self.blocks.contains(&Block::FontFace) => Some(Fetch::Font),
+            Prelude::None if self.blocks.in_font_face() => Some(Fetch::Font),
             Prelude::None => Some(match self.property {
                 Property::None => Fetch::Image,
                 Property::Before(colon) => piece.property(self.statement..colon),
@@ -437,31 +444,11 @@ impl Scanner {
         }
     }
 
-    fn depth(&self) -> usize {
-        self.blocks.len() + self.deeper
-    }
-
-    fn open(&mut self, block: Block) {
-        if self.blocks.len() < MOST_BLOCKS && self.deeper == 0 {
-            self.blocks.push(block);
-        } else {
-            self.deeper = self.deeper.saturating_add(1);
-        }
-    }
-
-    fn close(&mut self) {
-        if self.deeper > 0 {
-            self.deeper -= 1;
-        } else {
-            self.blocks.pop();
-        }
-    }
-
     fn end_of_statement(&mut self, at: usize) {
         self.property = Property::None;
         self.statement = at + 1;
         self.declared_to = at + 1;
-        if self.depth() <= self.prelude_depth {
+        if self.blocks.depth() <= self.prelude_depth {
             self.prelude = Prelude::None;
         }
     }
@@ -469,10 +456,10 @@ impl Scanner {
     /// Finds in which declaration `at` stands: what was stepped over on the way there is looked at now.
     fn declared(&mut self, piece: &Piece<'_>, at: usize) {
         let mut passed = piece.get(self.declared_to..at).as_bytes();
-        if let Some(semicolon) = memrchr(b';', passed) {
+        if let Some(end) = memrchr3(b';', b'{', b'}', passed) {
             self.property = Property::None;
-            self.statement = self.declared_to + semicolon + 1;
-            passed = passed.get(semicolon + 1..).unwrap_or_default();
+            self.statement = self.declared_to + end + 1;
+            passed = passed.get(end + 1..).unwrap_or_default();
         }
         if self.property == Property::None {
             let colon = memchr(b':', passed).map(|colon| at - passed.len() + colon);

@@ -1,5 +1,6 @@
 //! The bytes of a style sheet that can begin or end something, found by the bit mask.
 
+use super::token::ends_known_function;
 use crate::find::{Block, MASK, Which, find_where, mask};
 
 /// The special bytes of a piece of a style sheet, in order. Positions count from the start of the piece.
@@ -18,15 +19,24 @@ impl<'t> Specials<'t> {
         Self { bytes, start: bytes.len(), bits: 0 }
     }
 
-    /// The next one from `from` on, and where it is. `semicolons`: whether these are special, too.
+    /// The next one from `from` on, and where it is.
     #[inline]
-    pub(super) fn next(&mut self, from: usize, semicolons: bool) -> Option<(usize, u8)> {
-        let at = if semicolons {
-            from + find_where(self.bytes.get(from..)?, |block| is_special(block) | block.is(b';'))?
-        } else {
-            self.masked(from)?
-        };
+    pub(super) fn next(&mut self, from: usize) -> Option<(usize, u8)> {
+        let at = self.masked(from)?;
         self.bytes.get(at).map(|&byte| (at, byte))
+    }
+
+    /// The same, if semicolons are special, too.
+    pub(super) fn next_or_semicolon(&mut self, from: usize) -> Option<(usize, u8)> {
+        let at = from + find_where(self.bytes.get(from..)?, |block| is_special(block) | block.is(b';'))?;
+        self.bytes.get(at).map(|&byte| (at, byte))
+    }
+
+    /// False if the bracket at `at` cannot belong to a function that holds URLs.
+    #[inline]
+    pub(super) fn may_open_known_function(&self, at: usize) -> bool {
+        let end = at.checked_sub(3).and_then(|start| self.bytes.get(start..)?.first_chunk());
+        end.is_none_or(|end| ends_known_function(*end))
     }
 
     #[inline]

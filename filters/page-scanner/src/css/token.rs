@@ -93,7 +93,9 @@ pub(crate) fn value(token: &str) -> Option<String> {
     }
 }
 
-/// Returns true if a byte may end the name of a function that holds URLs: `url`, `src` or `image-set`.
-pub(super) fn ends_known_function(byte: u8) -> bool {
-    matches!(byte | 0x20, b'l' | b'c' | b't')
+/// Returns true if this may end the name of a function that holds URLs: `url`, `src` or `image-set`.
+#[inline]
+pub(super) fn ends_known_function([first, second, third]: [u8; 3]) -> bool {
+    let end = u32::from_le_bytes([first, second, third, 0]) | 0x0020_2020;
+    end == u32::from_le_bytes(*b"url\0") || end == u32::from_le_bytes(*b"src\0") || end == u32::from_le_bytes(*b"set\0")
 }

@@ -1,7 +1,7 @@
 //! Facts that the name of an element tells, before anything else of its tag is read.
 
-use super::names;
 use super::raw_text::Text;
+use crate::markup::tag::bits;
 use crate::places::{PLACES, Place};
 
 /// How an element's content is read.
@@ -17,14 +17,28 @@ pub(super) enum Content {
     Noscript,
 }
 
+/// The part that an element has in how those around it are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    None,
+    Svg,
+    Math,
+    Template,
+    Frameset,
+    Script,
+}
+
 /// One kind of element.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Element {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// See [`key`].
     key: u64,
+    pub(super) role: Role,
     /// Places where URLs can stand.
     pub(super) places: &'static [Place],
+    /// The bits of the attributes of these places, and of `style`.
+    pub(super) attributes: u64,
     pub(super) content: Content,
     /// Says something about the page as a whole: `base` and `meta`.
     pub(super) is_about_page: bool,
@@ -34,18 +48,20 @@ pub(super) struct Element {
 static ANY: Element = Element::new("", Content::Markup);
 
 /// The others, in the order of their keys.
-static KNOWN: [Element; 33] = sorted([
+pub(super) static KNOWN: [Element; 37] = sorted([
     Element::new("audio", Content::Markup),
     Element::new("base", Content::Markup),
     Element::new("body", Content::Markup),
     Element::new("embed", Content::Markup),
     Element::new("feimage", Content::Markup),
     Element::new("frame", Content::Markup),
+    Element::new("frameset", Content::Markup),
     Element::new("iframe", ignored("iframe")),
     Element::new("image", Content::Markup),
     Element::new("img", Content::Markup),
     Element::new("input", Content::Markup),
     Element::new("link", Content::Markup),
+    Element::new("math", Content::Markup),
     Element::new("meta", Content::Markup),
     Element::new("noembed", ignored("noembed")),
     Element::new("noframes", ignored("noframes")),
@@ -55,9 +71,11 @@ static KNOWN: [Element; 33] = sorted([
     Element::new("script", ignored("script")),
     Element::new("source", Content::Markup),
     Element::new("style", Content::Style),
+    Element::new("svg", Content::Markup),
     Element::new("table", Content::Markup),
     Element::new("tbody", Content::Markup),
     Element::new("td", Content::Markup),
+    Element::new("template", Content::Markup),
     Element::new("textarea", ignored("textarea")),
     Element::new("tfoot", Content::Markup),
     Element::new("th", Content::Markup),
@@ -72,29 +90,40 @@ static KNOWN: [Element; 33] = sorted([
 
 /// The element of this name, as written.
 pub(super) fn of(name: &[u8]) -> &'static Element {
-    // Most names are of no known element, and need no search then.
-    if !names::may_matter(name) {
-        return &ANY;
-    }
-    let is_it = |known: &&Element| known.name.as_bytes().eq_ignore_ascii_case(name);
-    let known = KNOWN.binary_search_by_key(&key(name), |known| known.key).ok().and_then(|at| KNOWN.get(at));
-    known.filter(is_it).unwrap_or(&ANY)
+    let key = key(name);
+    let known = KNOWN.binary_search_by(|known| known.key.cmp(&key)).ok().and_then(|at| KNOWN.get(at));
+    // Of a name that fits into it, the key tells everything: its letters differ from all other bytes in more than one bit.
+    known
+        .filter(|known| {
+            known.name.len() <= KEY_BYTES && name.len() <= KEY_BYTES || name.eq_ignore_ascii_case(known.name.as_bytes())
+        })
+        .unwrap_or(&ANY)
 }
+
+/// How many bytes of a name its key has.
+const KEY_BYTES: usize = 8;
 
 /// The first eight bytes of a name as a number, so that one comparison tells nearly all names apart. Letters of both
 /// cases are the same; so are a few signs.
+#[inline]
 const fn key(name: &[u8]) -> u64 {
-    let mut key = 0;
-    let mut rest = name;
-    let mut bytes = 0;
-    while let [first, behind @ ..] = rest
-        && bytes < 8
-    {
-        key = key << 8 | (*first | 0x20) as u64;
-        rest = behind;
-        bytes += 1;
+    const LOWER: u64 = 0x2020_2020_2020_2020;
+    if let Some(start) = name.first_chunk() {
+        return u64::from_le_bytes(*start) | LOWER;
     }
-    key
+    // The two words may overlap.
+    let length = name.len();
+    let bytes = if let (Some(start), Some(end)) = (name.first_chunk(), name.last_chunk()) {
+        u32::from_le_bytes(*start) as u64 | (u32::from_le_bytes(*end) as u64) << (8 * (length - 4))
+    } else {
+        match name {
+            [first] => *first as u64,
+            [first, second] => u16::from_le_bytes([*first, *second]) as u64,
+            [first, second, third] => u32::from_le_bytes([*first, *second, *third, 0]) as u64,
+            _ => return 0,
+        }
+    };
+    bytes | LOWER >> (8 * (KEY_BYTES - length))
 }
 
 const fn ignored(name: &'static str) -> Content {
@@ -104,7 +133,32 @@ const fn ignored(name: &'static str) -> Content {
 impl Element {
     const fn new(name: &'static str, content: Content) -> Self {
         let is_about_page = same(name, "base") || same(name, "meta");
-        Self { name, key: key(name.as_bytes()), places: places_of(name), content, is_about_page }
+        let places = places_of(name);
+        let mut attributes = bits(&["style"]);
+        let mut rest = places;
+        while let [place, behind @ ..] = rest {
+            attributes |= bits(&[place.attribute]);
+            rest = behind;
+        }
+        Self { name, key: key(name.as_bytes()), role: Role::of(name), places, attributes, content, is_about_page }
+    }
+
+    /// Returns true if nothing is known of this element.
+    pub(super) fn is_any(&self) -> bool {
+        self.name.is_empty()
+    }
+}
+
+impl Role {
+    const fn of(name: &str) -> Self {
+        match name.as_bytes() {
+            b"svg" => Self::Svg,
+            b"math" => Self::Math,
+            b"template" => Self::Template,
+            b"frameset" => Self::Frameset,
+            b"script" => Self::Script,
+            _ => Self::None,
+        }
     }
 }
 

@@ -1,105 +1,102 @@
-//! Tells names of no interest by their first letter and length. Most names need no comparison then.
+//! Tells most names of no interest by their first three bytes. They need no comparison then.
 
-use super::tag_end::ends_name;
-use crate::places::PLACES;
+use super::elements::{Element, KNOWN};
 
-/// Elements that are of interest for another reason than a place of a URL. Their content is not markup, or is of another
-/// language, or they say something about the page.
-const OTHERS: [&str; 15] = [
-    "style",
-    "noscript",
-    "title",
-    "textarea",
-    "xmp",
-    "noembed",
-    "noframes",
-    "plaintext",
-    "base",
-    "meta",
-    "template",
-    "svg",
-    "math",
-    "script",
-    "frameset",
-];
+/// Elements of which the end tag is of interest, too: they are counted.
+const COUNTED: [&str; 3] = ["svg", "math", "template"];
 
-/// For each letter the lengths of names that begin with it, as bits.
-static LENGTHS: [u16; 26] = {
-    let mut lengths = [0; 26];
-    let mut places = PLACES;
-    while let [place, rest @ ..] = places {
-        lengths = with(lengths, place.element);
-        places = rest;
+/// Entries of the table. One in 40 is taken, so that few other names share one.
+const SLOTS: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 11;
+
+/// Found by trial: no usual name shares its slot with one of interest.
+const FACTOR: u32 = 0x2BFC_7FFD;
+
+/// For each slot, true if a tag of interest has it.
+static TABLE: [bool; SLOTS] = {
+    let mut table = [false; SLOTS];
+    let mut known: &[Element] = &KNOWN;
+    while let [element, rest @ ..] = known {
+        table = with(table, element.name, false);
+        known = rest;
     }
-    let mut others: &[&str] = &OTHERS;
-    while let [name, rest @ ..] = others {
-        lengths = with(lengths, name);
-        others = rest;
+    let mut counted: &[&str] = &COUNTED;
+    while let [name, rest @ ..] = counted {
+        table = with(table, name, true);
+        counted = rest;
     }
-    lengths
+    table
 };
 
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-const fn with(mut lengths: [u16; 26], name: &str) -> [u16; 26] {
-    let bytes = name.as_bytes();
-    lengths[(bytes[0] - b'a') as usize] |= 1 << bytes.len();
-    lengths
-}
-
-/// False if `tag`, which begins with a letter, has no name of interest: no name ends where one of interest with this letter
-/// would. Of end tags, only those are of interest that are counted.
-#[inline]
-pub(super) fn may_begin(tag: &[u8], closing: bool) -> bool {
-    let Some(first) = tag.first().map(|first| first | 0x20) else { return false };
-    if closing && !matches!(first, b's' | b'm' | b't') {
-        return false;
-    }
-    let mut lengths = LENGTHS.get(usize::from(first.wrapping_sub(b'a'))).copied().unwrap_or_default();
-    while lengths != 0 {
-        if tag.get(lengths.trailing_zeros() as usize).is_none_or(|&byte| ends_name(byte)) {
-            return true;
+const fn with(mut table: [bool; SLOTS], name: &str, closing: bool) -> [bool; SLOTS] {
+    /// The bytes that end a name.
+    const ENDS: [u8; 7] = *b" \t\n\x0C\r/>";
+    let name = name.as_bytes();
+    if let [first, second] = name {
+        let mut end = 0;
+        while end < ENDS.len() {
+            table[slot([*first, *second, ENDS[end]], closing)] = true;
+            end += 1;
         }
-        lengths &= lengths - 1;
+    } else {
+        table[slot([name[0], name[1], name[2]], closing)] = true;
     }
-    false
+    table
 }
 
-/// False for most names that are of no interest and for none that is.
+/// The slot of a tag: the same in any case.
 #[inline]
-pub(super) fn may_matter(name: &[u8]) -> bool {
-    let Some(first) = name.first() else { return false };
-    let letter = (first | 0x20).wrapping_sub(b'a');
-    let lengths = LENGTHS.get(usize::from(letter)).copied().unwrap_or_default();
-    name.len() < 16 && lengths >> name.len() & 1 == 1
+const fn slot([first, second, third]: [u8; 3], closing: bool) -> usize {
+    let key = u32::from_le_bytes([first, second, third, closing as u8]) | 0x0020_2020;
+    (key.wrapping_mul(FACTOR) >> (u32::BITS - SLOT_BITS)) as usize
+}
+
+/// False for most tags that are of no interest and for none that is. `start`: how the name starts, and what is behind it if
+/// it is shorter than three bytes. Of end tags, only those are of interest that are counted.
+#[inline]
+pub(super) fn may_matter(start: [u8; 3], closing: bool) -> bool {
+    TABLE.get(slot(start, closing)).is_none_or(|&taken| taken)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn matters(tag: &str, closing: bool) -> bool {
+        may_matter(*tag.as_bytes().first_chunk().unwrap(), closing)
+    }
+
     #[test]
     fn no_element_of_interest_is_overlooked() {
-        for name in OTHERS.into_iter().chain(PLACES.iter().map(|place| place.element)) {
-            assert!(may_matter(name.as_bytes()), "{name}");
-            assert!(may_matter(name.to_ascii_uppercase().as_bytes()), "{name}");
-            for behind in ["", ">", " a", "/", "\n"] {
-                assert!(may_begin(format!("{}{behind}", name.to_ascii_uppercase()).as_bytes(), false), "{name}");
+        for name in KNOWN.iter().map(|known| known.name) {
+            for behind in [">", " ", "/", "\n", "\t", "\r", "\x0C"] {
+                let tag = format!("{name}{behind}");
+                assert!(matters(&tag, false) && matters(&tag.to_ascii_uppercase(), false), "{name}");
             }
         }
     }
 
     #[test]
     fn no_end_tag_that_is_counted_is_overlooked() {
-        for name in ["svg", "math", "template", "SVG", "MATH", "TEMPLATE"] {
-            assert!(may_begin(format!("{name}>").as_bytes(), true), "{name}");
+        for name in ["svg>", "math>", "template>", "SVG>", "MATH>", "TEMPLATE>"] {
+            assert!(matters(name, true), "{name}");
         }
-        assert!(!may_begin(b"img>", true) && !may_begin(b"div>", false) && !may_begin(b"titles and more>", true));
     }
 
     #[test]
     fn the_most_usual_elements_are_of_none() {
-        for name in ["a", "p", "div", "span", "ul", "li", "h1", "br", "b", "form", "label", "", "a-long-name-of-ours"] {
-            assert!(!may_matter(name.as_bytes()), "{name}");
+        for name in
+            ["a", "p", "div", "span", "ul", "ol", "li", "h1", "h2", "br", "b", "i", "em", "form", "label", "strong"]
+        {
+            for behind in [" class", " id", " href", "><a", ">\n ", "/>"] {
+                for closing in [false, true] {
+                    assert!(!matters(&format!("{name}{behind}"), closing), "{name}{behind}");
+                }
+            }
+        }
+        for name in ["td>", "img", "script", "title"] {
+            assert!(!matters(name, true), "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Reads each tag and style sheet of a page, and reports their URLs.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::elements::Element;
@@ -9,7 +10,7 @@ use crate::charset::{Charset, label_in_content};
 use crate::css;
 use crate::css::{SheetUrl, Stream};
 use crate::limits::Limits;
-use crate::markup::attributes::Attribute;
+use crate::markup::attributes::{Attribute, Span};
 use crate::markup::tag::Tag;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
@@ -66,22 +67,27 @@ impl Page {
         visitor: &mut dyn Visitor,
         range: Range<usize>,
         name_length: usize,
+        attributes: &[Span],
         element: &Element,
         context: Context,
     ) -> Result<(), BailOut> {
-        let tag = Tag::read(self.patch.bytes(range.clone()), name_length);
+        let tag = Tag::of(self.patch.bytes(range.clone()), name_length, Cow::Borrowed(attributes));
         if element.is_about_page {
             self.known.learn(&tag, range.start, context, visitor, &mut self.edits);
+        }
+        if !context.in_svg && !tag.may_have(element.attributes) && self.edits.is_empty() {
+            return self.go_on();
         }
         let out_of_sight = context.in_template || context.in_noscript;
         let request = |place| rules::load_request(place, &tag).map(|request| request.out_of_sight(out_of_sight));
         let known = &self.known;
-        for attribute in tag.attributes() {
+        let wanted = if context.in_svg { u64::MAX } else { element.attributes };
+        for attribute in tag.attributes_of(wanted) {
             let place = element.places.iter().find(|place| attribute.is(place.attribute));
             // Browsers drop all but the first attribute of a name.
-            let first = |name| tag.get(name).is_some_and(|first: &Attribute<'_>| first.range == attribute.range);
+            let first = |name| tag.get(name).is_some_and(|first| first.range == attribute.range);
             if let Some(place) = place.filter(|place| first(place.attribute)) {
-                let value = known.value(attribute, range.start);
+                let value = known.value(&attribute, range.start);
                 let request = match request(place) {
                     // What in HTML is an old name of `img` has its URL in `href` in SVG.
                     Ok(_) if context.in_svg && place.is_of_html_image() => Err(Reason::NotFetched),
@@ -99,12 +105,12 @@ impl Page {
                     break;
                 }
             } else if context.in_svg
-                && let Some(place) = presentation(attribute).filter(|place| first(place.attribute))
+                && let Some(place) = presentation(&attribute).filter(|place| first(place.attribute))
             {
-                let value = known.value(attribute, range.start);
+                let value = known.value(&attribute, range.start);
                 value.urls(visitor, place, request(place), None, &mut self.edits);
             } else if attribute.is("style") && first("style") {
-                let value = known.value(attribute, range.start);
+                let value = known.value(&attribute, range.start);
                 value.declarations(visitor, &mut self.edits);
             }
         }
@@ -115,8 +121,13 @@ impl Page {
     }
 
     /// The reader of a `style` element's text, if that is CSS. `tag`: its start tag.
-    pub(super) fn style_sheet(&self, tag: &Range<usize>, name_length: usize) -> Option<Box<Stream>> {
-        let tag = Tag::read(self.patch.bytes(tag.clone()), name_length);
+    pub(super) fn style_sheet(
+        &self,
+        tag: &Range<usize>,
+        name_length: usize,
+        attributes: &[Span],
+    ) -> Option<Box<Stream>> {
+        let tag = Tag::of(self.patch.bytes(tag.clone()), name_length, Cow::Borrowed(attributes));
         let is_css = tag.get("type").is_none_or(|_| tag.says("type", "") || tag.says("type", "text/css"));
         is_css.then(|| Box::new(Stream::new(self.known.charset, self.known.limits.url_bytes)))
     }
@@ -192,7 +203,7 @@ impl Known {
         if tag.is("base") {
             if let Some(href) = tag.get("href").filter(|_| !self.base_seen && !context.in_svg) {
                 self.base_seen = true;
-                visitor.base(&self.value(href, start).text());
+                visitor.base(&self.value(&href, start).text());
             }
             return;
         }
@@ -206,10 +217,10 @@ impl Known {
                     self.charset.meta(label);
                 }
             } else if tag.says("http-equiv", "content-security-policy") {
-                self.value(content, start).policy(visitor, edits);
+                self.value(&content, start).policy(visitor, edits);
             } else if tag.says("http-equiv", "refresh") {
                 let request = rules::load_request(META_REFRESH, tag);
-                self.value(content, start).urls(visitor, META_REFRESH, request, None, edits);
+                self.value(&content, start).urls(visitor, META_REFRESH, request, None, edits);
             }
         }
     }

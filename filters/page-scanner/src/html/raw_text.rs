@@ -55,7 +55,7 @@ pub(super) fn read(input: &Input<'_>, mut at: usize, text: Text) -> Reach {
         if name.is_empty() {
             return Reach::Ended(found);
         }
-        match tag(input, found, "</", name) {
+        match tag(input, found, true, name) {
             Match::Yes => return Reach::Ended(found),
             Match::Cut => return open(found),
             Match::No => at = found + 1,
@@ -74,14 +74,15 @@ pub(super) fn read_script(input: &Input<'_>, mut at: usize, escape: &mut Escape)
                 at = found + 1;
                 continue;
             }
-            match (tag(input, found, "</", SCRIPT), begins(input, found, "<!--")) {
-                (Match::Yes, _) => return Reach::Ended(found),
-                (Match::Cut, _) | (_, Match::Cut) => return open(found),
-                (_, Match::Yes) => {
+            let is_end = tag(input, found, true, SCRIPT);
+            match if is_end == Match::No { begins(input, found, "<!--") } else { is_end } {
+                Match::Yes if is_end == Match::Yes => return Reach::Ended(found),
+                Match::Yes => {
                     *escape = Escape::Comment { since: found + 2 };
                     at = found + 4;
                 }
-                _ => at = found + 1,
+                Match::Cut => return open(found),
+                Match::No => at = found + 1,
             }
             continue;
         };
@@ -98,7 +99,7 @@ pub(super) fn read_script(input: &Input<'_>, mut at: usize, escape: &mut Escape)
             continue;
         }
         let in_script = matches!(*escape, Escape::ScriptInComment { .. });
-        match (tag(input, found, "</", SCRIPT), tag(input, found, "<", SCRIPT)) {
+        match (tag(input, found, true, SCRIPT), tag(input, found, false, SCRIPT)) {
             (Match::Yes, _) if in_script => *escape = Escape::Comment { since },
             (Match::Yes, _) => return Reach::Ended(found),
             (Match::Cut, _) | (_, Match::Cut) => return open(found),
@@ -116,14 +117,23 @@ enum Match {
     Cut,
 }
 
-/// Returns true if `start`, this name in any case, and the end of a name stand at `at`.
-fn tag(input: &Input<'_>, at: usize, start: &str, name: &str) -> Match {
-    let behind = match begins(input, at, start) {
-        Match::Yes => at + start.len(),
-        other => return other,
-    };
-    let behind = match begins(input, behind, name) {
-        Match::Yes => behind + name.len(),
+/// Returns true if the tag whose `<` stands at `at` has this name.
+#[inline]
+fn tag(input: &Input<'_>, at: usize, closing: bool, name: &str) -> Match {
+    let named = at + 1 + usize::from(closing);
+    match input.byte(at + 1) {
+        // One byte tells most tags from an end tag.
+        Some(byte) if closing && byte != b'/' => Match::No,
+        None if input.last => Match::No,
+        None => Match::Cut,
+        Some(_) => is_name(input, named, name),
+    }
+}
+
+/// Returns true if this name, in any case, and the end of a name stand at `at`.
+fn is_name(input: &Input<'_>, at: usize, name: &str) -> Match {
+    let behind = match begins(input, at, name) {
+        Match::Yes => at + name.len(),
         other => return other,
     };
     match input.byte(behind) {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::elements::{self, Content, Element};
+use super::elements::{self, Content, Element, Role};
 use super::foreign_content::ForeignContent;
 use super::page::{Context, Page, presentation};
 use super::raw_text::Text;
@@ -11,7 +11,7 @@ use super::tag_scanner::{Found, Name, TagScanner};
 use crate::bail_out::BailOut;
 use crate::css;
 use crate::css::Stream;
-use crate::markup::attributes::Attributes;
+use crate::markup::attributes::Span;
 use crate::visitor::{Surroundings, Visitor};
 
 /// One reader. Positions count from the start of the body.
@@ -93,14 +93,14 @@ impl Reader {
     ) -> Result<(), BailOut> {
         loop {
             match self.tags.next(page.patch.bytes(self.needed..end), self.needed, last) {
-                Found::StartTag(range, name) => {
-                    let inside = self.inside(page, visitor, range.clone(), name, end, last);
+                Found::StartTag(range, name, element) => {
+                    let inside = self.inside(page, visitor, element, range.end..end, last);
                     if inside == Inside::Unknown {
                         self.tags.wait_at(range.start);
                         self.needed = range.start;
                         return Ok(());
                     }
-                    self.start_tag(page, visitor, range, name, inside)?;
+                    self.start_tag(page, visitor, range, name, element, inside)?;
                 }
                 Found::EndOfForeign(at) => self.end_of_foreign(page, at)?,
                 Found::LongTag(name) => self.long_tag(name)?,
@@ -117,19 +117,17 @@ impl Reader {
         }
     }
 
-    /// The content behind a start tag, if it is a script that its own text could stand for.
+    /// The content behind a start tag, if it is a script that its own text could stand for. `behind`: what is at hand of it.
     fn inside(
         &self,
         page: &Page,
         visitor: &dyn Visitor,
-        tag: Range<usize>,
-        name_length: usize,
-        end: usize,
+        element: &Element,
+        behind: Range<usize>,
         last: bool,
     ) -> Inside {
-        let name = page.patch.bytes(tag.start + 1..tag.start + 1 + name_length);
-        let matters = name.eq_ignore_ascii_case(b"script") && self.only_html() && visitor.replaces_scripts();
-        if matters { Inside::of_script(page.patch.bytes(tag.end..end), last) } else { Inside::Something }
+        let matters = element.role == Role::Script && self.only_html() && visitor.replaces_scripts();
+        if matters { Inside::of_script(page.patch.bytes(behind), last) } else { Inside::Something }
     }
 
     /// Returns true if no content has come in which a name may mean another kind of element.
@@ -169,17 +167,15 @@ impl Reader {
         visitor: &mut dyn Visitor,
         range: Range<usize>,
         name_length: usize,
+        element: &Element,
         inside: Inside,
     ) -> Result<(), BailOut> {
         let bytes = page.patch.bytes(range.clone());
-        let name = bytes.get(1..1 + name_length).unwrap_or_default();
-        let element = elements::of(name);
-        let enters_foreign = begins_foreign(name).then(|| Name::of(name));
-        self.has_frames |= name.eq_ignore_ascii_case(b"frameset");
+        self.has_frames |= element.role == Role::Frameset;
         let in_svg = self.tags.in_svg();
         // Without a parser to ask, looking for what matters costs no less than looking at it.
-        if may_hold_any(element, bytes, name_length)
-            && (!self.is_foreign() || holds_any(element, bytes, name_length, in_svg))
+        if may_hold_any(element, bytes, self.tags.attributes())
+            && (!self.is_foreign() || holds_any(element, bytes, self.tags.attributes(), in_svg))
         {
             if !self.is_tag(page, &range)? {
                 self.tags.step_over(range.start);
@@ -195,11 +191,12 @@ impl Reader {
                     is_empty: inside == Inside::Nothing,
                 },
             };
-            page.look_at(visitor, range.clone(), name_length, element, context)?;
+            page.look_at(visitor, range.clone(), name_length, self.tags.attributes(), element, context)?;
         }
-        if let Some(name) = enters_foreign.filter(|_| !self.is_foreign()) {
+        if begins_foreign(element) && !self.is_foreign() {
             let memory_bytes = page.longest_markup() * 2;
-            self.foreign.get_or_insert_with(|| ForeignContent::new(memory_bytes)).wake(name.as_bytes(), range.end)?;
+            let foreign = self.foreign.get_or_insert_with(|| ForeignContent::new(memory_bytes));
+            foreign.wake(element.name.as_bytes(), range.end)?;
         }
         match element.content {
             Content::Markup => {}
@@ -207,7 +204,7 @@ impl Reader {
             Content::Ignored(_) | Content::Noscript if in_svg => {}
             Content::Ignored(text) => self.tags.enter_text(text),
             Content::Style => {
-                let stream = page.style_sheet(&range, name_length);
+                let stream = page.style_sheet(&range, name_length, self.tags.attributes());
                 self.tags.enter_text(match &stream {
                     Some(_) if in_svg => Text::UntilMarkup,
                     _ => Text::Until { name: "style", told: stream.is_some() },
@@ -229,11 +226,11 @@ impl Reader {
             // What is in it will be asked for, whatever it is.
             return Ok(());
         }
-        let name = name.as_bytes();
-        if begins_foreign(name) {
+        let element = elements::of(name.as_bytes());
+        if begins_foreign(element) {
             return Err(BailOut::Memory);
         }
-        match elements::of(name).content {
+        match element.content {
             Content::Markup => {}
             Content::Ignored(text) => self.tags.enter_text(text),
             Content::Style => self.tags.enter_text(Text::Until { name: "style", told: false }),
@@ -267,25 +264,24 @@ impl Reader {
     }
 }
 
-/// Returns true if the content of an element of this name is of another language, which the tag scanner cannot read alone.
-fn begins_foreign(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"svg") || name.eq_ignore_ascii_case(b"math")
+/// Returns true if the content of an element is of another language, which the tag scanner cannot read alone.
+fn begins_foreign(element: &Element) -> bool {
+    matches!(element.role, Role::Svg | Role::Math)
 }
 
-/// Returns true if a tag can hold anything of interest, without reading its attributes.
-fn may_hold_any(element: &Element, tag: &[u8], name_length: usize) -> bool {
+/// Returns true if a tag can hold anything of interest, by its element.
+fn may_hold_any(element: &Element, tag: &[u8], attributes: &[Span]) -> bool {
     if matches!(element.content, Content::Style | Content::Noscript) {
         return true;
     }
     let has_place = !element.places.is_empty() || element.is_about_page;
-    // `<`, the name, `>`.
-    tag.len() >= name_length + 4 && (has_place || css::may_hold_url_written(tag))
+    !attributes.is_empty() && (has_place || css::may_hold_url_written(tag))
 }
 
 /// Returns true if a tag holds anything of interest.
-fn holds_any(element: &Element, tag: &[u8], name_length: usize, in_svg: bool) -> bool {
+fn holds_any(element: &Element, tag: &[u8], attributes: &[Span], in_svg: bool) -> bool {
     matches!(element.content, Content::Style | Content::Noscript)
-        || Attributes::of(tag, name_length).any(|attribute| {
+        || attributes.iter().map(|span| span.of(tag)).any(|attribute| {
             element.is_about_page
                 || element.places.iter().any(|place| attribute.is(place.attribute))
                 || (attribute.is("style") && css::may_hold_url_written(attribute.value))

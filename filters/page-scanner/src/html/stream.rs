@@ -34,6 +34,10 @@ impl HtmlStream {
             self.read(chunk, visitor, out);
             return;
         };
+        if head.is_empty() && chunk.len() >= 3 {
+            self.start(chunk, visitor, out);
+            return;
+        }
         head.extend_from_slice(chunk);
         if head.len() < 3 && [&b"\xEF\xBB\xBF"[..], b"\xFE\xFF", b"\xFF\xFE"].iter().any(|mark| mark.starts_with(&head))
         {
@@ -81,6 +85,7 @@ impl HtmlStream {
 
     fn read(&mut self, chunk: &[u8], visitor: &mut dyn Visitor, out: &mut Vec<u8>) {
         let Self { page, reader, stopped, .. } = self;
+        out.reserve(chunk.len() + SLICE_BYTES);
         for slice in chunk.chunks(SLICE_BYTES) {
             let Some(running) = reader else {
                 out.extend_from_slice(slice);

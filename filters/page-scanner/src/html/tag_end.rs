@@ -1,125 +1,131 @@
 //! Where a tag ends: at the first `>` that is in no quoted value.
 //!
-//! Two readers that agree, as a test holds them to. [`Whole`] is for a tag that is there in one piece, as nearly all are,
-//! and on its way learns what else is worth knowing. [`TagEnd`] goes on where the bytes ended.
+//! Three readers that agree, as a test holds them to. [`passed`] is for tags that can hold nothing, as most are. [`Whole`]
+//! is for a tag that is there in one piece, and keeps its attributes. [`TagEnd`] goes on where the bytes ended.
 
 use memchr::memchr;
 
-use super::signs::Signs;
+use super::names;
 use crate::css;
-use crate::find::{find, find_exact};
+use crate::find::{BLOCK, Block, Which, find_exact, find_near, find_where};
+use crate::markup::attributes::Span;
 
 /// A tag that is there to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Whole {
-    /// Behind its `>`.
-    pub(super) end: usize,
+    /// From its `<` to its `>`.
+    pub(super) length: usize,
+    /// True if it is an end tag.
+    pub(super) closing: bool,
     /// True if one of its attributes is a `style` that may hold a URL.
     pub(super) has_style: bool,
 }
 
 impl Whole {
-    /// Reads a tag from the first byte of its name, which stands at `named`; none if it is not there to its end.
-    #[inline]
-    pub(super) fn read(signs: &mut Signs<'_>, named: usize) -> Option<Self> {
-        let bytes = signs.bytes;
-        let sign = signs.of_tag(named)?;
-        if bytes.get(sign) == Some(&b'>') {
-            return Some(Self { end: sign + 1, has_style: false });
-        }
-        Self::with_values(signs, named, sign)
-    }
-
-    /// The same of a tag whose name is at `start`, and whose first sign, at `sign`, does not end it.
-    #[inline]
-    fn with_values(signs: &mut Signs<'_>, start: usize, mut sign: usize) -> Option<Self> {
-        let bytes = signs.bytes;
+    /// Reads the tag that begins with the first byte, and its attributes. None if it is not there to its end, or no tag.
+    pub(super) fn read(bytes: &[u8], attributes: &mut Vec<Span>) -> Option<Self> {
+        let closing = bytes.get(1) == Some(&b'/');
+        let named = 1 + usize::from(closing);
+        bytes.get(named).filter(|letter| letter.is_ascii_alphabetic())?;
+        attributes.clear();
         let mut has_style = false;
-        let mut at = start + name_length(bytes.get(start..)?)?;
-        if sign < at {
-            sign = signs.of_tag(at)?;
-        }
-        loop {
-            // Only the signs are looked at, as long as the tag is written as nearly all are.
-            let (names, behind) = bytes.get(at..)?.split_at_checked(sign - at)?;
-            let quote = match behind {
-                [b'>', ..] => return Some(Self { end: sign + 1, has_style }),
-                [b'=', quote @ (b'"' | b'\''), ..] if ends_with_name(names) => Some(*quote),
-                _ => None,
-            };
-            if let Some(quote) = quote {
-                let value = sign + 2;
-                let close = signs.quote(quote, value)?;
-                has_style |= ends_with_style(names) && css::may_hold_url_written(bytes.get(value..close)?);
-                at = close + 1;
-            } else {
-                at += bytes.get(at..)?.iter().position(|&byte| !is_space(byte) && byte != b'/')?;
-                if bytes.get(at) != Some(&b'>') {
-                    let attribute = attribute(bytes.get(at..)?)?;
-                    has_style |= attribute.is_style;
-                    at += attribute.length;
-                }
+        let mut at = named + name_length(bytes.get(named..)?)?;
+        while *bytes.get(at)? != b'>' {
+            if let Some(attribute) = Span::next(bytes, &mut at) {
+                has_style |= is_style(&attribute, bytes);
+                attributes.push(attribute);
             }
-            sign = signs.of_tag(at)?;
         }
+        Some(Self { length: at + 1, closing, has_style })
     }
 }
 
-/// How many bytes the name of an element has; none if its end is not there.
+/// How many bytes of a tag are looked at at once: `</`, and a block from the first byte of its name.
+const START: usize = 2 + BLOCK;
+
+/// The length of the tag that begins with the first byte, if it is of no interest and written as most are. Else
+/// [`Whole::read`] says more.
 #[inline]
-pub(super) fn name_length(bytes: &[u8]) -> Option<usize> {
-    find_exact(bytes, |block| block.is_at_most(b' ') | block.is(b'/') | block.is(b'>'), ends_name)
+pub(super) fn passed(bytes: &[u8]) -> Option<usize> {
+    let start = bytes.first_chunk::<START>()?;
+    if start[1] == b'/' { passed_from::<2>(bytes, start) } else { passed_from::<1>(bytes, start) }
 }
 
-/// Returns true if an `=` behind this gives a value to a name. Without a name in front of it, the sign is part of one.
+/// The same of a tag whose name stands `NAMED` bytes behind its `<`.
 #[inline]
-fn ends_with_name(names: &[u8]) -> bool {
-    names.last().is_some_and(|&last| !is_space(last) && last != b'/')
+fn passed_from<const NAMED: usize>(bytes: &[u8], start: &[u8; START]) -> Option<usize> {
+    let name = start.get(NAMED..)?.first_chunk::<BLOCK>()?;
+    if !name[0].is_ascii_alphabetic() || names::may_matter([name[0], name[1], name[2]], NAMED == 2) {
+        return None;
+    }
+    let name = Block::of(name);
+    let sign = NAMED + is_sign(name).bits().trailing_zeros() as usize;
+    // Without an equals sign before it, the first bracket is in no value.
+    if let Some(b'>') = start.get(sign) {
+        return Some(sign + 1);
+    }
+    let space = NAMED + name.is_at_most(b' ').bits().trailing_zeros() as usize;
+    match start.get(space) {
+        Some(b' ' | b'\n') if space < sign => passed_values(bytes, space),
+        _ => None,
+    }
+}
+
+/// The same of a tag whose name ends at `at`.
+#[inline(never)]
+fn passed_values(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let sign = at + find_where(bytes.get(at..)?, is_sign)?;
+        if *bytes.get(sign)? == b'>' {
+            return Some(sign + 1);
+        }
+        // White space and names without values do not matter, if the byte in front of the sign is part of a name.
+        let before = *bytes.get(at..sign)?.last()?;
+        let value = sign + 2;
+        let close = match bytes.get(sign + 1)? {
+            _ if before <= b' ' || before == b'/' => return None,
+            b'"' => find_near::<b'"'>(bytes, value)?,
+            b'\'' => find_near::<b'\''>(bytes, value)?,
+            _ => return None,
+        };
+        // One letter tells `style` from most names.
+        if before | 0x20 == b'e'
+            && ends_with_style(bytes.get(at..sign)?)
+            && css::may_hold_url_written(bytes.get(value..close)?)
+        {
+            return None;
+        }
+        at = close + 1;
+    }
+}
+
+/// Holds of the signs that tell where a value begins, or the tag ends.
+#[inline]
+fn is_sign(block: Block) -> Which {
+    block.is_in(b'='..=b'>')
 }
 
 /// Returns true if `style` is the last of these names.
 #[inline]
 fn ends_with_style(names: &[u8]) -> bool {
-    // One letter tells it from most names.
-    if names.last().is_none_or(|last| last | 0x20 != b'e') {
-        return false;
-    }
     let Some((before, name)) = names.split_last_chunk::<5>() else { return false };
-    name.eq_ignore_ascii_case(b"style") && before.last().is_none_or(|&byte| is_space(byte) || byte == b'/')
+    name.eq_ignore_ascii_case(STYLE) && before.last().is_none_or(|&byte| is_space(byte) || byte == b'/')
 }
 
-/// One attribute of a [`Whole`] tag.
-struct Passed {
-    length: usize,
-    is_style: bool,
-}
-
-/// Reads an attribute from the first byte of its name.
+/// Returns true if this is a `style` that may hold a URL.
 #[inline]
-fn attribute(bytes: &[u8]) -> Option<Passed> {
-    // A name may begin with `=`; anywhere else the sign ends it.
-    let name = 1 + bytes.get(1..)?.iter().position(|&byte| ends_name(byte) || byte == b'=')?;
-    let sign = skip_space(bytes, name)?;
-    if bytes.get(sign) != Some(&b'=') {
-        return Some(Passed { length: sign, is_style: false });
-    }
-    let at = skip_space(bytes, sign + 1)?;
-    let behind = bytes.get(at..)?;
-    let (value, length) = if let Some((quote @ (b'"' | b'\''), quoted)) = behind.split_first() {
-        let value = find(*quote, quoted)?;
-        (quoted.get(..value)?, at + 1 + value + 1)
-    } else {
-        let value = behind.iter().position(|&byte| is_space(byte) || byte == b'>')?;
-        (behind.get(..value)?, at + value)
-    };
-    let is_style = name == 5
-        && bytes.get(..name).is_some_and(|name| name.eq_ignore_ascii_case(b"style"))
-        && css::may_hold_url_written(value);
-    Some(Passed { length, is_style })
+fn is_style(attribute: &Span, tag: &[u8]) -> bool {
+    attribute.name.len() == STYLE.len()
+        && tag.get(attribute.name.clone()).is_some_and(|name| name.eq_ignore_ascii_case(STYLE))
+        && tag.get(attribute.value.clone()).is_some_and(css::may_hold_url_written)
 }
 
-fn skip_space(bytes: &[u8], from: usize) -> Option<usize> {
-    Some(from + bytes.get(from..)?.iter().position(|&byte| !is_space(byte))?)
+const STYLE: &[u8; 5] = b"style";
+
+/// How many bytes the name of an element has; none if its end is not there.
+#[inline]
+pub(super) fn name_length(bytes: &[u8]) -> Option<usize> {
+    find_exact(bytes, |block| block.is_at_most(b' ') | block.is(b'/') | block.is(b'>'), ends_name)
 }
 
 /// Looks for the `>` of a tag, in any pieces.
@@ -184,15 +190,15 @@ mod tests {
     #[test]
     fn a_style_that_may_hold_a_url_is_noticed() {
         for (tag, has_style) in [
-            ("p style='a:url(b)'>", true),
-            ("p a=b STYLE = a:url(b)>", true),
-            ("p style='a&#40;'>", true),
-            ("p style='color:red'>", false),
-            ("p title='url(b)' style>", false),
-            ("p data-style='url(b)'>", false),
+            ("<p style='a:url(b)'>", true),
+            ("<p a=b STYLE = a:url(b)>", true),
+            ("<p style='a&#40;'>", true),
+            ("<p style='color:red'>", false),
+            ("<p title='url(b)' style>", false),
+            ("<p data-style='url(b)'>", false),
         ] {
             assert_eq!(
-                Whole::read(&mut Signs::of(tag.as_bytes()), 0).map(|whole| whole.has_style),
+                Whole::read(tag.as_bytes(), &mut Vec::new()).map(|whole| whole.has_style),
                 Some(has_style),
                 "{tag}"
             );
@@ -203,12 +209,15 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_tag_read_whole_ends_where_it_ends_in_pieces(rest in "[a =\"'/>\n]{0,40}") {
-            let tag = format!("a{rest}");
-            let in_pieces = tag.as_bytes().iter().scan(TagEnd::default(), |end, byte| Some(end.find(&[*byte])));
-            let length = in_pieces.take_while(Option::is_none).count() + 1;
+        fn a_tag_read_whole_ends_where_it_ends_in_pieces(tag in "</?a[a =\"'/>\n\x01]{0,40}", text in "x{0,20}") {
+            let named = if tag.starts_with("</") { 2 } else { 1 };
+            let bytes = tag.as_bytes().iter().skip(named);
+            let in_pieces = bytes.scan(TagEnd::default(), |end, byte| Some(end.find(&[*byte])));
+            let length = named + in_pieces.take_while(Option::is_none).count() + 1;
             let wanted = (length <= tag.len()).then_some(length);
-            prop_assert_eq!(Whole::read(&mut Signs::of(tag.as_bytes()), 0).map(|whole| whole.end), wanted);
+            let tag = format!("{tag}{text}");
+            prop_assert_eq!(Whole::read(tag.as_bytes(), &mut Vec::new()).map(|whole| whole.length), wanted);
+            prop_assert!(passed(tag.as_bytes()).is_none_or(|length| Some(length) == wanted));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Finds the tags of a page that are worth a look, fast. Bit masks find the signs of tags ([`Signs`]), `memchr` steps over long
-//! text, and most tags are passed without a report.
+//! Finds the tags of a page that are worth a look, fast. Most tags are passed without a report.
 //!
 //! As long as a page is HTML it follows the tokenizer exactly, because only names of elements decide what is text. In SVG
 //! and `MathML` that takes a tree builder, which it has not. There it only proposes, and
@@ -12,17 +11,18 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
+use super::elements::{self, Element, Role};
 use super::input::Input;
-use super::names;
 use super::raw_text::{self, Escape, Reach, Text};
-use super::signs::Signs;
-use super::tag_end::{TagEnd, Whole, name_length};
+use super::tag_end::{self, TagEnd, Whole, name_length};
+use crate::find::find_near;
+use crate::markup::attributes::Span;
 
 /// The next find.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Found {
-    /// A start tag, from `<` to `>`, and how many bytes its name has.
-    StartTag(Range<usize>, usize),
+    /// A start tag, from `<` to `>`, how many bytes its name has, and the name's element.
+    StartTag(Range<usize>, usize, &'static Element),
     /// A start tag of this name that is too long to be looked at ended here.
     LongTag(Name),
     /// The end tag of the outermost `svg` or `math` element ended here.
@@ -70,6 +70,8 @@ pub(super) struct TagScanner {
     template: usize,
     /// Every tag so far belongs to the page's head.
     in_head: bool,
+    /// Of the start tag that was found last.
+    attributes: Vec<Span>,
 }
 
 /// Deeper nesting of `svg` and `math` is not counted.
@@ -105,7 +107,21 @@ enum State {
 
 impl TagScanner {
     pub(super) fn new(start: usize, longest: usize) -> Self {
-        Self { at: start, state: State::Markup, longest, foreign: Vec::new(), svg: 0, template: 0, in_head: true }
+        Self {
+            at: start,
+            state: State::Markup,
+            longest,
+            foreign: Vec::new(),
+            svg: 0,
+            template: 0,
+            in_head: true,
+            attributes: Vec::new(),
+        }
+    }
+
+    /// The attributes of the start tag that was found last.
+    pub(super) fn attributes(&self) -> &[Span] {
+        &self.attributes
     }
 
     /// Returns true if an `svg` element is open.
@@ -169,41 +185,44 @@ impl TagScanner {
 
     fn markup(&mut self, input: &Input<'_>) -> Option<Found> {
         let bytes = input.bytes;
-        let mut signs = Signs::of(bytes);
         let mut at = self.at.saturating_sub(input.start);
         loop {
-            let Some(open) = signs.open(at) else { return Some(self.more(input.end())) };
-            let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
-            let closing = byte(open + 1) == b'/';
-            let named = open + 1 + usize::from(closing);
-            let letter = byte(named);
-            if !letter.is_ascii_alphabetic() {
-                self.at = input.start + open;
-                return self.no_tag(input, input.start + open);
-            }
-            let Some(whole) = Whole::read(&mut signs, named) else {
-                let start = input.start + open;
-                if !input.last && bytes.len() - open < MOST_READ_TWICE {
-                    return Some(self.more(start));
-                }
-                self.enter(State::Tag { start, end: TagEnd::default(), closing }, input.start + named);
-                return None;
+            let is_watched = self.in_head || self.svg > 0;
+            let Some(open) = next_tag(bytes, at, is_watched) else { return Some(self.more(input.end())) };
+            let behind = bytes.get(open..).unwrap_or_default();
+            let Some(whole) = Whole::read(behind, &mut self.attributes) else {
+                return self.no_whole_tag(input, open);
             };
-            at = whole.end;
-            let behind = bytes.get(named..).unwrap_or_default();
-            let is_passed = !names::may_begin(behind, closing);
-            if is_passed && !whole.has_style && !self.in_head && self.svg == 0 {
-                continue;
-            }
-            let name = name_length(behind).and_then(|length| behind.get(..length)).unwrap_or_default();
-            if self.svg == 0 && !names::may_matter(name) && !whole.has_style {
+            at = open + whole.length;
+            let name = name_in(behind, whole.closing);
+            let element = elements::of(name);
+            if self.svg == 0 && !whole.has_style && element.is_any() {
                 self.in_head = self.in_head && is_of_head(name);
                 continue;
             }
-            if let Some(found) = self.end_of_tag(input, input.start + open..input.start + at, name, closing) {
+            let tag = input.start + open..input.start + at;
+            if let Some(found) = self.end_of_tag(input, tag, name, element, whole.closing) {
                 return Some(found);
             }
         }
+    }
+
+    /// A `<` that begins no tag, or one that is not there to its end.
+    #[cold]
+    fn no_whole_tag(&mut self, input: &Input<'_>, open: usize) -> Option<Found> {
+        let byte = |at: usize| input.bytes.get(at).copied().unwrap_or_default();
+        let start = input.start + open;
+        let closing = byte(open + 1) == b'/';
+        let named = open + 1 + usize::from(closing);
+        if !byte(named).is_ascii_alphabetic() {
+            self.at = start;
+            return self.no_tag(input, start);
+        }
+        if !input.last && input.bytes.len() - open < MOST_READ_TWICE {
+            return Some(self.more(start));
+        }
+        self.enter(State::Tag { start, end: TagEnd::default(), closing }, input.start + named);
+        None
     }
 
     /// A `<` that begins no tag, or nobody can tell yet what.
@@ -237,12 +256,19 @@ impl TagScanner {
         self.at = at;
     }
 
+    fn read_attributes(&mut self, tag: &[u8], name_length: usize) {
+        self.attributes.clear();
+        self.attributes.extend(Span::all(tag, name_length));
+    }
+
     /// A tag that is not at hand to its end, or was not.
     fn tag(&mut self, input: &Input<'_>, start: usize, mut end: TagEnd, closing: bool) -> Option<Found> {
         if let Some(length) = end.find(input.from(self.at)) {
             let range = start..self.at + length;
-            let name = name_in(input.range(range.clone()), closing);
-            return self.end_of_tag(input, range, name, closing);
+            let tag = input.range(range.clone());
+            let name = name_in(tag, closing);
+            self.read_attributes(tag, name.len());
+            return self.end_of_tag(input, range, name, elements::of(name), closing);
         }
         let read = input.end();
         if read - start <= self.longest {
@@ -264,30 +290,38 @@ impl TagScanner {
         opens.map(Found::LongTag)
     }
 
-    fn end_of_tag(&mut self, input: &Input<'_>, range: Range<usize>, name: &[u8], closing: bool) -> Option<Found> {
+    fn end_of_tag(
+        &mut self,
+        input: &Input<'_>,
+        range: Range<usize>,
+        name: &[u8],
+        element: &'static Element,
+        closing: bool,
+    ) -> Option<Found> {
         self.enter(State::Markup, range.end);
         self.in_head = self.in_head && is_of_head(name) && range.len() <= self.longest;
         if range.len() > self.longest {
             return (!closing).then(|| Found::LongTag(Name::of(name)));
         }
         let foreign = self.foreign.len();
-        self.count_open(input.range(range.clone()), name, closing);
+        self.count_open(input.range(range.clone()), name, element.role, closing);
         if !closing {
-            return Some(Found::StartTag(range, name.len()));
+            return Some(Found::StartTag(range, name.len(), element));
         }
         (self.foreign.len() < foreign && self.foreign.is_empty()).then_some(Found::EndOfForeign(range.end))
     }
 
     /// Keeps track of `svg`, `math` and `template`.
-    fn count_open(&mut self, tag: &[u8], name: &[u8], closing: bool) {
-        let is_svg = name.eq_ignore_ascii_case(b"svg");
-        if is_svg || name.eq_ignore_ascii_case(b"math") {
-            self.count_foreign(tag, is_svg, closing);
-        } else if name.eq_ignore_ascii_case(b"template") {
-            self.template = if closing { self.template.saturating_sub(1) } else { self.template + 1 };
-        } else if self.svg > 0 && !closing && ends_svg(name) {
-            self.foreign.clear();
-            self.svg = 0;
+    fn count_open(&mut self, tag: &[u8], name: &[u8], role: Role, closing: bool) {
+        match role {
+            Role::Svg | Role::Math => self.count_foreign(tag, role == Role::Svg, closing),
+            Role::Template if closing => self.template = self.template.saturating_sub(1),
+            Role::Template => self.template += 1,
+            _ if self.svg > 0 && !closing && ends_svg(name) => {
+                self.foreign.clear();
+                self.svg = 0;
+            }
+            _ => {}
         }
     }
 
@@ -353,6 +387,20 @@ impl TagScanner {
     }
 }
 
+/// The next `<` from `from` on. Behind it is no tag of no interest, unless `all` tags are wanted. A loop of its own, because
+/// most of a page goes through it.
+#[inline(never)]
+fn next_tag(bytes: &[u8], from: usize, all: bool) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let open = find_near::<b'<'>(bytes, at)?;
+        match tag_end::passed(bytes.get(open..)?) {
+            Some(length) if !all => at = open + length,
+            _ => return Some(open),
+        }
+    }
+}
+
 /// The name in a tag, as written.
 fn name_in(tag: &[u8], closing: bool) -> &[u8] {
     let name = tag.get(if closing { 2 } else { 1 }..).unwrap_or_default();
@@ -393,7 +441,7 @@ mod tests {
             let last = count == pieces;
             loop {
                 match tag_scanner.next(&html.as_bytes()[held..end], held, last) {
-                    Found::StartTag(range, name) => {
+                    Found::StartTag(range, name, _) => {
                         assert_eq!(name_in(html[range.clone()].as_bytes(), false).len(), name);
                         let tag = &html[range];
                         found.push(tag.to_owned());

@@ -2,36 +2,61 @@
 
 use std::borrow::Cow;
 
-use super::attributes::{Attribute, Attributes};
-
-/// Room for the attributes of nearly every tag without growing.
-const USUAL_ATTRIBUTES: usize = 8;
+use super::attributes::{Attribute, Span};
 
 /// A start tag's name and attributes.
 #[derive(Debug)]
 pub struct Tag<'t> {
     /// As written.
     pub name: &'t [u8],
-    attributes: Vec<Attribute<'t>>,
+    bytes: &'t [u8],
+    attributes: Cow<'t, [Span]>,
     /// For each attribute the bit of its name: most names that are looked up are not there.
     names: u64,
 }
 
 /// The bit of a name, which is the same in any case. Few names share one.
 #[inline]
-fn bit(name: &[u8]) -> u64 {
-    let first = name.first().map_or(0, |first| u32::from(first | 0x20));
-    let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
-    1 << (first.wrapping_mul(5).wrapping_add(length) % u64::BITS)
+pub(crate) const fn bit(name: &[u8]) -> u64 {
+    let first = match name {
+        [first, ..] => (*first | 0x20) as usize,
+        [] => 0,
+    };
+    1 << (first.wrapping_mul(5).wrapping_add(name.len()) % u64::BITS as usize)
+}
+
+/// The bits of several names.
+pub(crate) const fn bits(names: &[&str]) -> u64 {
+    match names {
+        [name, rest @ ..] => bit(name.as_bytes()) | bits(rest),
+        [] => 0,
+    }
 }
 
 impl<'t> Tag<'t> {
     /// `tag` is the whole start tag, from `<` to `>`, and its name has `name` bytes.
     pub fn read(tag: &'t [u8], name: usize) -> Self {
-        let mut attributes = Vec::with_capacity(USUAL_ATTRIBUTES);
-        attributes.extend(Attributes::of(tag, name));
-        let names = attributes.iter().fold(0, |names, attribute| names | bit(attribute.name));
-        Self { name: tag.get(1..1 + name).unwrap_or_default(), attributes, names }
+        Self::of(tag, name, Span::all(tag, name).collect())
+    }
+
+    /// The same, if its attributes are known.
+    pub(crate) fn of(tag: &'t [u8], name: usize, attributes: Cow<'t, [Span]>) -> Self {
+        let names =
+            attributes.iter().fold(0, |names, span| names | bit(tag.get(span.name.clone()).unwrap_or_default()));
+        Self { name: tag.get(1..1 + name).unwrap_or_default(), bytes: tag, attributes, names }
+    }
+
+    /// False if no attribute has any of these names; the names are given by their [`bits`].
+    #[inline]
+    pub(crate) fn may_have(&self, names: u64) -> bool {
+        self.names & names != 0
+    }
+
+    /// The attributes that may have one of these names.
+    pub(crate) fn attributes_of(&self, names: u64) -> impl Iterator<Item = Attribute<'t>> {
+        let bytes = self.bytes;
+        let may_be = move |span: &&Span| bit(bytes.get(span.name.clone()).unwrap_or_default()) & names != 0;
+        self.attributes.iter().filter(may_be).map(|span| span.of(self.bytes))
     }
 
     /// Returns true if this is the element's name, in any case.
@@ -40,17 +65,17 @@ impl<'t> Tag<'t> {
     }
 
     /// All attributes in source order.
-    pub fn attributes(&self) -> impl Iterator<Item = &Attribute<'t>> {
-        self.attributes.iter()
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'t>> {
+        self.attributes.iter().map(|span| span.of(self.bytes))
     }
 
     /// The first attribute of this name: browsers drop the others.
     #[inline]
-    pub fn get(&self, name: &str) -> Option<&Attribute<'t>> {
+    pub fn get(&self, name: &str) -> Option<Attribute<'t>> {
         if self.names & bit(name.as_bytes()) == 0 {
             return None;
         }
-        self.attributes.iter().find(|attribute| attribute.is(name))
+        self.attributes_of(bit(name.as_bytes())).find(|attribute| attribute.is(name))
     }
 
     /// Returns true if an attribute has this keyword for a value, in any case.
@@ -61,7 +86,7 @@ impl<'t> Tag<'t> {
 
     /// The attribute's value, character references decoded; empty where there is none.
     pub fn text(&self, name: &str) -> Cow<'t, [u8]> {
-        self.get(name).map(Attribute::text).unwrap_or_default()
+        self.get(name).map(|attribute| attribute.text()).unwrap_or_default()
     }
 
     /// Returns true if a list of keywords, separated by white space, holds this one, in any case.

@@ -47,7 +47,7 @@ fn sheet(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Element, NotInline
     if !surroundings.in_head || !surroundings.only_html {
         return Err(NotInlined::Place);
     }
-    Ok(Element { start: start(b"<style", tag.get("media")), end: "</style>" })
+    Ok(Element { start: start(b"<style", tag.get("media").as_ref()), end: "</style>" })
 }
 
 fn script(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Element, NotInlined> {
@@ -60,7 +60,7 @@ fn script(tag: &Tag<'_>, surroundings: Surroundings) -> Result<Element, NotInlin
     if !surroundings.is_empty {
         return Err(NotInlined::Content);
     }
-    Ok(Element { start: start(b"<script", tag.get("type")), end: "" })
+    Ok(Element { start: start(b"<script", tag.get("type").as_ref()), end: "" })
 }
 
 /// Returns true if a tag has each of these attributes at most once, and no other.
