@@ -123,16 +123,19 @@ build-pair-filters: toolchain | $(DIST)
 	$(call BUILD_FILTERS,$(PAIR_FILTERS),2 min)
 build-filters: build-edge-filters build-pair-filters
 
+# The demo's link is too fast for smaller images.
+RUN_PROGRAMS := longhaul $(if $(CONFIG),longhaul-images)
+
 .PHONY: build-longhaul
 build-longhaul: toolchain | $(DIST)
-	@$(STEP) "Building the longhaul command" "2 min" $(HOST_BUILD) -p longhaul
-	@install -m 755 target/release/longhaul $(DIST)/
+	@$(STEP) "Building the longhaul command" "2 min" $(HOST_BUILD) $(RUN_PROGRAMS:%=-p %)
+	@install -m 755 $(RUN_PROGRAMS:%=target/release/%) $(DIST)/
 
-# Both at once: apart, they would compile their common dependencies twice, with other features.
+# All at once: apart, they would compile their common dependencies twice, with other features.
 .PHONY: build-host
 build-host: toolchain | $(DIST)
-	@$(STEP) "Building the longhaul command and the link emulator" "2 min" $(HOST_BUILD) -p longhaul -p longhaul-link
-	@install -m 755 target/release/longhaul target/release/longhaul-link $(DIST)/
+	@$(STEP) "Building the longhaul command, its image program and the link emulator" "2 min" $(HOST_BUILD) -p longhaul -p longhaul-images -p longhaul-link
+	@install -m 755 target/release/longhaul target/release/longhaul-images target/release/longhaul-link $(DIST)/
 
 .PHONY: build-coredns
 build-coredns: | $(DIST)
@@ -202,10 +205,11 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/links tools/prose tools/readme tools/structure
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/links tools/prose tools/readme tools/structure
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/goals tools/links tools/prose tools/readme tools/structure
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/goals tools/links tools/prose tools/readme tools/structure
 	$(VENV_TEST)/bin/python tools/prose
 	$(VENV_TEST)/bin/python tools/readme --check
+	$(VENV_TEST)/bin/python tools/goals --check
 	$(VENV_TEST)/bin/python tools/links
 	$(VENV_TEST)/bin/python tools/structure
 
@@ -301,6 +305,11 @@ results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, 
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page "$(NOTE)"
 	$(VENV_TEST)/bin/python integration/demo/demo.py --quick --publish
 	$(PYTHON) tools/readme
+
+.PHONY: goals
+goals: $(VENV_TEST)/.ready ## keeps the figures of the last benches and experiments, and lists every goal in integration/results/GOALS.md
+	$(VENV_TEST)/bin/python tools/goals
+	$(VENV_TEST)/bin/python tools/readme
 
 .PHONY: soak
 soak: TIME := 3600

@@ -32,6 +32,24 @@ var (
 	quick = plan{names: 1_000_000, rounds: 1, run: 2 * time.Second, phase: 3 * time.Second, repeats: 2}
 )
 
+// A goal is the bound of a figure, in the form that tools/goals reads.
+type goal struct {
+	Figure  string  `json:"figure"`
+	Bound   float64 `json:"bound"`
+	AtLeast bool    `json:"at_least"`
+}
+
+var goals = []goal{
+	{"qps_vs_plain_coredns", 0.97, true},
+	{"lookup_ns", 250, false},
+	{"lookup_allocs", 0, false},
+	{"bytes_per_name", 30, false},
+	{"load_seconds_per_million", 0.7, false},
+	{"p99_during_reload_vs_steady", 1.2, false},
+	{"errors_during_reload", 0, false},
+	{"rss_vs_unbound_rpz", 0.1, false},
+}
+
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("bench: ")
@@ -123,7 +141,7 @@ func writeFigures(figures map[string]float64, out string) error {
 	for _, name := range names {
 		fmt.Printf("%-40s %.4g\n", name, figures[name])
 	}
-	text, err := json.MarshalIndent(map[string]any{"figures": figures}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"figures": figures, "goals": goals}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ from pathlib import Path
 from programs import ARCHES
 from project import REPOSITORY, Failed, pinned_wheels, run
 
-BUILT_CRATES = ("longhaul", "url-rewrite-filter", "header-compression-filter", "bundling-filter")
+BUILT_CRATES = ("longhaul", "longhaul-images", "url-rewrite-filter", "header-compression-filter", "bundling-filter")
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|UNLICENSE)", re.IGNORECASE)
 
 
@@ -110,7 +110,10 @@ def envoy() -> list[Component]:
 
 
 def _texts(folder: Path) -> list[str]:
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and LICENCE_FILE.match(path.name)]
+    # C code that a crate carries has its own licence beside it.
+    folders = [one for one in (folder, folder / "vendor") if one.is_dir()]
+    listed = [path for one in folders for path in sorted(one.iterdir())]
+    files = [path for path in listed if path.is_file() and LICENCE_FILE.match(path.name)]
     return [path.read_text(errors="replace").strip() for path in files if path.suffix not in {".rs", ".go", ".toml"}]
 
 

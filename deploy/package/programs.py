@@ -62,10 +62,12 @@ def _cross_build(arch: Arch, into: Path) -> None:
     variable = f"CARGO_TARGET_{arch.rust.upper().replace('-', '_')}_LINKER"
     run(
         # The same options as in the Makefile for this machine.
-        "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release", "-p", "longhaul",
-        "--target", arch.rust, env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
+        "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release",
+        "-p", "longhaul", "-p", "longhaul-images", "--target", arch.rust,
+        env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
     )  # fmt: skip
-    _copy(TARGET / arch.rust / "release" / "longhaul", into / "longhaul", 0o755)
+    for name in ("longhaul", "longhaul-images"):
+        _copy(TARGET / arch.rust / "release" / name, into / name, 0o755)
     run(
         "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into / "coredns", "./cmd/coredns",
         cwd=REPOSITORY / "coredns-plugin", env={"GOARCH": arch.name, "GOOS": "linux", "CGO_ENABLED": "0"},

@@ -19,7 +19,7 @@ WASM_FILTERS = (
     "cache_admission.wasm",
     "name_budget.wasm",
 )
-PROGRAMS = ("longhaul", "coredns", "envoy")
+PROGRAMS = ("longhaul", "longhaul-images", "coredns", "envoy")
 SUMMARY = "performance enhancing proxy for clients behind slow, far-away links"
 MAINTAINER = "The Longhaul authors <longhaul@example.org>"
 

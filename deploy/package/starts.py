@@ -32,4 +32,7 @@ def start_each(arch: Arch, programs: Path) -> str:
     run(*prefix, programs / "longhaul", "render", config, "--out", rendered)
     run(*prefix, programs / "envoy", "--mode", "validate", "--log-level", "error", "-c", rendered / "bootstrap.yaml")
     run(*prefix, programs / "coredns", "-version")
-    return "started: longhaul check, longhaul render, envoy --mode validate, coredns -version"
+    run(*prefix, programs / "longhaul-images", "--version")
+    return (
+        "started: longhaul check, longhaul render, envoy --mode validate, coredns -version, longhaul-images --version"
+    )

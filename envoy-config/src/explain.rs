@@ -5,6 +5,7 @@
 
 mod cache;
 mod fetch;
+mod images;
 mod transcript;
 
 use std::cell::RefCell;
@@ -23,6 +24,7 @@ use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
 pub use self::cache::CacheFate;
 pub use self::fetch::{FetchError, Fetched, Fetcher, Redirect};
+pub use self::images::ImageFate;
 pub use self::transcript::{Response, Transcript, Unreadable};
 
 use crate::config::{Host, Settings};
@@ -51,6 +53,8 @@ pub struct Explanation {
     pub page: PageFate,
     /// The verdict of the cache. None if Envoy has no cache of its own or does not see the response.
     pub cache: Option<CacheFate>,
+    /// The verdict on the image, or on the images of the page. None if Envoy does not see the response.
+    pub images: Option<ImageFate>,
     /// The response headers that change.
     pub headers: Vec<HeaderChange>,
     /// Every URL found, in the order of the page.
@@ -162,9 +166,10 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
         .chain(question.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
         .collect();
     let cache = CacheFate::of(&settings.cache, &fields, SystemTime::now());
+    let images = Some(ImageFate::of(settings, derived, &url, &fields, question.page));
     match response::decide(&plan, &visit, &fields) {
         response::Decision::Rewrite { edits, body } => {
-            Ok(Explanation { cache, ..rewritten(&url, (&config, plan), &visit, *body, &edits, question.page) })
+            Ok(Explanation { cache, images, ..rewritten(&url, (&config, plan), &visit, *body, &edits, question.page) })
         }
         response::Decision::Pass { edits } => {
             let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
@@ -173,6 +178,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
             Ok(Explanation {
                 page,
                 cache,
+                images,
                 headers: edits.iter().map(HeaderChange::of).collect(),
                 ..Explanation::of_nothing(&url)
             })
@@ -248,6 +254,7 @@ fn rewritten(
     Explanation {
         page: PageFate::Rewritten,
         cache: None,
+        images: None,
         headers: edits.iter().map(HeaderChange::of).collect(),
         urls: found.take(),
         inline: inline.take(),
@@ -273,6 +280,7 @@ impl Explanation {
             url: url.to_string(),
             page: PageFate::Rewritten,
             cache: None,
+            images: None,
             headers: Vec::new(),
             urls: Vec::new(),
             inline: Vec::new(),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e import test_deltas
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
 from harness.artifacts import built
@@ -70,3 +71,15 @@ def test_objects_are_bundled(bed: PairBed) -> None:
     assert bed.curl.get(made_to_order(LAB, body="page", host=[TODAY, LAB]), *ACCEPT).status == 200
     wait_for("objects sent", lambda: counted(bed, "longhaul_bundling_objects_total") > before, timeout_s=30)
     assert counted(bed, "longhaul_bundling_malformed_total") == 0
+
+
+@pytest.mark.parametrize("older", ["remote_program", "ground_program"])
+def test_pages_pass_without_deltas(folder: Path, older: str) -> None:
+    link = {"rtt": "20ms", "down": "50mbit", "up": "20mbit", "price": "metered"}
+    site = "www.split.test"
+    with test_deltas.standing(folder, link=link, **{older: other()}) as bed:
+        for number in range(3):
+            page = bed.origin.put(site, f"/{number}", test_deltas.article(site, number))
+            assert bed.load(site, f"/{number}")[1] == page
+        fields = [name for one in bed.origin.asked for name in one if name.startswith("x-longhaul")]
+        assert not fields, "no origin sees what an older ground does not remove"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
-import ssl
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts import REPOSITORY, built, need_commands
-from harness.authority import Authority, KeyFiles, issue_as_written
+from harness.authority import Authority, issue_as_written
 from harness.clients import Curl
 from harness.fleet import Fleet, enter, fleet, get, kill
+from harness.grounds import accepts
 from harness.namespaces import Namespace, veth
 from harness.pep import Pep, command
 from harness.processes import Child
@@ -292,21 +291,6 @@ def test_two_edges_share_a_ring_of_caches_and_lose_no_request_when_one_dies(boxe
     assert load.failures == []
 
 
-def accepts(ground: str, shown: KeyFiles) -> bool:
-    """Returns true if the ground accepts a remote with this certificate. The thread must be among the clients."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.load_cert_chain(shown.cert, shown.key)
-    context.set_alpn_protocols(["h2"])
-    try:
-        with socket.create_connection((ground, 8443), timeout=10) as plain, context.wrap_socket(plain) as pipe:
-            pipe.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
-            return len(pipe.recv(9)) > 0
-    except (ssl.SSLError, ConnectionResetError):
-        return False
-
-
 @pytest.mark.long
 def test_two_hundred_remotes_stand_in_one_line_and_one_more_drains_nobody(boxes: Fleet) -> None:
     authority = Authority(boxes.folder)
@@ -324,7 +308,7 @@ def test_two_hundred_remotes_stand_in_one_line_and_one_more_drains_nobody(boxes:
 
         def go() -> None:
             enter(boxes.clients)
-            found.extend(accepts("198.51.100.21", one) for one in shown)
+            found.extend(accepts("198.51.100.21", 8443, one) for one in shown)
 
         thread = threading.Thread(target=go)
         thread.start()

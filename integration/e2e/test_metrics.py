@@ -50,8 +50,8 @@ def live(bed: Bed) -> dict[str, list[set[str]]]:
 
 def documented() -> list[tuple[str, set[str]]]:
     metrics, _, _ = DOCUMENT.read_text().partition("## The access log")
-    # This edge belongs to no pair and has no parent caches.
-    metrics = re.sub(r"^## (?:A pair|Nodes of).*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
+    # This edge belongs to no pair, has no parent caches and recodes no images.
+    metrics = re.sub(r"^## (?:A pair|Nodes of|Images).*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", metrics, re.MULTILINE)
     return [(name, set(re.findall(r"`(\w+)`", labels))) for name, labels in rows]
 

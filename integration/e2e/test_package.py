@@ -31,7 +31,15 @@ CLIENTS = "lan0"
 WWW, IMG = "www.example.org", "img.example.org"
 PROGRAMS = tuple(
     f"/usr/lib/longhaul/{name}"
-    for name in ("longhaul", "coredns", "envoy", "url_rewrite.wasm", "header_compression.wasm", "bundling.wasm")
+    for name in (
+        "longhaul",
+        "longhaul-images",
+        "coredns",
+        "envoy",
+        "url_rewrite.wasm",
+        "header_compression.wasm",
+        "bundling.wasm",
+    )
 )
 SHELLS = (
     "bash-completion/completions/longhaul",

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import REPOSITORY, built, dist, need_commands, need_root
+from harness.artifacts import REPOSITORY, built, dist, need_commands, need_root, tool
 from harness.clients import Answer, Curl
-from harness.envoy_gateway import envoy_gateway, on_the_host, site, tool
+from harness.envoy_gateway import envoy_gateway, on_the_host, site
 from harness.kubernetes import documents
 from harness.namespaces import Namespace
 from harness.origins import Origins, Site
@@ -144,10 +144,10 @@ def test_envoy_gateway_pulls_the_image_of_the_extension(folder: Path) -> None:
     options = ("--gateway", "sites/web", "--image", image)
     extension = on_this_machine(rendered(edge(folder), folder / "out", *options)["extension.yaml"])
     with Namespace("gateway") as inside:
-        registry = inside.inside([tool("registry-*"), "-port", str(REGISTRY)])
+        registry = inside.inside([tool("registry-*", "test-gateway"), "-port", str(REGISTRY)])
         with Child(registry, folder / "registry.log") as store, origins(folder, inside):
             store.wait_for_output("serving on port")
-            inside.run(tool("crane-*"), "push", layout, image)
+            inside.run(tool("crane-*", "test-gateway"), "push", layout, image)
             resources = [*site("sites", "web", EXTENDED, WWW, ORIGIN), *extension]
             with envoy_gateway(folder / "eg", inside, resources):
                 expected = hashlib.sha256(built("url_rewrite.wasm").read_bytes()).hexdigest()

@@ -128,6 +128,7 @@ fn describe(explanation: &Explanation) -> String {
         PageFate::Untouched { reason, explanation } => format!("{url}: passes unchanged ({reason}): {explanation}"),
     }];
     lines.extend(explanation.cache.iter().map(|cache| format!("  {}", cache.explanation)));
+    lines.extend(explanation.images.iter().map(|images| format!("  {}", images.explanation)));
     lines.extend(explanation.headers.iter().map(|change| match &change.value {
         Some(value) => format!("  header {}: {value}", change.name),
         None => format!("  header {} is removed", change.name),

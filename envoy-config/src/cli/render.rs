@@ -8,7 +8,7 @@ use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
 use crate::config::{Acme, Cache, Loaded};
 use crate::derive::{HostFacts, derive};
-use crate::render::{ControlPlane, Gateway, GatewayError, NearSockets, RenderedTree, gateway};
+use crate::render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
@@ -73,11 +73,12 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let root = arguments.root.as_ref().map_or_else(|| out.clone(), absolute);
     let machine = RunContext {
         kept: root.join("kept"),
-        root,
+        root: root.clone(),
         filters,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,
+        images: ImageSockets::below(&root),
         renewals: None,
         access_log: access_log(arguments.access_log.as_deref()),
         marks_pages: false,

@@ -31,6 +31,12 @@ pub(super) struct Arguments {
         help = "CoreDNS with the longhaul plugin [default: $LONGHAUL_COREDNS, or beside this program]"
     )]
     coredns: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "The program that recodes images [default: $LONGHAUL_IMAGES, or longhaul-images beside this program]"
+    )]
+    images: Option<PathBuf>,
     #[command(flatten)]
     filters: FilterOptions,
     #[arg(long, value_enum, default_value_t = LogFormat::Auto, help = "The form of the log on stderr")]
@@ -96,6 +102,7 @@ fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
         overridden: Overridden {
             envoy: arguments.envoy.clone(),
             coredns: arguments.coredns.clone(),
+            images: arguments.images.clone(),
             filters: arguments.filters.0.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),

@@ -10,7 +10,9 @@ use http_semantics::addresses;
 use super::diagnostic::Problem;
 use super::names::Host;
 use super::read::Draft;
-use super::settings::{Acme, Cache, DnsMode, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream};
+use super::settings::{
+    Acme, Cache, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
+};
 use super::sockets::{Family, Sockets, overlap, reaches};
 use super::yaml::{Node, NodeValue, Place};
 use crate::config::{OverrideValue, TransportKey};
@@ -95,6 +97,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             secure_names(&places, listen, proxy, &entries, problems);
         }
     }
+    images_without_cache(&places, draft, problems);
     if let Some(role) = &draft.role {
         pair::check(&places, role, draft.upstream.as_ref(), draft.proxy.as_ref(), problems);
     }
@@ -236,6 +239,23 @@ fn parent_is_ourselves(
             )
             .and(places.of(&["listen", key]), format!("{key} listens on {socket}"))
             .help("name other boxes; a box that is a cache for others has `parent: null`"),
+        );
+    }
+}
+
+/// Without a cache on disk, each request for an image would recode it again.
+fn images_without_cache(places: &Places<'_>, draft: &Draft, problems: &mut Vec<Problem>) {
+    let wanted = draft.images.as_ref().is_some_and(|images| images.wish == ImagesWish::On);
+    let no_disk = draft.cache.as_ref().is_some_and(|cache| !matches!(cache, Cache::Disk { .. }));
+    if wanted && no_disk && !matches!(draft.role, Some(Role::Remote(_))) {
+        problems.push(
+            Problem::error(
+                "`page.images` needs a cache on disk",
+                places.of(&["page", "images"]),
+                "without a cache, each request would recode its image",
+            )
+            .and(places.of(&["cache"]), "is off, or belongs to another proxy")
+            .help("set `cache.dir`, or write `images: off`"),
         );
     }
 }

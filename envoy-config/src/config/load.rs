@@ -112,6 +112,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         cache: draft.cache?,
         compress: draft.compress?,
         page: draft.page?,
+        images: draft.images?,
         terminate: draft.terminate?,
         acme: draft.acme?,
         transport: draft.transport?,

@@ -25,7 +25,7 @@ pub mod units;
 mod validity;
 mod yaml;
 
-pub use link_model::{LinkClass, LinkModel, bandwidth_delay_product};
+pub use link_model::{DeltaGain, LinkClass, LinkModel, bandwidth_delay_product};
 pub use load::{FileHashes, LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
 pub use overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};

@@ -67,6 +67,11 @@ impl<'n> Section<'n> {
         self.place.start..self.place.start
     }
 
+    /// Returns the group `key` of this group as if the file did not have it: every key below it has its default.
+    pub(super) fn without_keys(&self, key: &str) -> Self {
+        Section { name: self.full(key), place: self.place.clone(), entries: &[], state: SectionState::Absent }
+    }
+
     fn full(&self, key: &str) -> String {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }

@@ -17,7 +17,7 @@ use super::peer_name::PeerName;
 use super::share::Share;
 use super::sockets::{Family, Sockets};
 use super::units::{Bytes, Rate};
-use crate::config::{LinkClass, LinkModel, Overrides};
+use crate::config::{DeltaGain, LinkClass, LinkModel, Overrides};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,8 @@ pub struct Settings {
     pub compress: Compress,
     /// Prefetching, bundling and inlining of a page's objects.
     pub page: Page,
+    /// Smaller variants of images.
+    pub images: Images,
     /// The certificates of the operator, in the order of the file.
     pub terminate: Vec<Termination>,
     /// The ACME challenges for the proxy's own names. None: they get no special treatment.
@@ -345,6 +347,8 @@ pub struct Listen {
     pub status: Option<StatusListen>,
     /// The health endpoint for load balancers. None: `off`.
     pub health: Option<SocketAddr>,
+    /// Prometheus metrics of the image program. None: `off`.
+    pub image_metrics: Option<SocketAddr>,
     /// The way in which packets for other addresses reach this box.
     pub intercept: Intercept,
 }
@@ -382,7 +386,13 @@ impl Listen {
         let clients = [("http", &self.http), ("tls", &self.tls), ("dns", &self.dns)];
         let clients = clients.into_iter().filter_map(|(key, sockets)| sockets.as_ref().map(|sockets| (key, sockets)));
         let status = self.status.map(|status| status.socket);
-        let own = [("admin", Some(self.admin)), ("metrics", self.metrics), ("status", status), ("health", self.health)];
+        let own = [
+            ("admin", Some(self.admin)),
+            ("metrics", self.metrics),
+            ("status", status),
+            ("health", self.health),
+            ("image_metrics", self.image_metrics),
+        ];
         let own = own.into_iter().filter_map(|(key, socket)| socket.map(|socket| (key, socket)));
         clients.flat_map(|(key, sockets)| sockets.iter().map(move |socket| (key, socket))).chain(own)
     }
@@ -611,6 +621,19 @@ pub struct Page {
     pub bundle: bool,
     /// The inlining of small objects.
     pub inline: Inline,
+    /// The way of pages over a pair's link, as differences from other pages of their sites.
+    pub delta: Delta,
+}
+
+/// The cases in which pages cross a pair's link as differences from other pages of their sites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta {
+    /// If the link model expects a gain.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
 }
 
 /// The cases in which small objects are inlined into pages.
@@ -622,6 +645,47 @@ pub enum Inline {
     On,
     /// Never.
     Off,
+}
+
+/// Smaller variants of images (`page.images`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Images {
+    /// The cases in which clients get variants.
+    pub wish: ImagesWish,
+    /// The quality of variants of JPEG images, 1 to 100.
+    pub quality: u8,
+    /// The quality of variants of PNG images. None: lossless.
+    pub png_quality: Option<u8>,
+    /// Smaller images are left.
+    pub min: Bytes,
+    /// Larger images are left.
+    pub max: Bytes,
+    /// Hosts whose images are left, each with everything below it.
+    pub exclude: Vec<HostName>,
+}
+
+/// The cases in which clients get smaller variants of images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImagesWish {
+    /// If the link model expects a gain.
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// Bounds on the cost of variants of images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// The number of images that are recoded at a time.
+    pub workers: u32,
+    /// The address space of the process that recodes one image.
+    pub memory: Bytes,
+    /// The pixels of the largest image that is recoded.
+    pub pixels: u32,
+    /// The longest time for one image.
+    pub time: Duration,
 }
 
 /// A certificate of the operator, and the names for which it is used.
@@ -679,6 +743,8 @@ pub struct Limits {
     pub clients: u32,
     /// The number of new names that one client may request at once, and each minute.
     pub new_names_per_client: u32,
+    /// The cost of variants of images.
+    pub images: ImageLimits,
 }
 
 impl Settings {
@@ -729,6 +795,18 @@ impl Settings {
             Inline::Auto => LinkModel::of(&self.link).class == LinkClass::LongRoundTrips,
         };
         pays && self.prefetches() && matches!(self.role, Role::Edge)
+    }
+
+    /// Returns true if pages cross the link of a pair as differences from other pages of their sites.
+    pub fn sends_deltas(&self) -> bool {
+        let pays = match self.page.delta {
+            Delta::On => true,
+            Delta::Off => false,
+            Delta::Auto => DeltaGain::of(&self.link).pays,
+        };
+        // A first page is decompressed to be kept, and must be compressed again.
+        let compresses = [self.compress.brotli, self.compress.gzip].iter().any(|level| *level != CompressionLevel::Off);
+        pays && compresses && self.role.name() != RoleName::Edge
     }
 
     /// Returns every authority of the proxy itself, secure names first.

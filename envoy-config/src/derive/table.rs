@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::capacity::Capacity;
 use super::compression::Compressors;
 use super::host::{CongestionControls, HostFacts};
+use super::images::ImagesChoice;
 use super::intervals::Intervals;
 use super::target::{TargetChoice, TargetKind, choose};
 use super::value::{CongestionControl, Origin, Row, Value};
@@ -50,6 +51,8 @@ pub struct Derived {
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
     pub target: TargetChoice,
+    /// The choice for images.
+    pub images: ImagesChoice,
     /// The model of the link's effect on a page.
     pub model: LinkModel,
     /// The rows that `longhaul check` prints, in the order of [`TransportKey::ALL`]. The levels of the compressors follow.
@@ -267,6 +270,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         shards,
         capacity: Capacity::of(settings, host),
         intervals,
+        images: ImagesChoice::of(settings),
         target,
         model,
         rows: [table.rows, compression.rows(&settings.role)].concat(),

@@ -32,6 +32,8 @@ pub struct Artifacts {
     pub resolver: Option<SocketAddr>,
     /// The sockets at which the processes of this box meet.
     pub near: NearSockets,
+    /// The sockets of the program that recodes images. None: there is no program, and images stay as they are.
+    pub images: Option<ImageSockets>,
     /// The folder that a file is moved into after each renewal of a certificate or key. `longhaul run` does so.
     ///
     /// None: Envoy watches the folder of each certificate, for use without `longhaul run`. Move a renewed file into
@@ -58,6 +60,27 @@ impl Artifacts {
 
     /// The bundle of certificate authorities on Debian.
     pub const DEBIAN_CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+}
+
+/// The Unix sockets between Envoy and the program that recodes images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSockets {
+    /// The program's, for Envoy's requests for images.
+    pub program: PathBuf,
+    /// Envoy's, for the program's requests to origins.
+    pub origins: PathBuf,
+}
+
+impl ImageSockets {
+    /// The longest path of a Unix socket, in bytes: `sun_path` of unix(7) without its end.
+    const LONGEST: usize = 107;
+
+    /// Returns the sockets in `folder`. None if their paths are too long for sockets.
+    pub fn below(folder: &Path) -> Option<Self> {
+        let this = Self { program: folder.join("images.sock"), origins: folder.join("origins.sock") };
+        let fits = |path: &PathBuf| path.as_os_str().len() <= Self::LONGEST;
+        (fits(&this.program) && fits(&this.origins)).then_some(this)
+    }
 }
 
 /// The loopback sockets at which the processes of a box meet.

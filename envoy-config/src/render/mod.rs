@@ -12,6 +12,7 @@
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new `.wasm` |
+//! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
 //! | `sds/authority.yaml` | who may be at the other end of a pair | `split.peer`, `split.ca` |
@@ -29,12 +30,13 @@ mod engine;
 mod filters;
 mod gateway;
 mod guard;
+mod images;
 mod parent;
 mod tree;
 mod view;
 mod windows;
 
-pub use artifacts::{AccessLog, Artifacts, Modules, NearSockets, WasmModule};
+pub use artifacts::{AccessLog, Artifacts, ImageSockets, Modules, NearSockets, WasmModule};
 pub use corefile::{CorefileContext, corefile};
 pub(crate) use corefile::{DNS_FAILURES, steers};
 pub use engine::RenderError;
@@ -42,6 +44,7 @@ pub use filters::{FILTERS, Filter, filter_config};
 pub use gateway::{ControlPlane, Gateway, GatewayError, LIMITS, Limit, gateway};
 pub(crate) use guard::Guard;
 pub use guard::Refused;
+pub use images::FILE as IMAGES_FILE;
 pub use tree::{ModuleCopy, RenderedTree};
 pub(crate) use view::{ALPN_DIAL, HANDSHAKE_MARK, PAGE_MARK};
 
@@ -72,6 +75,9 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     }
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);
+    }
+    if let Some(sockets) = images::sockets(derived, artifacts) {
+        tree.put(images::FILE, images::config(settings, sockets)?);
     }
     if settings.acme.is_some() {
         tree.put("rds/challenges.yaml", engine.render("rds_challenges.yaml", &view)?);

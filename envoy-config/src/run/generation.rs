@@ -7,7 +7,9 @@ use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
 use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
-use crate::render::{self, AccessLog, Artifacts, CorefileContext, NearSockets, RenderError, RenderedTree};
+use crate::render::{
+    self, AccessLog, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree,
+};
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
 /// Envoy read the certificates again ([`Artifacts::renewals`]).
@@ -31,6 +33,8 @@ pub(crate) struct RunContext {
     pub(crate) resolver: SocketAddr,
     /// The sockets between the processes of this box. They stay the same for a whole run, for the same reason.
     pub(crate) near: NearSockets,
+    /// See [`Artifacts::images`].
+    pub(crate) images: Option<ImageSockets>,
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,
     pub(crate) access_log: AccessLog,
@@ -80,6 +84,7 @@ impl Generation {
             // Other remotes resolve only a ground given by name, because their own DNS queries through the ground.
             resolver: settings.role.reaches_origins().then_some(machine.resolver),
             near: machine.near,
+            images: machine.images.clone(),
             renewals: machine.renewals.clone(),
             access_log: machine.access_log.clone(),
             marks_pages: machine.marks_pages,
@@ -137,6 +142,7 @@ mod tests {
             dns_ready: socket,
             resolver: socket,
             near: NearSockets::CUSTOMARY,
+            images: None,
             renewals: None,
             access_log: AccessLog::Off,
             marks_pages: false,

@@ -13,7 +13,7 @@ use super::preflight::too_few_files;
 use super::{disk_space, ports, state, watches};
 use crate::config::{Cache, Loaded, Settings, reaches};
 use crate::derive::{CongestionControl, CongestionControls, Derived, HostFacts};
-use crate::render::{AccessLog, NearSockets};
+use crate::render::{AccessLog, ImageSockets, NearSockets};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,7 @@ fn rendering(overridden: &Overridden, loaded: &Loaded) -> Result<(), RunError> {
     let system = |error: std::io::Error| RunError::System(error.to_string());
     let wanted = ports::wanted(&loaded.settings);
     let [dns_ready, resolver] = ports::free_loopback(&wanted).map_err(system)?;
+    let images = locate::images(&loaded.settings, overridden.images.as_deref())?;
     let machine = RunContext {
         root: loaded.settings.file.clone(),
         kept: loaded.settings.file.clone(),
@@ -87,6 +88,7 @@ fn rendering(overridden: &Overridden, loaded: &Loaded) -> Result<(), RunError> {
         dns_ready,
         resolver,
         near: NearSockets::CUSTOMARY,
+        images: ImageSockets::below(Path::new("/")).filter(|_| images.is_some()),
         renewals: None,
         access_log: AccessLog::Off,
         marks_pages: true,

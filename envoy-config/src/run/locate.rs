@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::Settings;
+use crate::config::{ImagesWish, Role, Settings};
 use crate::render::{FILTERS, Filter, Modules, WasmModule};
 
 /// Paths of filters, by [`Filter::name`].
@@ -21,6 +21,8 @@ pub struct Overridden {
     pub envoy: Option<PathBuf>,
     /// CoreDNS with the longhaul plugin.
     pub coredns: Option<PathBuf>,
+    /// The program that recodes images.
+    pub images: Option<PathBuf>,
     /// Filters.
     pub filters: FilterPaths,
 }
@@ -125,6 +127,26 @@ pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<F
         }
     }
     Ok(found)
+}
+
+/// Finds the program that recodes images, in the same places. It may be missing where `page.images: auto` wants it, or
+/// nothing does.
+///
+/// # Errors
+/// The program is missing, and the file or an option names it.
+pub(crate) fn images(settings: &Settings, overridden: Option<&Path>) -> Result<Option<PathBuf>, LocateError> {
+    let lookup = Lookup {
+        what: "the program that recodes images".to_owned(),
+        file: "longhaul-images".to_owned(),
+        flag: "images",
+        variable: "LONGHAUL_IMAGES".to_owned(),
+    };
+    let needed = settings.images.wish == ImagesWish::On && !matches!(settings.role, Role::Remote(_));
+    match find(&lookup, overridden) {
+        Ok(path) => Ok(Some(path)),
+        Err(error) if needed || overridden.is_some() => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {

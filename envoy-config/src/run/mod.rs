@@ -19,6 +19,7 @@ mod generation;
 mod health;
 mod held_connections;
 mod here;
+mod image_program;
 mod lineage;
 mod link_watch;
 mod locate;

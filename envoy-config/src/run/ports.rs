@@ -92,6 +92,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         ("listen.metrics", one(if listen.dns.is_some() { listen.metrics } else { None })),
         ("listen.status", one(listen.required_status())),
         ("listen.health", one(listen.health)),
+        ("listen.image_metrics", one(listen.image_metrics)),
     ];
     let quic = match &settings.role {
         Role::Ground(Ground { remote, transport: PipeTransport::H3, .. }) => remote.listen(),

@@ -82,6 +82,9 @@ pub struct RunReport {
     pub envoy: ChildReport,
     /// CoreDNS. It also runs if `listen.dns` is off, as Envoy's resolver.
     pub coredns: ChildReport,
+    /// The program that recodes images. None: the configuration does not have it.
+    #[serde(default)]
+    pub images: Option<ChildReport>,
 }
 
 /// A change that was refused.
@@ -334,6 +337,7 @@ mod tests {
             },
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),
+            images: None,
         }
     }
 

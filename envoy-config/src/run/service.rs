@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -40,12 +42,29 @@ impl BackOff {
     }
 }
 
+/// The way in which a program shows that it is ready.
+#[derive(Debug)]
+pub(super) enum Ready {
+    /// It reports so on this socket, over HTTP.
+    Http(SocketAddr),
+    /// It accepts connections on this Unix socket.
+    Socket(PathBuf),
+}
+
+impl Ready {
+    fn responds(&self) -> bool {
+        match self {
+            Self::Http(socket) => is_ready(*socket),
+            Self::Socket(path) => UnixStream::connect(path).is_ok(),
+        }
+    }
+}
+
 /// A program to keep running, and its present process.
 #[derive(Debug)]
 pub(super) struct Service {
     program: Program,
-    /// The socket on which it reports that it is ready.
-    ready: SocketAddr,
+    ready: Ready,
     running: Option<Running>,
     back_off: BackOff,
     restart_at: Option<Instant>,
@@ -55,7 +74,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(program: Program, ready: SocketAddr) -> Self {
+    pub(super) fn new(program: Program, ready: Ready) -> Self {
         Self {
             program,
             ready,
@@ -65,6 +84,11 @@ impl Service {
             recovering: false,
             deaths: Deaths::default(),
         }
+    }
+
+    /// A program that [`Self::tend`] starts at once.
+    pub(super) fn due(program: Program, ready: Ready) -> Self {
+        Self { restart_at: Some(Instant::now()), ..Self::new(program, ready) }
     }
 
     pub(super) fn start(&mut self) -> io::Result<()> {
@@ -93,7 +117,7 @@ impl Service {
             );
             self.restart_at = Some(Instant::now() + wait);
         }
-        if self.recovering && self.running.is_some() && is_ready(self.ready) {
+        if self.recovering && self.running.is_some() && self.responds() {
             self.recovering = false;
             say(Level::Info, &format!("{} responds again", self.program.name));
         }
@@ -127,9 +151,14 @@ impl Service {
         Running::report(self.running.as_ref(), &self.deaths)
     }
 
+    /// Returns true if it shows that it is ready.
+    pub(super) fn responds(&self) -> bool {
+        self.ready.responds()
+    }
+
     /// Sets the socket on which it reports from now on that it is ready.
     pub(super) fn answers_at(&mut self, ready: SocketAddr) {
-        self.ready = ready;
+        self.ready = Ready::Http(ready);
     }
 
     pub(super) fn is_running(&mut self) -> bool {
@@ -141,6 +170,11 @@ impl Service {
         if let Some(running) = &self.running {
             running.signal(Signal::USR1);
         }
+    }
+
+    /// Asks the process to end, and gives it away. It is not restarted.
+    pub(super) fn retire(&mut self) -> Option<Running> {
+        self.take().inspect(|running| running.signal(Signal::TERM))
     }
 
     /// Gives away the process, so that the caller can stop it. It is not restarted.

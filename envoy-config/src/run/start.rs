@@ -17,6 +17,9 @@ use crate::config::{Role, Settings, Sockets};
 /// The longest wait for a pipe. It takes a DNS query for a ground that is given by name, and a few round trips.
 const LINK_PATIENCE: Duration = Duration::from_secs(8);
 
+/// The longest wait for the program that recodes images.
+const IMAGES_PATIENCE: Duration = Duration::from_secs(3);
+
 impl Run {
     /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
     pub(super) fn start(&mut self) -> Result<bool, RunError> {
@@ -29,13 +32,14 @@ impl Run {
         }
         self.envoy.tend(&self.generation);
         self.refuse_half_started()?;
+        self.images.tend(&self.generation.tree, &self.machine.root);
         // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
         // a while.
         self.dns.start().map_err(|error| failed("CoreDNS", error))?;
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
-        if !self.wait_for_link() {
+        if !self.wait_for_images() || !self.wait_for_link() {
             return Ok(false);
         }
         self.phase = Phase::Serving;
@@ -47,6 +51,18 @@ impl Run {
         self.announce()?;
         self.manager.ready(&self.status_line());
         Ok(true)
+    }
+
+    /// Waits until the program that recodes images responds. Without it, images stay as they are, so the run does not
+    /// wait for long. Returns false if asked to stop meanwhile.
+    fn wait_for_images(&mut self) -> bool {
+        let deadline = Instant::now() + IMAGES_PATIENCE;
+        while self.images.is_starting() && Instant::now() < deadline {
+            if matches!(self.events.recv_timeout(TICK), Ok(Event::Stop(_)) | Err(RecvTimeoutError::Disconnected)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Waits until a remote's link is up or known to be down, so that the line `ready` and the health endpoint agree.

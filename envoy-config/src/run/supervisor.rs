@@ -18,6 +18,7 @@ use super::events::{Event, FileWatch, Stop, forward_signals};
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::health::{HealthServer, Phase, Vitals, needs_link};
 use super::held_connections::HeldConnections;
+use super::image_program::ImageProgram;
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level, RecentPages};
@@ -28,7 +29,7 @@ use super::probe::{ground_in_use, link_is_up, remembered_urls};
 use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
 use super::resolvers::{DnsReport, ResolverWatch};
 use super::say;
-use super::service::Service;
+use super::service::{Ready, Service};
 use super::set_up::SetUp;
 use super::state::StateFolder;
 use super::status_page::{StatusPages, StatusServer};
@@ -38,7 +39,7 @@ use crate::compare::Compared;
 use crate::config::{Cache, Loaded};
 use crate::derive::Reasoned;
 use crate::measure::Noticed;
-use crate::render::{AccessLog, NearSockets};
+use crate::render::{AccessLog, ImageSockets, NearSockets};
 
 /// The options of `longhaul run`.
 #[derive(Debug, Clone)]
@@ -79,12 +80,14 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     refuse(ports::check_patiently(&wanted))?;
     let [dns_ready, resolver, hold, hold_pipe, dns, dialled, challenges] =
         ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
+    let images = locate::images(&loaded.settings, options.overridden.images.as_deref())?;
     let machine = RunContext {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
         filters: locate::filters(&loaded.settings, &options.overridden.filters)?,
         dns_ready,
         resolver,
+        images: ImageSockets::below(&state.path).filter(|_| images.is_some()),
         near: NearSockets { hold, hold_pipe, dns, dialled, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: options.access_log.clone(),
@@ -96,13 +99,22 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     if let Some(warning) = too_few_files(&generation.settings) {
         say(Level::Warning, &warning);
     }
+    if generation.derived.images.on && machine.images.is_none() {
+        let why = if images.is_some() {
+            "the path of the state folder is too long for sockets"
+        } else {
+            "longhaul-images was not found"
+        };
+        say(Level::Warning, &format!("images stay as their origins send them: {why}"));
+    }
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let pages = RecentPages::default();
     let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last(), pages.clone());
     let mut run = Run {
         envoy: Envoy::new(located.envoy.clone(), &machine.root, pages),
-        dns: Service::new(dns_program(&located, &machine), machine.dns_ready),
+        dns: Service::new(dns_program(&located, &machine), Ready::Http(machine.dns_ready)),
+        images: ImageProgram::new(images, machine.images.clone()),
         options: options.clone(),
         machine,
         generation,
@@ -155,6 +167,7 @@ pub(super) struct Run {
     pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
+    pub(super) images: ImageProgram,
     /// Empty unless this box is a remote.
     pub(super) holders: HeldConnections,
     /// Serves nothing without `tls.acme.webroot`.
@@ -239,6 +252,7 @@ impl Run {
             }
             self.envoy.tend(&self.generation);
             self.dns.tend();
+            self.images.tend(&self.generation.tree, &self.machine.root);
             self.challenges.tend(&self.generation.settings, self.machine.near);
             self.tend_link();
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
@@ -294,7 +308,7 @@ impl Run {
     /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.
     pub(super) fn reap(&self, last: &mut Instant) {
         if process::id() == 1 && last.elapsed() >= REAP {
-            let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).collect();
+            let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).collect();
             child::reap_orphans(&own);
             *last = Instant::now();
         }
@@ -387,6 +401,7 @@ impl Run {
             access_log: self.machine.access_log.clone(),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
+            images: self.images.report(),
         }
     }
 }

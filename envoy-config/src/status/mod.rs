@@ -71,6 +71,8 @@ pub struct Status {
     pub envoy: Child,
     /// CoreDNS.
     pub coredns: Child,
+    /// The program that recodes images. None: the configuration does not have it.
+    pub images: Option<Child>,
     /// Counters of Envoy; None if it does not respond.
     pub traffic: Option<Traffic>,
     /// The last pages, the last one first. `longhaul run` keeps them in memory, so `longhaul status` has
@@ -123,7 +125,7 @@ pub struct Certificate {
     pub days_left: i64,
 }
 
-/// Envoy or CoreDNS.
+/// A child process of a run.
 #[derive(Debug, Serialize)]
 pub struct Child {
     /// True if it responds.
@@ -192,6 +194,7 @@ impl Status {
             certificates: run.set_up.certificates.into_iter().map(|report| Certificate::of(report, now_s)).collect(),
             envoy: child(run.envoy),
             coredns: child(run.coredns),
+            images: run.images.map(|report| Child { up: report.pid.is_some(), ..child(report) }),
             traffic: None,
             last_pages: run.pages,
             cache: run.set_up.cache,

@@ -70,7 +70,7 @@ impl PairStatus {
                 ratio: (plain_bytes > 0).then(|| ratio(packed_bytes, plain_bytes)),
             },
             bundled: scrape
-                .has("longhaul_bundling_")
+                .has(&format!("longhaul_bundling_{pages}_total"))
                 .then(|| Bundled { pages: bundling(pages), objects: bundling(objects) }),
         })
     }

@@ -20,7 +20,7 @@ pub enum Problem {
     /// A child process.
     #[error("{name} does not respond{}", cause(last_end.as_deref()))]
     ChildDown {
-        /// Envoy or CoreDNS.
+        /// Envoy, CoreDNS or longhaul-images.
         name: &'static str,
         /// The cause of its last death.
         last_end: Option<String>,
@@ -144,6 +144,7 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     let mut found: Vec<Problem> = Vec::new();
     found.extend(down("Envoy", &status.envoy));
     found.extend(down("CoreDNS", &status.coredns));
+    found.extend(status.images.as_ref().and_then(|images| down("longhaul-images", images)));
     found.extend(refused.then_some(Problem::ChangeRefused));
     found.extend(cut.then_some(Problem::GroundDown));
     let no_parent = !status.parents.is_empty() && status.parents.iter().all(|parent| !parent.up);

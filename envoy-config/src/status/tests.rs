@@ -31,6 +31,7 @@ fn report(role: &str) -> RunReport {
         access_log: crate::render::AccessLog::Off,
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
+        images: None,
     }
 }
 

@@ -232,7 +232,8 @@ def main(arguments: list[str]) -> int:
             figures[f"{name}_bytes"] = sums.packed / sums.blocks
             figures[f"{name}_bytes_hpack"] = sums.peer / sums.blocks
     print(table(rows), verdicts(figures, TARGETS), sep="\n\n")
-    write(RESULTS, figures, traces=[dict(zip(rows[0], row, strict=False)) | {"trace": row[0]} for row in rows[1:]])
+    traces = [dict(zip(rows[0], row, strict=False)) | {"trace": row[0]} for row in rows[1:]]
+    write(RESULTS, figures, TARGETS, traces=traces)
     return 0
 
 

@@ -13,6 +13,7 @@
 //! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
 //! | [`object_request`] | What does a browser send for an object of a page? |
 //! | [`media_type`] | Which kind of object does `Content-Type` name? |
+//! | [`site`] | Which requests belong to one site? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 
 pub mod addresses;
@@ -24,6 +25,7 @@ pub mod media_type;
 pub mod navigation;
 pub mod object_request;
 pub mod shareable;
+pub mod site;
 
 pub use fields::Fields;
 pub use shareable::{Freshness, Purpose, Unshared, shareable};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::summary::uses;
+use super::summary::{images, uses};
 use crate::cli::table::table;
 use crate::config::units::show_duration;
 use crate::config::{Cache, DnsMode, Ground, HostPort, Peer, PeerName, Remote, Role, Settings, WhenDown};
@@ -26,6 +26,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         ),
         format!("uses: {}, {} URLs in the cache's memory ({})\n\n", uses(&derived.capacity), urls.value, urls.reason),
         target(derived),
+        format!("images: {}\n", images(settings, &derived.images)),
         names(settings),
         parent(settings),
         pair(settings),
@@ -99,7 +100,8 @@ fn memory(settings: &Settings, ground: &Ground) -> String {
         page_flights::STORES,
         mib(u64::try_from(page_flights::KNOWN_BYTES).unwrap_or(u64::MAX))
     );
-    let all = [(ground.pack_headers, headers), (settings.page.bundle, objects)];
+    let pages = format!("pages for deltas ({} MiB)", mib(page_flights::BASES_BYTES));
+    let all = [(ground.pack_headers, headers), (settings.page.bundle, objects), (settings.sends_deltas(), pages)];
     let on: Vec<String> = all.into_iter().filter(|(on, _)| *on).map(|(_, text)| text).collect();
     if on.is_empty() { String::new() } else { format!("  remembers at most {}\n", on.join(", ")) }
 }

@@ -7,8 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::all::{pair, parent};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
-use crate::config::{Cache, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity};
-use crate::derive::{Capacity, Compressors, Derived, LevelInUse, TargetKind};
+use crate::config::{
+    Cache, DeltaGain, Images, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity,
+};
+use crate::derive::{Capacity, Compressors, Derived, ImagesChoice, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -23,6 +25,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         edge_or_ground.then(|| ("cache", cache(settings))),
         edge_or_ground.then(|| ("compression", compression(&derived.compression))),
         Some(("page", page(settings, &derived.model))),
+        derived.images.on.then(|| ("images", images(settings, &derived.images))),
         settings.role.identity().map(|_| ("pair", joined(&pair(settings)).trim_start_matches("pair: ").to_owned())),
         certificates(settings).map(|text| ("certificates", text)),
         Some(("more", "`--all` prints each derived value and its formula, `--json` prints everything".to_owned())),
@@ -148,7 +151,9 @@ fn page(settings: &Settings, model: &LinkModel) -> String {
     };
     if of_pair {
         let prefetch = if matches!(settings.role, Role::Ground(_)) { format!("{prefetch}, ") } else { String::new() };
-        return format!("{prefetch}bundling {} ({pays}), header compression {}", switch(page.bundle), switch(packs));
+        let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), DeltaGain::of(&settings.link).words());
+        let bundling = format!("bundling {} ({pays})", switch(page.bundle));
+        return format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(packs));
     }
     let inline = match page.inline {
         Inline::Off => "inlining off".to_owned(),
@@ -156,6 +161,17 @@ fn page(settings: &Settings, model: &LinkModel) -> String {
         Inline::Auto => format!("inlining by the link ({pays})"),
     };
     format!("{prefetch}, {inline}")
+}
+
+/// The variants of images: on or off, and the reason.
+pub(super) fn images(settings: &Settings, choice: &ImagesChoice) -> String {
+    let Images { quality, png_quality, .. } = &settings.images;
+    let png = png_quality.map_or_else(|| "lossless".to_owned(), |quality| format!("of quality {quality}"));
+    if choice.on {
+        format!("WebP of quality {quality} for JPEG, and {png} for PNG ({})", choice.reason)
+    } else {
+        format!("as their origins send them ({})", choice.reason)
+    }
 }
 
 /// The ends of the certificates that this box presents.

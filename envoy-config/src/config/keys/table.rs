@@ -101,6 +101,12 @@ pub const KEYS: &[Key] = &[
         "[a health endpoint](../docs/src/high-availability.md#the-health-endpoint) for load balancers: `/ready` and `/live`, under any host name",
     ),
     key(
+        "listen.image_metrics",
+        Form("`ADDRESS:PORT`, `off`"),
+        Is("off"),
+        "Prometheus metrics of the program that recodes images ([METRICS.md](METRICS.md))",
+    ),
+    key(
         "listen.intercept",
         Words(&["redirect", "tproxy", "none"]),
         Is("redirect"),
@@ -400,6 +406,34 @@ pub const KEYS: &[Key] = &[
         "one box: small prefetched pictures and style sheets, at level `full` scripts too, stand [in the page itself](../filters/url-rewrite/README.md#objects-in-the-page), at a visitor's first page of a site. `check` derives the limits `inline_object` and `inline_page` from the link. `auto`: where long round trips bound pages. The default stays `off` until measurements show a gain",
     ),
     key(
+        "page.images",
+        Form("`auto`, `off`, or a group"),
+        Is("auto"),
+        "an edge or a ground with a cache on disk: JPEG and PNG images become [smaller WebP images](../filters/images/README.md) for clients that accept `image/webp`. `auto`: if `link.down` is 2mbit or less, or the link is metered. With a group of the keys below, always",
+    ),
+    key("page.images.quality", Number { min: 1, max: 100 }, Is("75"), "the quality of WebP in place of JPEG"),
+    key(
+        "page.images.png_quality",
+        Form("1 to 100, `lossless`"),
+        Is("lossless"),
+        "the quality of WebP in place of PNG. `lossless` keeps each pixel: map tiles carry heights in colours",
+    ),
+    key("page.images.formats", Form("list of `webp`"), Is("[webp]"), "the formats that clients may get"),
+    key("page.images.min", Size { min: 0, max: 16 * MIB }, Is("1kib"), "smaller images stay as they are"),
+    key("page.images.max", Size { min: KIB, max: 16 * MIB }, Is("1mib"), "larger images stay as they are"),
+    key(
+        "page.images.exclude",
+        Form("list of names"),
+        Is("[]"),
+        "hosts whose images stay as they are, with all names below them",
+    ),
+    key(
+        "page.delta",
+        Words(&["auto", "on", "true", "off", "false"]),
+        Is("auto"),
+        "a pair, at both ends: an http page crosses the link as [the difference from another page of its site](../filters/bundling/README.md#pages-as-differences), if both ends have one. `auto`: on a metered link, and where the saved bytes take more than a twentieth of a round trip",
+    ),
+    key(
         "transport",
         Form("any name that `check --all` prints"),
         Derived("by the link"),
@@ -431,6 +465,30 @@ pub const KEYS: &[Key] = &[
         Number { min: name_budget::limits::LEAST, max: name_budget::limits::MOST },
         Is("600"),
         "new names that one client may request at once, and each minute; further ones get a 429 ([how](../filters/name-budget/README.md))",
+    ),
+    key(
+        "limits.image_workers",
+        Number { min: 1, max: 64 },
+        Is("2"),
+        "images that are recoded at a time. Two more wait for each; the rest stay as they are",
+    ),
+    key(
+        "limits.image_memory",
+        Size { min: 32 * MIB, max: 4096 * MIB },
+        Is("128mib"),
+        "the address space of the process that recodes one image",
+    ),
+    key(
+        "limits.image_pixels",
+        Number { min: 1, max: 100_000_000 },
+        Is("8000000"),
+        "images with more pixels stay as they are",
+    ),
+    key(
+        "limits.image_time",
+        Time { min: Duration::from_millis(10), max: Duration::from_secs(30) },
+        Is("2s"),
+        "the longest time for one image, which then stays as it is",
     ),
     key(
         "tracing.collector",

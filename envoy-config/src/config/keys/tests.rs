@@ -20,7 +20,9 @@ fn file(role: &str, key: &Key, value: &str) -> String {
         ["role"] => format!("role: {value}\n"),
         [top] => format!("role: {role}\n{top}: {value}\n"),
         [group, last] => format!("role: {role}\n{group}: {{ {last}: {value} }}\n"),
-        ["tls", "acme", key] => format!("role: {role}\ntls: {{ acme: {{ {key}: {value} }} }}\n"),
+        [top @ "tls", group @ "acme", key] | [top @ "page", group @ "images", key] => {
+            format!("role: {role}\n{top}: {{ {group}: {{ {key}: {value} }} }}\n")
+        }
         [group, items, key] => format!("role: {role}\n{group}: {{ {items}: [ {{ {key}: {value} }} ] }}\n"),
         _ => panic!("{}", key.name),
     }

@@ -97,6 +97,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         Some(socket.map(|socket| StatusListen { socket, required: !is_default(socket) }))
     });
     let health = reader.optional(&section, "health", Reader::socket_or_off);
+    let image_metrics = reader.optional(&section, "image_metrics", Reader::socket_or_off);
     let intercept = reader.optional(&section, "intercept", |reader, setting| {
         reader.word(
             setting,
@@ -111,6 +112,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         metrics: metrics?,
         status: status?,
         health: health?,
+        image_metrics: image_metrics?,
         intercept: intercept?,
     })
 }

@@ -4,6 +4,7 @@
 mod compare;
 mod dns;
 mod edge;
+mod images;
 mod page;
 mod peer;
 mod pem;
@@ -16,8 +17,8 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, Compress, Dns, DrainTimes, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination, Tracing,
-    Upstream, Workers,
+    Acme, Cache, Compress, Dns, DrainTimes, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination,
+    Tracing, Upstream, Workers,
 };
 use crate::config::{Overrides, Share};
 
@@ -39,6 +40,7 @@ pub(super) struct Draft {
     pub(super) cache: Option<Cache>,
     pub(super) compress: Option<Compress>,
     pub(super) page: Option<Page>,
+    pub(super) images: Option<Images>,
     pub(super) terminate: Option<Vec<Termination>>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
     pub(super) acme: Option<Option<Acme>>,
@@ -66,6 +68,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     let health = listen.as_ref().is_some_and(|listen| listen.health.is_some());
     let drain = edge::drain(reader, &top, health);
     let tls = tls::tls(reader, &top);
+    let (page, images) = page::page(reader, &top, kind, link.as_ref());
     Some(Draft {
         id: edge::id(reader, &top),
         workers: edge::workers(reader, &top),
@@ -80,7 +83,8 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         dns: dns::dns(reader, &top),
         cache: shape::cache(reader, &top, kind),
         compress: shape::compress(reader, &top),
-        page: page::page(reader, &top, kind, link.as_ref()),
+        page,
+        images,
         terminate: tls.0,
         acme: tls.1,
         transport: transport::overrides(reader, &top, lines),

@@ -1,17 +1,29 @@
-//! `page`: prefetching, bundling and inlining of a page's objects.
+//! `page`: prefetching, bundling and inlining of a page's objects, smaller variants of images, and the encoding of pages
+//! on a pair.
 
 use crate::config::LinkModel;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
-use crate::config::settings::{Inline, Link, Page, RoleName};
+use crate::config::settings::{Delta, Images, Inline, Link, Page, RoleName};
 
-pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link: Option<&Link>) -> Option<Page> {
+use super::images::images;
+
+pub(super) fn page(
+    reader: &mut Reader,
+    top: &Section<'_>,
+    kind: RoleName,
+    link: Option<&Link>,
+) -> (Option<Page>, Option<Images>) {
     let section = reader.section(top, "page");
+    (objects(reader, &section, kind, link), images(reader, &section, kind))
+}
+
+fn objects(reader: &mut Reader, section: &Section<'_>, kind: RoleName, link: Option<&Link>) -> Option<Page> {
     let switch = [("off", false), ("false", false), ("on", true), ("true", true)];
-    let prefetch = reader.optional(&section, "prefetch", |reader, setting| reader.word(setting, &switch));
+    let prefetch = reader.optional(section, "prefetch", |reader, setting| reader.word(setting, &switch));
     let bundle = reader
-        .optional_or(&section, "bundle", bundling_pays(kind, link), |reader, setting| reader.word(setting, &switch));
-    let inline = reader.optional(&section, "inline", |reader, setting| {
+        .optional_or(section, "bundle", bundling_pays(kind, link), |reader, setting| reader.word(setting, &switch));
+    let inline = reader.optional(section, "inline", |reader, setting| {
         let words = [
             ("auto", Inline::Auto),
             ("on", Inline::On),
@@ -29,7 +41,16 @@ pub(super) fn page(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
         let needs_a_pair = Problem::warning("`page.bundle` needs a pair", setting.place(), "has no effect");
         reader.problems.push(needs_a_pair.help("objects are sent to the box beside the clients: `role: remote` there"));
     }
-    Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline? })
+    let delta = reader.optional(section, "delta", |reader, setting| {
+        let words =
+            [("auto", Delta::Auto), ("on", Delta::On), ("true", Delta::On), ("off", Delta::Off), ("false", Delta::Off)];
+        reader.word(setting, &words)
+    });
+    if let Some(setting) = section.get("delta").filter(|setting| kind == RoleName::Edge && !setting.is_off()) {
+        let needs_a_pair = Problem::warning("`page.delta` needs a pair", setting.place(), "has no effect");
+        reader.problems.push(needs_a_pair.help("both ends of a pair keep pages: `role: remote` beside the clients"));
+    }
+    Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline?, delta: delta? })
 }
 
 /// Returns the default of `page.bundle`. Objects sent before a request save request rounds, but cost bytes if the page

@@ -145,6 +145,7 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     let urls = reader.optional_or(&section, "urls", most, Reader::number);
     let clients = reader.optional(&section, "clients", Reader::number);
     let new_names_per_client = reader.optional(&section, "new_names_per_client", Reader::number);
+    let images = super::images::limits(reader, &section);
     Some(Limits {
         page_memory: page_memory?,
         connections: connections?,
@@ -152,5 +153,6 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
         urls: urls?,
         clients: clients?,
         new_names_per_client: new_names_per_client?,
+        images: images?,
     })
 }

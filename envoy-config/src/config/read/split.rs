@@ -181,6 +181,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
             metrics: None,
             status: listen.status,
             health: listen.health,
+            image_metrics: listen.image_metrics,
             intercept: Intercept::None,
         },
     }

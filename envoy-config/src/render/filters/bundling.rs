@@ -1,4 +1,4 @@
-//! bundling: sends objects of pages over a pair's link before browsers request them, and decompresses bodies in br.
+//! bundling: sends objects of pages over a pair's link before browsers request them. It also encodes pages there.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::render::windows::stream_window_bytes;
 pub(super) const FILTER: Filter = Filter {
     name: "bundling",
     purpose: "sends objects of pages over a pair's link before browsers request them",
-    needed: |settings| settings.page.bundle && settings.role.name() != RoleName::Edge,
+    needed: |settings| (settings.page.bundle || settings.sends_deltas()) && settings.role.name() != RoleName::Edge,
     capabilities: &[
         "proxy_close_stream",
         "proxy_continue_stream",
@@ -60,6 +60,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         store_bytes: STORE_BYTES,
         // Envoy's stream buffer holds as much of a response as the stream window admits of a request.
         flights: settings.page.bundle,
+        deltas: settings.sends_deltas(),
         buffer_bytes: usize::try_from(stream_window_bytes(context.derived)).unwrap_or(usize::MAX),
     })?))
 }

@@ -55,6 +55,7 @@ fn configuration(context: &Context<'_>, at: At) -> Result<Option<String>, Render
         at,
         admit: *admit,
         plain_fields: plain_fields.clone(),
+        images: context.recodes_images && at != At::Origin,
         object_bytes: object_bytes(*size),
     })?))
 }

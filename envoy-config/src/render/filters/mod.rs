@@ -71,6 +71,8 @@ struct Context<'a> {
     derived: &'a Derived,
     /// True if an access log shows the account of a page.
     logs_pages: bool,
+    /// True if images are recoded.
+    recodes_images: bool,
 }
 
 impl Filter {
@@ -105,7 +107,8 @@ pub(super) fn positions(
     artifacts: &Artifacts,
 ) -> Result<Positions, RenderError> {
     let logs_pages = artifacts.logs_pages(settings) || artifacts.access_log != AccessLog::Off;
-    let context = Context { settings, derived, logs_pages };
+    let recodes_images = super::images::sockets(derived, artifacts).is_some();
+    let context = Context { settings, derived, logs_pages, recodes_images };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {

@@ -18,6 +18,7 @@ use super::disk_cache::DiskCache;
 use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
+use super::images::{self, Images};
 use crate::config::{Ground, Intercept, PipeTransport, Role, Settings, Sockets};
 use crate::derive::{Compressors, Derived, LevelInUse, offers_http3};
 use challenges::Challenges;
@@ -63,6 +64,8 @@ pub(super) struct View {
     heap_bytes: Commented<u64>,
     compress: Compress,
     cache: Option<DiskCache>,
+    /// The program that recodes images.
+    images: Option<Images>,
     /// The caching proxies through which http origins are reached.
     parents: Option<Parents>,
     guard: Guard,
@@ -227,6 +230,7 @@ impl View {
             heap_bytes: Commented { value: heap.value.0, comment: heap.reason.clone() },
             compress: Compress::new(&derived.compression),
             cache: DiskCache::of(&settings.cache).filter(|_| admits),
+            images: images::sockets(derived, artifacts).map(Images::of),
             parents: Parents::of(&settings.cache),
             server_name: SERVER_NAME,
             guard: Guard::new(settings, &artifacts.local_addresses),

@@ -18,6 +18,18 @@ pub(in super::super) enum Dialect {
     /// The pages of its access log for this program are added to these.
     Envoy(RecentPages),
     CoreDns,
+    Images,
+}
+
+impl Dialect {
+    /// Returns the name of the program in the log.
+    fn part(&self) -> &'static str {
+        match self {
+            Self::Envoy(_) => "envoy",
+            Self::CoreDns => "coredns",
+            Self::Images => "longhaul-images",
+        }
+    }
 }
 
 /// Logs the lines of a child until it has closed the pipe.
@@ -78,6 +90,14 @@ impl Lines {
                 coredns::Line::Further(line) => self.append(line),
                 coredns::Line::Noise => {}
             },
+            Dialect::Images => match line.strip_prefix("longhaul-images: ") {
+                Some("ready") => {}
+                Some(message) => {
+                    let part = self.dialect.part().to_owned();
+                    self.begin(Record { level: Level::Warning, part, message: message.to_owned() });
+                }
+                None => self.append(line.to_owned()),
+            },
         }
     }
 
@@ -87,10 +107,7 @@ impl Lines {
     }
 
     fn append(&mut self, line: String) {
-        let part = match self.dialect {
-            Dialect::Envoy(_) => "envoy",
-            Dialect::CoreDns => "coredns",
-        };
+        let part = self.dialect.part();
         if let Some(record) = &mut self.pending {
             record.message.push('\n');
             record.message.push_str(&line);

@@ -68,7 +68,7 @@ impl Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) level: Level,
-    /// `longhaul`, `coredns`, or `envoy` with the component of Envoy, such as `envoy/config`.
+    /// `longhaul`, `coredns`, `longhaul-images`, or `envoy` with the component of Envoy, such as `envoy/config`.
     pub(super) part: String,
     /// One line or more, without a newline at the end.
     pub(super) message: String,

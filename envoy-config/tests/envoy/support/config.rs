@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use longhaul::config::load_text;
 use longhaul::derive::{HostFacts, derive};
-use longhaul::render::{AccessLog, Artifacts, NearSockets, RenderedTree, WasmModule, render};
+use longhaul::render::{AccessLog, Artifacts, ImageSockets, NearSockets, RenderedTree, WasmModule, render};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;
@@ -106,6 +106,7 @@ impl Config {
             local_addresses: self.local_addresses.clone(),
             resolver: None,
             near: NearSockets::CUSTOMARY,
+            images: ImageSockets::below(self.folder.path()),
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
             marks_pages: true,

@@ -1,6 +1,8 @@
 //! Seeds of the targets.
 
 use page_flights::{Release, ground};
+use pipe_encoding::Windows;
+use pipe_encoding::delta::Sender;
 
 use crate::world::{PAGE_STREAM, World};
 
@@ -79,6 +81,22 @@ pub(crate) fn objects() -> Vec<Vec<u8>> {
 /// Returns bodies in br.
 pub(crate) fn bodies() -> Vec<Vec<u8>> {
     vec![b"\x8b\x01\x80text\x03".to_vec(), b"\x0b\x01\x80text".to_vec(), b"\x11\x11\x11".to_vec(), b"\x06".to_vec()]
+}
+
+/// The page that deltas refer to.
+pub(crate) const BASE: &[u8] = b"<!doctype html><title>a page of the site</title><p>with a line of text";
+
+/// Returns deltas of [`BASE`].
+pub(crate) fn deltas() -> Vec<Vec<u8>> {
+    let delta = |page: &[u8]| {
+        let mut out = Vec::new();
+        if let Some(mut sender) = Sender::new(BASE, &Windows::default()) {
+            sender.write(page, &mut out);
+            sender.finish(&mut out);
+        }
+        out
+    };
+    vec![delta(BASE), delta(b"<!doctype html><title>another page of the site</title>"), delta(b""), vec![0x11; 40]]
 }
 
 /// Returns configurations, good and bad.

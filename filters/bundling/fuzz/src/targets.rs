@@ -4,7 +4,10 @@ use fuzz_driver::Target;
 use http_semantics::Fields;
 use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
 
+use pipe_encoding::delta::Receiver;
 use pipe_encoding::{Body, Exchange, Windows, limits};
+
+use shared_board::Memory;
 
 use crate::seeds;
 use crate::world::{PAGE_STREAM, World, is_bounded};
@@ -18,6 +21,7 @@ pub const TARGETS: &[Target] = &[
     ("object", object, seeds::objects),
     ("config", configuration, seeds::configurations),
     ("body", body, seeds::bodies),
+    ("delta", delta, seeds::deltas),
 ];
 
 /// Tests parcels of a ground that lies, plain, in gzip and in br. Memory stays bounded, no request waits for ever, and the
@@ -161,11 +165,12 @@ pub fn configuration(data: &[u8]) {
 pub fn body(data: &[u8]) {
     let whole = pipe_encoding::decode(data, limits::BYTES_AT_ONCE);
     let mut exchange = Exchange::of(&Fields::default(), &Windows::default()).expect("any client takes a plain body");
-    exchange.response(&Fields::from(&[(&b":status"[..], &b"200"[..]), (b"content-encoding", b"br")][..]));
+    let board = Memory::default();
+    exchange.response(&board, &Fields::from(&[(&b":status"[..], &b"200"[..]), (b"content-encoding", b"br")][..]));
     let mut out = Vec::new();
     let mut pieces = data.chunks(7).peekable();
     while let Some(piece) = pieces.next() {
-        match exchange.body(piece, pieces.peek().is_none()) {
+        match exchange.body(&board, piece, pieces.peek().is_none()) {
             Body::Pass => panic!("br reaches a client that does not accept it"),
             Body::Replace(plain) => out.extend(plain),
             Body::BreakOff => {
@@ -178,4 +183,24 @@ pub fn body(data: &[u8]) {
         }
     }
     assert!(data.is_empty() || whole.as_deref() == Ok(&*out), "another body in pieces");
+}
+
+/// Tests deltas of a ground that lies. In one piece and in pieces of seven bytes they are the same page, or an error.
+/// Memory stays bounded.
+pub fn delta(data: &[u8]) {
+    let read = |piece_bytes: usize| {
+        let mut receiver = Receiver::new(seeds::BASE.to_vec(), &Windows::default());
+        let mut page = Vec::new();
+        for piece in data.chunks(piece_bytes) {
+            receiver.write(piece, &mut page, limits::BYTES_AT_ONCE).ok()?;
+            if page.len() > limits::BYTES_AT_ONCE {
+                return None;
+            }
+        }
+        receiver.finish().ok().map(|name| (name, page))
+    };
+    let (whole, pieces) = (read(data.len().max(1)), read(7));
+    if let (Some(whole), Some(pieces)) = (whole, pieces) {
+        assert_eq!(whole, pieces, "another page in pieces");
+    }
 }

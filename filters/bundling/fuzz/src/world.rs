@@ -30,6 +30,7 @@ fn config(role: Role) -> Config {
         store_bytes: 1 << 20,
         buffer_bytes: 750_000,
         flights: true,
+        deltas: false,
     }
 }
 

@@ -23,9 +23,12 @@ pub struct Config {
     /// Bytes of a response that the ground's proxy buffers for one stream. The proxy resets a stream that exceeds it.
     #[serde(default = "default_buffer_bytes")]
     pub buffer_bytes: usize,
-    /// True if objects of pages are sent before browsers request them. Otherwise, the filter only decompresses bodies.
+    /// True if objects of pages are sent before browsers request them. Otherwise, the filter only encodes and decodes bodies.
     #[serde(default = "default_flights")]
     pub flights: bool,
+    /// True if pages cross the link as differences from other pages of their sites.
+    #[serde(default)]
+    pub deltas: bool,
 }
 
 /// An end of the link.

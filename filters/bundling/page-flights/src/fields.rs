@@ -10,11 +10,6 @@ pub(crate) fn media_type(fields: &Fields<'_>) -> Vec<u8> {
     head(fields.get("content-type").unwrap_or_default()).to_ascii_lowercase()
 }
 
-/// Returns the content encodings of a message without `identity`.
-pub(crate) fn codings<'a>(fields: &Fields<'a>) -> Vec<&'a [u8]> {
-    fields.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity")).collect()
-}
-
 /// Returns the part of `item` before its parameters.
 pub(crate) fn head(item: &[u8]) -> &[u8] {
     let end = item.iter().position(|byte| matches!(byte, b';' | b'=')).unwrap_or(item.len());

@@ -50,6 +50,7 @@ pub use counts::{Count, Counts};
 pub use fields::FieldList;
 pub use ground::GroundEnd;
 pub use limits::{KNOWN_BYTES, STORES};
+pub use pipe_encoding::delta::limits::BASES_BYTES;
 pub use remote::RemoteEnd;
 
 /// The request header that opens a flight: `ID;STORE;CLIENT`. `filters/bundling/README.md` describes the format.

@@ -95,6 +95,7 @@ mod tests {
             store_bytes: 0,
             buffer_bytes: 0,
             flights: true,
+            deltas: false,
         };
         Link::new(&config)
     }

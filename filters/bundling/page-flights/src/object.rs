@@ -8,9 +8,10 @@ use std::time::{Duration, SystemTime};
 
 use http_semantics::{Fields, Freshness, Purpose, Unshared, shareable};
 use pipe_encoding::accept::takes;
+use pipe_encoding::codings;
 
 use crate::digest::{Ident, ident};
-use crate::fields::{FieldList, codings, media_type};
+use crate::fields::{FieldList, media_type};
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes};
 
@@ -90,7 +91,7 @@ const OF_THE_MOMENT: [&[u8]; 3] = [b"date", b"age", b"expires"];
 /// Returns the object in a response to a request without credentials. `accepted` lists the content encodings that the
 /// browser accepts, or the remote for it.
 pub(crate) fn judge(fields: &Fields<'_>, body: &[u8], accepted: &[u8]) -> Result<Object, Unfit> {
-    let codings = codings(fields);
+    let codings: Vec<&[u8]> = codings(fields).collect();
     if is_passing(fields.status()) {
         return Err(Unfit::Failed);
     }

@@ -12,13 +12,14 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 use http_semantics::Fields;
 use http_semantics::object_request::names_newer_pictures;
+use image_variants::tag::is_of_variant;
 use pipe_encoding::accept::{refuses_plain, takes};
-use pipe_encoding::{Edit, TAKES, TAKES_FIELD, decode, edits, is_br};
+use pipe_encoding::{Edit, TAKES, TAKES_FIELD, codings, decode, edits, is_br};
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, hex, key};
-use crate::fields::{FieldList, codings, media_type};
+use crate::fields::{FieldList, media_type};
 use crate::frames::{self, Frame};
 use crate::limits;
 use crate::link::{self, Link};
@@ -443,7 +444,7 @@ impl RemoteEnd {
                     self.counts.add(Count::Stale, 1);
                     return Match::None;
                 }
-                Match::Reply(reply)
+                Match::Reply(varying(reply))
             }
         }
     }
@@ -489,6 +490,17 @@ fn reply(kept: &shelf::Kept, moment: &[u8]) -> Option<Reply> {
     Some(Reply { status: 200, fields, body: kept.body.clone() })
 }
 
+/// Adds the `Vary` of an object that may be a smaller variant of an image. The ground says it to clients, but not of
+/// objects, which no client requests.
+fn varying(mut reply: Reply) -> Reply {
+    let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let fields = Fields::from(&list[..]);
+    if media_type(&fields) == b"image/webp" && fields.get("etag").is_none_or(is_of_variant) {
+        reply.fields.push((b"vary".to_vec(), b"Accept".to_vec()));
+    }
+    reply
+}
+
 /// Decompresses an object in br for a client that does not accept br. None if it cannot be decompressed.
 fn readable(asked: &Asked, mut reply: Reply) -> Option<Reply> {
     let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -518,7 +530,7 @@ fn apply(fields: &mut FieldList, edit: Edit) {
 fn fits(asked: &Asked, reply: &Reply) -> bool {
     let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
     let fields = Fields::from(&list[..]);
-    let coding = codings(&fields).iter().all(|coding| takes(&asked.accepted, coding));
+    let coding = codings(&fields).all(|coding| takes(&asked.accepted, coding));
     let cookie = !asked.with_cookie || fields.lists("cache-control", "public");
     let origin = !asked.with_origin || fields.get("access-control-allow-origin") == Some(b"*");
     // A client that does not accept newer image types may share its address with one that does.
@@ -558,6 +570,21 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_that_may_be_a_variant_varies_by_accept() {
+        for (kind, tag, expected) in [
+            ("image/webp", Some("W/\"x;lh-webp75\""), true),
+            ("image/webp", None, true),
+            ("image/webp", Some("\"x\""), false),
+            ("image/jpeg", None, false),
+        ] {
+            let etag = tag.map(|tag| (b"etag".to_vec(), tag.as_bytes().to_vec()));
+            let fields = [(b"content-type".to_vec(), kind.as_bytes().to_vec())].into_iter().chain(etag).collect();
+            let reply = varying(Reply { status: 200, fields, body: Vec::new() });
+            assert_eq!(reply.fields.contains(&(b"vary".to_vec(), b"Accept".to_vec())), expected, "{kind} {tag:?}");
+        }
+    }
 
     #[test]
     fn an_object_fits_a_request_that_accepts_its_content_encoding() {

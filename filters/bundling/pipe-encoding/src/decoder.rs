@@ -24,6 +24,8 @@ labelled! {
         Expansion = "expansion";
         /// The worker has no memory left for another window, or the window is larger than 16 MiB.
         Window = "window";
+        /// The page is not the one that the ground encoded as a delta.
+        Mismatch = "mismatch";
     }
 }
 
@@ -38,7 +40,7 @@ impl Windows {
     }
 
     /// Reserves a window. None if it exceeds the limit.
-    fn reserve(&self, bytes: usize) -> Option<Window> {
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<Window> {
         let sum = self.0.get().saturating_add(bytes);
         (sum <= limits::MOST_WINDOW_BYTES).then(|| {
             self.0.set(sum);
@@ -49,7 +51,7 @@ impl Windows {
 
 /// The reserved window of one decoder.
 #[derive(Debug)]
-struct Window {
+pub(crate) struct Window {
     all: Windows,
     bytes: usize,
 }
@@ -81,6 +83,8 @@ pub(crate) struct Decoder {
     /// The state, with its window. None before the first byte, and after the end.
     state: Option<(Box<State>, Window)>,
     is_ended: bool,
+    /// The bytes before the first, which the stream may refer to.
+    base: Vec<u8>,
 }
 
 impl fmt::Debug for Decoder {
@@ -96,24 +100,36 @@ const LEAST_PIECE_BYTES: usize = 1 << 10;
 
 impl Decoder {
     pub(crate) fn new(windows: &Windows) -> Self {
-        Self { windows: windows.clone(), state: None, is_ended: false }
+        Self::with_base(windows, Vec::new())
     }
 
-    /// Appends what `packed` decompresses to. Ignores bytes behind the end, as browsers do.
+    /// Returns a decoder for a stream that refers to `base`.
+    pub(crate) fn with_base(windows: &Windows, base: Vec<u8>) -> Self {
+        Self { windows: windows.clone(), state: None, is_ended: false, base }
+    }
+
+    /// Appends what `packed` decompresses to. Returns the number of bytes read, which is smaller at the end of the
+    /// stream.
     ///
     /// # Errors
     /// The bytes appended before the error are correct. The decoder must not be used again.
-    pub(crate) fn write(&mut self, packed: &[u8], out: &mut Vec<u8>, most: usize) -> Result<(), Broken> {
-        let Some(&first) = packed.first() else { return Ok(()) };
+    pub(crate) fn write(&mut self, packed: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize, Broken> {
+        let Some(&first) = packed.first() else { return Ok(0) };
         if self.is_ended {
-            return Ok(());
+            return Ok(0);
         }
         if self.state.is_none() {
             let window = window_bytes(first).and_then(|bytes| self.windows.reserve(bytes)).ok_or(Broken::Window)?;
             let alloc = StandardAlloc::default;
-            self.state = Some((Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())), window));
+            let state = if self.base.is_empty() {
+                BrotliState::new_strict(alloc(), alloc(), alloc())
+            } else {
+                let base = std::mem::take(&mut self.base).into();
+                BrotliState::new_with_custom_dictionary(alloc(), alloc(), alloc(), base)
+            };
+            self.state = Some((Box::new(state), window));
         }
-        let Some((state, _)) = &mut self.state else { return Ok(()) };
+        let Some((state, _)) = &mut self.state else { return Ok(0) };
         let start = out.len();
         let piece_bytes = packed.len().saturating_mul(8).clamp(LEAST_PIECE_BYTES, PIECE_BYTES);
         let (mut in_left, mut in_at, mut total) = (packed.len(), 0, 0);
@@ -129,16 +145,21 @@ impl Decoder {
             }
             match result {
                 // With a full piece, the decoder may hold more bytes that it has decompressed.
-                BrotliResult::NeedsMoreInput if left > 0 => return Ok(()),
+                BrotliResult::NeedsMoreInput if left > 0 => return Ok(in_at),
                 BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
                 BrotliResult::ResultSuccess => {
                     self.is_ended = true;
                     self.state = None;
-                    return Ok(());
+                    return Ok(in_at);
                 }
                 BrotliResult::ResultFailure => return Err(Broken::Damaged),
             }
         }
+    }
+
+    /// Returns true if the stream has ended.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended
     }
 
     /// Ends the body.

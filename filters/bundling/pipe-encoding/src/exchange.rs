@@ -1,51 +1,33 @@
 //! One request and its response at the remote.
 
-use http_semantics::{Fields, labelled};
+use http_semantics::Fields;
+use shared_board::Board;
 
 use crate::accept::{refuses_plain, takes};
-use crate::decoder::{Broken, Decoder, Windows};
-use crate::fields::{Edit, edits, is_br, weakened};
+use crate::decoder::{Decoder, Windows, decode};
+use crate::delta::{BASE_FIELD, Form, Incoming, RequestFields};
+use crate::events::{Body, Event, byte_count};
+use crate::fields::{Edit, edits, is_br, of_decoded_delta, weakened};
 use crate::{TAKES, TAKES_FIELD, limits};
 
-labelled! {
-    /// An event or an amount that is counted. The label is the metric's name without prefix; the part after `_reason_`
-    /// becomes a label.
-    Event {
-        /// Responses that the remote decompressed for a client that does not accept br.
-        Responses = "decompressed_total";
-        /// Bytes of these responses as they crossed the link.
-        Bytes = "decompressed_bytes_total";
-        /// Responses that ended early: the bytes are not br.
-        Damaged = "broken_total_reason_damaged";
-        /// Responses that ended early: the origin or the ground broke off.
-        CutOff = "broken_total_reason_cut_off";
-        /// Responses that ended early: one piece decompresses to more than 40 MiB.
-        Expansion = "broken_total_reason_expansion";
-        /// Responses that ended early: no memory for another window.
-        Window = "broken_total_reason_window";
-    }
-}
-
-impl From<Broken> for Event {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Damaged => Self::Damaged,
-            Broken::CutOff => Self::CutOff,
-            Broken::Expansion => Self::Expansion,
-            Broken::Window => Self::Window,
-        }
-    }
-}
-
-/// The treatment of a piece of a body.
+/// The treatment of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Body {
-    /// The bytes pass as they came.
-    Pass,
-    /// These bytes replace them.
-    Replace(Vec<u8>),
-    /// The response ends here, and the client must see that it is incomplete.
-    BreakOff,
+pub enum Response {
+    /// These changes of its headers. The body goes to [`Exchange::body`].
+    Edit(Vec<Edit>),
+    /// The response waits and is dropped. The response to this request takes its place, by [`Exchange::asked_again`].
+    AskAgain(RequestFields),
+}
+
+/// A whole response.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// HTTP status.
+    pub status: u16,
+    /// Header fields without the status.
+    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
 /// One request that crosses the link, and its response.
@@ -56,6 +38,8 @@ pub struct Exchange {
     /// `If-None-Match` of the request. The tag of a decompressed response is weak.
     if_none_match: Vec<u8>,
     decoder: Option<Decoder>,
+    /// None if the request loads no page, or if pages are no deltas.
+    page: Option<Incoming>,
     windows: Windows,
     /// Counted since [`Exchange::take_events`].
     events: Vec<(Event, u64)>,
@@ -81,14 +65,23 @@ impl Exchange {
             accepts_br: takes(&accepted, TAKES.as_bytes()),
             if_none_match: request.all("if-none-match").collect::<Vec<_>>().join(&b","[..]),
             decoder: None,
+            page: None,
             windows: windows.clone(),
             events: Vec::new(),
         })
     }
 
-    /// Returns the change of the request.
-    pub fn request_edit() -> Edit {
-        Edit::Set(TAKES_FIELD, TAKES.as_bytes().to_vec())
+    /// Lets the response be a delta if the request loads a page. `has_body` is true if the request has a body. The client
+    /// gets a plain page then, even if it accepts br: this end must read the page to keep it.
+    pub fn allow_delta(&mut self, board: &dyn Board, request: &Fields<'_>, has_body: bool) {
+        self.page = Incoming::of(board, request, has_body);
+        self.accepts_br &= self.page.is_none();
+    }
+
+    /// Returns the changes of the request.
+    pub fn request_edits(&self) -> Vec<Edit> {
+        let br = || vec![Edit::Set(TAKES_FIELD, TAKES.as_bytes().to_vec())];
+        self.page.as_ref().map_or_else(br, Incoming::request_edits)
     }
 
     /// Returns true if [`Exchange::response`] may change the response.
@@ -96,13 +89,36 @@ impl Exchange {
         !self.accepts_br
     }
 
-    /// Returns true if [`Exchange::body`] may change the body.
-    pub fn has_decoder(&self) -> bool {
-        self.decoder.is_some()
+    /// Returns true if [`Exchange::body`] must see the body.
+    pub fn reads_body(&self) -> bool {
+        self.decoder.is_some() || self.page.as_ref().is_some_and(|page| page.is_delta() || page.keeps())
     }
 
-    /// Reads the headers of the response, and returns the changes of them.
-    pub fn response(&mut self, response: &Fields<'_>) -> Vec<Edit> {
+    /// Reads the headers of the response.
+    pub fn response(&mut self, board: &dyn Board, response: &Fields<'_>) -> Response {
+        let mut changes = Vec::new();
+        if response.has(BASE_FIELD) {
+            changes.push(Edit::Remove(BASE_FIELD));
+        }
+        let form = self.page.as_mut().map_or(Form::Other, |page| page.response(board, response, &self.windows));
+        match (form, &mut self.page) {
+            (Form::Delta, _) => {
+                self.events.push((Event::Deltas, 1));
+                changes.extend(of_decoded_delta(response));
+                return Response::Edit(changes);
+            }
+            (Form::BaseLost, Some(page)) => {
+                self.events.push((Event::BaseLost, 1));
+                return Response::AskAgain(page.take_plain_request());
+            }
+            _ => {}
+        }
+        changes.extend(self.decompressed(response));
+        Response::Edit(changes)
+    }
+
+    /// Returns the changes of a response that may be in br.
+    fn decompressed(&mut self, response: &Fields<'_>) -> Vec<Edit> {
         if response.status() == 304 && !is_br(response) {
             return self.confirmed(response).into_iter().collect();
         }
@@ -124,16 +140,55 @@ impl Exchange {
     }
 
     /// Reads a piece of the body. `is_end` is true for the last one, which may be empty.
-    pub fn body(&mut self, bytes: &[u8], is_end: bool) -> Body {
-        let Some(decoder) = &mut self.decoder else { return Body::Pass };
-        let mut out = Vec::new();
-        let written = decoder.write(bytes, &mut out, limits::BYTES_AT_ONCE);
-        self.events.push((Event::Bytes, u64::try_from(bytes.len()).unwrap_or(u64::MAX)));
-        match written.and_then(|()| if is_end { decoder.finish() } else { Ok(()) }) {
-            Ok(()) => Body::Replace(out),
+    pub fn body(&mut self, board: &dyn Board, bytes: &[u8], is_end: bool) -> Body {
+        let (mut plain, mut name) = (Vec::new(), None);
+        let decoded = if let Some(page) = self.page.as_mut().filter(|page| page.is_delta()) {
+            let decoded = page.decode(bytes, &mut plain, is_end, limits::BYTES_AT_ONCE);
+            self.events.push((Event::DeltaBytes, byte_count(bytes.len())));
+            self.events.push((Event::DeltaPageBytes, byte_count(plain.len())));
+            Some(decoded.map(|found| name = found))
+        } else if let Some(decoder) = &mut self.decoder {
+            let written = decoder.write(bytes, &mut plain, limits::BYTES_AT_ONCE);
+            self.events.push((Event::Bytes, byte_count(bytes.len())));
+            Some(written.and_then(|_| if is_end { decoder.finish() } else { Ok(()) }))
+        } else {
+            None
+        };
+        if let Some(Err(broken)) = decoded {
+            self.events.push((Event::from(broken), 1));
+            return Body::BreakOff;
+        }
+        let page = if decoded.is_some() { &plain[..] } else { bytes };
+        if self.page.as_mut().is_some_and(|kept| kept.keep(board, page, name, is_end)) {
+            self.events.push((Event::Bases, 1));
+        }
+        if decoded.is_some() { Body::Replace(plain) } else { Body::Pass }
+    }
+
+    /// Returns the response for the client from the response to [`Response::AskAgain`]. None means that no response came.
+    pub fn asked_again(&mut self, came: Option<(&Fields<'_>, &[u8])>) -> Whole {
+        let Some((response, body)) = came else { return failed("the link broke while a page was requested again") };
+        let is_other =
+            |name: &[u8]| name.starts_with(b":") || name.starts_with(b"x-longhaul-") || name == b"content-length";
+        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = response
+            .iter()
+            .filter(|(name, _)| !is_other(name))
+            .map(|(name, value)| (name.to_vec(), value.to_vec()))
+            .collect();
+        if !is_br(response) {
+            return Whole { status: response.status(), fields, body: body.to_vec() };
+        }
+        self.events.extend([(Event::Responses, 1), (Event::Bytes, byte_count(body.len()))]);
+        match decode(body, limits::BYTES_AT_ONCE) {
+            Ok(plain) => {
+                for edit in edits(response) {
+                    edit.apply(&mut fields);
+                }
+                Whole { status: response.status(), fields, body: plain }
+            }
             Err(broken) => {
                 self.events.push((Event::from(broken), 1));
-                Body::BreakOff
+                failed("a page that was requested again is damaged")
             }
         }
     }
@@ -144,8 +199,17 @@ impl Exchange {
     }
 }
 
+/// Returns the response for a client whose page did not come.
+fn failed(why: &str) -> Whole {
+    let field = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
+    let fields = vec![field("content-type", "text/plain"), field("cache-control", "no-store")];
+    Whole { status: 502, fields, body: format!("502 {why}. Try again\n").into_bytes() }
+}
+
 #[cfg(test)]
 mod tests {
+    use shared_board::Memory;
+
     use super::*;
 
     fn fields(list: &[(&'static str, &'static str)]) -> Fields<'static> {
@@ -154,6 +218,13 @@ mod tests {
 
     fn exchange(request: &[(&'static str, &'static str)]) -> Option<Exchange> {
         Exchange::of(&fields(request), &Windows::default())
+    }
+
+    fn changes(exchange: &mut Exchange, response: &[(&'static str, &'static str)]) -> Vec<Edit> {
+        match exchange.response(&Memory::default(), &fields(response)) {
+            Response::Edit(edits) => edits,
+            Response::AskAgain(request) => panic!("{request:?}"),
+        }
     }
 
     /// "text" in br, without compression.
@@ -185,8 +256,8 @@ mod tests {
         ] {
             let mut exchange = exchange(&[("accept-encoding", accepted)]).unwrap();
             let is_plain = body != Body::Pass;
-            assert_eq!(exchange.response(&fields(&IN_BR)).is_empty(), !is_plain, "{accepted}");
-            assert_eq!(exchange.body(BR, true), body, "{accepted}");
+            assert_eq!(changes(&mut exchange, &IN_BR).is_empty(), !is_plain, "{accepted}");
+            assert_eq!(exchange.body(&Memory::default(), BR, true), body, "{accepted}");
             let counted = exchange.take_events();
             let expected = [(Event::Responses, 1), (Event::Bytes, 8)];
             assert_eq!(counted, if is_plain { &expected[..] } else { &[] }, "{accepted}");
@@ -201,8 +272,8 @@ mod tests {
             [(":status", "206"), ("content-encoding", "br")],
         ] {
             let mut exchange = exchange(&[]).unwrap();
-            assert_eq!(exchange.response(&fields(&response)), [], "{response:?}");
-            assert_eq!(exchange.body(BR, true), Body::Pass);
+            assert_eq!(changes(&mut exchange, &response), [], "{response:?}");
+            assert_eq!(exchange.body(&Memory::default(), BR, true), Body::Pass);
         }
     }
 
@@ -214,8 +285,8 @@ mod tests {
             (b"\x11\x11", false, Event::Window),
         ] {
             let mut exchange = exchange(&[]).unwrap();
-            exchange.response(&fields(&IN_BR));
-            assert_eq!(exchange.body(body, is_end), Body::BreakOff);
+            changes(&mut exchange, &IN_BR);
+            assert_eq!(exchange.body(&Memory::default(), body, is_end), Body::BreakOff);
             assert_eq!(exchange.take_events().last(), Some(&(reason, 1)));
         }
     }
@@ -223,19 +294,18 @@ mod tests {
     #[test]
     fn a_response_without_a_body_has_the_fields_of_one_with_it() {
         let mut exchange = exchange(&[(":method", "HEAD")]).unwrap();
-        let edits =
-            exchange.response(&fields(&[(":status", "200"), ("content-encoding", "br"), ("content-length", "9")]));
+        let edits = changes(&mut exchange, &[(":status", "200"), ("content-encoding", "br"), ("content-length", "9")]);
         assert!(edits.contains(&Edit::Remove("content-length")));
-        assert_eq!(exchange.body(b"", true), Body::Replace(Vec::new()));
+        assert_eq!(exchange.body(&Memory::default(), b"", true), Body::Replace(Vec::new()));
     }
 
     #[test]
     fn a_304_confirms_the_tag_that_the_client_has() {
-        let response = fields(&[(":status", "304"), ("etag", "\"x\"")]);
+        let response = [(":status", "304"), ("etag", "\"x\"")];
         for (held, expected) in [("W/\"y\", W/\"x\"", vec![Edit::Set("etag", b"W/\"x\"".to_vec())]), ("\"x\"", vec![])]
         {
             let mut exchange = exchange(&[("if-none-match", held)]).unwrap();
-            assert_eq!(exchange.response(&response), expected, "{held}");
+            assert_eq!(changes(&mut exchange, &response), expected, "{held}");
         }
     }
 }

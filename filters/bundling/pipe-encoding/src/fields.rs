@@ -11,18 +11,41 @@ pub enum Edit {
     Remove(&'static str),
 }
 
+impl Edit {
+    /// Changes a header list.
+    pub(crate) fn apply(self, fields: &mut Vec<(Vec<u8>, Vec<u8>)>) {
+        let (Self::Set(name, _) | Self::Remove(name)) = self;
+        fields.retain(|(other, _)| other != name.as_bytes());
+        if let Self::Set(name, value) = self {
+            fields.push((name.as_bytes().to_vec(), value));
+        }
+    }
+}
+
 /// Fields about the compressed bytes: their encoding and length, ranges of them, and their digests (RFC 9530).
 const OF_THE_BYTES: [&str; 7] =
     ["content-encoding", "content-length", "accept-ranges", "content-digest", "repr-digest", "digest", "content-md5"];
 
+/// Iterates over the content encodings of a message without `identity`.
+pub fn codings<'a>(message: &Fields<'a>) -> impl Iterator<Item = &'a [u8]> {
+    message.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity"))
+}
+
 /// Returns true if br is the only content encoding of the response.
 pub fn is_br(response: &Fields<'_>) -> bool {
-    let mut codings = response.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+    let mut codings = codings(response);
     codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case(b"br")) && codings.next().is_none()
 }
 
-/// Returns the changes that make the fields of a response in br those of the decompressed response. The decompressed
-/// body is another representation, so its tag is weak (RFC 9110 section 8.8.1).
+/// Returns true if gzip is the only content encoding of the response.
+pub(crate) fn is_gzip(response: &Fields<'_>) -> bool {
+    let is_named = |coding: &[u8]| coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip");
+    let mut codings = codings(response);
+    codings.next().is_some_and(is_named) && codings.next().is_none()
+}
+
+/// Returns the changes that make the fields of a compressed response those of the decompressed response. The
+/// decompressed body is another representation, so its tag is weak (RFC 9110 section 8.8.1).
 pub fn edits(response: &Fields<'_>) -> Vec<Edit> {
     let mut edits: Vec<Edit> = OF_THE_BYTES.into_iter().filter(|name| response.has(name)).map(Edit::Remove).collect();
     edits.extend(response.get("etag").and_then(weakened));
@@ -32,6 +55,13 @@ pub fn edits(response: &Fields<'_>) -> Vec<Edit> {
         edits.push(Edit::Set("vary", named.join(&b", "[..])));
     }
     edits
+}
+
+/// Returns the changes for a page that was decoded from a delta. The page is the very bytes that its other fields
+/// describe. Only its length was lost.
+pub(crate) fn of_decoded_delta(response: &Fields<'_>) -> Vec<Edit> {
+    let of_delta = ["content-encoding", "content-length"];
+    of_delta.into_iter().filter(|name| response.has(name)).map(Edit::Remove).collect()
 }
 
 /// Returns the change that makes the tag weak. None if it is weak already.

@@ -13,20 +13,25 @@
 //! | module | job |
 //! |---|---|
 //! | `accept` | content encodings that a client accepts |
+//! | `delta` | a page as a difference from another page of its site |
 //! | `decoder` | br, as it streams by or whole |
+//! | `events` | counted events, and the treatments of a body |
 //! | `exchange` | one request and its response at the remote |
 //! | `fields` | header fields of a decompressed response |
 //! | `limits` | all bounds, by name |
 
 pub mod accept;
 mod decoder;
+pub mod delta;
+mod events;
 mod exchange;
 mod fields;
 pub mod limits;
 
 pub use decoder::{Broken, Windows, decode};
-pub use exchange::{Body, Event, Exchange};
-pub use fields::{Edit, edits, is_br};
+pub use events::{Body, Event};
+pub use exchange::{Exchange, Response, Whole};
+pub use fields::{Edit, codings, edits, is_br};
 
 /// The request field by which a remote says which content encodings it decompresses, beside those that the client
 /// accepts.

@@ -7,15 +7,16 @@ use pipe_encoding::Event;
 /// Every counter of the filter.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    flights: metrics::Counters,
+    /// None without flights.
+    flights: Option<metrics::Counters>,
     bodies: metrics::Counters,
 }
 
 impl Counters {
-    /// Defines every counter.
-    pub(crate) fn define(metrics: &Metrics) -> Self {
+    /// Defines the counters of what the filter does.
+    pub(crate) fn define(metrics: &Metrics, has_flights: bool) -> Self {
         Self {
-            flights: metrics.counters(Count::ALL.iter().map(|count| count.as_str())),
+            flights: has_flights.then(|| metrics.counters(Count::ALL.iter().map(|count| count.as_str()))),
             bodies: metrics.counters(Event::ALL.iter().map(|event| event.as_str())),
         }
     }
@@ -23,7 +24,9 @@ impl Counters {
     /// Adds the counts since the last call.
     pub(crate) fn add(&self, counts: &mut Counts) {
         for (count, amount) in counts.take() {
-            self.flights.at(count as usize).add(amount);
+            if let Some(flights) = &self.flights {
+                flights.at(count as usize).add(amount);
+            }
         }
     }
 

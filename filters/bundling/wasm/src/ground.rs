@@ -1,5 +1,6 @@
 //! Pages and slots at the ground.
 
+use crate::delta::Delta;
 use crate::encoding::Encoding;
 use crate::worker::{Worker, now_ms, send};
 use filter_host::HostError;
@@ -23,16 +24,21 @@ pub(crate) struct GroundStream {
     /// True if the end reads its body.
     is_read: bool,
     encoding: Encoding,
+    delta: Delta,
 }
 
 impl GroundStream {
     pub(crate) fn new(id: u32, worker: Rc<Worker<GroundEnd>>) -> Self {
-        Self { id, worker, is_page: false, is_read: false, encoding: Encoding::default() }
+        Self { id, worker, is_page: false, is_read: false, encoding: Encoding::default(), delta: Delta::default() }
     }
 
     fn request(&mut self) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
         self.encoding = Encoding::of(&pairs, &self.worker.windows);
+        if self.worker.deltas {
+            self.delta = Delta::of(&pairs, &self.worker.windows);
+        }
+        Delta::strip()?;
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
         match end.request(&ProxyBoard, self.id, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
             Verdict::Pass => Ok(Action::Continue),
@@ -54,6 +60,22 @@ impl GroundStream {
         }
         Ok(())
     }
+
+    /// Reads a piece of a page's body, behind the bytes that the proxy holds, and encodes it. Returns true if the proxy
+    /// must hold all of them.
+    fn page_body(&mut self, size: usize, is_end: bool) -> bool {
+        let chunk = body::read(Buffer::ResponseBody, size).unwrap_or_default();
+        let end = &self.worker.end;
+        let held = end.try_borrow().map_or(0, |end| end.held_bytes(self.id));
+        let new = chunk.get(held..).unwrap_or_default();
+        let waits = self.is_read && end.try_borrow_mut().is_ok_and(|mut end| end.body(self.id, new, is_end, now_ms()));
+        let holds = self.delta.body(&chunk, held, is_end, &self.worker.counters);
+        if let Ok(mut end) = end.try_borrow_mut() {
+            end.now_holds(self.id, holds);
+        }
+        self.worker.settle(self.id);
+        waits
+    }
 }
 
 impl Context for GroundStream {}
@@ -71,28 +93,20 @@ impl HttpContext for GroundStream {
             }
             self.worker.settle(self.id);
         }
-        self.encoding.response(&self.worker.counters);
-        Action::Continue
+        self.delta.response(!end_of_stream, &self.worker.counters);
+        self.encoding.response(&self.worker)
     }
 
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
-        if self.is_read {
-            let chunk = body::read(Buffer::ResponseBody, size).unwrap_or_default();
-            let waits = self
-                .worker
-                .end
-                .try_borrow_mut()
-                .is_ok_and(|mut end| end.body(self.id, &chunk, end_of_stream, now_ms()));
-            self.worker.settle(self.id);
-            if waits {
-                return Action::Pause;
-            }
+        if (self.is_read || self.delta.reads_body()) && self.page_body(size, end_of_stream) {
+            return Action::Pause;
         }
         self.encoding.body(size, end_of_stream, &self.worker.counters);
         Action::Continue
     }
 
     fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        self.delta.trailers(&self.worker.counters);
         self.encoding.trailers(&self.worker.counters);
         Action::Continue
     }

@@ -7,11 +7,13 @@
 //! |---|---|
 //! | `root` | configuration, ticks, responses to the filter's own requests |
 //! | `remote`, `ground` | requests and responses at either end |
-//! | `encoding` | the body of a response, decompressed |
+//! | `encoding` | the body of a response, decoded at the remote |
+//! | `delta` | a page at the ground, encoded as a delta |
 //! | `worker` | state that all streams of a worker share; carries out the decisions of an end |
 //! | `counters` | metrics for Prometheus |
 
 mod counters;
+mod delta;
 mod encoding;
 mod ground;
 mod remote;

@@ -25,9 +25,12 @@ impl RemoteStream {
         Self { id, worker, encoding: Encoding::default() }
     }
 
-    fn request(&mut self) -> Result<Action, HostError> {
+    fn request(&mut self, has_body: bool) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
         self.encoding = Encoding::of(&pairs, &self.worker.windows);
+        if self.worker.deltas {
+            self.encoding.allow_delta(&pairs, has_body);
+        }
         self.encoding.announce()?;
         let address = property::get(&["source", "address"])?.unwrap_or_default();
         let client = without_port(&address);
@@ -44,17 +47,20 @@ impl RemoteStream {
     }
 }
 
-impl Context for RemoteStream {}
+impl Context for RemoteStream {
+    fn on_http_call_response(&mut self, _: u32, header_count: usize, body_bytes: usize, _: usize) {
+        self.encoding.asked_again(header_count, body_bytes, &self.worker.counters);
+    }
+}
 
 impl HttpContext for RemoteStream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
-        let outcome = self.request();
+    fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        let outcome = self.request(!end_of_stream);
         self.worker.decided(self.id, outcome)
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        self.encoding.response(&self.worker.counters);
-        Action::Continue
+        self.encoding.response(&self.worker)
     }
 
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {

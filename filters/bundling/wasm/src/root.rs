@@ -30,14 +30,16 @@ impl Filter for End {
 
     fn configure(json: &[u8], metrics: &Metrics, root: u32) -> Result<Self, String> {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
-        let counters = Counters::define(metrics);
+        let counters = Counters::define(metrics, config.flights);
         let cluster = config.cluster.clone();
         Ok(match config.role {
             Role::Remote => {
                 let end = RemoteEnd::new(&config, random::bytes(), store_name());
-                Self::Remote(Rc::new(Worker::new(end, counters, cluster, root)))
+                Self::Remote(Rc::new(Worker::new(end, counters, cluster, config.deltas, root)))
             }
-            Role::Ground => Self::Ground(Rc::new(Worker::new(GroundEnd::new(&config), counters, cluster, root))),
+            Role::Ground => {
+                Self::Ground(Rc::new(Worker::new(GroundEnd::new(&config), counters, cluster, config.deltas, root)))
+            }
         })
     }
 

@@ -24,9 +24,11 @@ pub(crate) struct Worker<E> {
     /// Borrowed only during one call, so it is never borrowed twice.
     pub(crate) end: RefCell<E>,
     pub(crate) counters: Counters,
-    /// The windows of all decompressed bodies.
+    /// The memory of all coders.
     pub(crate) windows: Windows,
-    cluster: String,
+    /// True if pages cross the link as deltas.
+    pub(crate) deltas: bool,
+    pub(crate) cluster: String,
     root: u32,
     /// The filter's own pending requests, with the end's id for each.
     calls: RefCell<HashMap<callout::Token, u64>>,
@@ -34,10 +36,10 @@ pub(crate) struct Worker<E> {
 }
 
 impl<E: End> Worker<E> {
-    pub(crate) fn new(end: E, counters: Counters, cluster: String, root: u32) -> Self {
+    pub(crate) fn new(end: E, counters: Counters, cluster: String, deltas: bool, root: u32) -> Self {
         let calls = RefCell::new(HashMap::new());
         let windows = Windows::default();
-        Self { end: RefCell::new(end), counters, windows, cluster, root, calls, period: Cell::new(None) }
+        Self { end: RefCell::new(end), counters, windows, deltas, cluster, root, calls, period: Cell::new(None) }
     }
 
     /// Carries out the decisions of the end, in a callback of the context `own`.
@@ -125,9 +127,11 @@ impl<E: End> Worker<E> {
     }
 }
 
+/// A response to a request of the filter. None if no response came.
 type Came = Option<(filter_host::headers::Pairs, Vec<u8>)>;
 
-fn read(header_count: usize, body_bytes: usize) -> Result<Came, HostError> {
+/// Reads the response to a request of the filter, in its callback.
+pub(crate) fn read(header_count: usize, body_bytes: usize) -> Result<Came, HostError> {
     match callout::ending(header_count, body_bytes)? {
         callout::Ending::Answered { headers, body_bytes } => Ok(Some((headers, callout::read_body(body_bytes)?))),
         callout::Ending::Failed => Ok(None),

@@ -37,6 +37,9 @@ pub struct Config {
     /// Request fields that change no response, as the operator declares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain_fields: Vec<PlainField>,
+    /// True if clients that accept WebP get smaller variants of images, under paths of their own.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub images: bool,
     /// The longest body that the cache takes, in bytes.
     pub object_bytes: u64,
 }
@@ -48,6 +51,13 @@ pub struct Rules<'a> {
     pub admit: Admit,
     /// Fields that change no response, besides those of the built-in list.
     pub plain: &'a [PlainField],
+    /// True if clients that accept WebP get smaller variants of images.
+    pub images: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_off(on: &bool) -> bool {
+    !*on
 }
 
 /// The reason why a configuration is refused.
@@ -58,7 +68,7 @@ pub struct Refused(#[from] serde_json::Error);
 impl Config {
     /// Returns the part that is about requests.
     pub fn rules(&self) -> Rules<'_> {
-        Rules { admit: self.admit, plain: &self.plain_fields }
+        Rules { admit: self.admit, plain: &self.plain_fields, images: self.images }
     }
 
     /// Reads JSON. Refuses unknown keys.

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use http_semantics::{Fields, Freshness, Purpose, Unshared, labelled, shareable};
+use image_variants::key;
 use shared_board::Board;
 
 use crate::edit::Edit;
@@ -86,6 +87,9 @@ pub fn learn<B: Board>(
     now: SystemTime,
 ) -> Learnt {
     let mut learnt = Learnt { edits: tidy(fields), ..Learnt::default() };
+    if asked.variant {
+        learnt.edits.push(Edit::Set("vary", vary_by_accept(fields)));
+    }
     let Some(url) = &asked.url else { return learnt };
     if asked.unsafe_method {
         learnt.taught = invalidate(url, fields, table);
@@ -136,8 +140,9 @@ pub enum Fetched {
 
 impl Fetched {
     /// Classifies a request, and returns edits of its header list. Records in `table` that one of Longhaul's own
-    /// filters fetches a URL, unless its response is stored and fresh.
-    pub fn of<B: Board>(fields: &Fields<'_>, table: &Table<B>, now_s: u32) -> (Self, Vec<Edit>) {
+    /// filters fetches a URL, unless its response is stored and fresh. With `images`, the request of a filter gets the
+    /// variant that its client would get.
+    pub fn of<B: Board>(fields: &Fields<'_>, images: bool, table: &Table<B>, now_s: u32) -> (Self, Vec<Edit>) {
         let anew = Edit::Set("cache-control", b"no-cache".to_vec());
         let judged = |asker: Asker| Edit::Set(marks::JUDGE, asker.as_str().into());
         if fields.get(marks::WAY) == Some(b"fill") {
@@ -145,7 +150,9 @@ impl Fetched {
             return (Self::Client, [judged(Asker::Client)].into_iter().chain(anew).collect());
         }
         let mut edits = vec![judged(Asker::Own)];
-        let url = request::url(fields).filter(|_| fields.get(":method") == Some(b"GET") && !fields.has("range"));
+        let (url, variant) = request::target(fields, images);
+        let url = url.filter(|_| fields.get(":method") == Some(b"GET") && !fields.has("range"));
+        edits.extend(url.iter().filter(|_| variant).flat_map(request::as_variant));
         let is_held = url.as_ref().is_some_and(|url| matches!(table.look(url, now_s), Some(Known::Held { .. })));
         if let Some(url) = url.as_ref().filter(|_| !is_held) {
             table.coming(url, now_s);
@@ -202,7 +209,8 @@ fn tidy(fields: &Fields<'_>) -> Vec<Edit> {
 /// a request, and the stored response was evicted, so the client must request it again. The caller forgets the URL, and
 /// the next request takes another way.
 fn again(url: &Url) -> [Edit; 3] {
-    let location = [&url.scheme, &b"://"[..], &url.authority, &url.path].concat();
+    let path = key::origin(&url.path).unwrap_or(&url.path);
+    let location = [&url.scheme, &b"://"[..], &url.authority, path].concat();
     [
         Edit::Set(":status", b"307".to_vec()),
         Edit::Set("location", location),
@@ -216,13 +224,23 @@ fn invalidate<B: Board>(url: &Url, fields: &Fields<'_>, table: &Table<B>) -> Opt
     if !matches!(fields.get(":status").and_then(<[u8]>::first), Some(b'2' | b'3')) {
         return None;
     }
-    table.forget(url);
-    for name in ["location", "content-location"] {
-        if let Some(path) = fields.get(name).and_then(|value| path_on(url, value)) {
+    let named = ["location", "content-location"].into_iter().filter_map(|name| path_on(url, fields.get(name)?));
+    for path in [url.path.clone()].into_iter().chain(named) {
+        if let Some(path) = key::of(&path) {
             table.forget(&Url { path, ..url.clone() });
         }
+        table.forget(&Url { path, ..url.clone() });
     }
     Some(Taught::Invalidated)
+}
+
+/// Returns the field with which caches of clients and of others keep variants apart. Our own cache has them under paths
+/// of their own, and would store nothing that varies.
+fn vary_by_accept(fields: &Fields<'_>) -> Vec<u8> {
+    let said = fields.items("vary").filter(|item| !item.eq_ignore_ascii_case(b"accept"));
+    // `tidy` takes away the one that the judge added.
+    let said = said.filter(|_| fields.get(marks::VERDICT) != Some(b"vary"));
+    said.chain([&b"Accept"[..]]).collect::<Vec<_>>().join(&b", "[..])
 }
 
 /// Returns the path of a reference, if it has the scheme and the host of `url`.
@@ -235,4 +253,78 @@ fn path_on(url: &Url, reference: &[u8]) -> Option<Vec<u8>> {
         None => reference,
     };
     (path.starts_with(b"/") && !path.starts_with(b"//")).then(|| path.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared_board::Memory;
+
+    fn url(path: &str) -> Url {
+        Url { scheme: b"http".to_vec(), authority: b"a.test".to_vec(), path: path.as_bytes().to_vec() }
+    }
+
+    fn asked(path: &str, reason: Reason, variant: bool) -> Asked {
+        let unsafe_method = reason == Reason::Method;
+        Asked { reason, url: Some(url(path)), teaches: !unsafe_method, unsafe_method, with_cookie: false, variant }
+    }
+
+    fn learnt(asked: &Asked, list: &[(&str, &str)], board: &Memory) -> Vec<Edit> {
+        let fields = list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        learn(asked, &fields, 1000, &Table::new(board, [1; 16]), SystemTime::UNIX_EPOCH).edits
+    }
+
+    #[test]
+    fn what_a_client_that_accepts_webp_gets_varies_by_accept() {
+        let board = Memory::default();
+        let vary = |value: &str| Edit::Set("vary", value.as_bytes().to_vec());
+        for (list, expected) in [
+            (&[(":status", "200")][..], "Accept"),
+            (&[(":status", "200"), ("vary", "Accept-Encoding, accept")], "Accept-Encoding, Accept"),
+            (&[(":status", "200"), ("vary", "x"), (marks::VERDICT, "vary")], "Accept"),
+        ] {
+            let edits = learnt(&asked("/.lh-webp/a.jpg", Reason::Unknown, true), list, &board);
+            let last = edits.iter().rfind(|edit| matches!(edit, Edit::Set("vary", _) | Edit::Remove("vary")));
+            assert_eq!(last, Some(&vary(expected)), "{list:?}");
+            assert!(!learnt(&asked("/a.jpg", Reason::Unknown, false), list, &board).contains(&vary(expected)));
+        }
+    }
+
+    #[test]
+    fn a_filter_gets_the_variant_of_its_client_and_fetches_nothing_else_so() {
+        let board = Memory::default();
+        let table = Table::new(&board, [1; 16]);
+        let fetched = |images, accept: &str| {
+            let base = [(":method", "GET"), (":scheme", "http"), (":authority", "a.test"), (":path", "/a.jpg")];
+            let list: Vec<_> = base.iter().copied().chain([("accept", accept)]).collect();
+            let fields = list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            let (fetched, edits) = Fetched::of(&fields, images, &table, 1);
+            let Fetched::Own(Some(url)) = fetched else { panic!("{fetched:?}") };
+            let path = edits.iter().any(|edit| *edit == Edit::Set(":path", url.path.clone()));
+            (String::from_utf8(url.path).unwrap(), path, edits.contains(&Edit::Set(key::MARK, b"/a.jpg".to_vec())))
+        };
+        assert_eq!(fetched(true, "image/webp,*/*;q=0.8"), ("/.lh-webp/a.jpg".to_owned(), true, true));
+        assert_eq!(fetched(true, "image/*,*/*;q=0.8"), ("/a.jpg".to_owned(), false, false));
+        assert_eq!(fetched(false, "image/webp,*/*;q=0.8"), ("/a.jpg".to_owned(), false, false));
+    }
+
+    #[test]
+    fn a_client_is_never_sent_to_the_path_of_a_variant() {
+        let cut = [(":status", "200"), (marks::VERDICT, "cut")];
+        let edits = learnt(&asked("/.lh-webp/a.jpg?b", Reason::Held, true), &cut, &Memory::default());
+        assert!(edits.contains(&Edit::Set("location", b"http://a.test/a.jpg?b".to_vec())), "{edits:?}");
+    }
+
+    #[test]
+    fn a_change_invalidates_the_variants_of_its_urls_too() {
+        let board = Memory::default();
+        let table = Table::new(&board, [1; 16]);
+        let paths = ["/a.jpg", "/.lh-webp/a.jpg", "/b.jpg", "/.lh-webp/b.jpg", "/.lh-webp/c.jpg"];
+        for path in paths {
+            table.storable(&url(path), false);
+        }
+        learnt(&asked("/a.jpg", Reason::Method, false), &[(":status", "204"), ("location", "/b.jpg")], &board);
+        let known = paths.map(|path| table.look(&url(path), 0).is_some());
+        assert_eq!(known, [false, false, false, false, true]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The way of a request: past the cache, into it, or to a stored response.
 
 use http_semantics::{Fields, labelled};
+use image_variants::{key, request as image_request};
 
 use crate::config::{Admit, Rules};
 use crate::edit::Edit;
@@ -56,6 +57,8 @@ labelled! {
         NoStore = "no_store";
         /// An origin may choose its response by a field that is no part of the cache key.
         Unkeyed = "unkeyed";
+        /// The path is one under which the cache stores variants of images.
+        Reserved = "reserved";
         /// The client sent `only-if-cached`, and no stored response is available: 504 (RFC 9111 section 5.2.1.7).
         OnlyIfCached = "only_if_cached";
     }
@@ -87,6 +90,7 @@ pub struct Decision {
 
 /// The facts about a request that are kept until its response comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Asked {
     /// The reason for its way.
     pub reason: Reason,
@@ -98,6 +102,8 @@ pub struct Asked {
     pub unsafe_method: bool,
     /// True if the request has a cookie.
     pub with_cookie: bool,
+    /// True if the origin's response may be replaced by a variant. Then `url` is the variant's.
+    pub variant: bool,
 }
 
 const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
@@ -105,6 +111,7 @@ const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since",
 /// Decides about a request of a client. Calls `look` to read the table, at most once.
 pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
     let asked = ask(rules, fields, look);
+    let variant = asked.url.as_ref().filter(|_| asked.variant).map(as_variant);
     let way = asked.reason.way();
     let judged: Edit = Edit::Set(marks::JUDGE, Asker::Client.as_str().into());
     let set: Vec<Edit> = match way {
@@ -116,24 +123,29 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
         }
         Way::Fill { anew: false } => vec![Edit::Set(marks::WAY, b"fill".to_vec())],
     };
+    let set: Vec<Edit> = set.into_iter().chain(variant.into_iter().flatten()).collect();
     let is_set = |name: &str| set.iter().any(|edit| matches!(edit, Edit::Set(set, _) if *set == name));
-    let forged = [marks::WAY, marks::ANEW, marks::JUDGE].into_iter().filter(|name| fields.has(name) && !is_set(name));
+    let forged =
+        [marks::WAY, marks::ANEW, marks::JUDGE, key::MARK].into_iter().filter(|name| fields.has(name) && !is_set(name));
     let edits = forged.map(Edit::Remove).chain(set.iter().cloned()).collect();
     Decision { asked, edits, refused: way == Way::Refuse }
 }
 
 fn ask(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Asked {
     let method = fields.get(":method").unwrap_or_default();
-    let url = url(fields);
+    let (url, variant) = target(fields, rules.images);
     let with_cookie = fields.has("cookie");
-    let past = |reason| Asked { reason, url: url.clone(), teaches: false, unsafe_method: false, with_cookie };
+    let past = |reason| Asked { reason, url: url.clone(), teaches: false, unsafe_method: false, with_cookie, variant };
     if !matches!(method, b"GET" | b"HEAD") {
         let is_safe = matches!(method, b"OPTIONS" | b"TRACE" | b"CONNECT" | b"PROPFIND" | b"REPORT" | b"SEARCH");
         return Asked { unsafe_method: !is_safe, ..past(Reason::Method) };
     }
     let Some(known_url) = &url else { return past(Reason::Unknown) };
     let says = |directive| fields.lists("cache-control", directive);
+    // An origin with such a path of its own must not fill the place of a variant.
+    let is_reserved = fields.get(":path").is_some_and(|path| path.starts_with(key::PREFIX));
     let rows = [
+        (is_reserved, Reason::Reserved),
         (fields.get("content-length").is_some_and(|length| length != b"0"), Reason::Body),
         (fields.has("transfer-encoding"), Reason::Body),
         (fields.has("range"), Reason::Range),
@@ -161,7 +173,26 @@ fn ask(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<
         None => Reason::Unknown,
     };
     let reason = if reason == Reason::Cookie && says("only-if-cached") { Reason::OnlyIfCached } else { reason };
-    Asked { reason, teaches: !is_head, unsafe_method: false, with_cookie, url }
+    Asked { reason, teaches: !is_head, unsafe_method: false, with_cookie, url, variant }
+}
+
+/// Returns the URL under which the cache stores the response. It is a variant's, and the second value is true, if
+/// `images` says that there are variants and the request accepts one.
+pub(crate) fn target(fields: &Fields<'_>, images: bool) -> (Option<Url>, bool) {
+    if images && image_request::left(fields).is_none() { (variant_url(fields), true) } else { (url(fields), false) }
+}
+
+/// Returns edits that turn a request into one for the variant at `url`.
+pub(crate) fn as_variant(url: &Url) -> [Edit; 2] {
+    let origin = key::origin(&url.path).unwrap_or(&url.path);
+    [Edit::Set(":path", url.path.clone()), Edit::Set(key::MARK, origin.to_vec())]
+}
+
+/// Returns the URL under which the cache stores the variant of an image.
+fn variant_url(fields: &Fields<'_>) -> Option<Url> {
+    let url = url(fields)?;
+    let path = key::of(&url.path)?;
+    Some(Url { path, ..url })
 }
 
 /// Returns the URL of a request. Returns None if a part of it is missing.
@@ -180,7 +211,7 @@ mod tests {
     use super::*;
     use crate::PlainField;
 
-    const LEARNED: Rules<'static> = Rules { admit: Admit::Learned, plain: &[] };
+    const LEARNED: Rules<'static> = Rules { admit: Admit::Learned, plain: &[], images: false };
     const HELD: Option<Known> = Some(Known::Held { public: false });
     const PUBLIC: Option<Known> = Some(Known::Held { public: true });
     const STORABLE: Option<Known> = Some(Known::Storable { public: false });
@@ -212,7 +243,7 @@ mod tests {
             [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":authority", b"a"), (b":path", b"/")]
                 .into_iter()
                 .collect();
-        let first = Rules { admit: Admit::First, plain: &[] };
+        let first = Rules { admit: Admit::First, plain: &[], images: false };
         assert_eq!(decide(first, &fields, |_| None).asked.reason, Reason::First);
     }
 
@@ -285,6 +316,50 @@ mod tests {
         );
         let hit = [Edit::Set(marks::WAY, b"hit".to_vec()), Edit::Set(marks::JUDGE, b"client".to_vec())];
         assert_eq!(edits(HELD, &[]), hit);
+    }
+
+    #[test]
+    fn a_client_that_accepts_webp_gets_a_path_of_its_own_and_no_other_client_does() {
+        let decided = |images, more: &[(&str, &str)]| {
+            let base = [(":method", "GET"), (":scheme", "http"), (":authority", "a.test"), (":path", "/a.jpg?b")];
+            let all: Vec<_> =
+                base.iter().chain(more).map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            let mut looked = Vec::new();
+            let decision = decide(Rules { images, ..LEARNED }, &all.into_iter().collect(), |url| {
+                looked = url.path.clone();
+                HELD
+            });
+            (decision, looked)
+        };
+        let webp = ("accept", "image/webp,*/*;q=0.8");
+        let mark = Edit::Set(key::MARK, b"/a.jpg?b".to_vec());
+        let (decision, looked) = decided(true, &[webp]);
+        assert_eq!((decision.asked.reason, looked.as_slice()), (Reason::Held, &b"/.lh-webp/a.jpg?b"[..]));
+        assert!(decision.edits.contains(&mark) && decision.edits.contains(&Edit::Set(":path", looked)));
+        assert_eq!(decision.asked.url.unwrap().path, b"/.lh-webp/a.jpg?b");
+        for (images, more) in [
+            (false, &[webp][..]),
+            (true, &[("accept", "image/*,*/*")]),
+            (true, &[webp, ("cache-control", "no-cache")]),
+            (true, &[webp, ("range", "bytes=0-")]),
+            (true, &[webp, ("origin", "http://b.test")]),
+        ] {
+            let (decision, _) = decided(images, more);
+            assert!(!decision.asked.variant && !decision.edits.contains(&mark), "{more:?}");
+            assert_eq!(decision.asked.url.unwrap().path, b"/a.jpg?b", "{more:?}");
+        }
+        let (decision, _) = decided(true, &[webp, ("cookie", "a=b")]);
+        assert!(decision.asked.variant && decision.edits.contains(&mark), "past the cache, too");
+    }
+
+    #[test]
+    fn an_origins_own_path_never_takes_the_place_of_a_variant() {
+        for path in ["/.lh-webp/a.jpg", "/.lh-webp"] {
+            assert_eq!(of(HELD, &[(":path", path)]).reason, Reason::Reserved);
+        }
+        assert_eq!(of(HELD, &[(":path", "/x/.lh-webp/a.jpg")]).reason, Reason::Held);
+        let forged = decided(HELD, &[(key::MARK, "webp")]).edits;
+        assert!(forged.contains(&Edit::Remove(key::MARK)), "the mark is ours alone");
     }
 
     #[test]

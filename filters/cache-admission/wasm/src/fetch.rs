@@ -26,7 +26,8 @@ impl FetchStream {
     fn request(&mut self) -> Result<(), HostError> {
         let pairs = headers::list(Map::Request)?;
         let now_s = lesson::unix(SystemTime::now());
-        let (fetched, edits) = Fetched::of(&pairs.iter().collect(), &self.worker.table, now_s);
+        let (fetched, edits) =
+            Fetched::of(&pairs.iter().collect(), self.worker.config.images, &self.worker.table, now_s);
         self.fetched = Some(fetched);
         apply(Map::Request, &edits)
     }

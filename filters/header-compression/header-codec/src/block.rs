@@ -5,11 +5,12 @@
 //! does not allow the name of the further crumbs, so it collides with no real field. A message that contains it anyway
 //! travels plain.
 
+use http_semantics::site;
+
 use crate::error::Unpackable;
 use crate::hash;
 use crate::limits;
 use crate::policy::{self, Policy};
-use crate::site;
 
 /// Name of every crumb after the first one of a cookie field.
 pub(crate) const CRUMB: &[u8] = b";cookie";

@@ -24,7 +24,6 @@ mod remote;
 mod remote_end;
 mod scene;
 mod session;
-mod site;
 mod spell;
 mod text;
 pub mod training;

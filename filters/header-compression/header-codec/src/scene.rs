@@ -2,11 +2,12 @@
 
 use std::cell::OnceCell;
 
+use http_semantics::site;
+
 use crate::block::Block;
 use crate::date;
 use crate::dictionary::Dictionary;
 use crate::exchange::{Side, View};
-use crate::site;
 use crate::text::Budget;
 
 /// The position of a block in the conversation.

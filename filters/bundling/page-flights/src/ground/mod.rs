@@ -160,31 +160,46 @@ impl GroundEnd {
         false
     }
 
-    /// Reads the bytes of the page's body that the proxy has, beginning with those that it holds already. Returns true
-    /// if the proxy must hold them. The tick that announces the objects that they name releases them, so that the
-    /// remote knows the objects before the browser requests them. They are also released when the time for the first
-    /// slot is over.
+    /// Returns the number of bytes of the page's body that the proxy holds and [`GroundEnd::body`] has seen. The proxy
+    /// shows them again, in front of the next ones.
+    pub fn held_bytes(&self, stream: u32) -> usize {
+        match self.streams.get(&stream) {
+            Some(Stream::Page(page)) => page.held_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Corrects [`GroundEnd::held_bytes`] if the driver has replaced bytes that the proxy holds.
+    pub fn now_holds(&mut self, stream: u32, bytes: usize) {
+        if let Some(Stream::Page(page)) = self.streams.get_mut(&stream)
+            && page.is_held
+        {
+            page.held_bytes = bytes;
+        }
+    }
+
+    /// Reads the next bytes of the page's body. Returns true if the proxy must hold them, behind those that it holds
+    /// already. The tick that announces the objects that they name releases them, so that the remote knows the objects
+    /// before the browser requests them. They are also released when the time for the first slot is over.
     ///
     /// The proxy holds bytes for no other reason. It never holds them if they, with the next chunk, could exceed
     /// `buffer_bytes`.
     pub fn body(&mut self, stream: u32, bytes: &[u8], end: bool, now_ms: u64) -> bool {
         let next = if end { 0 } else { limits::CHUNK_BYTES };
-        let has_room = bytes.len().saturating_add(next) <= self.buffer_bytes;
-        let waits = self.read(stream, bytes, end, now_ms);
-        match self.streams.get_mut(&stream) {
-            Some(Stream::Page(page)) if waits && !has_room => {
-                page.is_held = false;
-                page.held_bytes = 0;
-                false
-            }
-            _ => waits,
-        }
+        let all = self.held_bytes(stream).saturating_add(bytes.len());
+        let has_room = all.saturating_add(next) <= self.buffer_bytes;
+        let is_held = self.read(stream, bytes, end, now_ms);
+        let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
+        page.is_held = is_held && has_room;
+        page.held_bytes = if page.is_held { all } else { 0 };
+        page.is_held
     }
 
+    /// Returns true if the bytes had better be held.
     fn read(&mut self, stream: u32, bytes: &[u8], end: bool, now_ms: u64) -> bool {
         let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
         let (Some(finder), Some(flight)) = (&mut page.finder, self.flights.get_mut(&page.flight)) else { return false };
-        let mut found = finder.read(bytes.get(page.held_bytes..).unwrap_or_default());
+        let mut found = finder.read(bytes);
         if end {
             found.extend(finder.finish());
             flight.page_done = true;
@@ -194,10 +209,8 @@ impl GroundEnd {
         let url = flight.visitor.url.clone();
         let mut announces = flight.add(&page.flight, &url, found, &mut self.counts);
         announces |= flight.look_again(&page.flight, &mut self.counts);
-        page.is_held |= announces && flight.is_heard(now_ms);
-        page.held_bytes = if page.is_held { bytes.len() } else { 0 };
         self.due |= announces || end;
-        page.is_held
+        page.is_held || (announces && flight.is_heard(now_ms))
     }
 }
 

@@ -24,6 +24,7 @@ fn config(role: Role) -> Config {
         store_bytes: 1 << 20,
         buffer_bytes: 750_000,
         flights: true,
+        deltas: false,
     }
 }
 
@@ -505,10 +506,19 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
     let mut world = World::new();
     let stream = world.begin_visit(0, "client");
     assert!(world.ground.response(stream, &borrowed(&fields)));
-    let mut page = PAGE.as_bytes().to_vec();
-    assert!(world.ground.body(stream, &page, false, world.now_ms), "a little waits");
-    page.resize(most, b' ');
-    assert!(!world.ground.body(stream, &page, false, world.now_ms), "until more comes");
+    assert!(world.ground.body(stream, PAGE.as_bytes(), false, world.now_ms), "a little waits");
+    assert_eq!(world.ground.held_bytes(stream), PAGE.len());
+    let rest = vec![b' '; most - PAGE.len()];
+    assert!(!world.ground.body(stream, &rest, false, world.now_ms), "until more comes");
+    assert_eq!(world.ground.held_bytes(stream), 0);
+    let mut world = World::new();
+    let stream = world.begin_visit(0, "client");
+    assert!(world.ground.response(stream, &borrowed(&fields)));
+    assert!(world.ground.body(stream, PAGE.as_bytes(), false, world.now_ms));
+    world.ground.now_holds(stream, 9);
+    assert_eq!(world.ground.held_bytes(stream), 9, "the driver has encoded them");
+    assert!(world.ground.body(stream, b" ", true, world.now_ms));
+    assert_eq!(world.ground.held_bytes(stream), 10);
 }
 
 #[test]

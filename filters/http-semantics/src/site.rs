@@ -1,12 +1,12 @@
 //! Decides which requests belong to one site.
 //!
 //! A site ends at its registrable domain, because cookies are shared below it. The Public Suffix List gives that domain
-//! exactly, but both ends would have to hold the same list for ever. This module uses the rule of old browsers instead:
-//! two labels, or three under suffixes like `co.uk`. Where the rule errs it joins two neighbouring sites of one client.
-//! An attacker must still guess a whole value at once (see [`crate::policy`]).
+//! exactly, but both ends of a pair would have to hold the same list for ever. This module uses the rule of old browsers
+//! instead: two labels, or three under suffixes like `co.uk`. Where the rule errs, it joins two neighbouring sites. A
+//! caller must be safe then, and must say why.
 
 /// Returns the site of an authority (`host[:port]`). Case does not matter, and an address is its own site.
-pub(crate) fn of(authority: &[u8]) -> Vec<u8> {
+pub fn of(authority: &[u8]) -> Vec<u8> {
     let host = match authority {
         [b'[', ..] => authority,
         _ => authority.split(|byte| *byte == b':').next().unwrap_or_default(),

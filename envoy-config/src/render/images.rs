@@ -1,0 +1,65 @@
+//! The program that recodes images: its configuration, and its place behind the cache.
+
+use image_variants::Config;
+use serde::Serialize;
+
+use super::artifacts::{Artifacts, ImageSockets};
+use super::engine::RenderError;
+use crate::config::Settings;
+use crate::derive::Derived;
+
+/// The name of the program's configuration in the tree.
+pub const FILE: &str = "images.json";
+
+/// The effort of the encoder, of 0 to 6. Effort 4 takes twice the time of 2, for a twentieth of the bytes.
+const METHOD: u8 = 4;
+
+/// The sockets as the templates render them.
+#[derive(Debug, Serialize)]
+pub(super) struct Images {
+    program: String,
+    origins: String,
+    /// The prefix of the path of a variant.
+    prefix: String,
+    /// The header of a request for a variant.
+    mark: &'static str,
+}
+
+impl Images {
+    pub(super) fn of(sockets: &ImageSockets) -> Self {
+        Self {
+            program: sockets.program.display().to_string(),
+            origins: sockets.origins.display().to_string(),
+            prefix: String::from_utf8_lossy(image_variants::key::PREFIX).into_owned() + "/",
+            mark: image_variants::key::MARK,
+        }
+    }
+}
+
+/// Returns the sockets, if images are recoded on this box.
+pub(super) fn sockets<'a>(derived: &Derived, artifacts: &'a Artifacts) -> Option<&'a ImageSockets> {
+    // Without cache-admission, no request has the path of a variant.
+    let admits = artifacts.modules.contains_key("cache-admission");
+    artifacts.images.as_ref().filter(|_| derived.images.on && admits)
+}
+
+/// Returns the program's configuration.
+pub(super) fn config(settings: &Settings, sockets: &ImageSockets) -> Result<String, RenderError> {
+    let (images, limits) = (&settings.images, &settings.limits.images);
+    let config = Config {
+        listen: sockets.program.clone(),
+        origin: sockets.origins.clone(),
+        metrics: settings.listen.image_metrics,
+        jpeg_quality: images.quality,
+        png_quality: images.png_quality,
+        method: METHOD,
+        min_bytes: images.min.0,
+        max_bytes: images.max.0,
+        pixels: limits.pixels.into(),
+        workers: u16::try_from(limits.workers).unwrap_or(u16::MAX),
+        memory_bytes: limits.memory.0,
+        time_ms: u32::try_from(limits.time.as_millis()).unwrap_or(u32::MAX),
+        exclude: images.exclude.iter().map(ToString::to_string).collect(),
+    };
+    Ok(format!("{}\n", serde_json::to_string_pretty(&config)?))
+}

@@ -1,0 +1,83 @@
+//! A page as a difference from another page of its site, the *base*, which both ends have.
+//!
+//! A delta is a stream of br (RFC 7932) that may refer to the base as to the bytes before its own, and then the name of
+//! the page. A page's name is the first 24 bytes of its SHA-256. Laws, each with a test:
+//! - The receiver gets the sender's page, byte for byte and for any split, or an error. A wrong base never gives a wrong
+//!   page.
+//! - Every flushed piece of a page is readable when it arrives.
+//! - Only a response that any client may have becomes a base. A private page may be encoded against a public base.
+//! - A base that the remote has lost costs one more request.
+//! - The bases of one end are bounded, and so are the encoders of one worker.
+//!
+//! | module | job |
+//! |---|---|
+//! | `bases` | the pages that one end has, by site |
+//! | `fields` | the header fields |
+//! | `policy` | which pages become a base, and which are sent as a delta |
+//! | `stream` | both coders |
+//! | `incoming`, `outgoing` | one page at the remote, and at the ground |
+
+mod bases;
+mod fields;
+mod incoming;
+mod outgoing;
+mod policy;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use page_scanner::Unpacker;
+use shared_board::Board;
+
+pub use bases::Name;
+pub(crate) use fields::BASE_FIELD;
+pub use incoming::RequestFields;
+pub(crate) use incoming::{Form, Incoming};
+pub use outgoing::Outgoing;
+pub use policy::Left;
+pub use stream::{Receiver, Sender};
+
+/// All bounds.
+pub mod limits {
+    /// Pages of one site.
+    pub const PAGES: usize = 4;
+    /// The largest page that becomes a base, in bytes.
+    pub const PAGE_BYTES: usize = 256 << 10;
+    /// All bases of one end, in bytes.
+    pub const BASES_BYTES: u64 = 8 << 20;
+    /// All pages of one end.
+    pub const SLOTS: u8 = 192;
+}
+
+/// A page that becomes a base when it is complete.
+#[derive(Debug, Default)]
+struct Kept {
+    page: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
+        self.is_too_long |= self.page.len().saturating_add(bytes.len()) > limits::PAGE_BYTES;
+        if self.is_too_long {
+            self.page = Vec::new();
+        } else {
+            self.page.extend_from_slice(bytes);
+        }
+    }
+
+    /// Keeps the complete page. `name` is known if a coder has seen the page.
+    fn put(self, board: &dyn Board, place: bases::Place, name: Option<bases::Name>) -> bool {
+        !self.is_too_long && bases::put(board, place, &name.unwrap_or_else(|| bases::name(&self.page)), &self.page)
+    }
+}
+
+/// Decodes a piece of a body in gzip.
+fn unpacked(gzip: &mut Unpacker, bytes: &[u8], is_end: bool) -> Result<Vec<u8>, page_scanner::Broken> {
+    let mut plain = Vec::new();
+    gzip.write(bytes, |piece| plain.extend_from_slice(piece))?;
+    if is_end {
+        gzip.finish(|piece| plain.extend_from_slice(piece))?;
+    }
+    Ok(plain)
+}

@@ -1,0 +1,26 @@
+//! Fuzz targets of images: all that is parsed outside the sandbox. `fuzz_targets/` hands them to cargo-fuzz, and the test
+//! replays their inputs on stable Rust.
+
+mod seeds;
+pub mod targets;
+
+use fuzz_driver::Fuzz;
+
+/// The targets and their inputs.
+pub const FUZZ: Fuzz = Fuzz { targets: targets::TARGETS, tokens: seeds::TOKENS, folder: env!("CARGO_MANIFEST_DIR") };
+
+#[cfg(test)]
+mod tests {
+    use super::FUZZ;
+
+    #[test]
+    fn no_seed_and_no_regression_breaks_a_law() {
+        FUZZ.replay();
+    }
+
+    #[test]
+    fn the_seeds_are_read_to_their_ends() {
+        assert!(super::seeds::jpegs().iter().all(|seed| super::targets::read_jpeg(seed)));
+        assert!(super::seeds::pngs().iter().all(|seed| super::targets::read_png(seed)));
+    }
+}

@@ -1,0 +1,263 @@
+"""Pages that cross a pair as differences from other pages of their sites, on loopback."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.grounds import GroundsBed, grounds
+from harness.pep import command
+from harness.processes import is_running
+from harness.waiting import wait_for
+
+PAGE = {"Accept": "text/html,*/*;q=0.8", "Accept-Encoding": "gzip, deflate", "User-Agent": "b"}
+SITES = [f"{name}.test" for name in ("split", "secret", "fixed", "packed", "slow", "held", "claim", "again", "br")]
+HTML = {"Content-Type": "text/html; charset=utf-8", "ETag": '"x"'}
+
+
+def article(site: str, number: int) -> bytes:
+    """Returns an article. Two articles of one site have most of their bytes in common."""
+    common = "".join(f"<li><a href=/{one * 7919 % 10007}>{site} {one * 104729 % 99991}</a>" for one in range(900))
+    own = "".join(f"<p>{number * one * 31337 % 100003}" for one in range(1, 60))
+    return f"<!doctype html><title>{site} {number}</title><ul>{common}</ul>{own}".encode()
+
+
+@dataclass
+class Origin:
+    """Serves what a test has put there, by site and path, and remembers the requests."""
+
+    bodies: dict[tuple[str, str], tuple[dict[str, str], bytes]] = field(default_factory=dict)
+    asked: list[dict[str, str]] = field(default_factory=list)
+    rest: threading.Event = field(default_factory=threading.Event)
+    """A page at `/slow` sends its second half after this."""
+
+    def put(self, site: str, path: str, body: bytes, **fields: str) -> bytes:
+        """Puts a page there. Returns it."""
+        more = {name.replace("_", "-"): value for name, value in fields.items()}
+        self.bodies[site, path] = ({**HTML, **more}, body)
+        return body
+
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        """Returns the class that serves."""
+        own = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                own.asked.append({name.lower(): value for name, value in self.headers.items()})
+                fields, body = own.bodies.get((self.headers["Host"], self.path), (HTML, b"none"))
+                self.send_response(200)
+                for name, value in {**fields, "Content-Length": str(len(body))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                half = len(body) // 2 if self.path == "/slow" else len(body)
+                self.wfile.write(body[:half])
+                if half < len(body):
+                    own.rest.wait(30)
+                    self.wfile.write(body[half:])
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+@dataclass
+class Bed:
+    """A pair before the origin."""
+
+    origin: Origin
+    pair: GroundsBed
+
+    def load(self, site: str, path: str, **fields: str) -> tuple[http.client.HTTPResponse, bytes]:
+        """Loads a page as a browser does."""
+        client = http.client.HTTPConnection("127.0.0.1", self.pair.http, timeout=30)
+        more = {name.replace("_", "-"): value for name, value in fields.items()}
+        try:
+            client.request("GET", path, headers={**PAGE, "Host": site, **more})
+            answer = client.getresponse()
+            return answer, answer.read()
+        finally:
+            client.close()
+
+    def counted(self, name: str, *, at_ground: bool = False) -> float:
+        """Returns a counter of one end, over all labels."""
+        ground = self.pair.grounds[0]
+        box, admin = (ground.pep, ground.admin) if at_ground else (self.pair.remote, self.pair.remote_admin)
+        metrics = box.metrics(admin).items()
+        return sum(value for key, value in metrics if key.startswith(f"longhaul_bundling_{name}"))
+
+    def delta_bytes(self, site: str, path: str, expected: bytes, **fields: str) -> float:
+        """Loads a page. Returns its bytes on the pipe if it was a delta, and 0 otherwise."""
+        before = self.counted("delta_bytes_total")
+        answer, body = self.load(site, path, **fields)
+        assert (answer.status, body == expected) == (200, True), (site, path, answer.status, len(body))
+        assert not [name for name, _ in answer.getheaders() if name.lower().startswith("x-longhaul")]
+        assert answer.getheader("Content-Encoding") is None
+        return self.counted("delta_bytes_total") - before
+
+
+@contextmanager
+def standing(folder: Path, **settings: Any) -> Iterator[Bed]:
+    """Runs a pair before an origin."""
+    origin = Origin()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), origin.handler())
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"127.0.0.1:{server.server_address[1]}"
+    try:
+        hosts = [f"{name}.{site}" for site in SITES for name in ("www", "mail")]
+        with grounds(folder, 1, origin=address, hosts=hosts, warm=0, **settings) as pair:
+            yield Bed(origin, pair)
+    finally:
+        origin.rest.set()
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    with standing(tmp_path_factory.mktemp("deltas"), page={"delta": "on", "bundle": True}) as running:
+        yield running
+
+
+@pytest.mark.parametrize("coding", ["plain", "gzip"])
+def test_the_second_page_of_a_site_crosses_in_a_fraction_and_arrives_byte_for_byte(bed: Bed, coding: str) -> None:
+    site = {"plain": "www.split.test", "gzip": "www.packed.test"}[coding]
+    for number in (1, 2):
+        page = article(site, number)
+        if coding == "gzip":
+            bed.origin.put(site, f"/{number}", gzip.compress(page, 6), Content_Encoding="gzip")
+        else:
+            bed.origin.put(site, f"/{number}", page)
+    before = bed.counted("decompressed_bytes_total")
+    assert bed.delta_bytes(site, "/1", article(site, 1)) == 0
+    first = bed.counted("decompressed_bytes_total") - before
+    second = bed.delta_bytes(site, "/2", article(site, 2))
+    assert 0 < second < 0.5 * first, (first, second)
+    for seen in bed.origin.asked:
+        assert not [name for name in seen if name.startswith("x-longhaul")]
+
+
+def test_a_page_for_one_client_is_never_a_base_and_may_have_one_of_its_host(bed: Bed) -> None:
+    www, mail = "www.secret.test", "mail.secret.test"
+    public = {
+        site: [bed.origin.put(site, f"/{one}", article("secret", one)) for one in range(4)] for site in (www, mail)
+    }
+    for path, fields in (("/cookie", {}), ("/set", {"Set_Cookie": "a=b"}), ("/own", {"Cache_Control": "private"})):
+        private = bed.origin.put(www, path, article("secret", 90), **fields)
+        kept = bed.counted("bases_total"), bed.counted("bases_total", at_ground=True)
+        sent = {"Cookie": "a=b"} if path == "/cookie" else {}
+        assert bed.delta_bytes(www, path, private, **sent) == 0
+        assert (bed.counted("bases_total"), bed.counted("bases_total", at_ground=True)) == kept
+        assert bed.delta_bytes(www, path, private, **sent) == 0, "no page is encoded against it"
+    assert bed.delta_bytes(mail, "/0", public[mail][0]) == 0
+    assert bed.delta_bytes(www, "/0", public[www][0], Cookie="a=b") == 0, "the base is of another host"
+    assert bed.delta_bytes(www, "/1", public[www][1]) > 0
+    assert bed.delta_bytes(www, "/2", public[www][2], Cookie="a=b") > 0
+
+
+def test_a_page_that_must_not_change_is_no_delta(bed: Bed) -> None:
+    site = "www.fixed.test"
+    assert bed.delta_bytes(site, "/1", bed.origin.put(site, "/1", article(site, 1))) == 0
+    fixed = bed.origin.put(site, "/2", article(site, 2), Cache_Control="no-transform")
+    assert bed.delta_bytes(site, "/2", fixed) == 0
+    assert bed.counted('delta_left_total{reason="no_transform"}', at_ground=True) == 1
+
+
+def test_every_piece_of_a_delta_arrives_when_the_origin_has_sent_it(bed: Bed) -> None:
+    site = "www.slow.test"
+    assert bed.delta_bytes(site, "/1", bed.origin.put(site, "/1", article(site, 1))) == 0
+    page = bed.origin.put(site, "/slow", article(site, 2))
+    before = bed.counted("deltas_total")
+    client = http.client.HTTPConnection("127.0.0.1", bed.pair.http, timeout=30)
+    client.request("GET", "/slow", headers={**PAGE, "Host": site})
+    answer = client.getresponse()
+    first = answer.read(len(page) // 2)
+    bed.origin.rest.set()
+    assert first + answer.read() == page
+    client.close()
+    assert bed.counted("deltas_total") == before + 1
+
+
+def test_a_page_whose_bytes_wait_for_its_objects_is_a_delta_as_well(bed: Bed) -> None:
+    site = "www.held.test"
+    links = "".join(f"<link rel=stylesheet href=/{one}.css>" for one in range(9)).encode()
+    sent = bed.counted("objects_total", at_ground=True)
+    for one in range(9):
+        bed.origin.put(site, f"/{one}.css", b"a{}" * (one + 1), **{"Content-Type": "text/css"})
+    for number in (1, 2, 3):
+        page = bed.origin.put(site, f"/{number}", b"<!doctype html>" + links + article(site, number))
+        assert (bed.delta_bytes(site, f"/{number}", page) > 0) == (number > 1)
+    wait_for("objects sent", lambda: bed.counted("objects_total", at_ground=True) > sent)
+
+
+def test_no_client_can_name_a_base(bed: Bed) -> None:
+    site = "www.claim.test"
+    page = bed.origin.put(site, "/1", article(site, 1))
+    named = {"x_longhaul_base": "00" * 8, "x_longhaul_takes": "br, delta"}
+    assert bed.delta_bytes(site, "/1", page, **named) == 0
+    assert bed.delta_bytes(site, "/1", page, **named) > 0, "the remote's own field counts"
+    answer, body = bed.load(site, "/1", Accept="*/*", **named)
+    assert (answer.getheader("Content-Encoding"), body) == (None, page)
+    assert not [name for name in bed.origin.asked[-1] if name.startswith("x-longhaul")]
+
+
+def test_a_client_that_accepts_br_gets_pages_that_it_can_read(bed: Bed) -> None:
+    site = "www.br.test"
+    for number in (1, 2):
+        page = bed.origin.put(site, f"/{number}", article(site, number))
+        crossed = bed.delta_bytes(site, f"/{number}", page, Accept_Encoding="gzip, br")
+        assert (crossed > 0) == (number > 1)
+
+
+def kill(pids: list[int]) -> None:
+    """Kills processes at once, as a power cut does."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.long
+def test_a_restart_of_either_end_loses_no_page(bed: Bed) -> None:
+    site = "www.again.test"
+    pages = [bed.origin.put(site, f"/{one}", article(site, one)) for one in range(9)]
+
+    def is_delta(number: int) -> bool:
+        return bed.delta_bytes(site, f"/{number}", pages[number]) > 0
+
+    def has_link() -> bool:
+        return bed.load(site, "/0", Accept="*/*")[0].status == 200
+
+    assert [is_delta(0), is_delta(1)] == [False, True]
+    ground = bed.pair.grounds[0]
+    ground.kill()
+    ground.pep.__enter__()
+    wait_for("the link", has_link, timeout_s=60)
+    assert [is_delta(2), is_delta(3)] == [False, True]
+    remote = bed.pair.remote
+    own = remote.child.process.pid
+    pids = [own, *map(int, Path(f"/proc/{own}/task/{own}/children").read_text().split())]
+    kill(pids)
+    remote.child.process.wait()
+    wait_for("the end of the remote", lambda: not any(is_running(pid) for pid in pids))
+    remote.__enter__()
+    wait_for("the link", has_link, timeout_s=60)
+    assert [is_delta(4), is_delta(5)] == [False, True]
+    assert bed.counted("broken_total") == 0
+
+
+def test_check_says_if_deltas_pay_and_why(bed: Bed) -> None:
+    said = " ".join(command("check", bed.pair.grounds[0].config).stdout.split())  # without its line breaks
+    assert re.search(r"deltas on \(they save \d+(ms|us|s) of the link for a page\)", said), said
