@@ -12,9 +12,12 @@ from .plan import Group
 EDGES = ("longhaul-url", "longhaul-dns", "longhaul-edge")
 PAIRS = ("longhaul-pair",)
 EVERYBODY = (
-    "direct", "squid-transparent", "squid-explicit", "split-tcp", "split-tcp-window", "envoy-pair", *EDGES, *PAIRS,
+    "direct", "squid-transparent", "squid-explicit", "ziproxy-squid", "split-tcp", "split-tcp-window", "haproxy",
+    "nginx", "envoy-pair", *EDGES, *PAIRS,
 )  # fmt: skip
-HTTPS = ("direct", "squid-explicit", "split-tcp-window", "envoy-pair", "longhaul-edge", *PAIRS)
+HTTPS = (
+    "direct", "squid-explicit", "split-tcp-window", "haproxy", "nginx", "envoy-pair", "longhaul-edge", *PAIRS,
+)  # fmt: skip
 OURS = ("direct", "longhaul-edge", *PAIRS)
 
 
@@ -147,6 +150,25 @@ def _quic(repeats: int) -> list[Group]:
     return [Group("quic", "geo", ("cnn",), (), contenders, repeats, special="quic", special_ms=repeats * 90_000)]
 
 
+def _bytes(repeats: int) -> list[Group]:
+    """Uses a bed for every repeat, because a pair caches the objects of http pages, and one for each pair, because two
+    would need the same addresses."""
+    beds = (("direct", "ziproxy-squid", "longhaul-edge", "longhaul-pair-default"), ("longhaul-pair-whole",))
+    heavy = ("cnn", "yahoo", "britannica", "median-2025")
+    pages = {"cdma-congested": heavy[:3], "cdma-average": heavy[:3], "umts": heavy, "maritime": heavy}
+    return [
+        Group("bytes", link, own, ("http",), contenders, 1, first_repeat=repeat)
+        for repeat in range(1, repeats + 1)
+        for link, own in pages.items()
+        for contenders in beds
+    ]
+
+
+def _simulation(name: str, link: str) -> Callable[[int], list[Group]]:
+    """Needs no bed and no repeats. The link gives its rate and round trip."""
+    return lambda _: [Group(name, link, (), (), (), 1, special=name, special_ms=10_000)]
+
+
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
     for one in (
@@ -170,7 +192,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "images", "One to thirty images through a split pair",
             "Davern et al., figures 3 to 5: pages of 1 to 30 JPEGs on three satellite links.",
             _each_page("images", ("satellite-256k", "satellite-500k", "satellite-2m"),
-                       ("images-1", "images-10", "images-30"), OURS),
+                       ("images-1", "images-10", "images-30"), (*OURS, "ziproxy-squid")),
         ),
         Experiment(
             "connections", "Connections and name lookups for a hundred pages",
@@ -208,6 +230,21 @@ EXPERIMENTS: dict[str, Experiment] = {
             "mobility", "A client that moves in the middle of a page",
             "Rodriguez et al., WWW 2004, section 5: cases A, B and C.",
             _mobility,
+        ),
+        Experiment(
+            "bytes", "Smaller images where bytes bound pages",
+            "Pages on slow links: ziproxy, one box, a pair, and a pair that leaves images whole.",
+            _bytes,
+        ),
+        Experiment(
+            "fec", "Forward error correction, simulated",
+            "Chakravorty et al., MobiCom 2004: the parity that downloads a page soonest on two channels.",
+            _simulation("fec", "gprs"),
+        ),
+        Experiment(
+            "next-page", "Prefetching of linked pages, simulated",
+            "Gomez et al., section 4.3.4: what learned links save a page, and the bytes that nobody requests.",
+            _simulation("next-page", "geo"),
         ),
     )
 }  # fmt: skip

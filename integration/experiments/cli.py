@@ -15,6 +15,7 @@ from harness.artifacts import Missing, built, need_commands, need_root, scratch
 from harness.lab import watches
 from harness.lab.ideal import Weight
 from harness.lab.measure import Run, run_from
+from harness.provenance import built_commit, machine_class
 
 from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
 from .front_page import FRONT_PAGE
@@ -120,6 +121,8 @@ def _write(path: Path, name: str, outcome: Outcome, repeats: int, seed: int) -> 
         "details": {key: value for key, value in details.items() if key != "figures"},
         "goals": [asdict(goal) for goal in goals(results)],
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "commit": built_commit(),
+        "machine": machine_class(),
         "repeats": repeats,
         "seed": seed,
         "absent": outcome.absent,

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.artifacts import scratch
 from harness.lab.contenders import contender
-from harness.lab.ideal import Weight
+from harness.lab.ideal import Bound, Weight
 from harness.lab.links import Link, link
 from harness.lab.measure import run_from
 from harness.provenance import RESULTS, built_commit, machine_class
@@ -42,7 +42,6 @@ SCHEMES = ("http", "https")
 DIRECT, EDGE, PAIR = "direct", "longhaul-edge", "longhaul-pair-default"
 WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
 PEERS = ("squid-explicit", "envoy-pair")
-WITH_PEERS = "geo"
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
 FAST_MS, FAST_LEAST = 100, 3
@@ -58,9 +57,8 @@ def _on(name: str, repeats: int) -> Iterator[Group]:
     on = link(name)
     # The light page first: beds warm up their contenders with a piece of the first page.
     pages = ("cnn",) if on.down_bps < CELL_BPS else ("cnn", "median-2025")
-    contenders = (*WAYS, *PEERS) if name == WITH_PEERS else tuple(WAYS)
     for repeat in range(1, max(repeats, FAST_LEAST if on.rtt_ms < FAST_MS else 1) + 1):
-        yield Group(NAME, name, pages, SCHEMES, contenders, 1, first_repeat=repeat)
+        yield Group(NAME, name, pages, SCHEMES, (*WAYS, *PEERS), 1, first_repeat=repeat)
 
 
 FRONT_PAGE = Experiment(
@@ -77,7 +75,8 @@ def rows(results: Results) -> list[dict[str, Any]]:
             for scheme in SCHEMES:
                 cells = {way: results.cell(name, page, scheme, way) for way in (*WAYS, *PEERS)}
                 if cells[DIRECT]:
-                    found.append(_row(link(name), words, page, scheme, cells))
+                    row = _row(link(name), words, page, scheme, cells)
+                    found.append(row | _bounds(results.bound(name, page)))
     return found
 
 
@@ -97,6 +96,13 @@ def _row(on: Link, words: str, page: str, scheme: str, cells: dict[str, Cell | N
         "best_peer": {"name": contender(best).title, "ms": peers[best]} if best else None,
         "loads": min(len(present[way].complete) for way in WAYS if way in present),
         "failed": sum(len(cell.failed) for cell in present.values()),
+    }
+
+
+def _bounds(least: Bound | None) -> dict[str, int | None]:
+    return {
+        "ideal_ms": round(least.ideal_ms) if least else None,
+        "floor_ms": round(least.floor_ms) if least else None,
     }
 
 

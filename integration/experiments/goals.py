@@ -9,7 +9,9 @@ from .results import Cell, Results
 NOISE = 1.02
 """Medians of a few loads differ by this much by chance alone; "never slower" allows no more."""
 
-DEFAULTS = ("longhaul-edge", "longhaul-pair")
+DEFAULT_PAIR, WHOLE = "longhaul-pair-default", "longhaul-pair-whole"
+DEFAULTS = ("longhaul-edge", "longhaul-pair", DEFAULT_PAIR)
+CELLS = ("cdma-average", "cdma-congested")
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,16 @@ def _of(cell: Cell, results: Results) -> list[Goal]:
     goal("never slower than direct", to_direct, NOISE)
     if cell.link == "geo":
         goal("load time to direct", to_direct, 0.75 if cell.contender == "longhaul-edge" else 0.6)
-    if cell.link in ("cdma-average", "cdma-congested") and cell.contender == "longhaul-pair":
+    if cell.link in CELLS and cell.contender == "longhaul-pair":
         goal("load time to ideal", to_ideal, 1.03)
         least, ours = results.bound(cell.link, cell.page), cell.load_ms
         if least and ours and least.squeezed_ideal_ms < least.ideal_ms:
             goal("load time to the ideal for uncompressed bytes, with compression", ours.median / least.ideal_ms, 1.0)
+    whole = results.cell(cell.link, cell.page, cell.scheme, WHOLE, cell.cache)
+    if cell.contender == DEFAULT_PAIR and cell.link in CELLS and cell.page == "cnn" and whole and whole.complete:
+        carried, taken = (cell.median_of(what) / whole.median_of(what) for what in ("bytes_down", "load_ms"))
+        goal("bytes to the pair with whole images", carried, 0.65)
+        goal("load time to the pair with whole images", taken, 0.72)
     if cell.link == "cdma-congested" and cell.contender == "longhaul-edge":
         goal("load time to direct", to_direct, 0.75)
     return found

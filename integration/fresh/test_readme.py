@@ -42,16 +42,23 @@ def test_a_page_without_the_comments_is_refused() -> None:
 @pytest.mark.parametrize(
     ("edge_ms", "pair_ms", "cells"),
     [
-        (7000, 4000, "10.0 s | 0.70 | 0.40"),
-        (10_200, 10_300, "10.0 s | 1.02 | **1.03**"),
-        (None, 4000, "10.0 s | - | 0.40"),
+        (7000, 4000, "10.0 s | - | 0.70 | 0.40"),
+        (10_200, 10_300, "10.0 s | - | 1.02 | **1.03**"),
+        (None, 4000, "10.0 s | - | - | 0.40"),
     ],
 )
 def test_ways_are_parts_of_the_direct_time_and_bold_where_slower(edge_ms: int | None, pair_ms: int, cells: str) -> None:
-    row = results(scheme="https", direct_ms=10_000, edge_ms=edge_ms, pair_ms=pair_ms)[readme.TABLE]["rows"][0]
+    times = {"direct_ms": 10_000, "edge_ms": edge_ms, "pair_ms": pair_ms, "ideal_ms": 2500, "floor_ms": 1000}
+    row = results(scheme="https", best_peer=None, **times)[readme.TABLE]["rows"][0]
     *_, line = readme.table([row])
     assert cells in line
-    assert line.endswith("| - | - | - |"), "there is no row over http"
+    assert line.endswith("| - | - | - | - | 2.5 s | 1.0 s |"), "there is no row over http"
+
+
+def test_the_best_peer_is_a_part_of_the_direct_time_and_named() -> None:
+    rows = results(scheme="https", direct_ms=10_000, best_peer={"name": "Squid", "ms": 8000})[readme.TABLE]["rows"][:1]
+    assert "10.0 s | 0.80 |" in readme.table(rows)[-1]
+    assert readme.peers(rows) == "The best peer: Squid."
 
 
 def test_the_front_page_is_short() -> None:

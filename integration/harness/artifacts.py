@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+TOOLS = REPOSITORY / "target" / "tools"
 
 
 class Missing(Exception):  # noqa: N818 - it reads as what happened
@@ -25,6 +26,13 @@ def built(name: str) -> Path:
     if not path.exists():
         raise Missing(f"{name} is not in {dist()}: run `make build` first")
     return path
+
+
+def tool(pattern: str, made_by: str) -> Path:
+    """Returns the path of a program or folder in target/tools, where the make target `made_by` puts it."""
+    for path in sorted(TOOLS.glob(pattern)):
+        return path
+    raise Missing(f"no {pattern} in {TOOLS}: run `make {made_by}`")
 
 
 def corpora() -> Path:

@@ -11,20 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .artifacts import REPOSITORY, Missing, built
+from .artifacts import built, tool
 from .namespaces import Namespace
 from .processes import Child
 
-TOOLS = REPOSITORY / "target" / "tools"
 ENVOY_VERSION = "1.40.0"
 CLASS = "eg"
-
-
-def tool(pattern: str) -> Path:
-    """Returns the path of a program that `make test-gateway` builds."""
-    for path in sorted(TOOLS.glob(pattern)):
-        return path
-    raise Missing(f"no {pattern} in {TOOLS}: run `make test-gateway`")
 
 
 def settings(folder: Path, resources: Path) -> dict[str, Any]:
@@ -84,7 +76,7 @@ def site(namespace: str, name: str, port: int, host: str, origin: tuple[str, int
 @contextmanager
 def envoy_gateway(folder: Path, inside: Namespace, resources: Sequence[dict[str, Any]]) -> Iterator[Child]:
     """Runs Envoy Gateway with these resources until the context ends."""
-    program = tool("envoy-gateway-*")
+    program = tool("envoy-gateway-*", "test-gateway")
     watched = folder / "resources"
     watched.mkdir(parents=True)
     classes = {

@@ -6,7 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,9 @@ def verdicts(figures: dict[str, float | None], targets: Sequence[Target]) -> str
     return table(rows)
 
 
-def write(path: Path, figures: dict[str, float | None], **details: Any) -> None:
-    """Writes `figures`, which are compared from run to run, and the details of how they came about."""
+def write(path: Path, figures: dict[str, float | None], targets: Sequence[Target] = (), **details: Any) -> None:
+    """Writes `figures`, which are compared from run to run, their goals, and the details of how they came about.
+    `tools/goals` reads the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"figures": figures, **details}, indent=1) + "\n")
+    goals = [asdict(target) for target in targets]
+    path.write_text(json.dumps({"figures": figures, "goals": goals, **details}, indent=1) + "\n")

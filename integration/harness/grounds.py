@@ -136,6 +136,21 @@ def get(port: int, path: str) -> str:
     return "" if answer.status == 200 else f"{answer.status} {body[:200]!r}"
 
 
+def accepts(address: str, port: int, shown: KeyFiles) -> bool:
+    """Returns true if a ground accepts a remote with this certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.load_cert_chain(shown.cert, shown.key)
+    context.set_alpn_protocols(["h2"])
+    try:
+        with socket.create_connection((address, port), timeout=10) as plain, context.wrap_socket(plain) as pipe:
+            pipe.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+            return len(pipe.recv(9)) > 0
+    except (ssl.SSLError, ConnectionResetError):
+        return False
+
+
 @dataclass
 class GroundBox:
     """One ground: its address, its configuration, and the run."""
@@ -157,20 +172,7 @@ class GroundBox:
 
     def accepts(self, shown: KeyFiles) -> bool:
         """Returns true if the ground accepts a remote with this certificate."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        context.load_cert_chain(shown.cert, shown.key)
-        context.set_alpn_protocols(["h2"])
-        try:
-            with (
-                socket.create_connection((self.address, self.port), timeout=10) as plain,
-                context.wrap_socket(plain) as pipe,
-            ):
-                pipe.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
-                return len(pipe.recv(9)) > 0
-        except (ssl.SSLError, ConnectionResetError):
-            return False
+        return accepts(self.address, self.port, shown)
 
     def draining(self) -> str:
         """Returns Envoy's count of filter chains that drain."""
@@ -210,13 +212,13 @@ class GroundsBed:
 
 
 def _ground_config(
-    address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origin: str, link: dict[str, str]
+    address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origins: dict[str, str], both: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "role": "ground",
-        "link": link,
+        **both,
         "listen": {"admin": f"127.0.0.1:{admin}", "status": "off"},
-        "upstream": {"map": {WWW: origin}, "resolvers": ["127.0.0.1:53"]},
+        "upstream": {"map": origins, "resolvers": ["127.0.0.1:53"]},
         "split": {"listen": f"{address}:{port}", "peer": REMOTES, **identity.as_dict(), "ca": str(ca)},
     }
 
@@ -230,13 +232,19 @@ def grounds(
     accepted: Sequence[str] = (SHIP,),
     link: dict[str, str] | None = None,
     origin: str = "",
+    hosts: Sequence[str] = (WWW,),
+    page: dict[str, Any] | None = None,
+    remote_program: Path | None = None,
+    ground_program: Path | None = None,
     **split: Any,
 ) -> Iterator[GroundsBed]:
     """Runs a remote and `count` grounds. The remote lists their addresses, or only a name that has all of them. The
-    grounds accept the names `accepted`, which are in a file. `link` is the section of that name. `origin` is
-    the address and the port of another origin. `split` changes keys of the remote."""
+    grounds accept the names `accepted`, which are in a file. `link` and `page` are the sections of
+    that name at both ends. `origin` is the address and the port of another origin, and `hosts` are its names. The
+    programs are the `longhaul` of another version. `split` changes keys of the remote."""
     for name in ("longhaul", "coredns", "envoy", "origins"):
         built(name)
+    both: dict[str, Any] = {"link": link or LINK, **({"page": page} if page else {})}
     http, pipe, dns, metrics, remote_admin, origin_http, origin_dns, resolver, *admins = free_ports(8 + count)
     addresses = [f"127.0.0.{number + 2}" for number in range(count)]
     authority = Authority(folder)
@@ -257,9 +265,11 @@ def grounds(
             identity = authority.issue(f"{address}.{NAME}", address, NAME)
             (home / REMOTES).write_text("".join(f"{name}\n" for name in accepted))
             behind = origin or f"127.78.0.1:{origin_http}"
-            ground = _ground_config(address, pipe, admin, identity, ca, behind, link or LINK)
+            origins = dict.fromkeys((WWW, *hosts), behind)
+            ground = _ground_config(address, pipe, admin, identity, ca, origins, both)
             config = write_config(home, ground)
-            boxes.append(GroundBox(address, pipe, f"127.0.0.1:{admin}", config, stack.enter_context(Pep(config, home))))
+            pep = stack.enter_context(Pep(config, home, program=ground_program))
+            boxes.append(GroundBox(address, pipe, f"127.0.0.1:{admin}", config, pep))
         home = folder / "remote"
         home.mkdir()
         peer: Any = f"{NAME}:{pipe}" if by_name else [f"{address}:{pipe}" for address in addresses]
@@ -267,7 +277,7 @@ def grounds(
             home,
             {
                 "role": "remote",
-                "link": link or LINK,
+                **both,
                 "proxy": {"addresses": ["127.0.0.1"]},
                 "listen": {
                     "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
@@ -278,7 +288,7 @@ def grounds(
                 "split": {"peer": peer, **authority.issue(SHIP).as_dict(), "ca": str(ca), **split},
             },
         )  # fmt: skip
-        remote = stack.enter_context(Pep(config, home))
+        remote = stack.enter_context(Pep(config, home, program=remote_program))
         if by_name:
             # Envoy asks again for a name only after a while.
             wait_for("the pipe", lambda: not get(http, "/first.bin"), timeout_s=60)

@@ -12,24 +12,16 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from .artifacts import REPOSITORY, Missing
+from .artifacts import tool
 from .kubernetes import Object, program
 from .ports import free_ports
 from .processes import Child
 from .waiting import wait_for
 
-TOOLS = REPOSITORY / "target" / "tools"
 RESTRICTED = "restricted"
 """The namespace with this level of Pod Security."""
 TOKEN = "tests"
 """Of a server on loopback, for the time of a test."""
-
-
-def tool(pattern: str) -> Path:
-    """Returns the path of a program that `make test-k8s` builds or fetches."""
-    for path in sorted(TOOLS.glob(pattern)):
-        return path
-    raise Missing(f"no {pattern} in {TOOLS}: run `make test-k8s`")
 
 
 @dataclass(frozen=True)
@@ -76,7 +68,7 @@ def running(folder: Path) -> Iterator[Api]:
     clients, peers, port = free_ports(3)
     store = f"http://127.0.0.1:{clients}"
     etcd = [
-        tool("etcd/usr/bin/etcd"), f"--data-dir={folder}/etcd", f"--listen-client-urls={store}",
+        tool("etcd/usr/bin/etcd", "test-k8s"), f"--data-dir={folder}/etcd", f"--listen-client-urls={store}",
         f"--advertise-client-urls={store}", f"--listen-peer-urls=http://127.0.0.1:{peers}",
         f"--initial-advertise-peer-urls=http://127.0.0.1:{peers}",
         f"--initial-cluster=default=http://127.0.0.1:{peers}", "--unsafe-no-fsync",
@@ -84,7 +76,8 @@ def running(folder: Path) -> Iterator[Api]:
     key = signing_key(folder / "accounts.key")
     (folder / "tokens.csv").write_text(f"{TOKEN},tests,tests,system:masters\n")
     server = [
-        tool("kube-apiserver-*"), f"--etcd-servers={store}", "--bind-address=127.0.0.1", f"--secure-port={port}",
+        tool("kube-apiserver-*", "test-k8s"), f"--etcd-servers={store}", "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
         "--advertise-address=127.0.0.1", "--service-cluster-ip-range=10.96.0.0/16",
         f"--cert-dir={folder}/certificates", f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC",
         f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
@@ -108,7 +101,7 @@ def running(folder: Path) -> Iterator[Api]:
                 text=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}),
             )
             assert made.returncode == 0, made.stderr
-        definitions = tool("crds")
+        definitions = tool("crds", "test-k8s")
         made = api.kubectl("create", "--filename", definitions)
         assert made.returncode == 0, made.stderr
         made = api.kubectl("wait", "--for=condition=Established", "--filename", definitions)

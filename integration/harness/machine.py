@@ -66,12 +66,17 @@ def _status_kib(folder: Path, name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
 
 
-def description() -> str:
-    """The machine in one line, for the record."""
+def model() -> str:
+    """The processor in one line, for the record."""
     models = {
         line.split(":", 1)[1].strip()
         for line in (PROC / "cpuinfo").read_text().splitlines()
         if line.startswith("model name")
     }
+    return f"{os.cpu_count()} cores, {' / '.join(sorted(models)) or 'unknown processor'}"
+
+
+def description() -> str:
+    """The machine before a measurement: the processor, and the other work on it."""
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    return f"{os.cpu_count()} cores, {' / '.join(sorted(models)) or 'unknown processor'}; load average before: {load}"
+    return f"{model()}; load average before: {load}"

@@ -1,11 +1,11 @@
-"""A small web server on loopback for tests that need one response, and not an origin with its log."""
+"""A small web server on loopback for tests that need a few responses, and not an origin with its log."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -16,6 +16,8 @@ class Request:
     method: str
     target: str
     body: bytes
+    fields: Mapping[str, str]
+    """The header fields. A look-up ignores case."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Response:
 
     body: bytes = b""
     media_type: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Further header fields."""
 
 
 @contextmanager
@@ -31,12 +35,16 @@ def web_server(respond: Callable[[Request], Response], port: int = 0) -> Iterato
     """Serves GET and POST with status 200, on a free port unless one is given. Yields the port."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_GET(self) -> None:
-            response = respond(Request(self.command, self.path, self._body()))
+            response = respond(Request(self.command, self.path, self._body(), self.headers))
             self.send_response(200)
             self.send_header("Content-Length", str(len(response.body)))
             if response.media_type:
                 self.send_header("Content-Type", response.media_type)
+            for name, value in response.fields.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(response.body)
 

@@ -72,6 +72,7 @@ HELD_BY: dict[str, list[str]] = {
 def main() -> int:
     """Measures and prints everything, and writes target/bench/hostile.json."""
     results = scratch("bench") / "hostile.json"
+    machine = description()
     try:
         need_root()
         need_commands("ip", "nft", "nsenter", "unshare", "curl")
@@ -99,7 +100,8 @@ def main() -> int:
     print(f"\n{table(outcomes)}\n\n{verdicts(figures, TARGETS_OF_FIGURES)}\n")
     for line in missing:
         print(f"absent: {line}")
-    write(results, figures, machine=description(), broken=[str(one) for one in outcomes if one.broke], absent=missing)
+    broken = [str(one) for one in outcomes if one.broke]
+    write(results, figures, TARGETS_OF_FIGURES, machine=machine, broken=broken, absent=missing)
     print(f"written to {results}")
     return 0
 

@@ -21,7 +21,7 @@ WHY = "Why they differ."
 
 PAPERS_FIRST = (
     "connections", "cells", "gprs", "ten-pages", "images", "one-flight", "shards", "mobility", "today", "saved", "quic",
-    "quick",
+    "bytes", "fec", "next-page", "quick",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import plots
 from .blocks import Bad, Block, Heading, Plot, Row, Table, Text
-from .published import CONNECTIONS, CONNECTIONS_WHY, FAIRNESS_WHY, IMAGES, MOBILITY_WHY
+from .published import CONNECTIONS, CONNECTIONS_WHY, FAIRNESS_WHY, FEC_WHY, IMAGES, MOBILITY_WHY, NEXT_PAGE_WHY
 
 
 def _connections(text: dict[str, Any]) -> list[Block]:
@@ -128,11 +128,37 @@ def _quic(text: dict[str, Any]) -> list[Block]:
     return [Table(heads, rows, words=(0, 1, 4)), Text(about)]
 
 
+def _fec(text: dict[str, Any]) -> list[Block]:
+    """The link layer of MobiCom 2004."""
+    heads = ["channel", "damaged bytes", "best parity", "page with it, s", "page without parity, s"]
+    rows = [
+        Row([row["channel"], f"{100 * row['damaged']:g} %", f"{100 * row['parity']:.1f} %",
+             f"{row['best_ms'] / 1000:.0f}", f"{row['without_ms'] / 1000:.0f}"])
+        for row in text.get("details", {}).get("rows", [])
+    ]  # fmt: skip
+    adaptive = text["figures"]["fec_adaptive_to_fixed"]
+    adaptive_words = f"Parity that follows a changing channel takes {adaptive:.3f} of the best fixed one. "
+    return [Table(heads, rows), Text(adaptive_words + FEC_WHY)]
+
+
+def _next_page(text: dict[str, Any]) -> list[Block]:
+    """Client prefetching of Gomez et al."""
+    heads = ["exponent of the links' power law", "pages ready", "saved a page, ms", "unrequested bytes a page"]
+    rows = [
+        Row([f"{row['exponent']:g}", f"{100 * row['ready_share']:.0f} %", f"{row['saved_ms']:.0f}",
+             f"{row['wasted_bytes']:.0f}"])
+        for row in text.get("details", {}).get("rows", [])
+    ]  # fmt: skip
+    return [Table(heads, rows), Text(NEXT_PAGE_WHY)]
+
+
 SPECIAL_SECTIONS: dict[str, Callable[[dict[str, Any]], list[Block]]] = {
     "connections": _connections,
     "mobility": _mobility,
     "gprs": _fairness,
     "one-flight": _one_flight,
     "quic": _quic,
+    "fec": _fec,
+    "next-page": _next_page,
 }
 """By experiment: a section made of its JSON."""

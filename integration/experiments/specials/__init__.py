@@ -8,7 +8,9 @@ from typing import Any
 
 from ..plan import Group
 from .connections import connections
+from .error_correction import fec
 from .fairness import fairness
+from .linked_pages import next_page
 from .mobility import mobility
 from .one_flight import one_flight
 from .quic import quic
@@ -16,7 +18,9 @@ from .quic import quic
 SPECIALS: dict[str, Callable[[Path, Group, int], dict[str, Any]]] = {
     "connections": connections,
     "fairness": fairness,
+    "fec": fec,
     "mobility": mobility,
+    "next-page": next_page,
     "one-flight": one_flight,
     "quic": quic,
 }

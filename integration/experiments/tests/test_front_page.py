@@ -7,10 +7,11 @@ from dataclasses import asdict
 import pytest
 
 from experiments.cli import main
-from experiments.front_page import DIRECT, EDGE, LINKS, NAME, PAIR, WITH_PEERS, document, groups, rows
+from experiments.front_page import DIRECT, EDGE, LINKS, NAME, PAIR, PEERS, document, groups, rows
 from experiments.plan import Group
 from experiments.results import Results
 from harness.lab.contenders import CONTENDERS
+from harness.lab.ideal import Weight
 from harness.lab.measure import Run
 
 TIMES = {DIRECT: 12_000, EDGE: 9_000, PAIR: 4_000}
@@ -30,6 +31,12 @@ def test_a_row_has_the_times_of_all_ways_and_the_best_peer() -> None:
     assert found[0]["best_peer"] is None
     assert found[1]["best_peer"] == {"name": CONTENDERS["squid-explicit"].title, "ms": 8_000}
     assert (found[0]["rtt_ms"], found[0]["down_mbit"]) == (600, 20)
+    assert (found[0]["ideal_ms"], found[0]["floor_ms"]) == (None, None), "the page was not weighed"
+
+
+def test_a_row_has_the_bounds_of_its_page() -> None:
+    (row,) = rows(Results(loads("http", TIMES), {"cnn": Weight(1_448_000, 724_000)}))
+    assert (row["ideal_ms"], row["floor_ms"]) == (2400, 900)
 
 
 def test_a_load_that_failed_is_counted_and_gives_no_time() -> None:
@@ -56,8 +63,7 @@ def test_no_bed_loads_a_page_twice_by_the_same_way(repeats: int) -> None:
     for group in made:
         turns = [(turn.page, turn.scheme, turn.contender) for turn in group.turns(1)]
         assert len(turns) == len(set(turns))
-        assert {DIRECT, EDGE, PAIR} <= set(group.contenders) <= set(CONTENDERS)
-        assert (group.link_name == WITH_PEERS) == (len(group.contenders) > 3)
+        assert {DIRECT, EDGE, PAIR, *PEERS} == set(group.contenders) <= set(CONTENDERS)
 
     def numbers(link_name: str) -> list[int]:
         return [group.first_repeat for group in made if group.link_name == link_name]

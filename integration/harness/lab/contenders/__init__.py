@@ -7,13 +7,17 @@ from .direct import Direct
 from .longhaul import edge_contenders
 from .pair import pair_contenders
 from .plain_envoy import plain_envoy_contenders
+from .split_tcp import split_tcp_peers
 from .squid import squid_contenders
+from .ziproxy import Ziproxy
 
 CONTENDERS: dict[str, LinkContender] = {
     one.name: one
     for one in (
         Direct(),
         *squid_contenders(),
+        Ziproxy(),
+        *split_tcp_peers(),
         *plain_envoy_contenders(),
         *edge_contenders(),
         *pair_contenders(),

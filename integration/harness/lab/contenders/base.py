@@ -12,6 +12,8 @@ from typing import Any
 from harness.authority import Authority
 from harness.contenders import Contender, Ground
 from harness.namespaces import Namespace
+from harness.processes import Child
+from harness.waiting import Timeout, wait_for
 
 from ..line import FURTHER_PROXY_ADDRESSES, Line
 from ..links import Link
@@ -84,6 +86,17 @@ def intercept(device: str, *lines: str, own: tuple[str, ...] = ()) -> str:
         fib daddr type local accept
         {body}
     }}"""
+
+
+def wait_for_port(namespace: Namespace, port: int, child: Child) -> None:
+    """Returns once something listens on a port of the namespace. Raises if the program ends before."""
+
+    def listens() -> bool:
+        if child.process.poll() is not None:
+            raise Timeout(f"it ended: {child.output()[-2000:]}")
+        return f":{port} " in namespace.run("ss", "-Hltn").stdout
+
+    wait_for(f"a program on port {port}", listens, 20.0)
 
 
 @contextmanager

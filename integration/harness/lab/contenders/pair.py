@@ -101,6 +101,16 @@ class LonghaulPairDefault(LonghaulPair):
     page = None
 
 
+class LonghaulPairWhole(LonghaulPair):
+    """The default pair without what makes http bodies smaller than their origins send them."""
+
+    name = "longhaul-pair-whole"
+    title = "Longhaul, pair, whole images"
+    about = "Longhaul's pair with its defaults but `page.images: off`."
+    schemes = ("http",)
+    page = {"images": "off"}  # noqa: RUF012 - never changed
+
+
 class LonghaulPairUnlisted(LonghaulPair):
     """The same, with no name on its list."""
 
@@ -116,4 +126,4 @@ class LonghaulPairUnlisted(LonghaulPair):
 
 def pair_contenders() -> tuple[LinkContender, ...]:
     """The pair."""
-    return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault())
+    return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault(), LonghaulPairWhole())

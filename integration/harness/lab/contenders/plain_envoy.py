@@ -11,10 +11,9 @@ from harness.artifacts import built
 from harness.namespaces import Namespace
 from harness.processes import Child
 from harness.topology import CLIENT_DEVICE
-from harness.waiting import Timeout, wait_for
 
 from ..line import FAR, NEAR_DEVICE
-from .base import LinkContender, LinkGround, intercept, rules, sysctls
+from .base import LinkContender, LinkGround, intercept, rules, sysctls, wait_for_port
 from .longhaul import Edge, route_options
 
 HTTP, TLS, PIPE = 15080, 15443, 15090
@@ -122,17 +121,8 @@ def _envoy(ground: LinkGround, name: str, namespace: Namespace, configuration: d
     line = [built("envoy"), "-c", path, "--disable-hot-restart", "--log-level", "warning", "--concurrency", "2"]
     with Child(namespace.inside(line), folder / "envoy.log") as child:
         port = configuration["static_resources"]["listeners"][0]["address"]["socket_address"]["port_value"]
-        _wait_for_port(namespace, port, child)
+        wait_for_port(namespace, port, child)
         yield
-
-
-def _wait_for_port(namespace: Namespace, port: int, child: Child) -> None:
-    def listens() -> bool:
-        if child.process.poll() is not None:
-            raise Timeout(f"envoy ended: {child.output()[-2000:]}")
-        return f":{port} " in namespace.run("ss", "-Hltn").stdout
-
-    wait_for(f"envoy on port {port}", listens, 20.0)
 
 
 def _redirects(device: str) -> str:

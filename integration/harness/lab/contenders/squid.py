@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from harness.processes import Child
 from harness.topology import CLIENT_DEVICE, PROXY, RESOLVER
@@ -57,16 +58,7 @@ class Squid(LinkContender):
     @contextmanager
     def started(self, ground: LinkGround) -> Iterator[None]:
         """Squid runs on the gateway."""
-        folder = ground.folder_of(self.name)
-        config = folder / "squid.conf"
-        told, transparent = self._ports
-        config.write_text(CONFIGURATION.format(told=told, transparent=transparent, resolver=RESOLVER))
-        gateway = ground.line.gateway
-        # The service's name is the name of its shared memory, and other beds have a Squid, too.
-        service = f"lh{os.getpid()}p{told}"
-        line = ["squid", "-N", "-d1", "-n", service, "-f", config]
-        with Child(gateway.inside(line), folder / "squid.log") as child:
-            child.wait_for_output("Accepting NAT intercepted")
+        with running_squid(ground, ground.folder_of(self.name), self._ports):
             yield
 
     @contextmanager
@@ -81,6 +73,20 @@ class Squid(LinkContender):
     def flags(self, ground: LinkGround) -> tuple[str, ...]:  # noqa: ARG002 - the address is always the same
         """The browser's setting."""
         return (f"--proxy-server=http://{PROXY}:{self._ports[0]}",) if self.told else ()
+
+
+@contextmanager
+def running_squid(ground: LinkGround, folder: Path, ports: tuple[int, int]) -> Iterator[None]:
+    """Runs Squid on the gateway, with a port for clients that know it and one for intercepted connections."""
+    config = folder / "squid.conf"
+    told, transparent = ports
+    config.write_text(CONFIGURATION.format(told=told, transparent=transparent, resolver=RESOLVER))
+    # The service's name is the name of its shared memory, and other beds have a Squid, too.
+    service = f"lh{os.getpid()}p{told}"
+    line = ["squid", "-N", "-d1", "-n", service, "-f", config]
+    with Child(ground.line.gateway.inside(line), folder / "squid.log") as child:
+        child.wait_for_output("Accepting NAT intercepted")
+        yield
 
 
 def squid_contenders() -> tuple[LinkContender, ...]:
