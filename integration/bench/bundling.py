@@ -13,13 +13,11 @@ import mimetypes
 import subprocess
 import sys
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
@@ -29,6 +27,7 @@ from harness import figures as report
 from harness.artifacts import REPOSITORY, Missing
 from harness.browser import Browser, browser
 from harness.corpus import saved_pages
+from harness.web import Request, Response, web_server
 
 RESULTS = REPOSITORY / "target/bench/bundling.json"
 TARGETS = (
@@ -83,33 +82,15 @@ def origin(all_cases: list[Case]) -> Iterator[int]:
     """Serves every page's objects, and a stub for every other URL."""
     objects = {_plain(url): one for case in all_cases for url, one in case.objects.items()}
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def respond(request: Request) -> Response:
+        known = objects.get(_plain(f"http://{request.fields['Host']}{request.target}"))
+        kind, body = (
+            (known[0], known[1].read_bytes()) if known else _stub(request.target, request.fields.get("Accept", ""))
+        )
+        return Response(body, kind, {"Cache-Control": "max-age=600"})
 
-        def do_GET(self) -> None:
-            url = f"http://{self.headers['Host']}{self.path}"
-            known = objects.get(_plain(url))
-            kind, body = (
-                (known[0], known[1].read_bytes()) if known else _stub(self.path, self.headers.get("Accept", ""))
-            )
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("Cache-Control", "max-age=600")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+    with web_server(respond) as port:
+        yield port
 
 
 def _stub(path: str, accept: str) -> tuple[str, bytes]:
@@ -199,7 +180,7 @@ def main() -> int:
         f"{totals['pages']} pages, {totals['sent']} objects sent, {totals['of_markup']} asked for by markup and sheets"
     )
     print(report.verdicts(figures, TARGETS))
-    report.write(RESULTS, figures, pages=totals["pages"], sites=len(given.site))
+    report.write(RESULTS, figures, TARGETS, pages=totals["pages"], sites=len(given.site))
     return 0
 
 

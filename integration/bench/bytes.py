@@ -1,32 +1,48 @@
 """`make bench ONLY=bytes`: bytes of http bodies on the pipe of a pair, on loopback.
 
 Saved pages and minified scripts cross the pipe for a client that accepts gzip, as browsers over http do. Their bytes
-stand beside those of gzip 6. The figures count bytes and objects. None of them is a time.
+stand beside those of gzip 6. Images of published sites are made smaller (images.py). The figures count bytes, objects
+and instructions, but for the processor time of images, which is a ratio.
 """
 
 from __future__ import annotations
 
 import gzip
 import http.client
+import re
+import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import brotli
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.artifacts import Missing, corpora, scratch
+import images
+
+from harness.artifacts import REPOSITORY, Missing, corpora, scratch
 from harness.figures import at_most, table, verdicts, write
 from harness.grounds import WWW, GroundsBed, grounds
 from harness.waiting import wait_for
+from harness.web import Request, Response, web_server
 
-TARGETS = [at_most("html_vs_gzip6", 0.93), at_most("scripts_vs_gzip6", 0.96), at_most("unfit_coding", 0)]
+TARGETS = [
+    at_most("html_vs_gzip6", 0.93),
+    at_most("scripts_vs_gzip6", 0.96),
+    at_most("unfit_coding", 0),
+    at_most("html_first_page_vs_today", 0.93),
+    at_most("html_second_page_vs_today", 0.35),
+    at_most("html_second_page_p90", 0.6),
+    at_most("delta_cpu_vs_br5", 1),
+    *images.TARGETS,
+]
+"""Today is gzip 6, as pages crossed a pair before br and deltas."""
 SLOW = {"rtt": "700ms", "down": "2mbit", "up": "512kbit"}
 """A link on which bytes bound pages: br has its best level."""
 FAST = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
@@ -60,36 +76,18 @@ def _files(folder: Path, pattern: str) -> list[bytes]:
 def origin(bodies: dict[str, Body]) -> Iterator[str]:
     """Serves the bodies by path. Yields the address and the port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def respond(request: Request) -> Response:
+        body = bodies.get(request.target, Body("text/plain", b"none"))
+        return Response(body.content, body.kind, {"Content-Encoding": body.coding} if body.coding else {})
 
-        def do_GET(self) -> None:
-            body = bodies.get(self.path, Body("text/plain", b"none"))
-            self.send_response(200)
-            self.send_header("Content-Type", body.kind)
-            self.send_header("Content-Length", str(len(body.content)))
-            if body.coding:
-                self.send_header("Content-Encoding", body.coding)
-            self.end_headers()
-            self.wfile.write(body.content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with web_server(respond) as port:
+        yield f"127.0.0.1:{port}"
 
 
-def fetch(bed: GroundsBed, path: str, accept: str = "*/*") -> bytes:
+def fetch(bed: GroundsBed, path: str, accept: str = "*/*", host: str = WWW) -> bytes:
     """Fetches a path through the pair, as a browser over http does."""
     client = http.client.HTTPConnection("127.0.0.1", bed.http, timeout=60)
-    headers = {"Host": WWW, "Accept": accept, "Accept-Encoding": "gzip, deflate", "User-Agent": "bench"}
+    headers = {"Host": host, "Accept": accept, "Accept-Encoding": "gzip, deflate", "User-Agent": "bench"}
     try:
         client.request("GET", path, headers=headers)
         answer = client.getresponse()
@@ -121,6 +119,63 @@ def crossed(files: list[bytes], kind: str) -> float:
                 raise RuntimeError(f"{kind} {path} changed on its way")
         on_pipe = _counter(bed, "decompressed_bytes_total") - before
     return on_pipe / sum(len(gzip.compress(content, 6)) for content in files)
+
+
+def page_pairs(folder: Path) -> dict[str, tuple[bytes, bytes]]:
+    """Returns two pages of each site of the corpus: `SITE1.html` and `SITE2.html`, if they differ."""
+    pairs = {}
+    for first in sorted(folder.rglob("*1.html")):
+        second = first.with_name(first.name.removesuffix("1.html") + "2.html")
+        if second.is_file() and first.read_bytes() != second.read_bytes():
+            pairs[first.name.removesuffix("1.html")] = (first.read_bytes(), second.read_bytes())
+    return pairs
+
+
+def visits(pairs: dict[str, tuple[bytes, bytes]]) -> tuple[float, list[float]]:
+    """Visits two pages of each site. Returns the bytes of the first pages on the pipe and of each second page, in parts
+    of those of gzip 6."""
+    bodies = {
+        f"/{site}/{number}": Body("text/html", page)
+        for site, pages in pairs.items()
+        for number, page in enumerate(pages)
+    }
+    first, first_gzip, second = 0.0, 0, []
+    with (
+        tempfile.TemporaryDirectory(prefix="lh-bench-") as folder,
+        origin(bodies) as address,
+        grounds(Path(folder), 1, link=SLOW, origin=address, hosts=[*pairs], warm=0) as bed,
+    ):
+
+        def crossed_for(site: str, number: int) -> float:
+            names = ("decompressed_bytes_total", "delta_bytes_total")
+            before = sum(_counter(bed, name) for name in names)
+            path = f"/{site}/{number}"
+            if fetch(bed, path, "text/html,*/*;q=0.8", site) != bodies[path].content:
+                raise RuntimeError(f"{path} changed on its way")
+            return sum(_counter(bed, name) for name in names) - before
+
+        for site, pages in pairs.items():
+            first += crossed_for(site, 0)
+            first_gzip += len(gzip.compress(pages[0], 6))
+            second.append(crossed_for(site, 1) / len(gzip.compress(pages[1], 6)))
+    return first / first_gzip, second
+
+
+def instructions(folder: Path) -> float | None:
+    """Returns the instructions of the coder for all second pages as deltas, in parts of those for br 5. None without
+    valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    run = ["cargo", "build", "--release", "--locked", "--package", "pipe-encoding", "--example", "pairs"]
+    subprocess.run([*run, "--quiet"], cwd=REPOSITORY, check=True)
+    program = REPOSITORY / "target" / "release" / "examples" / "pairs"
+    counts = []
+    for coder in ("delta", "br", "none"):
+        valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, folder, coder]
+        said = subprocess.run(valgrind, capture_output=True, text=True, check=True).stderr
+        counts.append(int(re.search(r"Collected : (\d+)", said)[1]))
+    delta, br, start = counts
+    return (delta - start) / (br - start)
 
 
 def br_objects() -> tuple[float, float]:
@@ -157,6 +212,17 @@ def main() -> int:
         sets["html"] = ("text/html", _files(corpora() / "html" / "newspaper", "*.html"))
     except Missing as missing:
         print(f"without pages: {missing}")
+    else:
+        folder = next(corpora().glob("html/newspaper/**/*1.html")).parent
+        pairs = page_pairs(folder)
+        first, second = visits(pairs)
+        figures["html_first_page_vs_today"] = first
+        figures["html_second_page_vs_today"] = statistics.median(second)
+        figures["html_second_page_p90"] = statistics.quantiles(second, n=10)[-1]
+        figures["delta_cpu_vs_br5"] = instructions(folder)
+        rows.append(
+            ["pairs of pages", str(len(pairs)), str(sum(len(page) for pair in pairs.values() for page in pair))]
+        )
     scripts = [content for folder in SCRIPTS if folder.is_dir() for content in _files(folder, "*.min.js")]
     sets["scripts"] = ("text/javascript", scripts)
     for name, (kind, files) in sets.items():
@@ -164,9 +230,16 @@ def main() -> int:
             figures[f"{name}_vs_gzip6"] = crossed(files, kind)
             rows.append([name, str(len(files)), str(sum(map(len, files)))])
     figures["unfit_coding"], figures["br_scripts_unasked"] = br_objects()
+    details: dict[str, dict[str, float]] = {}
+    try:
+        with tempfile.TemporaryDirectory(prefix="lh-bench-") as folder:
+            of_images, details = images.measure(Path(folder))
+            figures |= of_images
+    except Missing as missing:
+        print(f"without images: {missing}")
     results = scratch("bench") / "bytes.json"
     print(f"{table(rows)}\n\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, link=SLOW)
+    write(results, figures, TARGETS, link=SLOW, images=details)
     return 0
 
 

@@ -258,7 +258,7 @@ def main() -> int:
         except Missing as reason:
             print(f"absent: instructions: {reason}", flush=True)
     print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, machine=machine, rounds=ROUNDS, before=COMMIT)
+    write(results, figures, TARGETS, machine=machine, rounds=ROUNDS, before=COMMIT)
     return 0
 
 

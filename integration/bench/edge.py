@@ -83,7 +83,7 @@ def main() -> int:
         figures = {**bench.reuse(), **bench.requests(), **bench.texts(), **bench.idle(), **bench.instructions()}
     figures |= {**hit_ratio(), **reloads()}
     print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, machine=machine, rounds=ROUNDS, absent=bench.absent)
+    write(results, figures, TARGETS, machine=machine, rounds=ROUNDS, absent=bench.absent)
     return 0
 
 

@@ -21,6 +21,7 @@ PARTS = [fleet_ring, fleet_image, fleet_boxes]
 
 def main() -> int:
     """Measures and prints all parts. A part that needs something that is missing is left out, with the reason."""
+    machine = description()
     figures: dict[str, float | None] = {}
     absent: list[str] = []
     for part in PARTS:
@@ -30,11 +31,12 @@ def main() -> int:
                 figures |= part.measure(Path(folder))
             except Missing as reason:
                 absent.append(f"{part.__name__}: {reason}")
-    print(f"{verdicts(figures, [target for part in PARTS for target in part.TARGETS])}\n")
+    targets = [target for part in PARTS for target in part.TARGETS]
+    print(f"{verdicts(figures, targets)}\n")
     for line in absent:
         print(f"absent: {line}")
     results = scratch("bench") / "fleet.json"
-    write(results, figures, machine=description(), absent=absent)
+    write(results, figures, targets, machine=machine, absent=absent)
     print(f"written to {results}")
     return 0
 

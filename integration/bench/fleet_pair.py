@@ -175,7 +175,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="longhaul-fleet-") as name:
         figures = measure(Path(name))
     print(verdicts(figures, TARGETS))
-    write(RESULTS, figures, connections=CONNECTIONS)
+    write(RESULTS, figures, TARGETS, connections=CONNECTIONS)
     return 0
 
 

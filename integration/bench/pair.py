@@ -75,7 +75,7 @@ def main() -> int:
                 loads.add(run)
     figures = loads.figures() | {"pipe_handshakes_per_1000_requests": handshakes}
     print(f"\n{loads}\n\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, machine=machine, rounds=ROUNDS, loads=loads.as_dict(), failed=loads.failed)
+    write(results, figures, TARGETS, machine=machine, rounds=ROUNDS, loads=loads.as_dict(), failed=loads.failed)
     return 0
 
 

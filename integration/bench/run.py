@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.artifacts import REPOSITORY, scratch
+from harness.machine import model
+from harness.provenance import built_commit
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ BENCHES = {
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
     ),
     "bytes": Bench(
-        "bytes of pages and scripts on the pipe of a pair, beside gzip",
+        "bytes of pages and scripts on the pipe of a pair, beside gzip; smaller images, beside cwebp",
         "integration/bench", "bytes.py", (sys.executable, "bytes.py"),
     ),
     "header-compression": Bench(
@@ -109,12 +116,28 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run(name: str, bench: Bench, passed: list[str]) -> int:
-    """Runs one in its own process."""
+    """Runs one in its own process, and adds the origin of its figures to them."""
+    results = scratch("bench") / f"{name}.json"
+    began_s = time.time()
     print(f"== {name}: {bench.about}", flush=True)
     if reason := bench.missing():
         print(f"{name} did not run: {reason}", file=sys.stderr, flush=True)
         return 1
-    return min(1, subprocess.run([*bench.command, *passed], cwd=REPOSITORY / bench.folder, check=False).returncode)
+    code = subprocess.run([*bench.command, *passed], cwd=REPOSITORY / bench.folder, check=False).returncode
+    if results.exists() and results.stat().st_mtime >= began_s:
+        stamp(results)
+    return min(1, code)
+
+
+def stamp(results: Path) -> None:
+    """Adds the origin of the figures to a file of results: the commit, the date, the machine, and the kind of run."""
+    origin = {
+        "commit": built_commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": model(),
+        "quick": bool(os.environ.get("QUICK")),
+    }
+    results.write_text(json.dumps(origin | json.loads(results.read_text()), indent=1) + "\n")
 
 
 if __name__ == "__main__":

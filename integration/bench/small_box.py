@@ -61,7 +61,7 @@ def main() -> int:
         (home := Path(folder) / "edge").mkdir()
         figures |= idle_edge(home)
     print(f"{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, machine=machine, sample_s=SAMPLE_S)
+    write(results, figures, TARGETS, machine=machine, sample_s=SAMPLE_S)
     return 0
 
 

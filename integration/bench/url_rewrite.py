@@ -85,7 +85,7 @@ def main() -> int:
         figures["later_pieces_added_ms"] = delays["filter"].later_ms - delays["plain_envoy"].later_ms
     figures |= hold(pages[3], wasm)
     print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, machine=machine, rounds=ROUNDS, per_page=bench.details, absent=bench.absent)
+    write(results, figures, TARGETS, machine=machine, rounds=ROUNDS, per_page=bench.details, absent=bench.absent)
     return 0
 
 
