@@ -114,6 +114,18 @@ def test_headers_cross_the_link_in_a_fraction_of_their_bytes_once_they_repeat(wa
     assert packed < plain / 5, f"{plain:.0f} bytes became {packed:.0f}"
 
 
+@pytest.mark.parametrize("authority", [f"{LAB}:8080", f"{LAB}:22"])
+def test_the_filters_of_the_ground_see_requests_with_compressed_headers(warm: PairBed, authority: str) -> None:
+    for number in range(3):
+        assert warm.curl.get(f"http://{LAB}/port-{number}.bin").status == 200
+    before = warm.pair.packed()
+    answer = warm.curl.get(f"http://{LAB}/port.bin", "--header", f"Host: {authority}")
+    after = warm.pair.packed()
+    assert after["packed"] > before["packed"], "the headers of this request were compressed"
+    # url-rewrite says this. The guard behind it would say that the port may not be reached.
+    assert (answer.status, answer.body) == (403, b"the port is not one of those this proxy serves\n"), answer
+
+
 def test_what_header_compression_counts_is_documented_and_there_at_both_ends(warm: PairBed) -> None:
     assert warm.curl.get(f"http://{LAB}/counted.bin").status == 200
     section = re.search(r"^## A pair.*?(?=^## )", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
