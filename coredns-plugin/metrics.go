@@ -138,7 +138,7 @@ func newTypeCounters(server string, qtype uint16) typeCounters {
 	return typeCounters{rewrites.WithLabelValues(server, name), suppressions.WithLabelValues(server, name)}
 }
 
-// count counts what became of one query for a listed name.
+// count counts the outcome of one query for a listed name.
 func (s *serverCounters) count(qtype uint16, what steer.Verdict) {
 	t := &s.a
 	switch qtype {

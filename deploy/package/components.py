@@ -11,7 +11,15 @@ from pathlib import Path
 from programs import ARCHES
 from project import REPOSITORY, Failed, pinned_wheels, run
 
-BUILT_CRATES = ("longhaul", "longhaul-images", "url-rewrite-filter", "header-compression-filter", "bundling-filter")
+BUILT_CRATES = (
+    "longhaul",
+    "longhaul-images",
+    "url-rewrite-filter",
+    "cache-admission-filter",
+    "name-budget-filter",
+    "header-compression-filter",
+    "bundling-filter",
+)
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|UNLICENSE)", re.IGNORECASE)
 
 

@@ -51,7 +51,7 @@ fn a_client_that_floods_costs_no_other_client_a_name() {
     }
     let _origin = Origin::start((config.block.at(8), 8081), |request| {
         for ours in ["x-longhaul-client", "x-longhaul-scheme"] {
-            assert_eq!(request.header(ours), None, "nothing of ours reaches an origin");
+            assert_eq!(request.header(ours), None, "no field of the proxy reaches an origin");
         }
         Reply::ok("", "hello")
     });

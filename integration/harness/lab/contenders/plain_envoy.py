@@ -67,7 +67,7 @@ class Http2Pair(LinkContender):
     about = (
         "An Envoy at each end of the link with one HTTP/2 connection kept between them: http requests travel on "
         "it as such, "
-        "other connections as CONNECT streams; initial window sized from the link, no filters of ours, DNS untouched."
+        "other connections as CONNECT streams; initial window sized from the link, none of our filters, DNS untouched."
     )
 
     @contextmanager
