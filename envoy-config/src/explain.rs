@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use page_objects::Config;
 use page_objects::inline::{Inliner, NotInlined};
 use serde::Serialize;
 use url::Url;
@@ -29,7 +28,7 @@ pub use self::transcript::{Response, Transcript, Unreadable};
 
 use crate::config::{Host, Settings};
 use crate::derive::Derived;
-use crate::render::filter_config;
+use crate::render::{RewriteConfig, filter_config};
 
 /// The page to explain and the response that carries it.
 #[derive(Debug, Clone)]
@@ -224,7 +223,7 @@ fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
 
 fn rewritten(
     url: &Url,
-    (config, plan): (&Config, Rc<Plan>),
+    (config, plan): (&RewriteConfig, Rc<Plan>),
     visit: &request::Visit,
     body: url_rewriting::Body,
     edits: &[Edit],

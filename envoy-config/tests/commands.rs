@@ -226,8 +226,27 @@ fn the_filters_around_the_cache_get_the_fields_that_are_plain() {
     let folder = folder(&format!("{CONFIG}cache: {{ dir: cache, plain_fields: [x-app-version] }}\n"));
     let output = longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let filter = fs::read_to_string(folder.path().join("out/ecds/cache-admission-client.yaml")).unwrap();
+    let filter = fs::read_to_string(folder.path().join("out/ecds/url-rewrite.yaml")).unwrap();
     assert!(filter.contains("plain_fields") && filter.contains("x-app-version"), "{filter}");
+}
+
+#[test]
+fn url_rewrite_admits_requests_to_the_cache_where_there_is_one() {
+    for (cache, admits) in [("{ dir: cache }", true), ("off", false)] {
+        let folder = folder(&format!("{CONFIG}cache: {cache}\n"));
+        let output = longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let ecds = folder.path().join("out/ecds");
+        let vm_of = |name: &str| {
+            let filter = fs::read_to_string(ecds.join(name)).ok()?;
+            filter.lines().find_map(|line| line.trim().strip_prefix("vm_id: ").map(str::to_owned))
+        };
+        let filter = fs::read_to_string(ecds.join("url-rewrite.yaml")).unwrap();
+        assert_eq!(filter.contains(r#"\"admission\":{\"at\":\"client\""#), admits, "{filter}");
+        assert!(!ecds.join("cache-admission-client.yaml").exists());
+        // Envoy keys the table of known URLs by the VM id.
+        assert_eq!(vm_of("cache-admission-fetch.yaml"), admits.then(|| vm_of("url-rewrite.yaml").unwrap()));
+    }
 }
 
 #[test]

@@ -66,8 +66,17 @@ struct World {
 }
 
 impl World {
+    /// A box as it is shipped: url-rewrite admits requests.
     fn new() -> Self {
-        let mut config = Config::new("");
+        Self::of(Config::new("").with_filter().unwrap_or_else(|| Config::new("")))
+    }
+
+    /// A box without url-rewrite, where the position `client` is a filter of its own.
+    fn without_url_rewrite() -> Self {
+        Self::of(Config::new(""))
+    }
+
+    fn of(mut config: Config) -> Self {
         let cache = config.path("cache");
         writeln!(config.yaml, "cache: {{ dir: '{}', size: 64mib }}", cache.display()).unwrap();
         std::fs::create_dir_all(cache).unwrap();
@@ -153,11 +162,38 @@ fn a_slow_client_fills_the_memory_through_the_cache() {
 
 #[test]
 fn the_third_request_for_a_url_is_served_from_the_cache() {
+    for world in [World::new(), World::without_url_rewrite()] {
+        let Some(envoy) = Envoy::start(&world.config) else { return };
+        let bodies: Vec<String> = (0..4).map(|_| world.get("/fresh/third", &[]).text()).collect();
+        assert_eq!(world.asked(), 2, "{bodies:?}");
+        assert_eq!((&bodies[1], &bodies[1]), (&bodies[2], &bodies[3]));
+        let counts = envoy.admin("/stats/prometheus?filter=cache_admission");
+        for count in [
+            "requests_total{reason=\"unknown\"} 1",
+            "requests_total{reason=\"storable\"} 1",
+            "requests_total{reason=\"held\"} 2",
+            "lessons_total{reason=\"storable\"} 1",
+            "lessons_total{reason=\"stored\"} 1",
+        ] {
+            assert!(counts.contains(&format!("longhaul_cache_admission_{count}\n")), "{count}: {counts}");
+        }
+    }
+}
+
+#[test]
+fn a_moved_object_is_admitted_under_its_true_url() {
     let world = World::new();
     let Some(_envoy) = Envoy::start(&world.config) else { return };
-    let bodies: Vec<String> = (0..4).map(|_| world.get("/fresh/third", &[]).text()).collect();
-    assert_eq!(world.asked(), 2, "{bodies:?}");
-    assert_eq!((&bodies[1], &bodies[1]), (&bodies[2], &bodies[3]));
+    let held = world.held("/fresh/moved", &[]).unwrap();
+    let (own, asked) = (format!("{}:{HTTP}", world.config.proxy()), world.asked());
+    let moved = |path: &str, headers: &[(&str, &str)]| get(world.http(), &own, &format!("/{HOST}{path}"), headers);
+    // The filter removes the cookie and the reader's dictionaries, so neither keeps the request from the cache.
+    let more = [("accept", "image/*"), ("cookie", "a=b"), ("available-dictionary", ":x:")];
+    assert_eq!(moved("/fresh/moved", &more).text(), held);
+    assert_eq!(world.asked(), asked);
+    let other = moved("/fresh/other", &more);
+    assert_ne!(other.text(), held, "{other:?}");
+    assert_eq!(world.asked(), asked + 1);
 }
 
 #[test]
@@ -248,13 +284,14 @@ fn unkeyed_headers_reach_what_others_get() {
 
 #[test]
 fn only_if_cached_asks_the_origin() {
-    let world = World::new();
-    let Some(_envoy) = Envoy::start(&world.config) else { return };
-    let only = [("cache-control", "only-if-cached")];
-    assert_eq!(world.get("/fresh/only", &only).status, 504);
-    assert_eq!(world.asked(), 0);
-    let held = world.held("/fresh/only", &[]).unwrap();
-    assert_eq!(world.get("/fresh/only", &only).text(), held);
+    for world in [World::new(), World::without_url_rewrite()] {
+        let Some(_envoy) = Envoy::start(&world.config) else { return };
+        let only = [("cache-control", "only-if-cached")];
+        assert_eq!(world.get("/fresh/only", &only).status, 504);
+        assert_eq!(world.asked(), 0);
+        let held = world.held("/fresh/only", &[]).unwrap();
+        assert_eq!(world.get("/fresh/only", &only).text(), held);
+    }
 }
 
 #[test]

@@ -48,8 +48,9 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Starts the counters of `filter`. Their names begin with `longhaul_` and the filter's name with underscores.
-    pub(crate) fn of(filter: &'static str) -> Self {
+    /// Starts the counters of `filter`. Their names begin with `longhaul_` and the filter's name with underscores. A
+    /// filter gets its own; with another name it counts for that filter.
+    pub fn of(filter: &'static str) -> Self {
         let words: Vec<&str> = filter.split('-').collect();
         Self { filter, prefix: format!("longhaul_{}_", words.join("_")) }
     }

@@ -37,7 +37,7 @@ pub(super) const FILTER: Filter = Filter {
         name: "bundling",
         roles: &[RoleName::Remote, RoleName::Ground],
         only_with: None,
-        shares_vm: true,
+        vm: Some("bundling"),
         configuration,
     }],
 };

@@ -2,7 +2,7 @@
 
 use cache_admission::{Config, Position as At, marks};
 
-use super::{Context, Filter, Position};
+use super::{CACHE_VM, Context, Filter, Position};
 use crate::config::{Cache, RoleName};
 use crate::render::RenderError;
 use crate::render::disk_cache::object_bytes;
@@ -29,33 +29,48 @@ pub(super) const FILTER: Filter = Filter {
             name: "cache-admission-client",
             roles: ROLES,
             only_with: None,
-            shares_vm: true,
-            configuration: |context| configuration(context, At::Client),
+            vm: Some(CACHE_VM),
+            configuration: of_clients_alone,
         },
         Position {
             name: "cache-admission-fetch",
             roles: ROLES,
             only_with: None,
-            shares_vm: true,
-            configuration: |context| configuration(context, At::Fetch),
+            vm: Some(CACHE_VM),
+            configuration: |context| json(context, At::Fetch),
         },
         Position {
             name: "cache-admission-origin",
             roles: ROLES,
             only_with: Some(marks::JUDGE),
-            shares_vm: true,
-            configuration: |context| configuration(context, At::Origin),
+            vm: Some(CACHE_VM),
+            configuration: |context| json(context, At::Origin),
         },
     ],
 };
 
-fn configuration(context: &Context<'_>, at: At) -> Result<Option<String>, RenderError> {
-    let Cache::Disk { size, admit, plain_fields, .. } = &context.settings.cache else { return Ok(None) };
-    Ok(Some(serde_json::to_string(&Config {
+/// Returns the rules of admission for url-rewrite, which has the position `client` in itself: two filters would read the
+/// same header lists. None without a cache, or without the module for the other positions.
+pub(super) fn in_url_rewrite(context: &Context<'_>) -> Option<Config> {
+    context.modules.contains_key(FILTER.name).then(|| config(context, At::Client)).flatten()
+}
+
+/// Returns the configuration of the position `client` as a filter of its own.
+fn of_clients_alone(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    if context.modules.contains_key(super::url_rewrite::FILTER.name) { Ok(None) } else { json(context, At::Client) }
+}
+
+fn json(context: &Context<'_>, at: At) -> Result<Option<String>, RenderError> {
+    Ok(config(context, at).map(|config| serde_json::to_string(&config)).transpose()?)
+}
+
+fn config(context: &Context<'_>, at: At) -> Option<Config> {
+    let Cache::Disk { size, admit, plain_fields, .. } = &context.settings.cache else { return None };
+    Some(Config {
         at,
         admit: *admit,
         plain_fields: plain_fields.clone(),
         images: context.recodes_images && at != At::Origin,
         object_bytes: object_bytes(*size),
-    })?))
+    })
 }

@@ -21,7 +21,7 @@ pub(super) const FILTER: Filter = Filter {
             name: "header-compression",
             roles: &[RoleName::Remote, RoleName::Ground],
             only_with: None,
-            shares_vm: false,
+            vm: None,
             configuration: of_this_end,
         },
         // The filter decompresses like a ground before origins that a remote reaches itself. A request may have been
@@ -30,7 +30,7 @@ pub(super) const FILTER: Filter = Filter {
             name: "header-compression-direct",
             roles: &[RoleName::Remote],
             only_with: None,
-            shares_vm: false,
+            vm: None,
             configuration: of_the_direct_way,
         },
     ],

@@ -8,7 +8,7 @@
 //! | filter | edge | remote | ground | hop |
 //! |---|---|---|---|---|
 //! | url-rewrite | yes | | yes | outer |
-//! | cache-admission | yes | | yes | client: outer; fetch: `fetch`; origin: inner |
+//! | cache-admission | yes | | yes | client: outer, in url-rewrite if that is there; fetch: `fetch`; origin: inner |
 //! | name-budget | yes | where it goes to origins itself | yes | inner, direct, tunnel |
 //! | header-compression | | yes | yes | the pipe's cluster at the remote, outer at the ground; direct: the remote's own way to origins |
 //! | bundling | | yes | yes | outer |
@@ -22,18 +22,23 @@ mod wasm;
 
 use std::collections::BTreeMap;
 
-use super::artifacts::{AccessLog, Artifacts};
+use super::artifacts::{AccessLog, Artifacts, Modules};
 use super::engine::RenderError;
 use crate::config::{RoleName, Settings};
 use crate::derive::Derived;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
-pub use url_rewrite::filter_config;
+pub use url_rewrite::{Config as RewriteConfig, filter_config};
 use wasm::OF_EVERY_FILTER;
 pub(super) use wasm::WasmFilter;
 
 /// Every filter, in the order in which commands list them.
 pub const FILTERS: &[Filter] =
     &[url_rewrite::FILTER, cache_admission::FILTER, name_budget::FILTER, header_compression::FILTER, bundling::FILTER];
+
+/// The VM id of the filters that know the same URLs: url-rewrite admits requests by the table of cache-admission. Envoy
+/// keys VMs by their code, too, so each module still has a VM of its own. The names of its shared values must differ from
+/// those of the other module.
+const CACHE_VM: &str = "cache-admission";
 
 /// A filter: one wasm module.
 #[derive(Debug)]
@@ -59,8 +64,8 @@ struct Position {
     roles: &'static [RoleName],
     /// The header that a request needs to pass through the filter. None: every request does.
     only_with: Option<&'static str>,
-    /// True if the position shares the VM of the filter's other positions, and so the shared values.
-    shares_vm: bool,
+    /// The id of the VM, which several positions may share. Envoy keys shared values by it. None: the position's own name.
+    vm: Option<&'static str>,
     /// Returns the configuration as JSON, from the type that the filter reads. None leaves the position out.
     configuration: fn(&Context<'_>) -> Result<Option<String>, RenderError>,
 }
@@ -73,6 +78,8 @@ struct Context<'a> {
     logs_pages: bool,
     /// True if images are recoded.
     recodes_images: bool,
+    /// The modules of the filters that were found.
+    modules: &'a Modules,
 }
 
 impl Filter {
@@ -108,7 +115,7 @@ pub(super) fn positions(
 ) -> Result<Positions, RenderError> {
     let logs_pages = artifacts.logs_pages(settings) || artifacts.access_log != AccessLog::Off;
     let recodes_images = super::images::sockets(derived, artifacts).is_some();
-    let context = Context { settings, derived, logs_pages, recodes_images };
+    let context = Context { settings, derived, logs_pages, recodes_images, modules: &artifacts.modules };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {

@@ -15,7 +15,7 @@ pub(super) const FILTER: Filter = Filter {
         name: "name-budget",
         roles: &[RoleName::Edge, RoleName::Remote, RoleName::Ground],
         only_with: None,
-        shares_vm: true,
+        vm: Some("name-budget"),
         configuration,
     }],
 };

@@ -1,17 +1,21 @@
 //! url-rewrite: moves sub-resource URLs of pages to the proxy, and requests for them back.
 
-use page_objects::{Budget, Config};
+use page_objects::Budget;
 use url_mapping::Level as FilterLevel;
 use url_rewriting::Limits;
 use url_rewriting::config::Targets;
 
-use super::{Context, Filter, Position};
+use super::{CACHE_VM, Context, Filter, Position};
 use crate::config::units::Bytes;
 use crate::config::{Family, Level, RoleName, Settings};
 use crate::derive::{Derived, TargetKind};
 use crate::render::RenderError;
 
-/// The calls for requests of the filter's own: prefetching and inlining. A gateway has neither.
+/// The configuration of the filter as written.
+pub type Config = page_objects::Config<cache_admission::Config>;
+
+/// The calls for requests of the filter's own, and for values that workers share: prefetching, inlining and admission to
+/// the cache. A gateway has none of them.
 const FETCHING: &[&str] = &[
     "proxy_get_shared_data",
     "proxy_http_call",
@@ -51,7 +55,7 @@ pub(super) const FILTER: Filter = Filter {
         // In a pair, the ground rewrites.
         roles: &[RoleName::Edge, RoleName::Ground],
         only_with: None,
-        shares_vm: true,
+        vm: Some(CACHE_VM),
         configuration,
     }],
 };
@@ -64,7 +68,11 @@ pub(in crate::render) fn capabilities_in_a_gateway() -> Vec<&'static str> {
 }
 
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
-    let config = Config { account: context.logs_pages, ..filter_config(context.settings, context.derived) };
+    let config = Config {
+        account: context.logs_pages,
+        admission: super::cache_admission::in_url_rewrite(context),
+        ..filter_config(context.settings, context.derived)
+    };
     Ok(Some(serde_json::to_string(&config)?))
 }
 
@@ -94,6 +102,7 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
             page_bytes: to_usize(derived.inline_page.value),
         }),
         limits: Limits { page_memory_bytes: to_usize(settings.limits.page_memory), ..Limits::default() },
+        admission: None,
         account: false,
     }
 }

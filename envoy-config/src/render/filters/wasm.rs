@@ -60,11 +60,10 @@ impl WasmFilter {
         configuration: String,
     ) -> Self {
         let hash: String = module.sha256.chars().take(16).collect();
-        let vm = if position.shares_vm { filter.name } else { position.name };
-        let module_file = format!("filters/{vm}-{hash}.wasm");
+        let module_file = format!("filters/{}-{hash}.wasm", filter.name);
         Self {
             name: position.name,
-            vm,
+            vm: position.vm.unwrap_or(position.name),
             only_with: position.only_with,
             from: module.path.clone(),
             module: root.join(&module_file).display().to_string(),

@@ -208,7 +208,7 @@ impl View {
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
         // Without cache-admission, one slow client could fill the memory. There is no cache then.
-        let admits = filters.get("cache-admission-client").is_some_and(Option::is_some);
+        let admits = filters.get("cache-admission-fetch").is_some_and(Option::is_some);
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),

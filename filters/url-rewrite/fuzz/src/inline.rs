@@ -54,7 +54,7 @@ impl Worker {
                 "ports": [80, 443], "prefetch": true, "inline": {{"object_bytes": 200, "page_bytes": {PAGE_BYTES}}},
                 "limits": {{"page_memory_bytes": 16384, "url_bytes": 512, "output_growth_bytes": {GROWTH_BYTES}}}}}"#
         );
-        let config = Config::from_json(json.as_bytes()).expect("the configuration is a good one");
+        let config = <Config>::from_json(json.as_bytes()).expect("the configuration is a good one");
         let plan = Plan::new(&config).expect("it can be meant");
         let store = Rc::new(RefCell::new(ObjectStore::of(&config).expect("objects are put into pages")));
         Self { plan, store }

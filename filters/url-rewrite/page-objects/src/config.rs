@@ -1,9 +1,11 @@
 //! The section of the filter's configuration that is about objects of pages.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// The configuration of the whole filter as written. `prefetch` and `inline` in it are this crate's.
-pub type Config = url_rewriting::Config<Budget>;
+/// The configuration of the whole filter as written. `prefetch` and `inline` in it are this crate's. `Admission` is a
+/// section of another crate.
+pub type Config<Admission = IgnoredAny> = url_rewriting::Config<Budget, Admission>;
 
 /// Bytes that inlining may spend, from the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,7 +18,7 @@ pub struct Budget {
 }
 
 /// Returns the budget of inlining, if inlining is on. Only prefetched objects are at hand, so it needs `prefetch`.
-pub(crate) fn inlines(config: &Config) -> Option<Budget> {
+pub(crate) fn inlines<Admission>(config: &Config<Admission>) -> Option<Budget> {
     config.inline.filter(|_| config.prefetch)
 }
 
@@ -29,7 +31,7 @@ mod tests {
 
     #[test]
     fn objects_are_put_into_pages_only_where_they_are_prefetched() {
-        let read = |json: &str| inlines(&serde_json::from_str(json).unwrap());
+        let read = |json: &str| inlines::<()>(&serde_json::from_str(json).unwrap());
         assert_eq!(read(CONFIG), Some(Budget { object_bytes: 1, page_bytes: 2 }));
         assert_eq!(read(&CONFIG.replace("true", "false")), None);
         assert_eq!(read(r#"{"targets": {}, "own": [], "level": "off", "ports": [], "prefetch": true}"#), None);
@@ -44,8 +46,8 @@ mod tests {
 
     #[test]
     fn a_configuration_is_written_as_it_is_read() {
-        let config: Config = serde_json::from_str(CONFIG).unwrap();
-        let again: Config = serde_json::from_str(&serde_json::to_string(&config).unwrap()).unwrap();
+        let config: Config<()> = serde_json::from_str(CONFIG).unwrap();
+        let again: Config<()> = serde_json::from_str(&serde_json::to_string(&config).unwrap()).unwrap();
         assert_eq!(config, again);
     }
 }

@@ -22,7 +22,7 @@ pub enum PlanError {
     ZeroLimit(&'static str),
 }
 
-impl<Inline: DeserializeOwned> Config<Inline> {
+impl<Inline: DeserializeOwned, Admission: DeserializeOwned> Config<Inline, Admission> {
     /// Reads a configuration.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Plans {
     ///
     /// # Errors
     /// Names the key and the expected value.
-    pub fn new<Inline: Clone>(config: &Config<Inline>) -> Result<Self, PlanError> {
+    pub fn new<Inline: Clone, Admission: Clone>(config: &Config<Inline, Admission>) -> Result<Self, PlanError> {
         let of_ipv6 = |targets: &Targets| Plan::new(&Config { targets: targets.clone(), ..config.clone() });
         Ok(Self { plan: Plan::new(config)?, ipv6: config.ipv6_targets.as_ref().map(of_ipv6).transpose()? })
     }
@@ -86,7 +86,7 @@ impl Plan {
     ///
     /// # Errors
     /// Names the key and the expected value.
-    pub fn new<Inline>(config: &Config<Inline>) -> Result<Rc<Self>, PlanError> {
+    pub fn new<Inline, Admission>(config: &Config<Inline, Admission>) -> Result<Rc<Self>, PlanError> {
         let limits = config.limits;
         let zero = [
             ("page_memory_bytes", limits.page_memory_bytes),
@@ -128,13 +128,24 @@ impl Plan {
 
 /// Hashes with fixed keys by `DefaultHasher::new()`. If a compiler release changes them, browsers fetch each page once
 /// more.
-fn fingerprint<Inline>(config: &Config<Inline>) -> u64 {
+fn fingerprint<Inline, Admission>(config: &Config<Inline, Admission>) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    // Prefetching and the account change no page, and a page that objects are put into has no tag.
+    // Prefetching, the account and admission to the cache change no page, and a page that objects are put into has no tag.
     // The targets for IPv6 stand in `targets` of a plan of their own.
-    let Config { targets, own, level, exclude, ports, limits, ipv6_targets: _, prefetch: _, inline: _, account: _ } =
-        config;
+    let Config {
+        targets,
+        own,
+        level,
+        exclude,
+        ports,
+        limits,
+        ipv6_targets: _,
+        prefetch: _,
+        inline: _,
+        admission: _,
+        account: _,
+    } = config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);
     format!("{limits:?}").hash(&mut hasher);
     hasher.finish()

@@ -8,14 +8,18 @@
 //! | `root` | configuration |
 //! | `shared` | state that all streams of a configuration share |
 //! | `stream` | requests and responses |
+//! | `admission` | admission of requests to the cache |
+//! | `edits` | edits of headers |
 //! | `counters` | metrics for Prometheus |
 //! | `objects` | a page's objects: prefetched, and inlined in pages |
 //! | `board` | state that all workers share about visitors |
 //! | `account` | a page's fields in the access log |
 
 mod account;
+mod admission;
 mod board;
 mod counters;
+mod edits;
 mod objects;
 mod root;
 mod shared;

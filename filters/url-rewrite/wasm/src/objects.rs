@@ -54,7 +54,7 @@ pub(crate) struct PageAssist {
 
 impl Objects {
     /// Returns `None` if the configuration disables prefetching.
-    pub(crate) fn new(config: &Config) -> Option<Self> {
+    pub(crate) fn new<Admission>(config: &Config<Admission>) -> Option<Self> {
         config.prefetch.then(|| Self {
             fetcher: RefCell::default(),
             store: ObjectStore::of(config).map(|store| Rc::new(RefCell::new(store))),

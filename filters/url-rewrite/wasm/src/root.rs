@@ -1,15 +1,15 @@
 //! Reads the configuration into a [`Plan`]. A refusal carries the message of the pure crate.
 
+use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::objects::Objects;
-use crate::shared::Shared;
+use crate::shared::{Config, Shared};
 use crate::stream::Stream;
 use filter_host::callout::Token;
 use filter_host::log::{self, Level};
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
 use filter_host::timer;
-use page_objects::Config;
 use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 use url_rewriting::Plans;
@@ -20,7 +20,9 @@ impl Filter for Shared {
     fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
         let plans = Plans::new(&config).map_err(|error| error.to_string())?;
-        Ok(Self { plans, counters: Counters::define(metrics), objects: Objects::new(&config) })
+        let objects = Objects::new(&config);
+        let admission = config.admission.map(|config| Rc::new(Admission::new(config)));
+        Ok(Self { plans, counters: Counters::define(metrics), objects, admission })
     }
 
     fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {

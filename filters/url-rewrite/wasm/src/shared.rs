@@ -1,8 +1,14 @@
 //! State that all streams of a configuration share.
 
+use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::objects::Objects;
+use cache_admission::Config as AdmissionConfig;
+use std::rc::Rc;
 use url_rewriting::Plans;
+
+/// The configuration of the filter as written.
+pub(crate) type Config = page_objects::Config<AdmissionConfig>;
 
 /// State that all streams of a configuration share.
 #[derive(Debug)]
@@ -11,4 +17,6 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// `None` if nothing is prefetched.
     pub(crate) objects: Option<Objects>,
+    /// `None` if this filter admits no requests to the cache.
+    pub(crate) admission: Option<Rc<Admission>>,
 }

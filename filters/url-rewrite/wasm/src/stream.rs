@@ -1,7 +1,9 @@
 //! One request and its response. Each callback makes one call into the pure crates.
 
 use crate::account;
+use crate::admission::Applicant;
 use crate::board;
+use crate::edits::apply;
 use crate::objects::{Found, Objects, PageAssist};
 use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
@@ -13,7 +15,7 @@ use page_objects::prefetch::{RequestTemplate, Skip};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
-use url_rewriting::headers::{Edit, Reply, request};
+use url_rewriting::headers::{Fields, Reply, edited, request};
 use url_rewriting::response;
 use url_rewriting::{Chunk, Plan, Rewriter};
 
@@ -26,6 +28,8 @@ pub(crate) struct Stream {
     /// The fields that requests for the page's objects repeat, if the objects may be prefetched.
     template: Option<Result<RequestTemplate, Skip>>,
     page: Option<Page>,
+    /// The request as an applicant for the cache, if this filter admits requests.
+    applicant: Option<Applicant>,
 }
 
 /// The output buffer keeps at most this many bytes of capacity between chunks. The output of a compressed chunk is
@@ -46,12 +50,13 @@ struct Page {
 
 impl Stream {
     pub(crate) fn new(shared: Rc<Shared>) -> Self {
-        Self { shared, visit: None, template: None, page: None }
+        let applicant = shared.admission.as_ref().map(|admission| Applicant::new(Rc::clone(admission)));
+        Self { shared, visit: None, template: None, page: None, applicant }
     }
 
     fn request(&mut self, shared: &Shared) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Request)?;
-        let fields = pairs.iter().collect();
+        let fields: Fields<'_> = pairs.iter().collect();
         #[cfg(feature = "panic-for-tests")]
         panic_for_tests(&fields);
         let plan = shared.plans.of_client(board::client_address);
@@ -60,15 +65,25 @@ impl Stream {
                 apply(Map::Request, &edits)?;
                 self.template = shared.objects.as_ref().and_then(|_| RequestTemplate::of(&visit, &fields));
                 self.visit = Some((visit, plan));
-                Ok(Action::Continue)
+                let apply_for = |applicant: &mut Applicant| applicant.request(&edited(fields, &edits));
+                Ok(self.applicant.as_mut().map_or(Action::Continue, apply_for))
             }
             request::Decision::Reply(reply) => send(shared, &reply),
         }
     }
 
-    fn response(&mut self, shared: &Shared, visit: &request::Visit, plan: &Rc<Plan>) -> Result<Action, HostError> {
+    fn response(
+        &mut self,
+        shared: &Shared,
+        visit: &request::Visit,
+        plan: &Rc<Plan>,
+        end_of_stream: bool,
+    ) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Response)?;
         let fields = pairs.iter().collect();
+        let learn = |applicant: &mut Applicant| applicant.response(&fields, end_of_stream);
+        let learnt = self.applicant.as_mut().map(learn).unwrap_or_default();
+        let fields = edited(fields, &learnt);
         if let Some(objects) = &shared.objects {
             objects.saw(visit, &fields);
         }
@@ -105,14 +120,17 @@ impl HttpContext for Stream {
         self.request(&shared).unwrap_or_else(|error| refuse("request headers", error))
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
         // Without a visit the filter or the proxy wrote the reply itself.
         let Some((visit, plan)) = self.visit.take() else { return Action::Continue };
         let shared = Rc::clone(&self.shared);
-        self.response(&shared, &visit, &plan).unwrap_or_else(|error| refuse("response headers", error))
+        self.response(&shared, &visit, &plan, end_of_stream).unwrap_or_else(|error| refuse("response headers", error))
     }
 
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+        if let Some(applicant) = &mut self.applicant {
+            applicant.body(size, end_of_stream);
+        }
         let (shared, Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
         let outcome = page.pass(shared, size, end_of_stream);
         if let Err(error) = &outcome {
@@ -129,6 +147,9 @@ impl HttpContext for Stream {
     /// Trailers replace the end of the body, so no more body can be sent. The held bytes (at most the beginning of an
     /// unfinished tag) are lost. Filters behind this one must not add trailers; decompressors do.
     fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        if let Some(applicant) = &mut self.applicant {
+            applicant.end();
+        }
         if let Some(mut page) = self.page.take() {
             let shared = &self.shared;
             page.out.clear();
@@ -225,17 +246,6 @@ impl Page {
     }
 }
 
-fn apply(map: Map, edits: &[Edit]) -> Result<(), HostError> {
-    for edit in edits {
-        match edit {
-            Edit::Set(name, value) => headers::set(map, name, value)?,
-            Edit::Add(name, value) => headers::add(map, name, value)?,
-            Edit::Remove(name) => headers::remove(map, name)?,
-        }
-    }
-    Ok(())
-}
-
 fn send(shared: &Shared, answer: &Reply) -> Result<Action, HostError> {
     let fields: Vec<(&str, &[u8])> = answer.headers.iter().map(|(name, value)| (*name, value.as_slice())).collect();
     reply::send(answer.status, "longhaul_url_rewrite", &fields, answer.body.as_bytes())?;
@@ -253,6 +263,6 @@ fn refuse(phase: &str, error: HostError) -> Action {
 
 #[cfg(feature = "panic-for-tests")]
 #[allow(clippy::panic)] // its purpose
-fn panic_for_tests(fields: &url_rewriting::headers::Fields<'_>) {
+fn panic_for_tests(fields: &Fields<'_>) {
     assert!(fields.get("x-panic-for-tests").is_none(), "asked to panic by x-panic-for-tests");
 }

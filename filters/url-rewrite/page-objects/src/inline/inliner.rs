@@ -107,8 +107,8 @@ impl Inliner {
 
     /// Makes the inliner of a page that is only explained, for a browser that was never here. Its store is empty. So an
     /// object that fits is refused as [`NotInlined::NotHeld`]. `refused` receives each refusal. `None` where inlining is off.
-    pub fn explaining(
-        config: &Config,
+    pub fn explaining<Admission>(
+        config: &Config<Admission>,
         plan: &Rc<Plan>,
         visit: &Visit,
         refused: impl FnMut(&UrlEvent<'_>, NotInlined) + 'static,

@@ -86,7 +86,7 @@ enum Uses {
 
 impl ObjectStore {
     /// Makes an empty store. `None` where inlining is off.
-    pub fn of(config: &Config) -> Option<Self> {
+    pub fn of<Admission>(config: &Config<Admission>) -> Option<Self> {
         Some(Self {
             budget: inlines(config)?,
             takes_scripts: config.level == Level::Full,

@@ -24,4 +24,4 @@ mod referer;
 pub mod request;
 
 pub use embedding::host_of;
-pub use fields::{Edit, Fields, Reply, ReplyReason};
+pub use fields::{Edit, Fields, Reply, ReplyReason, edited};

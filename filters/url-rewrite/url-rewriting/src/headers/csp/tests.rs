@@ -15,6 +15,7 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         ports: vec![80, 443, 8080],
         prefetch: false,
         inline: None,
+        admission: None,
         limits: Limits::default(),
         account: false,
     };

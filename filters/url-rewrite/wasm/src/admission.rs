@@ -1,0 +1,129 @@
+//! Admission to the cache: the position `client` of cache-admission, in this filter. A filter of its own would copy both
+//! header lists from the host once more.
+//!
+//! An error here never refuses a request. Without a mark, the request bypasses the cache, which is always correct.
+
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use cache_admission::lesson::{self, Lesson, Taught, learn};
+use cache_admission::request::{Asked, Decision, Reason, decide};
+use cache_admission::{Config, Table};
+use filter_host::headers::Map;
+use filter_host::log::{self, Level};
+use filter_host::metrics::{self, Metrics};
+use filter_host::shared::ProxyBoard;
+use filter_host::{HostError, random, reply};
+use proxy_wasm::types::Action;
+use url_rewriting::headers::{Edit, Fields};
+
+use crate::edits;
+
+/// The filter under whose name the counters stand. Its other positions share the table.
+const FILTER: &str = "cache-admission";
+
+/// The rules, the table and the counters, which all streams of a configuration share.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    config: Config,
+    table: Table<ProxyBoard>,
+    requests: metrics::Counters,
+    taught: metrics::Counters,
+}
+
+/// The admission of one request.
+#[derive(Debug)]
+pub(crate) struct Applicant {
+    admission: Rc<Admission>,
+    asked: Option<Asked>,
+    lesson: Option<Lesson>,
+}
+
+impl Admission {
+    pub(crate) fn new(config: Config) -> Self {
+        let metrics = Metrics::of(FILTER);
+        Self {
+            config,
+            table: Table::new(ProxyBoard, random::bytes()),
+            requests: metrics.by_reason("requests_total", Reason::ALL.iter().map(|it| it.as_str())),
+            taught: metrics.by_reason("lessons_total", Taught::ALL.iter().map(|it| it.as_str())),
+        }
+    }
+
+    fn count(&self, taught: Taught) {
+        self.taught.at(taught.index()).add(1);
+    }
+}
+
+impl Applicant {
+    pub(crate) fn new(admission: Rc<Admission>) -> Self {
+        Self { admission, asked: None, lesson: None }
+    }
+
+    /// Chooses the way of a request. `fields` are its headers as the cache and the origin will see them.
+    pub(crate) fn request(&mut self, fields: &Fields<'_>) -> Action {
+        self.choose(fields).unwrap_or_else(|error| {
+            warn("request", error);
+            Action::Continue
+        })
+    }
+
+    fn choose(&mut self, fields: &Fields<'_>) -> Result<Action, HostError> {
+        let admission = &self.admission;
+        let now_s = lesson::unix(SystemTime::now());
+        let Decision { asked, edits, refused } =
+            decide(admission.config.rules(), fields, |url| admission.table.look(url, now_s));
+        admission.requests.at(asked.reason.index()).add(1);
+        if refused {
+            reply::send(504, "longhaul_only_if_cached", &[], b"")?;
+            return Ok(Action::Pause);
+        }
+        edits::apply(Map::Request, &edits::of_admission(edits))?;
+        self.asked = Some(asked);
+        Ok(Action::Continue)
+    }
+
+    /// Learns from a response as the cache or the origin sent it. Returns the edits that the response now has.
+    pub(crate) fn response(&mut self, fields: &Fields<'_>, end_of_stream: bool) -> Vec<Edit> {
+        let Some(asked) = self.asked.take() else { return Vec::new() };
+        let admission = &self.admission;
+        let learnt = learn(&asked, fields, admission.config.object_bytes, &admission.table, SystemTime::now());
+        if let Some(taught) = learnt.taught {
+            admission.count(taught);
+        }
+        self.lesson = learnt.lesson;
+        let edits = edits::of_admission(learnt.edits);
+        let applied = edits::apply(Map::Response, &edits);
+        if end_of_stream {
+            self.end();
+        }
+        match applied {
+            Ok(()) => edits,
+            Err(error) => {
+                warn("response", error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Counts a piece of the body as the cache or the origin sent it.
+    pub(crate) fn body(&mut self, size: usize, end_of_stream: bool) {
+        if let Some(lesson) = &mut self.lesson {
+            lesson.piece(size);
+        }
+        if end_of_stream {
+            self.end();
+        }
+    }
+
+    /// Learns from a complete body.
+    pub(crate) fn end(&mut self) {
+        if let Some(lesson) = self.lesson.take() {
+            self.admission.count(lesson.end(&self.admission.table, SystemTime::now()));
+        }
+    }
+}
+
+fn warn(phase: &str, error: HostError) {
+    log::write(Level::Warn, &format!("{FILTER}: cannot process {phase} headers: {error}"));
+}
