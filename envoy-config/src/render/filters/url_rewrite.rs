@@ -1,5 +1,6 @@
 //! url-rewrite: moves sub-resource URLs of pages to the proxy, and requests for them back.
 
+use name_budget::marks;
 use page_objects::Budget;
 use url_mapping::Level as FilterLevel;
 use url_rewriting::Limits;
@@ -96,6 +97,7 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
         },
         exclude: settings.rewrite.exclude.iter().map(ToString::to_string).collect(),
         ports: settings.upstream.ports.iter().copied().collect(),
+        peer_fields: peer_fields(settings.role.name()),
         prefetch: settings.prefetches(),
         inline: settings.inlines().then(|| Budget {
             object_bytes: to_usize(derived.inline_object.value),
@@ -105,6 +107,11 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
         admission: None,
         account: false,
     }
+}
+
+/// Returns the fields that the remote sets on requests. A ground counts new names for each client of the remote.
+fn peer_fields(role: RoleName) -> Vec<String> {
+    if role == RoleName::Ground { vec![marks::CLIENT.to_owned()] } else { Vec::new() }
 }
 
 fn to_usize(bytes: Bytes) -> usize {

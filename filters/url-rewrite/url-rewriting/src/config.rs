@@ -30,6 +30,10 @@ pub struct Config<Inline = IgnoredAny, Admission = IgnoredAny> {
     pub exclude: Vec<String>,
     /// Ports of origins that clients may request through the proxy.
     pub ports: Vec<u16>,
+    /// Fields under `x-longhaul-` that requests keep, because the proxy at the other end of the link has set them. The
+    /// filter removes all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peer_fields: Vec<String>,
     /// True if the proxy prefetches a page's moved objects into its cache while the page passes. This crate does not
     /// read it.
     #[serde(default)]

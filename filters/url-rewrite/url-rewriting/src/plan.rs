@@ -38,6 +38,7 @@ pub struct Plan {
     mapper: Mapper,
     limits: Limits,
     fingerprint: u64,
+    peer_fields: Vec<String>,
     keeps_account: bool,
 }
 
@@ -106,7 +107,13 @@ impl Plan {
             ports: config.ports.clone(),
             url_bytes: limits.url_bytes,
         })?;
-        Ok(Rc::new(Self { mapper, limits, fingerprint: fingerprint(config), keeps_account: config.account }))
+        Ok(Rc::new(Self {
+            mapper,
+            limits,
+            fingerprint: fingerprint(config),
+            peer_fields: config.peer_fields.clone(),
+            keeps_account: config.account,
+        }))
     }
 
     /// Returns the mapper of URLs.
@@ -117,6 +124,11 @@ impl Plan {
     /// Returns the bounds of one page.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Returns true if the proxy at the other end of the link may set this field of a request.
+    pub fn is_peer_field(&self, name: &[u8]) -> bool {
+        self.peer_fields.iter().any(|field| field.as_bytes() == name)
     }
 
     /// Returns a hash of everything that can change a rewritten page: the configuration and this crate's version. The
@@ -131,8 +143,8 @@ impl Plan {
 fn fingerprint<Inline, Admission>(config: &Config<Inline, Admission>) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    // Prefetching, the account and admission to the cache change no page, and a page that objects are put into has no tag.
-    // The targets for IPv6 stand in `targets` of a plan of their own.
+    // Prefetching, the account, admission to the cache and fields of requests change no page, and a page that objects are
+    // put into has no tag. The targets for IPv6 stand in `targets` of a plan of their own.
     let Config {
         targets,
         own,
@@ -144,6 +156,7 @@ fn fingerprint<Inline, Admission>(config: &Config<Inline, Admission>) -> u64 {
         prefetch: _,
         inline: _,
         admission: _,
+        peer_fields: _,
         account: _,
     } = config;
     (&targets.https, &targets.http, own, level, exclude, ports).hash(&mut hasher);

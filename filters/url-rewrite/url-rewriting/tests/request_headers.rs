@@ -6,6 +6,7 @@ mod headers;
 
 use headers::{Change, changes, fields, plan};
 use url_mapping::{Refusal, Scheme};
+use url_rewriting::Plan;
 use url_rewriting::headers::ReplyReason;
 use url_rewriting::headers::request::{Decision, Destination, Exchange, Visit, decide};
 
@@ -102,6 +103,22 @@ fn headers_of_ours_that_a_client_sends_do_not_reach_the_inner_hop() {
         [&set("x-longhaul-scheme", "http")]
     );
     assert!(edits.contains(&removed("x-longhaul-map")));
+}
+
+#[test]
+fn a_field_that_the_other_end_of_the_link_sets_stays() {
+    let plan = |peer_fields: &str| {
+        let json =
+            format!(r#"{{"targets": {{}}, "own": [], "level": "off", "ports": [80], "peer_fields": [{peer_fields}]}}"#);
+        Plan::from_json(json.as_bytes()).unwrap()
+    };
+    let request = with(TRANSPARENT, &[("x-longhaul-client", "192.0.2.1"), ("x-longhaul-map", "x")]);
+    let edits = |peer_fields: &str| match decide(&plan(peer_fields), &fields(&request)) {
+        Decision::Forward { edits, .. } => changes(&edits),
+        Decision::Reply(reply) => panic!("answered with {reply:?}"),
+    };
+    assert_eq!(edits(r#""x-longhaul-client""#), [removed("x-longhaul-map")]);
+    assert_eq!(edits(""), [removed("x-longhaul-client"), removed("x-longhaul-map")]);
 }
 
 #[test]

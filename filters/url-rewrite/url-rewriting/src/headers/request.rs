@@ -292,7 +292,9 @@ fn destination(fields: &Fields<'_>) -> Destination {
 /// Adds the edits that every authority needs. Returns true if the client named a body that this filter rewrote.
 fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut Vec<Edit>) -> bool {
     let is_set = |name: &[u8]| edits.iter().any(|edit| edit.name().as_bytes() == name);
-    edits.extend(remove_where(fields, |name| name.starts_with(OUR_PREFIX) && !is_set(name)));
+    edits.extend(remove_where(fields, |name| {
+        name.starts_with(OUR_PREFIX) && !is_set(name) && !plan.is_peer_field(name)
+    }));
     edits.extend(DICTIONARIES.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
     if let Some(referer) = fields.get("referer") {
         match referer::restore(plan.mapper(), referer, target) {

@@ -13,6 +13,7 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         level,
         exclude: list(&["bank.example"]),
         ports: vec![80, 443, 8080],
+        peer_fields: Vec::new(),
         prefetch: false,
         inline: None,
         admission: None,
