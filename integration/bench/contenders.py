@@ -47,11 +47,12 @@ class Running:
 
 @dataclass
 class CoreGround(Ground):
-    """One origin, its pages, and the filter under test."""
+    """One origin, its pages, the filter under test, and one without work of its own where a bench compares with it."""
 
     origin: tuple[str, int]
     pages: list[RealPage]
     wasm: Path
+    put_back: Path | None = None
 
 
 Command = list[str | Path]
@@ -304,10 +305,14 @@ NGINX = OneCore("nginx", passing_nginx, lacks("nginx", "nginx"))
 FILTER = OneCore("filter", lambda ground, folder, port: simple_envoy(ground, folder, port, ground.wasm))
 """Envoy with the filter and nothing else."""
 
+PUT_BACK = OneCore("put_back", lambda ground, folder, port: simple_envoy(ground, folder, port, ground.put_back))
+"""Envoy with a filter that puts pages back unchanged, and nothing else."""
+
 ALL = (
     OneCore("sub_filter", sub_filter, lacks("nginx", "nginx")),
     OneCore("mod_proxy_html", mod_proxy_html, lacks_apache),
     PLAIN_ENVOY,
+    PUT_BACK,
     FILTER,
     edge(),
 )

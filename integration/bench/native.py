@@ -1,4 +1,4 @@
-"""The rewriting crate without Envoy and WebAssembly: the speed of the same code as a native program."""
+"""Examples of the crates that the bench builds: the rewriting crate as a native program, and a filter without work."""
 
 from __future__ import annotations
 
@@ -8,11 +8,28 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.envoy import CONFIGURATION
 from bench.real_pages import RealPage
 from harness.artifacts import REPOSITORY
 from harness.machine import cores, pinned
+
+
+def put_back() -> Path:
+    """Builds the filter that puts pages back unchanged. Returns its module."""
+    command = [
+        "cargo", "build", "--locked", "--release", "--package", "filter-host", "--target", "wasm32-wasip1",
+        "--example", "put_back", "--message-format", "json-render-diagnostics",
+    ]  # fmt: skip
+    files = [Path(file) for one in _made(command) for file in one.get("filenames", [])]
+    return next(file for file in files if file.name == "put_back.wasm")
+
+
+def _made(command: list[str]) -> list[dict[str, Any]]:
+    """Returns cargo's messages about a build."""
+    done = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @dataclass(frozen=True)
@@ -49,9 +66,7 @@ class Native:
             "cargo", "build", "--locked", "--release", "--package", "url-rewriting", "--package", "page-scanner",
             "--example", "throughput", "--example", "count", "--message-format", "json-render-diagnostics",
         ]  # fmt: skip
-        built = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
-        messages = [json.loads(line) for line in built.stdout.splitlines()]
-        programs = {one["target"]["name"]: Path(one["executable"]) for one in messages if one.get("executable")}
+        programs = {one["target"]["name"]: Path(one["executable"]) for one in _made(command) if one.get("executable")}
         self.program = programs["throughput"]
         self.counter = programs["count"]
 
