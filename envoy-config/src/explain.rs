@@ -4,6 +4,7 @@
 //! headers that the filter has. An explanation can therefore not differ from the filter's behaviour.
 
 mod cache;
+mod delta;
 mod fetch;
 mod images;
 mod transcript;
@@ -22,6 +23,7 @@ use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
 pub use self::cache::CacheFate;
+pub use self::delta::DeltaFate;
 pub use self::fetch::{FetchError, Fetched, Fetcher, Redirect};
 pub use self::images::ImageFate;
 pub use self::transcript::{Response, Transcript, Unreadable};
@@ -54,6 +56,8 @@ pub struct Explanation {
     pub cache: Option<CacheFate>,
     /// The verdict on the image, or on the images of the page. None if Envoy does not see the response.
     pub images: Option<ImageFate>,
+    /// The verdict on the page as a difference from another page. None if it crosses no link of a pair, or unread.
+    pub delta: Option<DeltaFate>,
     /// The response headers that change.
     pub headers: Vec<HeaderChange>,
     /// Every URL found, in the order of the page.
@@ -166,9 +170,11 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
         .collect();
     let cache = CacheFate::of(&settings.cache, &fields, SystemTime::now());
     let images = Some(ImageFate::of(settings, derived, &url, &fields, question.page));
+    let delta = DeltaFate::of(settings, &fields);
     match response::decide(&plan, &visit, &fields) {
         response::Decision::Rewrite { edits, body } => {
-            Ok(Explanation { cache, images, ..rewritten(&url, (&config, plan), &visit, *body, &edits, question.page) })
+            let rewritten = rewritten(&url, (&config, plan), &visit, *body, &edits, question.page);
+            Ok(Explanation { cache, images, delta, ..rewritten })
         }
         response::Decision::Pass { edits } => {
             let why = url_rewriting::eligible::kind(&plan, &visit, question.status, &fields).err();
@@ -178,6 +184,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
                 page,
                 cache,
                 images,
+                delta,
                 headers: edits.iter().map(HeaderChange::of).collect(),
                 ..Explanation::of_nothing(&url)
             })
@@ -254,6 +261,7 @@ fn rewritten(
         page: PageFate::Rewritten,
         cache: None,
         images: None,
+        delta: None,
         headers: edits.iter().map(HeaderChange::of).collect(),
         urls: found.take(),
         inline: inline.take(),
@@ -280,6 +288,7 @@ impl Explanation {
             page: PageFate::Rewritten,
             cache: None,
             images: None,
+            delta: None,
             headers: Vec::new(),
             urls: Vec::new(),
             inline: Vec::new(),

@@ -129,6 +129,7 @@ fn describe(explanation: &Explanation) -> String {
     }];
     lines.extend(explanation.cache.iter().map(|cache| format!("  {}", cache.explanation)));
     lines.extend(explanation.images.iter().map(|images| format!("  {}", images.explanation)));
+    lines.extend(explanation.delta.iter().map(|delta| format!("  {}", delta.explanation)));
     lines.extend(explanation.headers.iter().map(|change| match &change.value {
         Some(value) => format!("  header {}: {value}", change.name),
         None => format!("  header {} is removed", change.name),

@@ -34,7 +34,7 @@ pub(crate) use fields::BASE_FIELD;
 pub use incoming::RequestFields;
 pub(crate) use incoming::{Form, Incoming};
 pub use outgoing::Outgoing;
-pub use policy::Left;
+pub use policy::{Left, verdict};
 pub use stream::{Receiver, Sender};
 
 /// All bounds.

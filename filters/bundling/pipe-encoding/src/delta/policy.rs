@@ -67,6 +67,14 @@ pub(super) fn may_be_delta(response: &Fields<'_>, has_body: bool) -> Result<(), 
     rows.into_iter().find(|(applies, _)| *applies).map_or(Ok(()), |(_, why)| Err(why))
 }
 
+/// Returns the verdict on the response to a visitor without cookies or credentials. True: the page also becomes a base.
+///
+/// # Errors
+/// The reason why the page crosses the link without a base.
+pub fn verdict(response: &Fields<'_>) -> Result<bool, Left> {
+    may_be_delta(response, true).map(|()| is_public(response))
+}
+
 fn is_html(response: &Fields<'_>) -> bool {
     let kind = response.get("content-type").unwrap_or_default().split(|&byte| byte == b';').next().unwrap_or_default();
     kind.trim_ascii().eq_ignore_ascii_case(b"text/html")
