@@ -296,12 +296,12 @@ bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one o
 	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
 .PHONY: experiments
-experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste
-	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste, RESUME=1 after an interruption
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(RESUME),--resume)
 
 .PHONY: results
 results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, measured again; QUICK=1 for one load of each, NOTE=... about the machine
-	cd integration && ../$(VENV_TEST)/bin/python -m experiments --only front-page $(if $(QUICK),--quick)
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments --only front-page $(if $(QUICK),--quick) $(if $(RESUME),--resume)
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page "$(NOTE)"
 	$(VENV_TEST)/bin/python integration/demo/demo.py --quick --publish
 	$(PYTHON) tools/readme

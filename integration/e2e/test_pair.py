@@ -18,7 +18,9 @@ from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standin
 from harness.artifacts import REPOSITORY, built
 from harness.clients import Answer, Curl
 from harness.dashboards import has_data, panels, running
+from harness.lab import watches
 from harness.lab.line import FAR, NEAR_HOME
+from harness.machine import processes
 from harness.namespaces import Namespace
 from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
 from harness.pep import Pep
@@ -45,6 +47,12 @@ def test_the_pipe_and_as_many_connections_as_asked_for_are_open_before_any_clien
     # The remote itself holds half as many again in use.
     assert warm.pair.connections("warm")["active"] == WARM + WARM // 2
     assert warm.pair.connections("warm")["connect_fail"] == 0
+
+
+def test_beds_of_experiments_count_the_inotify_instances_of_a_pair(warm: PairBed) -> None:
+    ends = (warm.pair.remote, warm.pair.ground)
+    held = sum(watches.held(process) for end in ends for process in processes(end.child.process.pid))
+    assert 0 < held <= watches.PAIR
 
 
 def test_an_http_object_comes_through_as_the_origin_has_it(warm: PairBed) -> None:

@@ -21,6 +21,7 @@ from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
 from .front_page import FRONT_PAGE
 from .goals import goals
 from .results import Results
+from .resume import resumed
 from .runner import Outcome, Runner, clock, expected_total_ms, watches_of
 
 REPEATS = 3
@@ -57,26 +58,34 @@ def main(arguments: list[str]) -> int:
         return 1
     namespaces.sweep()
     spare = watches.free()
-    groups = [group for one in wanted.values() for group in one.groups(repeats)]
+    groups, before = [group for one in wanted.values() for group in one.groups(repeats)], Outcome()
+    if options.resume:
+        try:
+            groups, before = resumed(out, wanted, groups, options.seed, built_commit())
+        except Missing as reason:
+            print(f"make experiments: {reason}", file=sys.stderr)
+            return 1
     print(_announcement(wanted, groups, repeats, options.seed), flush=True)
     if options.estimate:
         return 0
-    if (needed := max(map(watches_of, groups))) > spare:
+    if (needed := max(map(watches_of, groups), default=0)) > spare:
         print(f"make experiments: {watches.too_few(needed, spare)}", file=sys.stderr)
         return 1
     kept: list[str] = []
 
-    def keep(name: str) -> None:
-        _write(out / f"{name}.json", name, runner.outcome, repeats, options.seed)
-        kept.append(name)
+    def keep(name: str, beds_left: int) -> None:
+        _write(out / f"{name}.json", name, runner.outcome, beds_left, repeats, options.seed)
+        if not beds_left:
+            kept.append(name)
 
-    runner = Runner(groups, options.seed, spare, keep)
+    runner = Runner(groups, options.seed, spare, keep, before)
     try:
         outcome = runner.run()
     except KeyboardInterrupt:
         lost = [name for name in wanted if name not in kept]
         print(
-            f"stopped; kept: {', '.join(kept) or 'nothing'}; not run to their end: {', '.join(lost)}", file=sys.stderr
+            f"stopped; run to their end: {', '.join(kept) or 'none'}; not: {', '.join(lost)} (--resume runs the rest)",
+            file=sys.stderr,
         )
         _report(out)
         return 130
@@ -94,6 +103,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"loads of each kind ({REPEATS})")
     parser.add_argument("--seed", type=int, default=1, help="of the order of turns and of the links' chance (1)")
     parser.add_argument("--out", type=Path, help="folder for results (target/experiments)")
+    parser.add_argument("--resume", action="store_true", help="only run the beds that the results in the folder lack")
     parser.add_argument("--estimate", action="store_true", help="only say how long it would take")
     parser.add_argument("--report", action="store_true", help="only write the report, from the results that are there")
     return parser.parse_args(arguments)
@@ -109,8 +119,9 @@ def _announcement(wanted: dict[str, Experiment], groups: list[Any], repeats: int
     return "\n".join(lines)
 
 
-def _write(path: Path, name: str, outcome: Outcome, repeats: int, seed: int) -> None:
-    """Writes one experiment: its figures, for comparisons between runs, and the data behind them."""
+def _write(path: Path, name: str, outcome: Outcome, beds_left: int, repeats: int, seed: int) -> None:
+    """Writes one experiment: its figures, for comparisons between runs, and the data behind them. `beds_left` have not
+    run yet."""
     runs = [run for run in outcome.runs if run.experiment == name]
     pages = {run.page for run in runs}
     weights = {page: weight for page, weight in outcome.weights.items() if page in pages}
@@ -118,12 +129,14 @@ def _write(path: Path, name: str, outcome: Outcome, repeats: int, seed: int) -> 
     details = outcome.details.get(name, {})
     text = {
         "figures": {**results.figures(), **details.get("figures", {})},
+        "own_figures": details.get("figures", {}),
         "details": {key: value for key, value in details.items() if key != "figures"},
         "goals": [asdict(goal) for goal in goals(results)],
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "commit": built_commit(),
         "machine": machine_class(),
         "repeats": repeats,
+        "beds_left": beds_left,
         "seed": seed,
         "absent": outcome.absent,
         "errors": [error for error in outcome.errors if error.startswith(name)],

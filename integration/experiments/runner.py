@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from harness.lab import watches
 from harness.lab.contenders import CONTENDERS
 from harness.lab.ideal import Weight
 from harness.lab.links import CAPACITY
@@ -43,10 +44,16 @@ class Runner:
     """Starts one group after the other while there is room."""
 
     def __init__(
-        self, groups: list[Group], seed: int, watches: int, finished: Callable[[str], None] = lambda _: None
+        self,
+        groups: list[Group],
+        seed: int,
+        watches: int,
+        finished: Callable[[str, int], None] = lambda *_: None,
+        before: Outcome | None = None,
     ) -> None:
-        """`watches` is the number of inotify instances that all beds together may take. `finished` is called with the
-        name of each experiment whose last bed is down. So its results are saved even if the others fail."""
+        """`watches` is the number of inotify instances that all beds together may take. `finished` is called after each
+        bed, with the name of its experiment and the number of beds that the experiment still has. So its results are
+        saved even if others fail. `before` has the results of earlier sittings."""
         self._groups = groups
         self._finished = finished
         self._down: set[int] = set()
@@ -56,7 +63,7 @@ class Runner:
         self._messages: Any = self._context.Queue()
         self._lanes: dict[int, Any] = {}
         self._progress = Progress(groups)
-        self.outcome = Outcome()
+        self.outcome = before or Outcome()
 
     def run(self) -> Outcome:
         """Runs all groups. On an interruption the lanes take down their beds first."""
@@ -123,8 +130,8 @@ class Runner:
         self._progress.finish(number)
         self._down.add(number)
         name = self._groups[number].experiment
-        if all(other in self._down for other, group in enumerate(self._groups) if group.experiment == name):
-            self._finished(name)
+        own = {other for other, group in enumerate(self._groups) if group.experiment == name}
+        self._finished(name, len(own - self._down))
 
     def _fail(self, group: Group, why: str) -> None:
         """Reports loads that were not made, at once and in the results."""
@@ -204,7 +211,11 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 
 def watches_of(group: Group) -> int:
     """Returns the inotify instances of a bed for this group."""
-    return group.special_watches + sum(CONTENDERS[name].watches for name in group.everybody() or group.contenders)
+    return (
+        watches.BROWSER
+        + group.special_watches
+        + sum(CONTENDERS[name].watches for name in group.everybody() or group.contenders)
+    )
 
 
 def expected_total_ms(groups: list[Group]) -> float:

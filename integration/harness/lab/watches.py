@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-EDGE = 11
+EDGE = 14
 """The instances that Envoy and `longhaul run` of one box open. The number is counted, with one to spare."""
-PAIR = 18
-"""The instances of both ends of a pair."""
+PAIR = 28
+"""The instances of both ends of a pair, counted in the same way."""
+BROWSER = 2
+"""The instances of the browser that loads a page."""
 
 LIMIT = Path("/proc/sys/fs/inotify/max_user_instances")
 SUGGESTED = 1024
@@ -19,7 +21,7 @@ SUGGESTED = 1024
 
 def free() -> int:
     """The instances that root can still open: the limit, less those that processes of root hold."""
-    return int(LIMIT.read_text()) - sum(_held(process) for process in Path("/proc").glob("[0-9]*"))
+    return int(LIMIT.read_text()) - sum(map(held, Path("/proc").glob("[0-9]*")))
 
 
 def too_few(needed: int, left: int) -> str:
@@ -30,7 +32,8 @@ def too_few(needed: int, left: int) -> str:
     )
 
 
-def _held(process: Path) -> int:
+def held(process: Path) -> int:
+    """The instances that a process of root holds. `process` is its folder in /proc."""
     try:
         if process.stat().st_uid != 0:
             return 0
