@@ -23,15 +23,16 @@ impl DeltaFate {
     /// Returns the verdict on a response to a visitor without cookies or credentials. Returns None for a box without a
     /// pair, and for a response that is no page.
     pub(super) fn of(settings: &Settings, response: &Fields<'_>) -> Option<Self> {
-        if settings.role.name() == RoleName::Edge {
-            return None;
-        }
-        let (base, reason, explanation) = match verdict(response) {
+        let gain = || DeltaGain::of(&settings.link).words();
+        let is_of_a_pair = settings.role.name() != RoleName::Edge;
+        is_of_a_pair.then(|| Self::at_an_end(settings.sends_deltas(), gain, response)).flatten()
+    }
+
+    fn at_an_end(is_on: bool, gain: impl FnOnce() -> String, response: &Fields<'_>) -> Option<Self> {
+        let verdict = verdict(response);
+        let (base, reason, explanation) = match verdict {
             Err(Left::Type) => return None,
-            _ if !settings.sends_deltas() => {
-                let gain = DeltaGain::of(&settings.link).words();
-                (false, None, format!("whole, because differences between pages are off: {gain}"))
-            }
+            _ if !is_on => (false, None, format!("whole, because differences between pages are off: {}", gain())),
             Err(why) => (false, Some(why.as_str()), format!("whole ({}): {}", why.as_str(), why.sentence())),
             Ok(base) => {
                 let own = if base { "a base" } else { "no base, because it is not for every client," };
@@ -39,45 +40,36 @@ impl DeltaFate {
                 (base, None, format!("{of_both}; it is {own} for other pages"))
             }
         };
-        let delta = reason.is_none() && settings.sends_deltas();
-        Some(Self { delta, base, reason, explanation: format!("the page crosses the link {explanation}") })
+        let explanation = format!("the page crosses the link {explanation}");
+        Some(Self { delta: is_on && verdict.is_ok(), base, reason, explanation })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load_text;
 
     const HTML: (&str, &str) = ("content-type", "text/html");
-    const GROUND: &str = "role: ground\nsplit: { peer: [ship.test] }\n";
 
-    fn of(role: &str, down: &str, headers: &[(&str, &str)]) -> Option<DeltaFate> {
-        let text = format!(
-            "link: {{ rtt: 600ms, down: {down}, up: 64kbit }}\nupstream: {{ resolvers: [192.0.2.53] }}\n{role}"
-        );
-        let settings = load_text("test.yaml".as_ref(), text).unwrap().settings;
-        let fields: Fields<'_> =
-            [(":status", "200")].iter().chain(headers).map(|(n, v)| (n.as_bytes(), v.as_bytes())).collect();
-        DeltaFate::of(&settings, &fields)
+    fn of(is_on: bool, headers: &[(&str, &str)]) -> Option<DeltaFate> {
+        let headers = [(":status", "200")].iter().chain(headers);
+        let response = headers.map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        DeltaFate::at_an_end(is_on, || "they save 1ms".to_owned(), &response)
     }
 
     #[test]
     fn a_page_is_a_difference_or_whole_with_its_reason() {
-        let (strict, private) = (("cache-control", "no-transform"), ("cache-control", "private"));
         for (headers, delta, base, reason) in [
             (&[HTML][..], true, true, None),
-            (&[HTML, private], true, false, None),
-            (&[HTML, strict], false, false, Some("no_transform")),
+            (&[HTML, ("cache-control", "private")], true, false, None),
+            (&[HTML, ("cache-control", "no-transform")], false, false, Some("no_transform")),
         ] {
-            let fate = of(GROUND, "384kbit", headers).unwrap();
+            let fate = of(true, headers).unwrap();
             assert_eq!((fate.delta, fate.base, fate.reason), (delta, base, reason), "{headers:?}");
         }
-        let off = of(GROUND, "1gbit", &[HTML]).unwrap();
+        let off = of(false, &[HTML]).unwrap();
         assert_eq!((off.delta, off.base, off.reason), (false, false, None));
-        assert!(off.explanation.contains("are off: they save"), "{}", off.explanation);
-        assert_eq!(of(GROUND, "384kbit", &[("content-type", "image/png")]), None);
-        let edge = "proxy: { addresses: [198.51.100.12] }\n";
-        assert_eq!(of(edge, "384kbit", &[HTML]), None);
+        assert!(off.explanation.ends_with("are off: they save 1ms"), "{}", off.explanation);
+        assert_eq!(of(true, &[("content-type", "image/png")]), None);
     }
 }
