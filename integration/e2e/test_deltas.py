@@ -261,3 +261,20 @@ def test_a_restart_of_either_end_loses_no_page(bed: Bed) -> None:
 def test_check_says_if_deltas_pay_and_why(bed: Bed) -> None:
     said = " ".join(command("check", bed.pair.grounds[0].config).stdout.split())  # without its line breaks
     assert re.search(r"deltas on \(they save \d+(ms|us|s) of the link for a page\)", said), said
+
+
+def test_explain_says_if_a_page_is_a_delta_or_why_not(bed: Bed) -> None:
+    def explained(*headers: str) -> str:
+        page = (
+            "explain",
+            bed.pair.grounds[0].config,
+            "--url",
+            "http://www.example.org/",
+            "-H",
+            "content-type: text/html",
+        )
+        return command(*page, *(word for header in headers for word in ("-H", header)), "/dev/null").stdout
+
+    assert "it is a base for other pages" in explained()
+    assert "it is no base, because it is not for every client" in explained("cache-control: private")
+    assert "the page crosses the link whole (no_transform)" in explained("cache-control: no-transform")
