@@ -44,7 +44,7 @@ WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
 PEERS = ("squid-explicit", "envoy-pair")
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
-FAST_MS, FAST_LEAST = 100, 3
+FAST_MS, FAST_LEAST = 100, 7
 """On links with a shorter round trip, loads differ most by chance and cost least. So at least this many are made."""
 
 
