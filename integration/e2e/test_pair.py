@@ -55,6 +55,12 @@ def test_beds_of_experiments_count_the_inotify_instances_of_a_pair(warm: PairBed
     assert 0 < held <= watches.PAIR
 
 
+def test_the_allocator_of_envoy_keeps_no_caches_of_threads_that_are_gone(warm: PairBed) -> None:
+    for end, admin in ((warm.pair.remote, REMOTE_ADMIN), (warm.pair.ground, GROUND_ADMIN)):
+        memory = json.loads(end.admin("/memory", admin))
+        assert int(memory["total_thread_cache"]) < 4 << 20, memory
+
+
 def test_an_http_object_comes_through_as_the_origin_has_it(warm: PairBed) -> None:
     url = f"http://{LAB}/plain.bin"
     answer = warm.curl.get(url)

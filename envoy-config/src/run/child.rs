@@ -22,6 +22,8 @@ pub(super) struct Program {
     /// The form of its log lines.
     pub(super) dialect: Dialect,
     pub(super) arguments: Vec<OsString>,
+    /// Variables of its environment, beside those of this process.
+    pub(super) environment: Vec<(&'static str, OsString)>,
 }
 
 /// The number of unexpected deaths of a child, and the cause of the last one.
@@ -61,6 +63,7 @@ impl Running {
             .arg(std::process::id().to_string())
             .arg(&program.path)
             .args(&program.arguments)
+            .envs(program.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             // stdout of this process holds only the line `ready`, and CoreDNS logs to its stdout.
             .stdout(input.try_clone()?)

@@ -36,6 +36,7 @@ impl ImageProgram {
                     path: path.clone(),
                     dialect: Dialect::Images,
                     arguments: vec![root.join(IMAGES_FILE).into()],
+                    environment: Vec::new(),
                 };
                 (Service::due(program, Ready::Socket(sockets.program.clone())), config.to_owned())
             });

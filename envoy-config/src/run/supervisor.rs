@@ -413,5 +413,6 @@ fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
         path: located.coredns.clone(),
         dialect: Dialect::CoreDns,
         arguments: vec!["-quiet".into(), "-conf".into(), corefile.into()],
+        environment: Vec::new(),
     }
 }
