@@ -125,12 +125,13 @@ class EndedLane:
     def terminate(self) -> None: ...
 
 
-def test_an_experiment_is_kept_once_its_last_bed_is_down_also_if_another_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_results_are_kept_after_each_bed_also_if_another_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     heavy = Group("saved", "geo", ("cnn",), ("http",), ("direct",), 3)
     light = [Group(name, "geo", ("cnn",), ("http",), ("direct",), 1) for name in ("saved", "cells", "today")]
-    kept: list[str] = []
+    kept: list[tuple[str, int]] = []
+
+    def keep(name: str, beds_left: int) -> None:
+        kept.append((name, beds_left))
 
     def ends_at_once(runner: Runner, number: int) -> None:
         if number == 3:
@@ -141,8 +142,8 @@ def test_an_experiment_is_kept_once_its_last_bed_is_down_also_if_another_is_inte
     monkeypatch.setattr(Runner, "_start", ends_at_once)
     monkeypatch.setattr(Runner, "_fits", lambda runner, _: not runner._lanes)
     with pytest.raises(KeyboardInterrupt):
-        Runner([heavy, *light], 1, 0, kept.append).run()
-    assert kept == ["saved", "cells"]
+        Runner([heavy, *light], 1, 0, keep).run()
+    assert kept == [("saved", 1), ("saved", 0), ("cells", 0)]
 
 
 def test_a_run_survives_json_and_the_report_names_what_failed(tmp_path: Path) -> None:
