@@ -96,7 +96,7 @@ def need_machine() -> None:
     need_commands("ip", "nft", "nsenter", "unshare", "sysctl", "curl", "chromium", "certutil")
     for name in PROGRAMS:
         built(name)
-    needed, free = sum(contender(name).watches for name in WAYS), watches.free()
+    needed, free = watches.BROWSER + sum(contender(name).watches for name in WAYS), watches.free()
     if needed > free:
         raise Missing(watches.too_few(needed, free))
 

@@ -58,7 +58,8 @@ def main(arguments: list[str]) -> int:
         return 1
     namespaces.sweep()
     spare = watches.free()
-    groups, before = [group for one in wanted.values() for group in one.groups(repeats)], Outcome()
+    groups = [group for one in wanted.values() for group in one.groups(repeats)]
+    before = Outcome()
     if options.resume:
         try:
             groups, before = resumed(out, wanted, groups, options.seed, built_commit())
@@ -82,7 +83,7 @@ def main(arguments: list[str]) -> int:
     try:
         outcome = runner.run()
     except KeyboardInterrupt:
-        lost = [name for name in wanted if name not in kept]
+        lost = [name for name in dict.fromkeys(group.experiment for group in groups) if name not in kept]
         print(
             f"stopped; run to their end: {', '.join(kept) or 'none'}; not: {', '.join(lost)} (--resume runs the rest)",
             file=sys.stderr,
@@ -129,8 +130,7 @@ def _write(path: Path, name: str, outcome: Outcome, beds_left: int, repeats: int
     details = outcome.details.get(name, {})
     text = {
         "figures": {**results.figures(), **details.get("figures", {})},
-        "own_figures": details.get("figures", {}),
-        "details": {key: value for key, value in details.items() if key != "figures"},
+        "details": details,
         "goals": [asdict(goal) for goal in goals(results)],
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "commit": built_commit(),

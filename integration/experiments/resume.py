@@ -53,7 +53,7 @@ def _add(outcome: Outcome, name: str, text: dict[str, Any], own: dict[int, Group
     outcome.weights |= {page: Weight(**weight) for page, weight in text["weights"].items()}
     outcome.absent |= text["absent"]
     if is_whole and text["details"]:
-        outcome.details[name] = text["details"] | {"figures": text["own_figures"]}
+        outcome.details[name] = text["details"]
     return done
 
 

@@ -21,9 +21,7 @@ SPECIAL = Group("mobility", "rural-lte", (), (), (), 3, special="mobility")
 
 def write(folder: Path, name: str, runs: list[Run], **other: object) -> None:
     """Writes the results of a sitting."""
-    text = {
-        "commit": COMMIT, "beds_left": 0, "errors": [], "absent": {}, "weights": {}, "details": {}, "own_figures": {},
-    }  # fmt: skip
+    text = {"commit": COMMIT, "beds_left": 0, "errors": [], "absent": {}, "weights": {}, "details": {}}
     (folder / f"{name}.json").write_text(json.dumps(text | other | {"runs": [run.as_dict() for run in runs]}))
 
 
@@ -62,7 +60,7 @@ def test_loads_of_an_absent_peer_are_not_missing(tmp_path: Path) -> None:
 def test_a_special_experiment_is_run_again_unless_it_ended(tmp_path: Path, beds_left: int, errors: list[str]) -> None:
     write(tmp_path, "mobility", [], beds_left=beds_left, errors=errors, details={"a": 1})
     assert left(tmp_path, SPECIAL) == ([SPECIAL], [])
-    write(tmp_path, "mobility", [], details={"a": 1}, own_figures={"b": 2.0})
+    write(tmp_path, "mobility", [], details={"a": 1, "figures": {"b": 2.0}})
     rest, outcome = resumed(tmp_path, ["mobility"], [SPECIAL], SEED, COMMIT)
     assert (rest, outcome.details) == ([], {"mobility": {"a": 1, "figures": {"b": 2.0}}})
 
