@@ -41,10 +41,17 @@ def _each_page(experiment: str, links: tuple[str, ...], pages: tuple[str, ...], 
 
 
 def _today(repeats: int) -> list[Group]:
-    def group(link: str, pages: tuple[str, ...], schemes: tuple[str, ...], *, all_contenders: bool = False) -> Group:
+    def group(
+        link: str,
+        pages: tuple[str, ...],
+        schemes: tuple[str, ...],
+        *,
+        all_contenders: bool = False,
+        https: tuple[str, ...] = OURS,
+    ) -> Group:
         return Group(
             "today", link, pages, schemes, EVERYBODY if all_contenders else OURS, repeats,
-            warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else None,
+            warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else https,
         )  # fmt: skip
 
     return [
@@ -52,9 +59,11 @@ def _today(repeats: int) -> list[Group]:
         group("geo", ("cnn", "median-2025"), ("https",), all_contenders=True),
         group("leo", ("cnn", "median-2025"), ("http", "https")),
         group("rural-lte", ("cnn", "median-2025"), ("http", "https")),
+        # Browsers open each connection twice where a round trip is long and a second address is in the DNS response.
+        Group("today", "geo", ("cnn",), ("https",), ("longhaul-replace",), repeats),
         # Over http these cells are part of the experiment `cells`.
-        group("cdma-average", ("cnn",), ("https",)),
-        group("cdma-congested", ("cnn",), ("https",)),
+        group("cdma-average", ("cnn",), ("https",), https=(*OURS, "longhaul-replace")),
+        group("cdma-congested", ("cnn",), ("https",), https=(*OURS, "longhaul-replace")),
         group("maritime", ("cnn",), ("http", "https")),
     ]
 
@@ -153,14 +162,27 @@ def _quic(repeats: int) -> list[Group]:
 def _bytes(repeats: int) -> list[Group]:
     """Uses a bed for every repeat, because a pair caches the objects of http pages, and one for each pair, because two
     would need the same addresses."""
-    beds = (("direct", "ziproxy-squid", "longhaul-edge", "longhaul-pair-default"), ("longhaul-pair-whole",))
+    everybody = ("direct", "ziproxy-squid", "longhaul-edge", "longhaul-pair-default")
+    levers = ("longhaul-pair-br", "longhaul-pair-deltas", "longhaul-pair-images")
     heavy = ("cnn", "yahoo", "britannica", "median-2025")
     pages = {"cdma-congested": heavy[:3], "cdma-average": heavy[:3], "umts": heavy, "maritime": heavy}
+
+    def group(link: str, pages: tuple[str, ...], contenders: tuple[str, ...], repeat: int) -> Group:
+        return Group(
+            "bytes", link, pages, ("http",), contenders, 1, first_repeat=repeat,
+            seconds=("cnn",), pictures=link == "cdma-average" and repeat == 1,
+        )  # fmt: skip
+
     return [
-        Group("bytes", link, own, ("http",), contenders, 1, first_repeat=repeat)
+        one
         for repeat in range(1, repeats + 1)
-        for link, own in pages.items()
-        for contenders in beds
+        for one in (
+            *(group(link, own, everybody, repeat) for link, own in pages.items()),
+            group("cdma-congested", ("cnn",), ("longhaul-pair-gzip",), repeat),
+            group("cdma-average", heavy[:3], ("longhaul-pair-gzip",), repeat),
+            # Each lever alone, where bytes bound pages most clearly.
+            *(group("cdma-average", ("cnn",), (lever,), repeat) for lever in levers),
+        )
     ]
 
 
@@ -232,8 +254,8 @@ EXPERIMENTS: dict[str, Experiment] = {
             _mobility,
         ),
         Experiment(
-            "bytes", "Smaller images where bytes bound pages",
-            "Pages on slow links: ziproxy, one box, a pair, and a pair that leaves images whole.",
+            "bytes", "Smaller bodies where bytes bound pages",
+            "Pages on slow links: ziproxy, one box, a pair, and pairs with one or none of br, differences and images.",
             _bytes,
         ),
         Experiment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .results import Cell, Results
@@ -9,9 +10,12 @@ from .results import Cell, Results
 NOISE = 1.02
 """Medians of a few loads differ by this much by chance alone; "never slower" allows no more."""
 
-DEFAULT_PAIR, WHOLE = "longhaul-pair-default", "longhaul-pair-whole"
+DEFAULT_PAIR, GZIP_PAIR = "longhaul-pair-default", "longhaul-pair-gzip"
 DEFAULTS = ("longhaul-edge", "longhaul-pair", DEFAULT_PAIR)
 CELLS = ("cdma-average", "cdma-congested")
+
+Judged = tuple[str, float | None, float]
+"""A goal's name, the measured value and its bound."""
 
 
 @dataclass(frozen=True)
@@ -34,34 +38,50 @@ class Goal:
 
 def goals(results: Results) -> list[Goal]:
     """Returns every goal that these cells can judge."""
-    found = []
-    for cell in results.cells.values():
-        if cell.cache == "cold" and cell.contender in DEFAULTS and cell.complete:
-            found += _of(cell, results)
-    return found
+    return [
+        Goal(what, cell.link, cell.page, cell.scheme, cell.contender, round(value, 4), bound)
+        for cell in results.cells.values()
+        if cell.contender in DEFAULTS and cell.complete
+        for what, value, bound in {"cold": _of_first, "second": _of_second}.get(cell.cache, _of_again)(cell, results)
+        if value is not None
+    ]
 
 
-def _of(cell: Cell, results: Results) -> list[Goal]:
-    found = []
-
-    def goal(what: str, value: float | None, bound: float) -> None:
-        if value is not None:
-            found.append(Goal(what, cell.link, cell.page, cell.scheme, cell.contender, round(value, 4), bound))
-
+def _of_first(cell: Cell, results: Results) -> Iterator[Judged]:
+    """Yields the goals of a visitor's first page."""
     to_direct, to_ideal = results.to_direct(cell), results.to_ideal(cell)
-    goal("never slower than direct", to_direct, NOISE)
+    yield "never slower than direct", to_direct, NOISE
     if cell.link == "geo":
-        goal("load time to direct", to_direct, 0.75 if cell.contender == "longhaul-edge" else 0.6)
+        yield "load time to direct", to_direct, 0.75 if cell.contender == "longhaul-edge" else 0.6
     if cell.link in CELLS and cell.contender == "longhaul-pair":
-        goal("load time to ideal", to_ideal, 1.03)
+        yield "load time to ideal", to_ideal, 1.03
         least, ours = results.bound(cell.link, cell.page), cell.load_ms
         if least and ours and least.squeezed_ideal_ms < least.ideal_ms:
-            goal("load time to the ideal for uncompressed bytes, with compression", ours.median / least.ideal_ms, 1.0)
-    whole = results.cell(cell.link, cell.page, cell.scheme, WHOLE, cell.cache)
-    if cell.contender == DEFAULT_PAIR and cell.link in CELLS and cell.page == "cnn" and whole and whole.complete:
-        carried, taken = (cell.median_of(what) / whole.median_of(what) for what in ("bytes_down", "load_ms"))
-        goal("bytes to the pair with whole images", carried, 0.65)
-        goal("load time to the pair with whole images", taken, 0.72)
+            yield "load time to the ideal for uncompressed bytes, with compression", ours.median / least.ideal_ms, 1.0
+    carried, taken = _to_gzip(cell, results)
+    yield "bytes to the pair with gzip alone", carried, 0.65
+    yield "load time to the pair with gzip alone", taken, 0.72
     if cell.link == "cdma-congested" and cell.contender == "longhaul-edge":
-        goal("load time to direct", to_direct, 0.75)
-    return found
+        yield "load time to direct", to_direct, 0.75
+
+
+def _of_second(cell: Cell, results: Results) -> Iterator[Judged]:
+    """Yields the goals of a second page of the same site."""
+    yield "second page never slower than direct", results.to_direct(cell), NOISE
+    carried, taken = _to_gzip(cell, results)
+    yield "bytes of a second page to the pair with gzip alone", carried, 0.55
+    yield "load time of a second page to the pair with gzip alone", taken, 0.65
+
+
+def _of_again(cell: Cell, results: Results) -> Iterator[Judged]:  # noqa: ARG001 - nothing is judged
+    """No goal is set for the same page again."""
+    yield from ()
+
+
+def _to_gzip(cell: Cell, results: Results) -> tuple[float | None, float | None]:
+    """Returns the bytes and the load time of the CNN page on a cell, relative to the pair with gzip alone."""
+    gzip = results.cell(cell.link, cell.page, cell.scheme, GZIP_PAIR, cell.cache)
+    if cell.contender != DEFAULT_PAIR or cell.link not in CELLS or cell.page != "cnn" or not gzip or not gzip.complete:
+        return None, None
+    carried, taken = (cell.median_of(what) / gzip.median_of(what) for what in ("bytes_down", "load_ms"))
+    return carried, taken

@@ -15,7 +15,7 @@ from harness.lab.bed import standing
 from harness.lab.contenders import contender
 from harness.lab.ideal import timeout_s
 from harness.lab.measure import Run, measure
-from harness.lab.pages import Page, make_page
+from harness.lab.pages import Page, make_page, second_page
 from harness.lab.saved import SavedPage
 from harness.lab.tables import page_table
 from harness.processes import end_with_parent
@@ -62,8 +62,9 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
 
 def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder: Path) -> None:
     pages = {name: _page(name) for name in group.pages}
+    seconds = {name: second_page(make_page(page_table(name))) for name in group.seconds}
     contenders = [contender(name) for name in group.everybody()]
-    with standing(folder, group.link, list(pages.values()), contenders, seed=seed) as bed:
+    with standing(folder, group.link, [*pages.values(), *seconds.values()], contenders, seed=seed) as bed:
         for page in pages.values():
             if isinstance(page, SavedPage):
                 bed.weights[page.name] = page.learn(bed.ground, group.schemes, timeout_s(page.name, group.link))
@@ -75,6 +76,7 @@ def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder:
             runs = measure(
                 bed.ground, pages[turn.page], bed.contenders[turn.contender], turn,
                 warm=turn.contender in group.warm, timeout_s=timeout_s(turn.page, group.link),
+                second=seconds.get(turn.page), pictures=group.pictures,
             )  # fmt: skip
             messages.put(Message(number, runs=runs))
 

@@ -36,6 +36,10 @@ class Group:
     """Contenders with a second load from a warm cache."""
     https_contenders: tuple[str, ...] | None = None
     """The contenders over https, where they differ."""
+    seconds: tuple[str, ...] = ()
+    """Pages from which each visitor goes on to a second page of the site."""
+    pictures: bool = False
+    """The report shows each page as the first browser of each contender showed it."""
     first_repeat: int = 1
     special: str = ""
     """The name in `specials` of an experiment that is more than page loads."""
@@ -74,7 +78,8 @@ class Group:
     def expected_ms(self, turn: Run) -> float:
         """Returns the expected time of one turn."""
         ideal = ideal_ms(turn.page, self.link)
-        warm = ideal * 0.5 + self.link.rtt_ms if turn.contender in self.warm else 0
+        again = (turn.contender in self.warm) + (turn.page in self.seconds)
+        warm = again * (ideal * 0.5 + self.link.rtt_ms)
         ratio = SLOW_RATIO if self.link.down_bps < SLOW_BPS else FAST_RATIO
         refill = POOL_BYTES / self.link.payload_bytes_per_ms if turn.contender == "longhaul-pair" else 0
         return BROWSER_MS + refill + ratio * ideal + self.link.rtt_ms + warm

@@ -234,8 +234,10 @@ class Browser:
         settle_s: float = 0.5,
         viewport: tuple[int, int] = (1280, 900),
         film: bool = False,
+        shot_from: str = "",
     ) -> Load:
-        """Loads a page in a new tab. Waits for its load event, then until the network was quiet for `settle_s`."""
+        """Loads a page in a new tab. Waits for its load event, then until the network was quiet for `settle_s`. The
+        screenshot begins with the first element of the selector `shot_from`, or at the top."""
         with self.tab(viewport=viewport) as tab:
             with filmed(tab) if film else nullcontext():
                 tab.navigate(url, timeout_s=timeout_s, settle_s=settle_s)
@@ -243,7 +245,7 @@ class Browser:
             begin_s = tab.evaluate("performance.timeOrigin") / 1000
             # Before the screenshot: it stretches the window, and a responsive page then loads other images.
             events = tab.events()
-            shot = self._screenshot(tab)
+            shot = self._screenshot(tab, shot_from)
             inlined = int(tab.evaluate(INLINED) or 0)
         return Load(
             url=url,
@@ -262,10 +264,14 @@ class Browser:
         with self.tab() as tab:
             tab.call("Network.clearBrowserCache")
 
-    def _screenshot(self, tab: Tab) -> bytes:
-        """Takes a screenshot of the page from the top, at most TALLEST_PX high."""
+    def _screenshot(self, tab: Tab, begin: str) -> bytes:
+        """Takes a screenshot of the page, at most TALLEST_PX high."""
         size = tab.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], TALLEST_PX), "scale": 1}
+        element = f"document.querySelector({json.dumps(begin or ':root')})"
+        top = tab.evaluate(f"{element} ? {element}.getBoundingClientRect().top + scrollY : 0") or 0
+        clip = {
+            "x": 0, "y": top, "width": size["width"], "height": min(size["height"] - top, TALLEST_PX), "scale": 1,
+        }  # fmt: skip
         shot = tab.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
         return base64.b64decode(shot["data"])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from harness.lab.contenders import CONTENDERS
 from harness.lab.links import link
 from harness.lab.tables import page_table
@@ -18,6 +20,9 @@ from .special import SPECIAL_SECTIONS
 from .tables import cell_table
 
 WHY = "Why they differ."
+
+VISITS = {"cold": "", "warm": ", warm cache", "second": ", a second page of the site"}
+"""The words for the visits of one browser, in titles."""
 
 PAPERS_FIRST = (
     "connections", "cells", "gprs", "ten-pages", "images", "one-flight", "shards", "mobility", "today", "saved", "quic",
@@ -63,13 +68,26 @@ def _conditions(results: Results) -> list[Block]:
             cell for cell in results.cells.values()
             if (cell.link, cell.page, cell.scheme, cell.cache) == (link_name, page, scheme, cache)
         ])  # fmt: skip
-        warm = "" if cache == "cold" else ", warm cache"
         parts += [
-            Heading(f"{link(link_name).title}: {page} over {scheme}{warm}"),
+            Heading(f"{link(link_name).title}: {page} over {scheme}{VISITS[cache]}"),
             Plot(plots.load_times(cells, results), page_table(page).title),
             cell_table(cells, results),
+            *_pictures(cells),
         ]
     return parts
+
+
+def _pictures(cells: Sequence[Cell]) -> list[Block]:
+    """Returns the page as each contender's browser showed it."""
+    shown = [(cell, run) for cell in cells for run in cell.complete if run.picture]
+    plots_of = [
+        Plot(
+            Markup('<img src="data:image/jpeg;base64,{}" alt="">').format(run.picture),
+            f"{plots.title_of(cell.contender)}: {run.bytes_down / 1000:.0f} kB, {run.load_ms / 1000:.1f} s",
+        )
+        for cell, run in shown
+    ]
+    return [Plots(plots_of)] if plots_of else []
 
 
 def _all_loads(results: Results) -> Details:

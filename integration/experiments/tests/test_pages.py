@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from harness.lab.pages import make_page
+from harness.lab.pages import make_page, second_page
 from harness.lab.tables import page_table, page_tables
 
 PUBLISHED = {
@@ -51,6 +51,18 @@ def test_a_page_is_the_same_in_every_run_and_another_page_is_another() -> None:
     assert first == again
     assert first.markup("http") == again.markup("http")
     assert make_page(page_table("ten-cnn")).objects != first.objects
+
+
+def test_a_second_page_shares_with_the_first_one_what_pages_of_a_site_share() -> None:
+    first = make_page(page_table("cnn"))
+    second = second_page(first)
+    shared = set(first.urls("http")) & set(second.urls("http"))
+    kinds = [one.kind for one in second.objects if f"http://{one.host}{one.path}" in shared]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"css": 1, "script": 3, "gif": 24, "jpeg": 13}
+    assert len(second.markup("http")) == len(first.markup("http"))
+    known = set(first.markup("http").splitlines())
+    lines = second.markup("http").splitlines()
+    assert sum(len(line) for line in lines if line in known) / sum(map(len, lines)) == pytest.approx(0.66, abs=0.02)
 
 
 def test_a_hundred_pages_ask_for_three_hundred_names() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from harness.browser import Browser, Load, Request, browser, visitor
 from harness.devtools import DevToolsError
@@ -18,6 +22,9 @@ from .line import FURTHER_PROXY_ADDRESSES
 from .pages import Page
 from .quiet import wait_until_quiet
 from .saved import SavedPage
+
+FIRST_PHOTO = 'img[src*=".jpg"]'
+PICTURE_PX = (360, 480)
 
 SETTLE_MS = 200
 """The wait beyond a round trip. Requests that the load event starts have begun by then."""
@@ -51,7 +58,7 @@ class Run:
     contender: str
     repeat: int
     cache: str = "cold"
-    """The other value is "warm": the same page again in the same browser."""
+    """The other values are of the same browser: "warm" is the same page again, "second" a second page of its site."""
     problem: str = ""
     load_ms: float = 0.0
     first_byte_ms: float = 0.0
@@ -75,6 +82,8 @@ class Run:
     doubts: list[str] = field(default_factory=list)
     """The reasons not to trust the instrument in this run."""
     steps: list[Step] = field(default_factory=list)
+    picture: str = ""
+    """The page from its first photograph on, as the browser showed it: JPEG in base64, if it was asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the run as values for JSON."""
@@ -92,17 +101,31 @@ def run_from(value: dict[str, Any]) -> Run:
 
 
 def measure(
-    ground: LinkGround, page: Page | SavedPage, contender: LinkContender, template: Run, *, warm: bool, timeout_s: float
+    ground: LinkGround,
+    page: Page | SavedPage,
+    contender: LinkContender,
+    template: Run,
+    *,
+    warm: bool,
+    timeout_s: float,
+    second: Page | None = None,
+    pictures: bool = False,
 ) -> list[Run]:
-    """Loads the page with a fresh browser and, if `warm`, once more with the same."""
+    """Loads the page with a fresh browser. If `warm`, the same browser loads it once more. Then it goes on to `second`,
+    if that is given. Runs have pictures if `pictures` is set."""
     with ExitStack() as stack:
         stack.enter_context(contender.engaged(ground))
         # The first page of a visitor differs from the next ones. So each load is the first visit of a new visitor.
         flags = contender.flags(ground) + (visitor(template.repeat) if contender.inlines else ())
         fresh = stack.enter_context(browser(ground.folder, ground.line.clients, ground.authority, flags=flags))
-        runs = [_load(ground, fresh, page, template, "cold", timeout_s, inlines=contender.inlines)]
-        if warm and runs[0].complete:
-            runs.append(_load(ground, fresh, page, template, "warm", timeout_s, inlines=contender.inlines))
+        visits: list[tuple[str, Page | SavedPage]] = [("cold", page)]
+        visits += [("warm", page)] if warm else []
+        visits += [("second", second)] if second else []
+        runs: list[Run] = []
+        for cache, visited in visits:
+            if not runs or runs[0].complete:
+                options = {"inlines": contender.inlines, "picture": pictures}
+                runs.append(_load(ground, fresh, visited, template, cache, timeout_s, **options))
     return runs
 
 
@@ -115,15 +138,17 @@ def _load(
     timeout_s: float,
     *,
     inlines: bool,
+    picture: bool,
 ) -> Run:
     url = page.url(template.scheme)
     run = Run(**{**template.as_dict(), "cache": cache})
     link = ground.line.link
     assert link
-    quiet = cache != "cold" or wait_until_quiet(link, ground.link.rtt_ms)
+    quiet = cache == "warm" or wait_until_quiet(link, ground.link.rtt_ms)
     link.reset()
     try:
-        load = fresh.load(url, timeout_s=timeout_s, settle_s=(ground.link.rtt_ms + SETTLE_MS) / 1000)
+        settle_s = (ground.link.rtt_ms + SETTLE_MS) / 1000
+        load = fresh.load(url, timeout_s=timeout_s, settle_s=settle_s, shot_from=FIRST_PHOTO if picture else "")
     except (Timeout, DevToolsError) as problem:
         run.problem = str(problem)[:300]
         _count(run, link.statistics())
@@ -131,6 +156,8 @@ def _load(
     _count(run, link.statistics())
     if not quiet:
         run.doubts.append("the link was not quiet before the load")
+    if picture:
+        run.picture = _picture(load.screenshot)
     own_texts = page.own_texts if isinstance(page, Page) else 0
     _take(run, load, page, in_page=load.inlined - own_texts if inlines else 0)
     return run
@@ -150,6 +177,14 @@ def _take(run: Run, load: Load, page: Page | SavedPage, *, in_page: int) -> None
         run.problem = f"{len(absent)} of {len(wanted)} objects did not load: {', '.join(absent[:3])}"
     elif run.load_ms <= 0:
         run.problem = "the browser reports no load event"
+
+
+def _picture(screenshot: bytes) -> str:
+    shown = Image.open(io.BytesIO(screenshot)).convert("RGB").crop((0, 0, *PICTURE_PX))
+    encoded = io.BytesIO()
+    # The quality of what it shows must not be lost here.
+    shown.save(encoded, "JPEG", quality=93, subsampling=0)
+    return base64.b64encode(encoded.getvalue()).decode()
 
 
 def _with_scheme(url: str, scheme: str) -> str:

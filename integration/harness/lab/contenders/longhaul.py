@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.artifacts import built
 from harness.namespaces import Namespace
-from harness.pep import Pep, command, gateway_config, write_config
+from harness.pep import STEERED, Pep, command, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 
 from .. import watches
@@ -128,6 +128,11 @@ def edge_contenders() -> tuple[LinkContender, ...]:
         Edge(
             "longhaul-edge", "Longhaul, edge",
             "Longhaul as one box with its defaults: what it does is derived from the link's two numbers.",
+        ),
+        Edge(
+            "longhaul-replace", "Longhaul, edge, mode: replace",
+            "Longhaul as one box with `dns.mode: replace`: DNS responses have the proxy's addresses alone.",
+            sections={"dns": {"domains": [STEERED], "mode": "replace"}},
         ),
         *(
             Edge(

@@ -34,6 +34,8 @@ class LonghaulPair(LinkContender):
 
     page: dict[str, Any] | None = {"bundle": False}  # noqa: RUF012 - never changed
     """The section `page` of both files."""
+    compress: dict[str, Any] | None = None
+    """The section `compress` of both files."""
     steers: bool = True
     """All names are on the list, so the near box resolves them at once."""
 
@@ -45,7 +47,8 @@ class LonghaulPair(LinkContender):
         folder, setting = self._folder(ground), ground.link.setting
         # A connection takes the windows of its route when it opens. The connections of a pair stay open, so the route
         # is set before them.
-        files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], page=self.page)
+        sections = {"page": self.page, "compress": self.compress}
+        files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], **sections)
         ground.line.set_near_route(*route_options(files.remote))
         assert ground.line.link
         buffers = receive_buffers(files.remote, ground.line.near, NEAR_DEVICE)
@@ -101,14 +104,19 @@ class LonghaulPairDefault(LonghaulPair):
     page = None
 
 
-class LonghaulPairWhole(LonghaulPair):
-    """The default pair without what makes http bodies smaller than their origins send them."""
+class LonghaulPairLevers(LonghaulPair):
+    """The default pair with some of the levers that make http bodies smaller: br, differences between pages, and
+    smaller images. Without any, text crosses the link in gzip."""
 
-    name = "longhaul-pair-whole"
-    title = "Longhaul, pair, whole images"
-    about = "Longhaul's pair with its defaults but `page.images: off`."
     schemes = ("http",)
-    page = {"images": "off"}  # noqa: RUF012 - never changed
+
+    def __init__(self, name: str, title: str, *levers: str) -> None:
+        self.name, self.title = name, title
+        used = f"only {levers[0]}" if levers else "none of them"
+        self.about = f"Longhaul's pair with its defaults, but of br, differences and smaller images {used}."
+        self.compress = None if "br" in levers else {"br": "off"}
+        off = {"delta": "differences", "images": "smaller images"}
+        self.page = {key: "off" for key, lever in off.items() if lever not in levers}
 
 
 class LonghaulPairUnlisted(LonghaulPair):
@@ -126,4 +134,10 @@ class LonghaulPairUnlisted(LonghaulPair):
 
 def pair_contenders() -> tuple[LinkContender, ...]:
     """The pair."""
-    return (LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault(), LonghaulPairWhole())
+    return (
+        LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault(),
+        LonghaulPairLevers("longhaul-pair-gzip", "Longhaul, pair, gzip"),
+        LonghaulPairLevers("longhaul-pair-br", "Longhaul, pair, br", "br"),
+        LonghaulPairLevers("longhaul-pair-deltas", "Longhaul, pair, differences", "differences"),
+        LonghaulPairLevers("longhaul-pair-images", "Longhaul, pair, smaller images", "smaller images"),
+    )  # fmt: skip
