@@ -44,8 +44,9 @@ WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
 PEERS = ("squid-explicit", "envoy-pair")
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
-FAST_MS, FAST_LEAST = 100, 7
-"""On links with a shorter round trip, loads differ most by chance and cost least. So at least this many are made."""
+FAST_MS, MORE_LOADS = 100, 7
+"""On links with a shorter round trip, loads differ most by chance and cost least. So at least this many are made. As
+many are made where one box can gain least, over https on a cell."""
 
 
 def groups(repeats: int) -> list[Group]:
@@ -57,8 +58,12 @@ def _on(name: str, repeats: int) -> Iterator[Group]:
     on = link(name)
     # The light page first: beds warm up their contenders with a piece of the first page.
     pages = ("cnn",) if on.down_bps < CELL_BPS else ("cnn", "median-2025")
-    for repeat in range(1, max(repeats, FAST_LEAST if on.rtt_ms < FAST_MS else 1) + 1):
+    whole = max(repeats, MORE_LOADS if on.rtt_ms < FAST_MS else 1)
+    for repeat in range(1, whole + 1):
         yield Group(NAME, name, pages, SCHEMES, (*WAYS, *PEERS), 1, first_repeat=repeat)
+    if on.down_bps < CELL_BPS and repeats > 1:
+        for repeat in range(whole + 1, MORE_LOADS + 1):
+            yield Group(NAME, name, pages, ("https",), (DIRECT, EDGE), 1, first_repeat=repeat)
 
 
 FRONT_PAGE = Experiment(

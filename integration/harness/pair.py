@@ -174,14 +174,15 @@ def write_pair(
     compress: dict[str, Any] | None = None,
     **split: Any,
 ) -> Files:
-    """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` and `compress` are the
-    sections of both files. `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`."""
+    """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
+    files, and `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
-    both = {key: section for key, section in (("page", page), ("compress", compress)) if section}
+    both = {"page": page} if page else {}
     far_config = ground_config(homes["ground"], ends, ground_identity, link, **split) | both
+    far_config |= {"compress": compress} if compress else {}
     split.pop("ground_packs", None)
     near_config = remote_config(ends, remote_identity, link, **split) | both
     return Files(

@@ -35,7 +35,7 @@ class LonghaulPair(LinkContender):
     page: dict[str, Any] | None = {"bundle": False}  # noqa: RUF012 - never changed
     """The section `page` of both files."""
     compress: dict[str, Any] | None = None
-    """The section `compress` of both files."""
+    """The section `compress` of the ground."""
     steers: bool = True
     """All names are on the list, so the near box resolves them at once."""
 
