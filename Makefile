@@ -32,6 +32,8 @@ MDBOOK_VERSION := 0.5.4
 MDBOOK := target/tools/mdbook-$(MDBOOK_VERSION)
 PEBBLE_VERSION := 2.10.1
 PEBBLE := target/tools/pebble-$(PEBBLE_VERSION)
+SSIMULACRA2 := target/tools/ssimulacra2
+SSIMULACRA2_CRATE := filters/images/ssimulacra2
 # The Kubernetes that manifests are put to, and the kinds of other projects among them.
 KUBE_APISERVER := target/tools/kube-apiserver-1.36.3
 ETCD := target/tools/etcd/usr/bin/etcd
@@ -185,6 +187,11 @@ $(PEBBLE): | need-run
 	  go install github.com/letsencrypt/pebble/v2/cmd/pebble@v$(PEBBLE_VERSION)
 	@mv target/tools/bin/pebble $@
 
+# Scores how much a recoded image looks like its original.
+$(SSIMULACRA2): $(SSIMULACRA2_CRATE)/Cargo.toml $(SSIMULACRA2_CRATE)/Cargo.lock $(SSIMULACRA2_CRATE)/src/main.rs | toolchain
+	@$(STEP) "Building SSIMULACRA2" "10 s" cargo build $(QUIET) --locked --manifest-path $<
+	@mkdir -p $(@D) && install -m 755 target/debug/images-ssimulacra2 $@
+
 .PHONY: test
 test: need-test build lint test-rust test-go test-fuzz test-e2e ## everything CI runs; skips what needs root or a missing package
 	@touch $(LONGHAUL_SKIPS); n=$$(wc -l < $(LONGHAUL_SKIPS)); \
@@ -227,7 +234,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
-test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) test-start
+test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \
@@ -292,7 +299,7 @@ fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own i
 # ------------------------------------------------------------------------------------------------ measure and harden
 
 .PHONY: bench
-bench: build $(VENV_TEST)/.ready ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
+bench: build $(VENV_TEST)/.ready $(SSIMULACRA2) ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
 	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
 .PHONY: experiments

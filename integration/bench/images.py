@@ -8,6 +8,7 @@ processes, with their starts. Without cwebp (package webp) its figure is missing
 from __future__ import annotations
 
 import http.client
+import io
 import resource
 import shutil
 import statistics
@@ -15,14 +16,16 @@ import struct
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image, ImageOps
 
-from harness.artifacts import REPOSITORY, Missing, built, corpora
+from harness.artifacts import Missing, built, corpora
 from harness.figures import at_least, at_most
 from harness.image_box import image_box
+from harness.ssimulacra2 import scores
 from harness.web import Request, Response, web_server
 
 TARGETS = [
@@ -94,21 +97,10 @@ def _cwebp(file: Path, folder: Path) -> float | None:
     return _seconds(["cwebp", "-quiet", "-m", str(METHOD), "-q", str(QUALITY), *mode, file, "-o", folder / "c.webp"])[0]
 
 
-def _scores(photos: list[Done], folder: Path) -> list[float]:
-    """SSIMULACRA2 of each photo, in the orientation in which browsers show it."""
-    files: list[Path] = []
-    for number, photo in enumerate(photos):
-        original, variant = folder / f"{number}-original.png", folder / f"{number}-variant.png"
-        (folder / "variant.webp").write_bytes(photo.variant or b"")
-        shown = ImageOps.exif_transpose(Image.open(photo.file)).convert("RGB")
-        copy = Image.open(folder / "variant.webp").convert("RGB")
-        assert shown.size == copy.size, photo.file
-        shown.save(original)
-        copy.save(variant)
-        files += [original, variant]
-    manifest = REPOSITORY / "filters/images/ssimulacra2/Cargo.toml"
-    command = ["cargo", "run", "--quiet", "--locked", "--release", "--manifest-path", manifest, "--", *files]
-    return [float(score) for score in _seconds(command)[1].split()]
+def _photo_pairs(photos: list[Done]) -> Iterator[tuple[Image.Image, Image.Image]]:
+    """Yields each photo and its variant, in the orientation in which browsers show them."""
+    for photo in photos:
+        yield ImageOps.exif_transpose(Image.open(photo.file)), Image.open(io.BytesIO(photo.variant or b""))
 
 
 def _pixels_changed(done: Done, folder: Path) -> bool:
@@ -178,15 +170,15 @@ def measure(folder: Path) -> tuple[dict[str, float | None], dict[str, dict[str, 
     photos = [one for one in done if one.file.suffix == ".jpg"]
     drawings = [one for one in done if one.file.suffix == ".png"]
     recoded = [one for one in done if one.variant is not None]
-    scores = _scores([one for one in photos if one.variant is not None], folder)
+    scored = scores(_photo_pairs([one for one in photos if one.variant is not None]), folder)
     changed = [one for one in drawings if one.variant is not None and _pixels_changed(one, folder)]
     beside = [one for one in recoded if one.cwebp_s is not None]
     failed, load = failed_requests([one.file for one in photos], folder)
     rows = {one.file.name: {"before": one.before, "after": one.after, "cpu_s": one.ours_s} for one in done}
     figures = {
         "jpeg_bytes_vs_original": sum(one.after for one in photos) / sum(one.before for one in photos),
-        "jpeg_ssimulacra2_median": statistics.median(scores),
-        "jpeg_ssimulacra2_p10": statistics.quantiles(scores, n=10)[0],
+        "jpeg_ssimulacra2_median": statistics.median(scored),
+        "jpeg_ssimulacra2_p10": statistics.quantiles(scored, n=10)[0],
         "png_bytes_vs_original": sum(one.after for one in drawings) / sum(one.before for one in drawings),
         "png_pixels_changed": len(changed),
         "images_larger": sum(one.after > one.before for one in done),
