@@ -175,7 +175,8 @@ def write_pair(
     **split: Any,
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
-    files, and `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`."""
+    files. `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own
+    `pack_headers`."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)

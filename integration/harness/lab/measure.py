@@ -83,7 +83,7 @@ class Run:
     """The reasons not to trust the instrument in this run."""
     steps: list[Step] = field(default_factory=list)
     picture: str = ""
-    """The page from its first photograph on, as the browser showed it: JPEG in base64, if it was asked for."""
+    """The page from its first photograph on, as the browser showed it: JPEG in base64, if it was requested."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the run as values for JSON."""
