@@ -19,7 +19,7 @@ export V ?=
 # The wasm filters, by who loads them: one box alone, or only a pair. A filter NAME is the package NAME-filter and becomes NAME.wasm
 # with underscores.
 EDGE_FILTERS := url-rewrite cache-admission name-budget
-PAIR_FILTERS := header-compression bundling
+PAIR_FILTERS := header-compression bundling bundling-remote
 FILTERS := $(EDGE_FILTERS) $(PAIR_FILTERS)
 
 DIST := target/dist
@@ -237,7 +237,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
-	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm/tests); do \
+	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm*/tests); do \
 	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(TWO_AT_ONCE)
 

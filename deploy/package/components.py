@@ -19,6 +19,7 @@ BUILT_CRATES = (
     "name-budget-filter",
     "header-compression-filter",
     "bundling-filter",
+    "bundling-remote-filter",
 )
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|UNLICENSE)", re.IGNORECASE)
 

@@ -16,6 +16,7 @@ WASM_FILTERS = (
     "url_rewrite.wasm",
     "header_compression.wasm",
     "bundling.wasm",
+    "bundling_remote.wasm",
     "cache_admission.wasm",
     "name_budget.wasm",
 )

@@ -47,7 +47,7 @@ VISITORS = 2
 STRIP = "filmstrip.png"
 PROGRAMS = (
     "longhaul", "coredns", "envoy", "origins", "longhaul-link", "url_rewrite.wasm", "bundling.wasm",
-    "header_compression.wasm",
+    "bundling_remote.wasm", "header_compression.wasm",
 )  # fmt: skip
 
 

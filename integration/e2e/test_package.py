@@ -39,6 +39,7 @@ PROGRAMS = tuple(
         "url_rewrite.wasm",
         "header_compression.wasm",
         "bundling.wasm",
+        "bundling_remote.wasm",
     )
 )
 SHELLS = (

@@ -1,4 +1,5 @@
-//! bundling: sends objects of pages over a pair's link before browsers request them. It also encodes pages there.
+//! bundling: sends objects of pages over a pair's link before browsers request them. It also encodes pages there. Each
+//! end has a module of its own, because the remote needs a quarter of the code.
 
 use std::time::Duration;
 
@@ -6,41 +7,53 @@ use page_flights::config::STORE_BYTES;
 use page_flights::{Config, Role as End};
 
 use super::{Context, Filter, Position};
-use crate::config::RoleName;
+use crate::config::{RoleName, Settings};
 use crate::render::RenderError;
 use crate::render::windows::stream_window_bytes;
 
-pub(super) const FILTER: Filter = Filter {
+pub(super) const GROUND: Filter = Filter {
     name: "bundling",
     purpose: "sends objects of pages over a pair's link before browsers request them",
-    needed: |settings| (settings.page.bundle || settings.sends_deltas()) && settings.role.name() != RoleName::Edge,
-    capabilities: &[
-        "proxy_close_stream",
-        "proxy_continue_stream",
-        "proxy_get_header_map_pairs",
-        "proxy_get_property",
-        "proxy_get_shared_data",
-        "proxy_http_call",
-        "proxy_on_http_call_response",
-        "proxy_on_response_body",
-        "proxy_on_response_headers",
-        "proxy_on_response_trailers",
-        "proxy_on_tick",
-        "proxy_remove_header_map_value",
-        "proxy_replace_header_map_value",
-        "proxy_set_buffer_bytes",
-        "proxy_set_effective_context",
-        "proxy_set_shared_data",
-        "proxy_set_tick_period_milliseconds",
-    ],
-    positions: &[Position {
-        name: "bundling",
-        roles: &[RoleName::Remote, RoleName::Ground],
-        only_with: None,
-        vm: Some("bundling"),
-        configuration,
-    }],
+    needed: |settings| is_needed(settings) && settings.role.name() == RoleName::Ground,
+    capabilities: CAPABILITIES,
+    positions: &[position(&[RoleName::Ground])],
 };
+
+pub(super) const REMOTE: Filter = Filter {
+    name: "bundling-remote",
+    purpose: "receives objects of pages at a remote, and serves them to browsers",
+    needed: |settings| is_needed(settings) && settings.role.name() == RoleName::Remote,
+    capabilities: CAPABILITIES,
+    positions: &[position(&[RoleName::Remote])],
+};
+
+fn is_needed(settings: &Settings) -> bool {
+    settings.page.bundle || settings.sends_deltas()
+}
+
+const fn position(roles: &'static [RoleName]) -> Position {
+    Position { name: "bundling", roles, only_with: None, vm: Some("bundling"), configuration }
+}
+
+const CAPABILITIES: &[&str] = &[
+    "proxy_close_stream",
+    "proxy_continue_stream",
+    "proxy_get_header_map_pairs",
+    "proxy_get_property",
+    "proxy_get_shared_data",
+    "proxy_http_call",
+    "proxy_on_http_call_response",
+    "proxy_on_response_body",
+    "proxy_on_response_headers",
+    "proxy_on_response_trailers",
+    "proxy_on_tick",
+    "proxy_remove_header_map_value",
+    "proxy_replace_header_map_value",
+    "proxy_set_buffer_bytes",
+    "proxy_set_effective_context",
+    "proxy_set_shared_data",
+    "proxy_set_tick_period_milliseconds",
+];
 
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let settings = context.settings;

@@ -32,8 +32,14 @@ use wasm::OF_EVERY_FILTER;
 pub(super) use wasm::WasmFilter;
 
 /// Every filter, in the order in which commands list them.
-pub const FILTERS: &[Filter] =
-    &[url_rewrite::FILTER, cache_admission::FILTER, name_budget::FILTER, header_compression::FILTER, bundling::FILTER];
+pub const FILTERS: &[Filter] = &[
+    url_rewrite::FILTER,
+    cache_admission::FILTER,
+    name_budget::FILTER,
+    header_compression::FILTER,
+    bundling::GROUND,
+    bundling::REMOTE,
+];
 
 /// The VM id of the filters that know the same URLs: url-rewrite admits requests by the table of cache-admission. Envoy
 /// keys VMs by their code, too, so each module still has a VM of its own. The names of its shared values must differ from
@@ -58,7 +64,8 @@ pub struct Filter {
 /// One place of a filter in Envoy's filter chains.
 #[derive(Debug)]
 struct Position {
-    /// The unique name in Envoy: of the resource, of its file in `ecds/`, and of the plugin's root.
+    /// The unique name in Envoy: of the resource, of its file in `ecds/`, and of the plugin's root. The modules of the
+    /// two ends of a pair may share it.
     name: &'static str,
     /// The roles that may have it.
     roles: &'static [RoleName],
@@ -119,7 +126,9 @@ pub(super) fn positions(
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {
-            positions.insert(position.name, filter.at(position, &context, artifacts)?);
+            let at = filter.at(position, &context, artifacts)?;
+            let known = positions.entry(position.name).or_default();
+            *known = known.take().or(at);
         }
     }
     Ok(positions)
@@ -151,8 +160,10 @@ mod tests {
     fn names_are_unique_and_lists_are_sorted() {
         let names: BTreeSet<&str> = FILTERS.iter().map(|filter| filter.name).collect();
         assert_eq!(names.len(), FILTERS.len());
-        let positions: Vec<&str> = FILTERS.iter().flat_map(|filter| filter.positions).map(|at| at.name).collect();
-        assert_eq!(positions.iter().collect::<BTreeSet<_>>().len(), positions.len());
+        // No role has two positions of one name.
+        let positions = || FILTERS.iter().flat_map(|filter| filter.positions);
+        let places = positions().flat_map(|at| at.roles.iter().map(|role| (at.name, role.as_str())));
+        assert_eq!(places.clone().collect::<BTreeSet<_>>().len(), places.count());
         for filter in FILTERS {
             assert!(filter.capabilities.is_sorted(), "{}", filter.name);
             assert!(filter.positions.iter().all(|position| !position.roles.is_empty()), "{}", filter.name);

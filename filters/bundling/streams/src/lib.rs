@@ -1,7 +1,11 @@
-//! The bundling filter. It passes proxy-wasm callbacks to `page_flights` and `pipe_encoding`, and does nothing else.
+//! The streams of the bundling filter. They pass proxy-wasm callbacks to `page_flights` and `pipe_encoding`, and do nothing
+//! else.
 //!
 //! One callback makes one call into an end, which returns a value; this crate applies it. No `if` in this crate
 //! concerns URLs, headers or bytes; `filters/README.md` gives the reason.
+//!
+//! Each end of the link has a module of its own, and this crate has the code of both. A module contains what its end
+//! reaches.
 //!
 //! | module | callbacks |
 //! |---|---|
@@ -20,8 +24,4 @@ mod remote;
 mod root;
 mod worker;
 
-/// The module's entry point. The SDK's macro exports it without documentation.
-#[allow(missing_docs)]
-mod entry {
-    proxy_wasm::main! {{ filter_host::root::register::<crate::root::End>() }}
-}
+pub use root::{Ground, Remote};

@@ -13,54 +13,70 @@ use page_flights::{Config, GroundEnd, RemoteEnd, Role};
 use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 
-/// The end of the link that this worker serves.
+/// The name of both modules in the log.
+const NAME: &str = "bundling";
+
+/// The filter at the remote.
 #[derive(Debug)]
-pub(crate) enum End {
-    Remote(Rc<Worker<RemoteEnd>>),
-    Ground(Rc<Worker<GroundEnd>>),
-}
+pub struct Remote(Rc<Worker<RemoteEnd>>);
+
+/// The filter at the ground.
+#[derive(Debug)]
+pub struct Ground(Rc<Worker<GroundEnd>>);
 
 /// Returns the name of the process's store. The first worker that calls this draws it.
 fn store_name() -> [u8; 8] {
     shared_board::settled(&ProxyBoard, "store", random::bytes())
 }
 
-impl Filter for End {
-    const NAME: &'static str = "bundling";
+/// Reads the configuration, which must be of the end `role`.
+fn read(json: &[u8], role: Role) -> Result<Config, String> {
+    let config = Config::from_json(json).map_err(|error| error.to_string())?;
+    if config.role == role { Ok(config) } else { Err(format!("{NAME}: this module is not of a {:?}", config.role)) }
+}
+
+impl Filter for Remote {
+    const NAME: &'static str = NAME;
 
     fn configure(json: &[u8], metrics: &Metrics, root: u32) -> Result<Self, String> {
-        let config = Config::from_json(json).map_err(|error| error.to_string())?;
+        let config = read(json, Role::Remote)?;
         let counters = Counters::define(metrics, config.flights);
-        let cluster = config.cluster.clone();
-        Ok(match config.role {
-            Role::Remote => {
-                let end = RemoteEnd::new(&config, random::bytes(), store_name());
-                Self::Remote(Rc::new(Worker::new(end, counters, cluster, config.deltas, root)))
-            }
-            Role::Ground => {
-                Self::Ground(Rc::new(Worker::new(GroundEnd::new(&config), counters, cluster, config.deltas, root)))
-            }
-        })
+        let end = RemoteEnd::new(&config, random::bytes(), store_name());
+        Ok(Self(Rc::new(Worker::new(end, counters, config.cluster, config.deltas, root))))
     }
 
     fn stream(self: &Rc<Self>, id: u32) -> Box<dyn HttpContext> {
-        match &**self {
-            Self::Remote(worker) => Box::new(RemoteStream::new(id, Rc::clone(worker))),
-            Self::Ground(worker) => Box::new(GroundStream::new(id, Rc::clone(worker))),
-        }
+        Box::new(RemoteStream::new(id, Rc::clone(&self.0)))
     }
 
     fn tick(&self) {
-        match self {
-            Self::Remote(worker) => worker.on_tick(),
-            Self::Ground(worker) => worker.on_tick(),
-        }
+        self.0.on_tick();
     }
 
     fn ended(&self, token: Token, header_count: usize, body_bytes: usize) {
-        match self {
-            Self::Remote(worker) => worker.on_answer(token, header_count, body_bytes),
-            Self::Ground(worker) => worker.on_answer(token, header_count, body_bytes),
-        }
+        self.0.on_answer(token, header_count, body_bytes);
+    }
+}
+
+impl Filter for Ground {
+    const NAME: &'static str = NAME;
+
+    fn configure(json: &[u8], metrics: &Metrics, root: u32) -> Result<Self, String> {
+        let config = read(json, Role::Ground)?;
+        let counters = Counters::define(metrics, config.flights);
+        let end = GroundEnd::new(&config);
+        Ok(Self(Rc::new(Worker::new(end, counters, config.cluster, config.deltas, root))))
+    }
+
+    fn stream(self: &Rc<Self>, id: u32) -> Box<dyn HttpContext> {
+        Box::new(GroundStream::new(id, Rc::clone(&self.0)))
+    }
+
+    fn tick(&self) {
+        self.0.on_tick();
+    }
+
+    fn ended(&self, token: Token, header_count: usize, body_bytes: usize) {
+        self.0.on_answer(token, header_count, body_bytes);
     }
 }

@@ -35,10 +35,10 @@ def artifact(variable: str, candidate: str) -> Path | None:
 def envoy_and_filter() -> tuple[Path, Path]:
     """Returns both files. If one is missing, the test is skipped, or fails where no test may be skipped."""
     envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
-    wasm = artifact("LONGHAUL_BUNDLING_WASM", "target/dist/bundling.wasm")
+    wasm = artifact("LONGHAUL_BUNDLING_REMOTE_WASM", "target/dist/bundling_remote.wasm")
     if envoy and wasm:
         return envoy, wasm
-    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "the filter (LONGHAUL_BUNDLING_WASM)"
+    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "the filter (LONGHAUL_BUNDLING_REMOTE_WASM)"
     reason = f"bundling in Envoy: {missing} is not there; `make build` puts it into target/dist"
     skips = os.environ.get("LONGHAUL_SKIPS")
     if skips:
