@@ -113,6 +113,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
         private_proxy_address(&places, proxy, listen, problems);
+        siblings(&places, proxy, problems);
         proxy_address_without_listener(&places, proxy, listen, problems);
     }
     if draft.dns.as_ref().is_some_and(|dns| dns.mode == DnsMode::Replace) {
@@ -389,6 +390,31 @@ fn proxy_address_without_listener(places: &Places<'_>, proxy: &Proxy, listen: &L
             .and(places.of(&["listen", "http"]), format!("no {family} address"))
             .help(format!("add {wildcard}:{} to `listen.http`", http.port())),
         );
+    }
+}
+
+/// Refuses a sibling that is this box, and one of a family in which both boxes share no address.
+fn siblings(places: &Places<'_>, proxy: &Proxy, problems: &mut Vec<Problem>) {
+    for (index, sibling) in proxy.siblings.iter().enumerate() {
+        let place = || places.of(&["proxy", "siblings", &index.to_string()]);
+        if let Some(own) = proxy.addresses.iter().position(|own| own == sibling) {
+            problems.push(
+                Problem::error(format!("sibling {sibling} is this box itself"), place(), "packets would come back")
+                    .and(places.of(&["proxy", "addresses", &own.to_string()]), "all siblings hold this address")
+                    .help("write an address that the sibling alone has"),
+            );
+        } else if !proxy.addresses.iter().any(|own| Family::of(*own) == Family::of(*sibling)) {
+            let family = Family::of(*sibling).as_str();
+            problems.push(
+                Problem::error(
+                    format!("sibling {sibling} continues no connection"),
+                    place(),
+                    format!("gets connections to {family} addresses of the proxy"),
+                )
+                .and(places.of(&["proxy", "addresses"]), format!("no {family} address"))
+                .help("write an address of the sibling of the other family, or remove it"),
+            );
+        }
     }
 }
 

@@ -327,6 +327,9 @@ pub struct Proxy {
     /// The proxy's own https names or addresses. A certificate in [`Settings::terminate`] covers each, or is awaited
     /// ([`Acme::awaited`]).
     pub secure_names: Vec<Host>,
+    /// Addresses of the other boxes that hold [`Self::addresses`], without duplicates, on networks that both are part of.
+    /// They continue connections that began there, when clients move here.
+    pub siblings: Vec<IpAddr>,
 }
 
 /// The sockets that this box binds.
@@ -379,6 +382,11 @@ impl Listen {
     /// Returns true if a listener of clients has an address of the family.
     pub fn serves(&self, family: Family) -> bool {
         [&self.http, &self.tls, &self.dns].into_iter().flatten().any(|sockets| sockets.serves(family))
+    }
+
+    /// Returns the sockets of clients' HTTP and TLS.
+    pub fn web(&self) -> impl Iterator<Item = &Sockets> {
+        [&self.http, &self.tls].into_iter().flatten()
     }
 
     /// Returns every socket, with the key of its group.

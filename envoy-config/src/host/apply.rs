@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::moved;
 use super::nft::TABLE;
 use super::plan::{Action, Plan, sysctl_path};
 use crate::replaced_file;
@@ -79,9 +80,7 @@ impl WayBack {
         match action {
             Action::Sysctl { name, before, .. } => Self::Sysctl { name: name.clone(), value: before.clone() },
             Action::Command { undo, .. } => Self::Command(undo.clone()),
-            Action::Rules(_) => Self::Command(
-                ["nft", "delete", "table"].into_iter().chain(TABLE.split(' ')).map(str::to_owned).collect(),
-            ),
+            Action::Rules { table, .. } => Self::Command(on_table("delete", table)),
         }
     }
 
@@ -99,7 +98,7 @@ pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
     if record.exists() {
         return refused(HostError::Applied(record.to_owned()));
     }
-    if plan.steps.iter().any(|step| matches!(step.action, Action::Rules(_))) && rules_are_loaded() {
+    if plan.steps.iter().any(|step| matches!(step.action, Action::Rules { .. })) && is_loaded(TABLE) {
         return refused(HostError::Taken { command: way_to_free_the_rules() });
     }
     let mut done: Vec<WayBack> = Vec::new();
@@ -110,7 +109,7 @@ pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
         let outcome = write_record(record, &done).and_then(|()| match &step.action {
             Action::Sysctl { name, value, .. } => set(name, value),
             Action::Command { command, .. } => run(command, ""),
-            Action::Rules(rules) => run(&["nft".to_owned(), "-f".to_owned(), "-".to_owned()], rules),
+            Action::Rules { rules, .. } => run(&["nft".to_owned(), "-f".to_owned(), "-".to_owned()], rules),
         });
         if let Err(why) = outcome {
             // A step happens as a whole or not at all. This one did not happen.
@@ -150,18 +149,28 @@ fn take_back(record: &Path, done: Vec<WayBack>) -> Vec<HostError> {
     errors
 }
 
-/// Returns true if Longhaul's packet rules are loaded, by this record or another. Returns false on a host without
-/// `nft`.
-fn rules_are_loaded() -> bool {
-    let list: Vec<String> = ["nft", "list", "table"].into_iter().chain(TABLE.split(' ')).map(str::to_owned).collect();
-    run(&list, "").is_ok()
+/// Returns true if this table of Longhaul is loaded, by this record or another. Returns false on a host without `nft`.
+fn is_loaded(table: &str) -> bool {
+    run(&on_table("list", table), "").is_ok()
+}
+
+/// Returns the command of nft on a table.
+fn on_table(verb: &str, table: &str) -> Vec<String> {
+    ["nft", verb, "table"].into_iter().chain(table.split(' ')).map(str::to_owned).collect()
 }
 
 /// Returns the command that removes the loaded rules. It uses the record, if one is in the usual places.
 fn way_to_free_the_rules() -> String {
     let of_units = fs::read_dir(UNIT_RECORDS).into_iter().flatten().flatten().map(|entry| entry.path());
     let record = [PathBuf::from(RECORD)].into_iter().chain(of_units).find(|record| record.is_file());
-    record.map_or_else(|| format!("nft delete table {TABLE}"), |record| undo_command(&record))
+    record.map_or_else(
+        || {
+            let tables = [TABLE.to_owned()].into_iter().chain(moved::names());
+            let loaded = tables.filter(|table| is_loaded(table));
+            loaded.map(|table| on_table("delete", &table).join(" ")).collect::<Vec<_>>().join(" && ")
+        },
+        |record| undo_command(&record),
+    )
 }
 
 /// Writes the record atomically. A truncated record could not undo anything.

@@ -5,6 +5,7 @@
 
 mod apply;
 mod comparison;
+mod moved;
 mod nft;
 mod plan;
 mod routes;

@@ -1,8 +1,10 @@
 //! The steps on the machine. Each has a reason and a reversal.
 
 use std::fs;
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
+use super::moved;
 use super::nft;
 use super::routes;
 use crate::config::units::Bytes;
@@ -45,7 +47,12 @@ pub enum Action {
         undo: Vec<String>,
     },
     /// Loads a rule set with `nft -f`. The rule set first deletes its earlier version.
-    Rules(String),
+    Rules {
+        /// The table that the rule set makes, as nft writes its family and name.
+        table: String,
+        /// The rule set.
+        rules: String,
+    },
 }
 
 /// The present state of the machine.
@@ -76,7 +83,9 @@ const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const IPV6_FORWARD: &str = "net.ipv6.conf.all.forwarding";
 /// Counts the packets of connections. The rules of `compare` turn it on, so that `--undo` has to know the value before.
 const ACCOUNTING: &str = "net.netfilter.nf_conntrack_acct";
-const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING];
+/// Lets packets in whose source is an address of this host: the responses of siblings.
+const ACCEPT_LOCAL: &str = "net.ipv4.conf.all.accept_local";
+const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL];
 /// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
 
@@ -166,6 +175,9 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
     }
     if settings.compare.is_some() {
         wanted.push((ACCOUNTING, "1".to_owned(), "`compare` measures the first packets of connections".to_owned()));
+    }
+    if settings.proxy.siblings.iter().any(IpAddr::is_ipv4) {
+        wanted.push((ACCEPT_LOCAL, "1".to_owned(), "siblings respond from the proxy's address".to_owned()));
     }
     if let (CongestionControl::Named(name), Some(allowed)) =
         (&derived.congestion_control.value, machine.sysctl(ALLOWED))
@@ -274,6 +286,11 @@ fn interception(settings: &Settings, machine: &Machine) -> Vec<Step> {
             "clients' web and DNS traffic comes to the listeners, and nobody else's"
         }
     };
-    steps.push(Step { why: why.to_owned(), action: Action::Rules(nft::rules(settings, &machine.interface)) });
+    let rules = nft::rules(settings, &machine.interface);
+    steps.push(Step { why: why.to_owned(), action: Action::Rules { table: nft::TABLE.to_owned(), rules } });
+    steps.extend(moved::tables(settings, &machine.interface).into_iter().map(|(table, rules)| Step {
+        why: "connections of clients that moved here go on where they began".to_owned(),
+        action: Action::Rules { table, rules },
+    }));
     steps
 }

@@ -1,6 +1,5 @@
 //! Renders a plan as a shell script.
 
-use super::nft::TABLE;
 use super::plan::{Action, Plan};
 
 /// Returns a script that does the steps of the plan.
@@ -15,7 +14,9 @@ pub fn script(plan: &Plan, file: &str, interface: &str) -> String {
         let commands = match &step.action {
             Action::Sysctl { name, value, before } => format!("sysctl -w {name}={} # was {before}", quoted(value)),
             Action::Command { command, .. } => command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
-            Action::Rules(rules) => format!("nft -f - <<'RULES'\n{rules}RULES\n# off again: nft delete table {TABLE}"),
+            Action::Rules { table, rules } => {
+                format!("nft -f - <<'RULES'\n{rules}RULES\n# off again: nft delete table {table}")
+            }
         };
         out.push_str(&["\n# ", &step.why, "\n", &commands, "\n"].concat());
     }

@@ -321,3 +321,37 @@ fn a_machine_without_ipv6_gets_no_step_for_it() {
     assert_eq!(text.matches("fwmark 0x104a lookup 4170").count(), 1, "{text}");
     assert!(!text.contains("warning"), "{text}");
 }
+
+#[test]
+fn siblings_of_each_family_get_the_connections_that_are_not_here() {
+    let config = CONFIG.replace(
+        "addresses: [198.51.100.12]",
+        "addresses: [198.51.100.12, \"2001:db8::12\"], siblings: [198.51.100.42, 198.51.100.46, \"2001:db8:5::2\"]",
+    );
+    let script = "all() { cat /proc/sys/net/ipv4/conf/all/accept_local; state; }; \
+                  all; longhaul --apply > /dev/null; all; longhaul --undo > /dev/null; all";
+    let Some(text) = on_a_host(&config, script) else { return };
+    let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
+    assert!(before.starts_with("0\n") && applied.starts_with("1\n"), "{text}");
+    for rule in [
+        "dup to 198.51.100.42 dup to 198.51.100.46 drop",
+        "dup to 2001:db8:5::2 drop",
+        "ip daddr != 198.51.100.12 accept",
+        "tcp dport != { 443, 8080 } accept",
+        "meta l4proto tcp ct state established ct direction original accept",
+    ] {
+        assert!(applied.contains(rule), "{rule}\n{applied}");
+    }
+    assert_eq!(before, undone);
+}
+
+#[test]
+fn without_siblings_there_is_no_table_of_one_family() {
+    let Some(text) =
+        on_a_host(CONFIG, "longhaul --apply > /dev/null; state; cat /proc/sys/net/ipv4/conf/all/accept_local")
+    else {
+        return;
+    };
+    assert!(!text.contains("table ip ") && !text.contains("ct direction"), "{text}");
+    assert!(text.ends_with("0\n"), "{text}");
+}

@@ -27,6 +27,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         format!("uses: {}, {} URLs in the cache's memory ({})\n\n", uses(&derived.capacity), urls.value, urls.reason),
         target(derived),
         format!("images: {}\n", images(settings, &derived.images)),
+        siblings(settings),
         names(settings),
         parent(settings),
         pair(settings),
@@ -34,6 +35,19 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
     .concat()
+}
+
+/// The other boxes with the proxy's addresses.
+fn siblings(settings: &Settings) -> String {
+    let siblings = &settings.proxy.siblings;
+    if siblings.is_empty() {
+        return String::new();
+    }
+    let list = siblings.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    format!(
+        "siblings: {list}\n  connections to the proxy's addresses that began there go on there, by rules of `longhaul host`; \
+         no router may stand between the boxes\n"
+    )
 }
 
 /// The caching proxies, and the work that is left to the operator there.

@@ -69,6 +69,12 @@ pub const KEYS: &[Key] = &[
         "its https names or addresses; each needs a certificate under `tls.terminate`. Several addresses need one certificate together: a browser's first packet names a host, never an address",
     ),
     key(
+        "proxy.siblings",
+        Form("list of addresses"),
+        Is("[]"),
+        "addresses of the other boxes with the same `proxy.addresses`, on networks that both are part of. A connection that began at one of them goes on there when its client [moves to this box](../docs/src/high-availability.md#a-client-that-moves-to-another-box). Packet rules of `longhaul host` do it",
+    ),
+    key(
         "listen.http",
         Form("`ADDRESS:PORT`, or a list of them"),
         Is("[0.0.0.0:80, \"[::]:80\"]"),

@@ -55,7 +55,11 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
         let names = reader.list(setting, Reader::host);
         reader.without_duplicates(setting, names)
     });
-    Some(Proxy { addresses: addresses?, secure_names: secure_names? })
+    let siblings = reader.optional(&section, "siblings", |reader, setting| {
+        let siblings = reader.list(setting, sibling);
+        reader.without_duplicates(setting, siblings)
+    });
+    Some(Proxy { addresses: addresses?, secure_names: secure_names?, siblings: siblings? })
 }
 
 fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
@@ -66,6 +70,22 @@ fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
             setting,
             format!("clients cannot connect to {address}"),
             "write the address that clients use for this box",
+        );
+        return None;
+    }
+    Some(address)
+}
+
+/// Reads an address to which a packet rule sends packets. A link-local one would need an interface.
+fn sibling(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
+    let address = reader.address(setting)?;
+    let nowhere = address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    let link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    if nowhere || link_local || address.is_loopback() {
+        reader.bad(
+            setting,
+            format!("no packet rule can send packets to {address}"),
+            "write the sibling's address on a network that both boxes are part of, such as a tunnel",
         );
         return None;
     }
