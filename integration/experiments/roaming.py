@@ -6,18 +6,21 @@
 
 The client keeps its address, as on a mobile network, and its routes change. Every gateway with a PEP holds the proxy's
 address. All PEPs of an operator share it, so that each of them serves the URLs that another one rewrote.
+
+Siblings have one more cable between the gateways. Over it, a gateway sends the packets of connections that began at the
+other one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.authority import Authority
 from harness.browser import Browser, Request, browser, requests_of
-from harness.gateway import redirected
+from harness.gateway import applied, redirected
 from harness.lab import links
 from harness.lab.pages import Page, make_page
 from harness.lab.tables import page_table
@@ -85,14 +88,19 @@ class Region:
     wan: str
     internet_side: str
     device: str
+    sibling_side: str
+    """Its address on the cable to the other gateway."""
 
 
 class Roaming:
     """Both regions, the sites, and the client, which begins in the old region."""
 
-    def __init__(self, folder: Path, scenario: Scenario, *, target: str = "auto") -> None:
+    def __init__(self, folder: Path, scenario: Scenario, *, target: str = "auto", siblings: bool = False) -> None:
+        """With `siblings`, each PEP names the other one in `proxy.siblings`. Both have the rules of `longhaul host`."""
+        assert not siblings or (scenario.old and scenario.new), "a sibling is a PEP"
         self._folder = folder
         self._scenario = scenario
+        self._siblings = siblings
         self._target = target
         self._stack = ExitStack()
         self._links: dict[str, Link] = {}
@@ -103,10 +111,24 @@ class Roaming:
         self.clients = Namespace("clients", resolv_conf=resolv_conf)
         self.internet = Namespace("internet")
         self.old = Region(
-            "old", Namespace("old"), "192.0.2.129", "192.0.2.130", "198.51.100.33", "198.51.100.34", "sky1"
+            "old",
+            Namespace("old"),
+            "192.0.2.129",
+            "192.0.2.130",
+            "198.51.100.33",
+            "198.51.100.34",
+            "sky1",
+            "198.51.100.41",
         )
         self.new = Region(
-            "new", Namespace("new"), "192.0.2.133", "192.0.2.134", "198.51.100.37", "198.51.100.38", "sky2"
+            "new",
+            Namespace("new"),
+            "192.0.2.133",
+            "192.0.2.134",
+            "198.51.100.37",
+            "198.51.100.38",
+            "sky2",
+            "198.51.100.42",
         )
 
     def __enter__(self) -> Roaming:
@@ -117,6 +139,8 @@ class Roaming:
             self.internet.ip("route", "add", "local", str(SITES), "dev", "lo")
             for region in (self.old, self.new):
                 self._join(stack, region)
+            if self._siblings:
+                self._join_siblings()
             self._go(self.old)
             site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=self.authority.files.as_dict())
             self.page.add_to(site, self._folder, iter(site_addresses()))
@@ -146,21 +170,36 @@ class Roaming:
         region.gateway.run("sysctl", "-qw", "net.netfilter.nf_conntrack_tcp_loose=0", check=False)
         self.internet.sysctl("net.ipv4.ip_forward", 1)
 
+    def _join_siblings(self) -> None:
+        veth(self.old.gateway, "sibling0", self.new.gateway, "sibling0")
+        for region in (self.old, self.new):
+            region.gateway.ip("address", "add", f"{region.sibling_side}/30", "dev", "sibling0")
+
     @contextmanager
     def _pep(self, region: Region) -> Iterator[None]:
         folder = self._folder / region.name
         region.gateway.ip("address", "add", f"{PROXY}/32", "dev", "lo")
         certificate = self.authority.issue(PROXY).as_dict()
-        changes = {"link": links.link(LINK).setting, "rewrite": {"level": "safe", "target": self._target}}
+        proxy: dict[str, list[str]] = {"addresses": [PROXY], "secure_names": [PROXY]}
+        if self._siblings:
+            proxy["siblings"] = [one.sibling_side for one in (self.old, self.new) if one is not region]
+        changes = {
+            "link": links.link(LINK).setting, "rewrite": {"level": "safe", "target": self._target}, "proxy": proxy,
+        }  # fmt: skip
         config = write_config(
             folder, gateway_config(folder, certificate, secure_name=PROXY, **changes), self.page.hosts
         )
         with (
             Pep(config, folder, region.gateway, trusted=self.authority.files.cert),
-            # Clients that have roamed to the other region come in from the Internet side, and are still served.
-            redirected(region.gateway, folder, clients=f'{{"{CLIENT_DEVICE}","wan0"}}'),
+            self._rules(region, config, folder),
         ):
             yield
+
+    def _rules(self, region: Region, config: Path, folder: Path) -> AbstractContextManager[None]:
+        if self._siblings:
+            return applied(region.gateway, config, folder)
+        # Clients that have roamed to the other region come in from the Internet side, and are still served.
+        return redirected(region.gateway, folder, clients=f'{{"{CLIENT_DEVICE}","wan0"}}')
 
     def _go(self, region: Region) -> None:
         """Moves the client to this region, and changes all routes to it."""

@@ -1,4 +1,4 @@
-"""The redirect that an operator loads on a gateway, loaded in a namespace."""
+"""The packet rules that an operator loads on a gateway, loaded in a namespace."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .artifacts import REPOSITORY
+from .artifacts import REPOSITORY, built
 from .namespaces import Namespace
+from .topology import CLIENT_DEVICE
 
 RULES = REPOSITORY / "integration" / "gateway" / "redirect.nft"
 
@@ -27,3 +28,14 @@ def redirected(gateway: Namespace, folder: Path, **definitions: str) -> Iterator
         yield
     finally:
         gateway.run("nft", "delete", "table", "inet", "longhaul")
+
+
+@contextmanager
+def applied(gateway: Namespace, config: Path, folder: Path) -> Iterator[None]:
+    """Applies what `longhaul host` does for the configuration, with its record in `folder`."""
+    record = ["--record", folder / "host.json"]
+    gateway.run(built("longhaul"), "host", config, "--clients", CLIENT_DEVICE, "--apply", *record)
+    try:
+        yield
+    finally:
+        gateway.run(built("longhaul"), "host", "--undo", *record)
