@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,6 +83,7 @@ class Boxes:
         self._plan = FAMILIES[family]
         self._stack = ExitStack()
         self.proxy: str = self._plan["proxy"]
+        self.origin = "2001:db8:7::1" if ":" in self.proxy else "203.0.113.5"
         self.client = Namespace("clients")
         self.internet = Namespace("internet")
         self.boxes = {"old": Namespace("old"), "new": Namespace("new")}
@@ -99,7 +101,12 @@ class Boxes:
             for name, box in self.boxes.items():
                 self._join(name, box)
             self.move("old")
-            for name, box in self.boxes.items():
+            # One namespace is the origin and a router, so packets with the origin's address as source come in.
+            self.internet.sysctl("net.ipv4.conf.all.accept_local", 1)
+            self.internet.ip("route", "add", "local", f"{self.origin}/{self._plan['bits']}", "dev", "lo")
+            if ":" in self.origin:
+                self._address(self.internet, "lo", self.origin, 128)
+            for name, box in {**self.boxes, "origin": self.internet}.items():
                 server = Child(box.inside([sys.executable, "-c", ECHO, name]), self._folder / f"{name}.log")
                 stack.callback(server.stop)
                 server.wait_for_output("ready")
@@ -135,6 +142,7 @@ class Boxes:
         for name, box in self.boxes.items():
             near, _, _, far, _ = self._plan[name]
             box.ip(family, "route", "replace", client, "via", near if name == to else far)
+            box.ip(family, "route", "replace", "default", "via", far)
 
     def rules(self, name: str, *siblings: str) -> None:
         """Applies the rules of a box that has these siblings."""
@@ -154,9 +162,9 @@ class Boxes:
         """Returns the address of a box on the cable between both."""
         return str(self._plan[name][4])
 
-    def connection(self, how: str = "known") -> Connection:
-        """Opens a connection of the client to the proxy's address."""
-        words = [sys.executable, "-c", CLIENT, how, self._plan["client"], self.proxy]
+    def connection(self, how: str = "known", to: str | None = None) -> Connection:
+        """Opens a connection of the client to the proxy's address, or to another one."""
+        words = [sys.executable, "-c", CLIENT, how, self._plan["client"], to or self.proxy]
         connection = Connection(self.client.inside(words))
         self._stack.callback(connection.close)
         return connection
@@ -182,6 +190,15 @@ class Connection:
         self._process.communicate(timeout=30)
 
 
+def says_for(connection: Connection, time_s: float) -> set[str]:
+    """Sends words for so many seconds. Returns who responded."""
+    end = time.monotonic() + time_s
+    heard = set()
+    while time.monotonic() < end:
+        heard.add(connection.says("again")[0].removesuffix(" again"))
+    return heard
+
+
 @pytest.fixture(params=FAMILIES)
 def boxes(root_bed: None, request: pytest.FixtureRequest, folder: Path) -> Iterator[Boxes]:  # noqa: ARG001 - order of set-up
     with Boxes(folder, request.param) as running:
@@ -194,7 +211,7 @@ def test_a_connection_goes_on_at_the_box_where_it_began(boxes: Boxes) -> None:
     first = boxes.connection()
     assert first.says("a")[0] == "old a"
     boxes.move("new")
-    assert first.says("b")[0] == "old b"
+    assert says_for(first, PATIENCE_S * 2) == {"old"}
     second = boxes.connection()
     assert second.says("c")[0] == "new c", "a new connection belongs to the box where the client is"
     boxes.move("old")
@@ -230,3 +247,26 @@ def test_a_connection_is_reset_while_its_box_is_away(boxes: Boxes) -> None:
     assert answer == "reset"
     assert time_s > PATIENCE_S / 2
     assert boxes.connection().says("c")[0] == "new c"
+
+
+def test_an_intercepted_connection_goes_on_at_the_box_that_intercepted_it(boxes: Boxes) -> None:
+    boxes.rules("old", boxes.sibling("new"))
+    boxes.rules("new", boxes.sibling("old"))
+    first = boxes.connection(to=boxes.origin)
+    assert first.says("a")[0] == "old a"
+    boxes.move("new")
+    assert says_for(first, PATIENCE_S * 2) == {"old"}
+    assert boxes.connection(to=boxes.origin).says("d")[0] == "new d"
+    boxes.move("old")
+    assert first.says("e")[0] == "old e"
+
+
+def test_a_connection_that_nobody_intercepted_goes_on_at_the_origin(boxes: Boxes) -> None:
+    first = boxes.connection(to=boxes.origin)
+    assert first.says("a")[0] == "origin a"
+    boxes.rules("old", boxes.sibling("new"))
+    boxes.rules("new", boxes.sibling("old"))
+    boxes.move("new")
+    assert says_for(first, PATIENCE_S * 2) == {"origin"}
+    boxes.move("old")
+    assert first.says("d")[0] == "origin d"

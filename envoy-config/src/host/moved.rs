@@ -1,27 +1,41 @@
 //! The packet rules of `proxy.siblings`: a connection that began at a sibling goes on there when its client moves here.
 //!
-//! Both boxes hold the proxy's addresses. The client's packets thus end here, where no socket knows the connection. The
-//! kernel would reset it. The rules send these packets to the siblings instead. The sibling's responses reach the client
-//! by the usual routes, through this box if it is the clients' gateway.
+//! Both boxes hold the proxy's addresses, so the client's packets end here, where no socket knows their connection. The
+//! kernel would reset it. An intercepted connection would reach its origin, which would reset it as well. The rules copy
+//! these packets to the siblings instead:
 //!
-//! A connection of nobody (a box has restarted, a sibling is dead) is reset after [`PATIENCE`], as without the rules.
+//! 1. The box of the client copies the packets of an unknown connection to every sibling, for [`PATIENCE`].
+//! 2. The sibling that has the connection takes them, and copies one of them back. Any other one drops them.
+//! 3. After such a copy, the siblings get all packets of the connection. Without one, it is treated as without the rules:
+//!    reset at the proxy's address, and forwarded to an origin.
+//!
+//! A sibling responds by the usual routes, through this box if it is the clients' gateway.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use crate::config::{Family, Proxy, Settings};
+use crate::config::{Family, Intercept, Proxy, Settings};
 
-/// The time in which a sibling has to respond to a connection that is unknown here. Siblings are some ten milliseconds
-/// apart. A client that waits for a dead connection waits for this time, up to its next retransmission.
+/// The time in which a sibling has to copy a packet back. Siblings are some ten milliseconds apart. A client with a dead
+/// connection waits for this time, and until it sends its next packet.
 const PATIENCE: &str = "1s";
-/// The time for which a set keeps an idle connection. It is asked for again after that.
-const KEPT: &str = "60s";
-/// The largest number of moved connections in a set. Further ones are reset, as without the rules.
+/// The time between two packets of one connection that are copied back. One of them may be lost.
+const AGAIN: &str = "200ms";
+/// The time after which an unknown connection is tried at the siblings again.
+const RETRIED: &str = "60s";
+/// The time for which an idle connection of a sibling is known. It is tried again after that.
+const KEPT: &str = "10m";
+/// The largest number of connections in a set. Further ones are treated as without the rules.
 const MOST: u32 = 65_536;
+/// The match of the first packet of a connection.
+const FIRST: &str = "tcp flags & (fin | syn | rst | ack) == syn";
+/// The match of a connection that this box knows from its first packet. The conntrack entry of a connection under way
+/// may begin with a response, and has the other direction.
+const KNOWN: &str = "ct state established ct direction original";
 
 /// Returns the names of the tables that [`tables`] may make.
 pub(super) fn names() -> [String; 2] {
-    [Family::Ipv4, Family::Ipv6].map(name)
+    Family::BOTH.map(name)
 }
 
 /// Returns one table for each family that has siblings and proxy addresses: its name and its rule set. Loading a rule
@@ -29,17 +43,29 @@ pub(super) fn names() -> [String; 2] {
 ///
 /// `dup` exists in the tables of one family alone, so these rules are not in the table of the others.
 pub(super) fn tables(settings: &Settings, interface: &str) -> Vec<(String, String)> {
-    let ports: Vec<String> = settings.listen.web().map(|sockets| sockets.port().to_string()).collect();
+    let listen = &settings.listen;
+    let set = |words: Vec<String>| (!words.is_empty()).then(|| format!("{{ {} }}", words.join(", ")));
+    let Some(ports) = set(listen.web().map(|sockets| sockets.port().to_string()).collect()) else { return Vec::new() };
+    let intercepted = [(80, &listen.http), (443, &listen.tls)].into_iter().filter(|(_, sockets)| sockets.is_some());
+    let intercepted = set(intercepted.map(|(port, _): (u16, _)| port.to_string()).collect());
     let table = |family: Family| {
         let of_family = |addresses: &[IpAddr]| -> Vec<String> {
             addresses.iter().filter(|one| Family::of(**one) == family).map(ToString::to_string).collect()
         };
         let Proxy { addresses, siblings, .. } = &settings.proxy;
-        let (own, siblings) = (of_family(addresses), of_family(siblings));
-        (!own.is_empty() && !siblings.is_empty())
-            .then(|| (name(family), table(family, interface, &own.join(", "), &ports.join(", "), &siblings)))
+        let copies: Vec<String> = of_family(siblings).iter().map(|sibling| format!("dup to {sibling}")).collect();
+        let rules = Rules {
+            family,
+            clients: interface,
+            own: &set(of_family(addresses))?,
+            ports: &ports,
+            // A `tproxy` rule gives packets under way to a listener, whatever connection they belong to.
+            intercepted: intercepted.as_deref().filter(|_| listen.intercept == Intercept::Redirect),
+            copy: &copies.join(" "),
+        };
+        (!copies.is_empty()).then(|| (name(family), rules.table()))
     };
-    [Family::Ipv4, Family::Ipv6].into_iter().filter_map(table).collect()
+    Family::BOTH.into_iter().filter_map(table).collect()
 }
 
 fn name(family: Family) -> String {
@@ -54,59 +80,162 @@ fn word(family: Family) -> &'static str {
     }
 }
 
-fn table(family: Family, clients: &str, own: &str, ports: &str, siblings: &[String]) -> String {
-    let (name, ip) = (name(family), word(family));
-    let mut out = format!("table {name}\ndelete table {name}\n\ntable {name} {{\n");
-    let address = if family == Family::Ipv4 { "ipv4_addr" } else { "ipv6_addr" };
-    for (set, timeout) in [("asked", KEPT), ("waiting", PATIENCE), ("elsewhere", KEPT)] {
-        let _ = writeln!(
+/// The words of the rules of one family.
+struct Rules<'w> {
+    family: Family,
+    /// The interface to the clients.
+    clients: &'w str,
+    /// The set of the proxy's addresses.
+    own: &'w str,
+    /// The set of ports on which the listeners serve.
+    ports: &'w str,
+    /// The set of origins' ports that are redirected to the listeners.
+    intercepted: Option<&'w str>,
+    /// The statements that copy a packet to every sibling.
+    copy: &'w str,
+}
+
+impl Rules<'_> {
+    fn table(&self) -> String {
+        let name = name(self.family);
+        let mut out = format!("table {name}\ndelete table {name}\n\ntable {name} {{\n");
+        for (set, timeout) in [("asked", RETRIED), ("waiting", PATIENCE), ("elsewhere", KEPT), ("told", AGAIN)] {
+            out.push_str(&self.set(set, timeout));
+        }
+        out.push_str(&self.moved());
+        out.push_str(&self.to_proxy());
+        if self.intercepted.is_some() {
+            out.push_str(&self.to_origin());
+        }
+        let Self { clients, own, .. } = self;
+        let _ = write!(
             out,
-            "\tset {set} {{\n\
+            "\n\tchain loops {{\n\
+             \t\ttype filter hook output priority filter; policy accept;\n\n\
+             \t\t# no sibling is among the clients: copies would come back\n\
+             \t\toifname \"{clients}\" {ip} daddr {own} drop\n\
+             \t}}\n\
+             }}\n",
+            ip = word(self.family)
+        );
+        out
+    }
+
+    /// Returns a set of connections, by the addresses and ports of the client's packets.
+    fn set(&self, name: &str, timeout: &str) -> String {
+        let address = match self.family {
+            Family::Ipv4 => "ipv4_addr",
+            Family::Ipv6 => "ipv6_addr",
+        };
+        format!(
+            "\tset {name} {{\n\
              \t\ttype {address} . inet_service . {address} . inet_service\n\
              \t\tsize {MOST}\n\
              \t\tflags dynamic,timeout\n\
              \t\ttimeout {timeout}\n\
-             \t}}\n"
-        );
+             \t}}\n\n"
+        )
     }
-    let connection = format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport");
-    let of_response = format!("{ip} daddr . tcp dport . {ip} saddr . tcp sport");
-    // IPv6 takes packets with an own address as source. IPv4 takes them by `accept_local`, for the responses alone.
-    let forged = match family {
-        Family::Ipv4 => "\t\tiifname != \"lo\" fib saddr type local drop\n",
-        Family::Ipv6 => "",
-    };
-    let copies: Vec<String> = siblings.iter().map(|sibling| format!("dup to {sibling}")).collect();
-    let copies = copies.join(" ");
-    let _ = write!(
-        out,
-        "\tchain moved {{\n\
-         \t\ttype filter hook prerouting priority mangle - 20; policy accept;\n\n\
-         \t\tiifname \"lo\" accept\n\
-         \t\t# a sibling responds to a client that is here now\n\
-         \t\tiifname != \"{clients}\" {ip} saddr {{ {own} }} tcp sport {{ {ports} }} fib daddr type != local jump responses\n\
-         {forged}\
-         \t\t{ip} daddr != {{ {own} }} accept\n\
-         \t\ttcp dport != {{ {ports} }} accept\n\
-         \t\ttcp flags & (fin | syn | rst | ack) == syn accept\n\
-         \t\tct state established ct direction original accept\n\
-         \t\t# a sibling's copy of a connection that is not here: a reset would end it where it is\n\
-         \t\tiifname != \"{clients}\" drop\n\
-         \t\t# a connection that began elsewhere: the siblings are asked once, and get all of it if one responds\n\
-         \t\t{connection} != @asked add @asked {{ {connection} }} add @waiting {{ {connection} }}\n\
-         \t\t{connection} != @elsewhere {connection} != @waiting accept\n\
-         \t\t{copies} drop\n\
-         \t}}\n\n\
-         \tchain responses {{\n\
-         \t\t{of_response} @asked update @elsewhere {{ {of_response} }}\n\
-         \t\taccept\n\
-         \t}}\n\n\
-         \tchain copies {{\n\
-         \t\ttype filter hook output priority filter; policy accept;\n\n\
-         \t\t# no sibling is among the clients: copies would come back\n\
-         \t\toifname \"{clients}\" {ip} daddr {{ {own} }} drop\n\
-         \t}}\n\
-         }}\n"
-    );
-    out
+
+    /// Returns the connection of a client's packet.
+    fn connection(&self) -> String {
+        let ip = word(self.family);
+        format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport")
+    }
+
+    fn moved(&self) -> String {
+        let Self { family, clients, own, ports, .. } = self;
+        let ip = word(*family);
+        // IPv6 takes packets with an own address as source. IPv4 takes them by `accept_local`, for the responses alone.
+        let forged = match family {
+            Family::Ipv4 => "\t\tfib saddr type local drop\n",
+            Family::Ipv6 => "",
+        };
+        let to_origin = self.intercepted.map(|web| {
+            format!(
+                "\t\t# the origin of an intercepted connection does not know it, and its reset would end it\n\
+                 \t\tiifname != \"{clients}\" tcp sport {web} tcp flags & (rst | ack) == rst \
+                 {ip} daddr . tcp dport . {ip} saddr . tcp sport @waiting drop\n\
+                 \t\ttcp dport {web} fib daddr type != local goto to_origin\n"
+            )
+        });
+        format!(
+            "\tchain moved {{\n\
+             \t\ttype filter hook prerouting priority mangle - 20; policy accept;\n\n\
+             \t\tiifname \"lo\" accept\n\
+             \t\t# a sibling responds to a client that is here now\n\
+             \t\tiifname != \"{clients}\" {ip} saddr {own} tcp sport {ports} fib daddr type != local accept\n\
+             {forged}\
+             \t\t{ip} daddr {own} tcp dport {ports} goto to_proxy\n\
+             {}\
+             \t}}\n",
+            to_origin.unwrap_or_default()
+        )
+    }
+
+    /// Returns the chains for packets to the proxy's addresses.
+    fn to_proxy(&self) -> String {
+        let (Self { clients, copy, .. }, connection) = (self, self.connection());
+        format!(
+            "\n\tchain to_proxy {{\n\
+             {}\
+             \t\tiifname != \"{clients}\" goto copies_to_proxy\n\
+             \t\t{KNOWN} accept\n\
+             \t\t{connection} @elsewhere {copy} drop\n\
+             \t\t{connection} @waiting {copy} drop\n\
+             \t\t{connection} @asked accept\n\
+             \t\tadd @asked {{ {connection} }} add @waiting {{ {connection} }} {copy} drop\n\
+             \t}}\n\n\
+             \tchain copies_to_proxy {{\n\
+             {}\
+             \t\t{KNOWN} {connection} != @told add @told {{ {connection} }} {copy}\n\
+             \t\t{KNOWN} accept\n\
+             \t\t# a reset would end the connection where it is\n\
+             \t\tdrop\n\
+             \t}}\n",
+            self.first(),
+            self.copied_back()
+        )
+    }
+
+    /// Returns the chains for packets to origins. Any of these may be of a connection that nobody intercepted, so the
+    /// origin gets the first ones as well.
+    fn to_origin(&self) -> String {
+        let (Self { clients, copy, .. }, connection) = (self, self.connection());
+        format!(
+            "\n\tchain to_origin {{\n\
+             {}\
+             \t\tiifname != \"{clients}\" goto copies_to_origin\n\
+             \t\t# before the next rule, because conntrack follows the packets that the origin got\n\
+             \t\t{connection} @elsewhere {copy} drop\n\
+             \t\t{connection} @waiting {copy} accept\n\
+             \t\t{KNOWN} accept\n\
+             \t\t{connection} @asked accept\n\
+             \t\tadd @asked {{ {connection} }} add @waiting {{ {connection} }} {copy} accept\n\
+             \t}}\n\n\
+             \tchain copies_to_origin {{\n\
+             {}\
+             \t\t{KNOWN} ct status dnat {connection} != @told add @told {{ {connection} }} {copy}\n\
+             \t\t{KNOWN} ct status dnat accept\n\
+             \t\t# a client of this box does not come in there: a late copy\n\
+             \t\tfib saddr oif \"{clients}\" drop\n\
+             \t}}\n",
+            self.first(),
+            self.copied_back()
+        )
+    }
+
+    /// Returns the rules for the first packet of a connection. An earlier one of the same ports may have moved.
+    fn first(&self) -> String {
+        let connection = self.connection();
+        let rule = |set| format!("\t\t{FIRST} {connection} @{set} delete @{set} {{ {connection} }}\n");
+        ["asked", "elsewhere"].map(rule).concat() + &format!("\t\t{FIRST} accept\n")
+    }
+
+    /// Returns the rules that take what a sibling copied back.
+    fn copied_back(&self) -> String {
+        let connection = self.connection();
+        let rule = |set| format!("\t\t{connection} @{set} update @elsewhere {{ {connection} }} drop\n");
+        format!("\t\t# a sibling has the connection\n{}{}", rule("asked"), rule("elsewhere"))
+    }
 }
