@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::moved;
 use super::nft::TABLE;
 use super::plan::{Action, Plan, sysctl_path};
+use super::siblings;
 use crate::replaced_file;
 
 /// The default path of the record. A reboot removes it together with everything that was applied.
@@ -165,7 +165,7 @@ fn way_to_free_the_rules() -> String {
     let record = [PathBuf::from(RECORD)].into_iter().chain(of_units).find(|record| record.is_file());
     record.map_or_else(
         || {
-            let tables = [TABLE.to_owned()].into_iter().chain(moved::names());
+            let tables = [TABLE.to_owned()].into_iter().chain(siblings::names());
             let loaded = tables.filter(|table| is_loaded(table));
             loaded.map(|table| on_table("delete", &table).join(" ")).collect::<Vec<_>>().join(" && ")
         },

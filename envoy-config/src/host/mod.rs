@@ -5,11 +5,11 @@
 
 mod apply;
 mod comparison;
-mod moved;
 mod nft;
 mod plan;
 mod routes;
 mod script;
+mod siblings;
 
 pub use apply::{HostError, NotDone, RECORD, apply, undo, undo_command};
 pub use plan::{Action, Machine, Plan, Step, interfaces, plan};

@@ -171,10 +171,10 @@ fn guard(settings: &Settings, interface: &str) -> String {
     let quic = listen.tls.as_ref().filter(|_| offers_http3(settings));
     let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };
-    let moved = if settings.proxy.siblings.is_empty() {
+    let known = if settings.proxy.siblings.is_empty() {
         ""
     } else {
-        "\t\t# a client that moved to a sibling\n\
+        "\t\t# a connection that began here: its client moved to a sibling\n\
          \t\tmeta l4proto tcp ct state established ct direction original accept\n"
     };
     format!(
@@ -182,7 +182,7 @@ fn guard(settings: &Settings, interface: &str) -> String {
          \t\ttype filter hook input priority filter; policy accept;\n\n\
          \t\t# from anywhere else this host is neither a proxy nor a resolver\n\
          \t\tiifname {{ \"{interface}\", \"lo\" }} accept\n\
-         {moved}\
+         {known}\
          \t\ttcp dport {{ {} }} reject with tcp reset\n\
          {udp}\t}}",
         tcp.join(", ")

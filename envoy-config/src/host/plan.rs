@@ -4,9 +4,9 @@ use std::fs;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use super::moved;
 use super::nft;
 use super::routes;
+use super::siblings;
 use crate::config::units::Bytes;
 use crate::config::{Family, Intercept, Role, Settings};
 use crate::derive::{CongestionControl, Derived};
@@ -288,7 +288,7 @@ fn interception(settings: &Settings, machine: &Machine) -> Vec<Step> {
     };
     let rules = nft::rules(settings, &machine.interface);
     steps.push(Step { why: why.to_owned(), action: Action::Rules { table: nft::TABLE.to_owned(), rules } });
-    steps.extend(moved::tables(settings, &machine.interface).into_iter().map(|(table, rules)| Step {
+    steps.extend(siblings::tables(settings, &machine.interface).into_iter().map(|(table, rules)| Step {
         why: "connections of clients that moved here go on where they began".to_owned(),
         action: Action::Rules { table, rules },
     }));

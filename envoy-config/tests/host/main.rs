@@ -336,13 +336,36 @@ fn siblings_of_each_family_get_the_connections_that_are_not_here() {
     for rule in [
         "dup to 198.51.100.42 dup to 198.51.100.46 drop",
         "dup to 2001:db8:5::2 drop",
-        "ip daddr != 198.51.100.12 accept",
-        "tcp dport != { 443, 8080 } accept",
+        "ip daddr 198.51.100.12 tcp dport { 443, 8080 } goto to_proxy",
+        "ip6 daddr 2001:db8::12 tcp dport { 443, 8080 } goto to_proxy",
+        "tcp dport { 80, 443 } fib daddr type != local goto to_origin",
         "meta l4proto tcp ct state established ct direction original accept",
     ] {
         assert!(applied.contains(rule), "{rule}\n{applied}");
     }
     assert_eq!(before, undone);
+}
+
+#[test]
+fn siblings_get_no_connection_that_tproxy_would_give_to_a_listener() {
+    let config = CONFIG
+        .replace("intercept: redirect", "intercept: tproxy")
+        .replace("addresses: [198.51.100.12]", "addresses: [198.51.100.12], siblings: [198.51.100.42]");
+    let Some(text) = on_a_host(&config, "longhaul --apply > /dev/null; state") else { return };
+    assert!(text.contains("goto to_proxy") && !text.contains("to_origin"), "{text}");
+}
+
+#[test]
+fn rules_of_a_lost_record_are_removed_by_the_command_in_the_message() {
+    let config = CONFIG.replace("addresses: [198.51.100.12]", "addresses: [198.51.100.12], siblings: [198.51.100.42]");
+    let script = "longhaul --apply > /dev/null; rm $record; longhaul --apply && exit 9; \
+                  nft delete table inet longhaul && nft delete table ip longhaul; nft list tables";
+    let Some(text) = on_a_host(&config, script) else { return };
+    assert!(
+        text.contains("undo them first: nft delete table inet longhaul && nft delete table ip longhaul\n"),
+        "{text}"
+    );
+    assert!(!text.contains("table ip6 longhaul"), "{text}");
 }
 
 #[test]

@@ -21,9 +21,9 @@ use crate::config::{Family, Intercept, Proxy, Settings};
 const PATIENCE: &str = "1s";
 /// The time between two packets of one connection that are copied back. One of them may be lost.
 const AGAIN: &str = "200ms";
-/// The time after which an unknown connection is tried at the siblings again.
+/// The time after which the siblings get a copy of an unknown connection again.
 const RETRIED: &str = "60s";
-/// The time for which an idle connection of a sibling is known. It is tried again after that.
+/// The time for which an idle connection of a sibling is known. After that, the siblings get a copy again.
 const KEPT: &str = "10m";
 /// The largest number of connections in a set. Further ones are treated as without the rules.
 const MOST: u32 = 65_536;
@@ -96,13 +96,14 @@ struct Rules<'w> {
 }
 
 impl Rules<'_> {
+    /// Returns the table with its sets and chains.
     fn table(&self) -> String {
         let name = name(self.family);
         let mut out = format!("table {name}\ndelete table {name}\n\ntable {name} {{\n");
         for (set, timeout) in [("asked", RETRIED), ("waiting", PATIENCE), ("elsewhere", KEPT), ("told", AGAIN)] {
             out.push_str(&self.set(set, timeout));
         }
-        out.push_str(&self.moved());
+        out.push_str(&self.all());
         out.push_str(&self.to_proxy());
         if self.intercepted.is_some() {
             out.push_str(&self.to_origin());
@@ -143,10 +144,12 @@ impl Rules<'_> {
         format!("{ip} saddr . tcp sport . {ip} daddr . tcp dport")
     }
 
-    fn moved(&self) -> String {
+    /// Returns the chain that sees every packet first.
+    fn all(&self) -> String {
         let Self { family, clients, own, ports, .. } = self;
         let ip = word(*family);
-        // IPv6 takes packets with an own address as source. IPv4 takes them by `accept_local`, for the responses alone.
+        // IPv6 takes packets with an own address as source. IPv4 takes them by `accept_local`, which is here for the
+        // responses of siblings alone.
         let forged = match family {
             Family::Ipv4 => "\t\tfib saddr type local drop\n",
             Family::Ipv6 => "",
@@ -160,7 +163,7 @@ impl Rules<'_> {
             )
         });
         format!(
-            "\tchain moved {{\n\
+            "\tchain siblings {{\n\
              \t\ttype filter hook prerouting priority mangle - 20; policy accept;\n\n\
              \t\tiifname \"lo\" accept\n\
              \t\t# a sibling responds to a client that is here now\n\
