@@ -155,11 +155,19 @@ impl Rules<'_> {
             Family::Ipv6 => "",
         };
         let to_origin = self.intercepted.map(|web| {
+            let reset = |set| {
+                format!(
+                    "\t\tiifname != \"{clients}\" tcp sport {web} tcp flags & (rst | ack) == rst \
+                     {ip} daddr . tcp dport . {ip} saddr . tcp sport @{set} drop\n"
+                )
+            };
             format!(
                 "\t\t# the origin of an intercepted connection does not know it, and its reset would end it\n\
-                 \t\tiifname != \"{clients}\" tcp sport {web} tcp flags & (rst | ack) == rst \
-                 {ip} daddr . tcp dport . {ip} saddr . tcp sport @waiting drop\n\
-                 \t\ttcp dport {web} fib daddr type != local goto to_origin\n"
+                 {}{}\
+                 \t\ttcp dport {web} fib daddr type != local goto to_origin\n",
+                // The client's routes may still lead to the sibling.
+                reset("waiting"),
+                reset("told")
             )
         });
         format!(

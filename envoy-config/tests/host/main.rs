@@ -362,7 +362,7 @@ fn rules_of_a_lost_record_are_removed_by_the_command_in_the_message() {
                   nft delete table inet longhaul && nft delete table ip longhaul; nft list tables";
     let Some(text) = on_a_host(&config, script) else { return };
     assert!(
-        text.contains("undo them first: nft delete table inet longhaul && nft delete table ip longhaul\n"),
+        text.contains("undo them first: nft delete table inet longhaul && nft delete table ip longhaul;"),
         "{text}"
     );
     assert!(!text.contains("table ip6 longhaul"), "{text}");
