@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.lab import watches
 
@@ -19,6 +19,9 @@ HTTPS = (
     "direct", "squid-explicit", "split-tcp-window", "haproxy", "nginx", "envoy-pair", "longhaul-edge", *PAIRS,
 )  # fmt: skip
 OURS = ("direct", "longhaul-edge", *PAIRS)
+
+MORE_LOADS = 7
+"""The loads of a whole run where ratios lie near 1 and loads differ by chance."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,17 @@ def _today(repeats: int) -> list[Group]:
             warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else https,
         )  # fmt: skip
 
+    def fast(link: str) -> list[Group]:
+        """On a fast link, loads differ by chance as much as contenders do, and more of them cost little."""
+        usual = group(link, ("cnn", "median-2025"), ("http", "https"))
+        more = replace(usual, first_repeat=repeats + 1, repeats=MORE_LOADS - repeats)
+        return [usual, more] if 1 < repeats < MORE_LOADS else [usual]
+
     return [
         group("geo", ("cnn", "median-2025"), ("http",), all_contenders=True),
         group("geo", ("cnn", "median-2025"), ("https",), all_contenders=True),
-        group("leo", ("cnn", "median-2025"), ("http", "https")),
-        group("rural-lte", ("cnn", "median-2025"), ("http", "https")),
+        *fast("leo"),
+        *fast("rural-lte"),
         # Browsers open each connection twice where a round trip is long and a second address is in the DNS response.
         Group("today", "geo", ("cnn",), ("https",), ("longhaul-replace",), repeats),
         # Over http these cells are part of the experiment `cells`.
@@ -186,6 +195,14 @@ def _bytes(repeats: int) -> list[Group]:
     ]
 
 
+def _just_started(repeats: int) -> list[Group]:
+    ways = ("direct", "longhaul-pair-started")
+    return [
+        Group("just-started", link, ("cnn", "median-2025"), ("http", "https"), ways, repeats)
+        for link in ("leo", "rural-lte")
+    ]
+
+
 def _simulation(name: str, link: str) -> Callable[[int], list[Group]]:
     """Needs no bed and no repeats. The link gives its rate and round trip."""
     return lambda _: [Group(name, link, (), (), (), 1, special=name, special_ms=10_000)]
@@ -257,6 +274,11 @@ EXPERIMENTS: dict[str, Experiment] = {
             "bytes", "Smaller bodies where bytes bound pages",
             "Pages on slow links: ziproxy, one box, a pair, and pairs with one or none of br, differences and images.",
             _bytes,
+        ),
+        Experiment(
+            "just-started", "The first page of a pair",
+            "A page requested in the first second of a pair, while its connections are being opened.",
+            _just_started,
         ),
         Experiment(
             "fec", "Forward error correction, simulated",

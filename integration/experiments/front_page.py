@@ -20,7 +20,7 @@ from harness.lab.links import Link, link
 from harness.lab.measure import run_from
 from harness.provenance import RESULTS, built_commit, machine_class
 
-from .catalogue import Experiment
+from .catalogue import MORE_LOADS, Experiment
 from .plan import Group
 from .results import Cell, Results
 
@@ -44,8 +44,8 @@ WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
 PEERS = ("squid-explicit", "envoy-pair")
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
-FAST_MS, MORE_LOADS = 100, 7
-"""On links with a shorter round trip, loads differ most by chance and cost least. So at least this many are made. As
+FAST_MS = 100
+"""On links with a shorter round trip, loads differ most by chance and cost least. So at least `MORE_LOADS` are made. As
 many are made where one box can gain least, over https on a cell."""
 
 

@@ -11,7 +11,7 @@ NOISE = 1.02
 """Medians of a few loads differ by this much by chance alone; "never slower" allows no more."""
 
 DEFAULT_PAIR, GZIP_PAIR = "longhaul-pair-default", "longhaul-pair-gzip"
-DEFAULTS = ("longhaul-edge", "longhaul-pair", DEFAULT_PAIR)
+DEFAULTS = ("longhaul-edge", "longhaul-pair", "longhaul-pair-started", DEFAULT_PAIR)
 CELLS = ("cdma-average", "cdma-congested")
 
 Judged = tuple[str, float | None, float]

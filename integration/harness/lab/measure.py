@@ -114,37 +114,36 @@ def measure(
     """Loads the page with a fresh browser. If `warm`, the same browser loads it once more. Then it goes on to `second`,
     if that is given. Runs have pictures if `pictures` is set."""
     with ExitStack() as stack:
-        stack.enter_context(contender.engaged(ground))
         # The first page of a visitor differs from the next ones. So each load is the first visit of a new visitor.
         flags = contender.flags(ground) + (visitor(template.repeat) if contender.inlines else ())
         fresh = stack.enter_context(browser(ground.folder, ground.line.clients, ground.authority, flags=flags))
+        stack.enter_context(contender.engaged(ground))
         visits: list[tuple[str, Page | SavedPage]] = [("cold", page)]
         visits += [("warm", page)] if warm else []
         visits += [("second", second)] if second else []
         runs: list[Run] = []
         for cache, visited in visits:
             if not runs or runs[0].complete:
-                options = {"inlines": contender.inlines, "picture": pictures}
-                runs.append(_load(ground, fresh, visited, template, cache, timeout_s, **options))
+                runs.append(_load(ground, contender, fresh, visited, template, cache, timeout_s, picture=pictures))
     return runs
 
 
 def _load(
     ground: LinkGround,
+    contender: LinkContender,
     fresh: Browser,
     page: Page | SavedPage,
     template: Run,
     cache: str,
     timeout_s: float,
     *,
-    inlines: bool,
     picture: bool,
 ) -> Run:
     url = page.url(template.scheme)
     run = Run(**{**template.as_dict(), "cache": cache})
     link = ground.line.link
     assert link
-    quiet = cache == "warm" or wait_until_quiet(link, ground.link.rtt_ms)
+    quiet = cache == "warm" or not contender.settles or wait_until_quiet(link, ground.link.rtt_ms)
     link.reset()
     try:
         settle_s = (ground.link.rtt_ms + SETTLE_MS) / 1000
@@ -159,7 +158,7 @@ def _load(
     if picture:
         run.picture = _picture(load.screenshot)
     own_texts = page.own_texts if isinstance(page, Page) else 0
-    _take(run, load, page, in_page=load.inlined - own_texts if inlines else 0)
+    _take(run, load, page, in_page=load.inlined - own_texts if contender.inlines else 0)
     return run
 
 

@@ -53,6 +53,8 @@ class LinkContender(Contender[LinkGround]):
     """The schemes that it handles."""
     inlines: bool = False
     """It puts objects into pages, which browsers then do not request."""
+    settles: bool = True
+    """Each load waits until the link is quiet."""
     watches: int = 0
     """Inotify instances that its processes open."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,17 @@ class LonghaulPair(LinkContender):
     @contextmanager
     def started(self, ground: LinkGround) -> Iterator[None]:
         """Both boxes run."""
+        with self._running(ground):
+            # Envoy counts a connection from its first packet, before it has a window. All connections are open only
+            # when the link is quiet.
+            assert ground.line.link
+            wait_until_quiet(ground.line.link, ground.link.rtt_ms)
+            ground.line.set_near_route()
+            yield
+
+    @contextmanager
+    def _running(self, ground: LinkGround) -> Iterator[None]:
+        """Both boxes run, and their pipe is open."""
         ends = Ends(ground.line.near, NEAR_HOME, ground.line.gateway, FAR)
         trusted = ground.authority.files.cert
         folder, setting = self._folder(ground), ground.link.setting
@@ -50,17 +62,12 @@ class LonghaulPair(LinkContender):
         sections = {"page": self.page, "compress": self.compress}
         files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], **sections)
         ground.line.set_near_route(*route_options(files.remote))
-        assert ground.line.link
         buffers = receive_buffers(files.remote, ground.line.near, NEAR_DEVICE)
         with (
             sysctls(ground.line.near, **buffers),
             running(files, ends, trusted=trusted) as both,
         ):
-            # Envoy counts a connection from its first packet, before it has a window. All connections are open only
-            # when the link is quiet.
             both.until_piped()
-            wait_until_quiet(ground.line.link, ground.link.rtt_ms)
-            ground.line.set_near_route()
             yield
 
     @contextmanager
@@ -104,6 +111,27 @@ class LonghaulPairDefault(LonghaulPair):
     page = None
 
 
+class LonghaulPairStarted(LonghaulPairDefault):
+    """The same at its first moment: each load begins when a pair that has just started has its pipe."""
+
+    name = "longhaul-pair-started"
+    title = "Longhaul, pair, just started"
+    about = "Longhaul's pair with its defaults. Each load begins as soon as a pair that has just started has its pipe."
+    settles = False
+
+    @contextmanager
+    def started(self, ground: LinkGround) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
+        """Nothing runs between loads."""
+        yield
+
+    @contextmanager
+    def engaged(self, ground: LinkGround) -> Iterator[None]:
+        """Both boxes start, and take the traffic."""
+        shutil.rmtree(self._folder(ground), ignore_errors=True)
+        with self._running(ground), super().engaged(ground):
+            yield
+
+
 class LonghaulPairLevers(LonghaulPair):
     """The default pair with some of the levers that make http bodies smaller: br, differences between pages, and
     smaller images. Without any, text crosses the link in gzip."""
@@ -136,6 +164,7 @@ def pair_contenders() -> tuple[LinkContender, ...]:
     """The pair."""
     return (
         LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault(),
+        LonghaulPairStarted(),
         LonghaulPairLevers("longhaul-pair-gzip", "Longhaul, pair, gzip"),
         LonghaulPairLevers("longhaul-pair-br", "Longhaul, pair, br", "br"),
         LonghaulPairLevers("longhaul-pair-deltas", "Longhaul, pair, differences", "differences"),
