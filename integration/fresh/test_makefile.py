@@ -52,4 +52,4 @@ def test_bazel_builds_every_filter() -> None:
 
 
 def crates() -> list[Path]:
-    return list((REPOSITORY / "filters").glob("*/wasm/Cargo.toml"))
+    return list((REPOSITORY / "filters").glob("*/wasm*/Cargo.toml"))
