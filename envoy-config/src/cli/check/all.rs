@@ -43,7 +43,7 @@ fn siblings(settings: &Settings) -> String {
     if siblings.is_empty() {
         return String::new();
     }
-    let list = siblings.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let list = listed(siblings);
     format!(
         "siblings: {list}\n  connections to the proxy's addresses that began there go on there, by rules of `longhaul host`; \
          no router may stand between the boxes\n"
@@ -53,7 +53,7 @@ fn siblings(settings: &Settings) -> String {
 /// The caching proxies, and the work that is left to the operator there.
 pub(super) fn parent(settings: &Settings) -> String {
     let Cache::Parents(parents) = &settings.cache else { return String::new() };
-    let list = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let list = listed(parents);
     let (work, share) = match parents.len() {
         1 => ("looks names up again. It needs an access list; without one it reaches", ""),
         _ => (
@@ -137,7 +137,7 @@ fn grounds(at: &[HostPort]) -> String {
     }
 }
 
-fn listed(at: &[HostPort]) -> String {
+fn listed(at: &[impl ToString]) -> String {
     at.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
