@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .results import Cell, Results
@@ -41,8 +41,8 @@ def goals(results: Results) -> list[Goal]:
     return [
         Goal(what, cell.link, cell.page, cell.scheme, cell.contender, round(value, 4), bound)
         for cell in results.cells.values()
-        if cell.contender in DEFAULTS and cell.complete
-        for what, value, bound in {"cold": _of_first, "second": _of_second}.get(cell.cache, _of_again)(cell, results)
+        if cell.contender in DEFAULTS and cell.complete and cell.cache in JUDGES
+        for what, value, bound in JUDGES[cell.cache](cell, results)
         if value is not None
     ]
 
@@ -73,9 +73,8 @@ def _of_second(cell: Cell, results: Results) -> Iterator[Judged]:
     yield "load time of a second page to the pair with gzip alone", taken, 0.65
 
 
-def _of_again(cell: Cell, results: Results) -> Iterator[Judged]:  # noqa: ARG001 - nothing is judged
-    """No goal is set for the same page again."""
-    yield from ()
+JUDGES: dict[str, Callable[[Cell, Results], Iterator[Judged]]] = {"cold": _of_first, "second": _of_second}
+"""The goals of each visit of one browser. The same page again has none."""
 
 
 def _to_gzip(cell: Cell, results: Results) -> tuple[float | None, float | None]:
