@@ -4,10 +4,10 @@ import contextlib
 import hashlib
 import http.client
 import json
-import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -20,33 +20,14 @@ from typing import ClassVar
 import brotli
 
 REPOSITORY = Path(__file__).resolve().parents[4]
+sys.path.insert(0, str(REPOSITORY / "integration"))
+
+from harness.filters import envoy_and_filter  # noqa: E402 - the path is set above
+
 DEADLINE_S = 60.0
 FIRST = b"<!doctype html><title>first</title>" + b"<p>a line of the site" * 99
 SECOND = b"<!doctype html><title>second</title>" + b"<p>a line of the site" * 99
 HOST = "www.site.test"
-
-
-def artifact(variable: str, candidate: str) -> Path | None:
-    """Returns the file that an environment variable names, or the one that `make build` puts into target/dist."""
-    path = Path(os.environ.get(variable) or REPOSITORY / candidate)
-    return path if path.exists() else None
-
-
-def envoy_and_filter() -> tuple[Path, Path]:
-    """Returns both files. If one is missing, the test is skipped, or fails where no test may be skipped."""
-    envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
-    wasm = artifact("LONGHAUL_BUNDLING_REMOTE_WASM", "target/dist/bundling_remote.wasm")
-    if envoy and wasm:
-        return envoy, wasm
-    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "the filter (LONGHAUL_BUNDLING_REMOTE_WASM)"
-    reason = f"bundling in Envoy: {missing} is not there; `make build` puts it into target/dist"
-    skips = os.environ.get("LONGHAUL_SKIPS")
-    if skips:
-        with Path(skips).open("a", encoding="utf-8") as file:
-            file.write(reason + "\n")
-    if os.environ.get("LONGHAUL_REQUIRE_ALL") == "1":
-        raise AssertionError(reason)
-    raise unittest.SkipTest(reason)
 
 
 def capabilities() -> list[str]:
@@ -99,7 +80,7 @@ class Remote:
     """An Envoy with the filter of a remote."""
 
     def __init__(self, ground_port: int) -> None:
-        envoy, wasm = envoy_and_filter()
+        envoy, wasm = envoy_and_filter("bundling-remote")
         self.folder = Path(tempfile.mkdtemp(prefix="lh-bundling-"))
         config = self.folder / "envoy.json"
         config.write_text(json.dumps(bootstrap(ground_port, wasm)), encoding="utf-8")

@@ -5,21 +5,24 @@ Everything is on loopback, on ports that the kernel chose. Every process is stop
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import socket
 import socketserver
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-import unittest
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[4]
+sys.path.insert(0, str(REPOSITORY / "integration"))
+
+from harness.filters import envoy_and_filter  # noqa: E402 - the path is set above
+
 DEADLINE_S = 30.0
 PREFACE_BYTES = 24
 FRAME_HEAD_BYTES = 9
@@ -36,29 +39,6 @@ CAPABILITIES = [
     *("proxy_send_local_response", "proxy_define_metric", "proxy_increment_metric", "proxy_log"),
     *("environ_get", "environ_sizes_get", "clock_time_get", "random_get", "fd_write", "proc_exit"),
 ]
-
-
-def artifact(variable: str, candidate: str) -> Path | None:
-    """Returns the file that an environment variable names, or the one that `make build` puts into target/dist."""
-    path = Path(os.environ.get(variable) or REPOSITORY / candidate)
-    return path if path.exists() else None
-
-
-def envoy_and_filter() -> tuple[Path, Path]:
-    """Returns both files. If one is missing, the test is skipped, or fails where no test may be skipped."""
-    envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
-    wasm = artifact("LONGHAUL_HEADER_COMPRESSION_WASM", "target/dist/header_compression.wasm")
-    if envoy and wasm:
-        return envoy, wasm
-    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "the filter (LONGHAUL_HEADER_COMPRESSION_WASM)"
-    reason = f"header-compression in Envoy: {missing} is not there; `make build` puts it into target/dist"
-    skips = os.environ.get("LONGHAUL_SKIPS")
-    if skips:
-        with Path(skips).open("a", encoding="utf-8") as file:
-            file.write(reason + "\n")
-    if os.environ.get("LONGHAUL_REQUIRE_ALL") == "1":
-        raise AssertionError(reason)
-    raise unittest.SkipTest(reason)
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
@@ -378,7 +358,7 @@ class Envoy:
     """One Envoy."""
 
     def __init__(self, configuration: dict, concurrency: int = 1) -> None:
-        envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
+        envoy, _ = envoy_and_filter("header-compression")
         self.folder = Path(tempfile.mkdtemp(prefix="longhaul-header-compression-"))
         file, self.log = self.folder / "envoy.json", self.folder / "envoy.log"
         file.write_text(json.dumps(configuration), encoding="utf-8")
@@ -444,7 +424,7 @@ class Pair:
         table_bytes: int = TABLE_BYTES_PACKED,
         concurrency: int = 1,
     ) -> None:
-        _, self.wasm = envoy_and_filter()
+        _, self.wasm = envoy_and_filter("header-compression")
         self.stack = contextlib.ExitStack()
         self.table_bytes, self.concurrency = table_bytes, concurrency
         with contextlib.ExitStack() as stack:

@@ -5,7 +5,6 @@ Everything is on loopback, on ports that the kernel chose. Every process is stop
 
 import contextlib
 import json
-import os
 import re
 import select
 import shutil
@@ -16,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-import unittest
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[4]
 sys.path.insert(0, str(REPOSITORY / "integration"))
 
+from harness.filters import envoy_and_filter  # noqa: E402 - the path is set above
 from harness.host_calls import of_url_rewrite  # noqa: E402 - the path is set above
 
 DEADLINE_S = 20.0
@@ -36,32 +35,6 @@ CONFIG = {
     "exclude": ["bank.example"],
     "ports": [80, 443, 8080],
 }
-
-
-def artifact(variable: str, *candidates: str) -> Path | None:
-    """Returns the file that an environment variable names, or the first of the usual places that exists."""
-    named = os.environ.get(variable)
-    for candidate in [named] if named else [str(REPOSITORY / candidate) for candidate in candidates]:
-        if candidate and Path(candidate).exists():
-            return Path(candidate)
-    return None
-
-
-def envoy_and_filter() -> tuple[Path, Path]:
-    """Returns both files. If one is missing, the test is skipped, or fails where no test may be skipped."""
-    envoy = artifact("LONGHAUL_ENVOY", "target/dist/envoy")
-    wasm = artifact("LONGHAUL_URL_REWRITE_WASM", "target/dist/url_rewrite.wasm")
-    if envoy and wasm:
-        return envoy, wasm
-    missing = "Envoy (LONGHAUL_ENVOY)" if not envoy else "url_rewrite.wasm (LONGHAUL_URL_REWRITE_WASM)"
-    reason = f"url-rewrite in Envoy: {missing} is not there; `make build` puts it into target/dist"
-    skips = os.environ.get("LONGHAUL_SKIPS")
-    if skips:
-        with Path(skips).open("a", encoding="utf-8") as file:
-            file.write(reason + "\n")
-    if os.environ.get("LONGHAUL_REQUIRE_ALL") == "1":
-        raise AssertionError(reason)
-    raise unittest.SkipTest(reason)
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
@@ -189,7 +162,7 @@ class Envoy:
     """Envoy with the filter, one worker, in front of one origin."""
 
     def __init__(self, origin: Origin, config: dict | str = CONFIG, wasm: Path | None = None) -> None:
-        envoy, shipped = envoy_and_filter()
+        envoy, shipped = envoy_and_filter("url-rewrite")
         self.folder = Path(tempfile.mkdtemp(prefix="longhaul-url-rewrite-"))
         bootstrap = self.folder / "envoy.json"
         bootstrap.write_text(json.dumps(self.bootstrap(origin.port, config, wasm or shipped)), encoding="utf-8")
