@@ -11,11 +11,12 @@ import pytest
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
 from harness.clients import Answer, Curl
 from harness.lab.contenders.base import rules
-from harness.pair import PIPE_PORT
+from harness.pair import PIPE_PORT, REMOTE_ADMIN
 from harness.topology import FORBIDDEN
 from harness.waiting import wait_for
 
 GONE, BACK = "connecting to origins directly", "requests use the pipe again"
+NAMED = ("new", "known", "unnamed")
 SWITCH_S = 12.0
 """A health check, its timeout, and a round trip or two of this link, on a busy machine."""
 
@@ -43,6 +44,13 @@ def secure(bed: PairBed, name: str) -> Answer:
     return bed.curl.get(f"https://{name}/page.html", "--resolve", f"{name}:443:{bed.address(name)}", timeout_s=30)
 
 
+def looked_up(bed: PairBed) -> tuple[float, float]:
+    """Returns how many names the remote has looked up for clients that it knows, and for unknown ones."""
+    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    count = {reason: metrics.get(f'longhaul_name_budget_requests_total{{reason="{reason}"}}', 0.0) for reason in NAMED}
+    return count["new"] + count["known"], count["unnamed"]
+
+
 def through_the_pipe(bed: PairBed, name: str) -> None:
     prefix = f"/{name}-{time.monotonic_ns()}-"
     wait_for("the pipe in use", lambda: is_on_the_pipe(bed, prefix), timeout_s=60, interval_s=0.5)
@@ -67,8 +75,12 @@ def test_clients_go_on_directly_while_the_ground_is_gone_and_over_the_pipe_when_
         answer = bed.curl.get(url, timeout_s=30)
         assert (answer.status, answer.body) == (200, bed.original(url))
         assert not [name for name, _ in answer.headers if name.startswith(("x-longhaul", "x-envoy", "via"))]
+        before = looked_up(bed)
         assert secure(bed, TODAY).status == 200
         assert time.monotonic() - began < SWITCH_S
+        named, unnamed = looked_up(bed)
+        assert named > before[0], "the client has a budget of new names"
+        assert unnamed == 0, "a client without a budget"
         wait_for("a word in the log", lambda: said(bed, GONE) == gone + 1)
         names_are_the_truth(bed)
         bed.uploads(300_000, timeout_s=30)

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
+from harness.lab.line import FAR
+from harness.pair import PIPE_PORT
 from harness.topology import CLIENT_DEVICE
 
 from ..beds import HOST, ORIGIN, Target, fresh
 from ..cases import Case
-from ..wire import request_bytes, send_bytes, socket_in
+from ..wire import connected, request_bytes, send_bytes, socket_in
 
 BUDGET = 600
 """`limits.new_names_per_client`: names at once, and each minute."""
@@ -101,7 +103,30 @@ def _server_names(target: Target) -> str:
         _all(ask, _names(100))
         more = target.metric(metric) - before - refused
         return f"{more:.0f} server names of another client were refused" if more else ""
-    return ""
+    unnamed = target.metric(metric.replace("refused", "unnamed"))
+    if unnamed:
+        return f"{unnamed:.0f} server names counted against no budget"
+    _all(lambda name: _ask_as_another_remote(target, _hello(context, name)), _names(200))
+    more = target.metric(metric) - before - refused
+    return f"{more:.0f} server names of another remote were refused" if more else ""
+
+
+def _ask_as_another_remote(target: Target, hello: bytes) -> int:
+    """Sends the first bytes of a client to the ground, from an address that is not the remote's. Returns the length of
+    the response, up to one byte."""
+    assert target.both
+    shown = target.both.identity
+    context = ssl.create_default_context(cafile=shown["ca"])
+    context.load_cert_chain(shown["cert"], shown["key"])
+    context.set_alpn_protocols(["longhaul-bytes"])
+    with (
+        connected(target.clients, FAR, PIPE_PORT) as plain,
+        context.wrap_socket(plain, server_hostname=FAR) as asks,
+        suppress(OSError),
+    ):
+        asks.sendall(hello)
+        return len(asks.recv(1))
+    return 0
 
 
 CASES = [
