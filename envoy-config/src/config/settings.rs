@@ -202,6 +202,11 @@ pub struct Remote {
     pub transport: PipeTransport,
 }
 
+impl Remote {
+    /// The bytes on the uplink to open a connection: a handshake with two certificates, and its acknowledgements.
+    pub const HANDSHAKE_BYTES: u64 = 4 << 10;
+}
+
 /// The other end of a pair, and which end opens the connections (`split.dial`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {

@@ -3,7 +3,8 @@
 //! Envoy's pools open connections in advance only in proportion to those in use: none at start, and at most two more
 //! for each in use. So a remote keeps some in use all the time, without sending on them. These are half of `split.warm`
 //! for clients' bytes, and one per worker for the pipe. They break with the link. Opening them again, with back-off,
-//! refills the pools before a client needs them.
+//! refills the pools before a client needs them. Those for clients' bytes are opened one after the other, because a
+//! client may use the link meanwhile.
 
 use std::cmp::Ordering;
 use std::io::{self, Read};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use crate::config::{Ground, HostPort, Peer, Remote, Role, Settings, WhenDown};
+use crate::config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WhenDown};
 use crate::render::NearSockets;
 
 /// On loopback, Envoy accepts at once or does not run.
@@ -20,6 +21,12 @@ const CONNECT_PATIENCE: Duration = Duration::from_millis(250);
 /// The waits between attempts while the ground does not respond. They double from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The connections over the link for each one held: itself, and two that are unused (`per_upstream_preconnect_ratio`).
+const OPENED_BY_ONE: u64 = 3;
+/// Opening connections takes at most this part of the uplink.
+const PART_OF_UPLINK: u32 = 4;
+/// On a fast link, the handshakes of both ends take more time than their bytes.
+const LEAST_GAP: Duration = Duration::from_millis(100);
 /// The interval of queries to Envoy while the ground is away.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// A connection that lived this long was connected. On most links an attempt of Envoy to connect cannot hang longer.
@@ -79,8 +86,9 @@ impl HeldConnections {
             }
         };
         let (warm, pipe) = wanted(remote, workers);
-        let broke = self.warm.tend(near.hold, warm) | self.pipe.tend(near.hold_pipe, pipe);
-        let whole = self.warm.held.len() == warm && self.pipe.held.len() == pipe;
+        let broke =
+            self.warm.tend(near.hold, warm, gap(&settings.link)) | self.pipe.tend(near.hold_pipe, pipe, Duration::ZERO);
+        let whole = self.pipe.held.len() == pipe && self.warm.held.is_empty() == (warm == 0);
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
         // Envoy itself switches to origins and back, regardless of the connections held here.
         let turns = remote.when_down == WhenDown::Direct;
@@ -204,8 +212,8 @@ fn listed(at: &[HostPort]) -> String {
 }
 
 impl Group {
-    /// Returns true if any connection broke.
-    fn tend(&mut self, socket: SocketAddr, wanted: usize) -> bool {
+    /// Opens missing connections, with `gap` between two of them. Returns true if any connection broke.
+    fn tend(&mut self, socket: SocketAddr, wanted: usize, gap: Duration) -> bool {
         self.held.truncate(wanted);
         let before = self.held.len();
         let proven = self.held.iter().any(|held| held.since.elapsed() > PROVEN);
@@ -215,19 +223,22 @@ impl Group {
             self.wait = if proven { FIRST_WAIT } else { (self.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT) };
             self.again_at = Some(Instant::now() + self.wait);
         }
-        if self.held.len() < wanted && self.again_at.is_none_or(|at| Instant::now() >= at) {
-            self.again_at = None;
-            while self.held.len() < wanted {
-                let Ok(stream) = hold(socket) else {
-                    // Envoy is being restarted. Another part of the run handles that.
-                    self.again_at = Some(Instant::now() + FIRST_WAIT);
-                    break;
-                };
-                self.held.push(Held { stream, since: Instant::now() });
-            }
+        while self.held.len() < wanted && self.again_at.is_none_or(|at| Instant::now() >= at) {
+            let Ok(stream) = hold(socket) else {
+                // Envoy is being restarted. Another part of the run handles that.
+                self.again_at = Some(Instant::now() + FIRST_WAIT);
+                break;
+            };
+            self.held.push(Held { stream, since: Instant::now() });
+            self.again_at = (!gap.is_zero()).then(|| Instant::now() + gap);
         }
         broke
     }
+}
+
+/// Returns the time between two connections for clients' bytes.
+fn gap(link: &Link) -> Duration {
+    (link.up.time_for(OPENED_BY_ONE * Remote::HANDSHAKE_BYTES) * PART_OF_UPLINK).max(LEAST_GAP)
 }
 
 fn hold(socket: SocketAddr) -> io::Result<TcpStream> {
@@ -262,12 +273,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = listener.local_addr().unwrap();
         let mut group = Group::default();
-        assert!(!group.tend(socket, 3));
+        assert!(!group.tend(socket, 3, Duration::ZERO));
         assert_eq!(group.held.len(), 3);
         let accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
         drop(accepted);
         let deadline = Instant::now() + Duration::from_secs(5);
-        while !group.tend(socket, 3) {
+        while !group.tend(socket, 3, Duration::ZERO) {
             assert!(Instant::now() < deadline, "a closed connection was taken for an open one");
         }
         assert!(group.held.len() < 3);
@@ -290,10 +301,26 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = listener.local_addr().unwrap();
         let mut group = Group::default();
-        group.tend(socket, 4);
-        assert!(!group.tend(socket, 2));
+        group.tend(socket, 4, Duration::ZERO);
+        assert!(!group.tend(socket, 2, Duration::ZERO));
         assert_eq!(group.held.len(), 2);
-        assert!(!group.tend(socket, 2));
+        assert!(!group.tend(socket, 2, Duration::ZERO));
         assert_eq!(group.held.len(), 2);
+    }
+
+    #[test]
+    fn connections_open_one_after_the_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = listener.local_addr().unwrap();
+        let mut group = Group::default();
+        let gap = Duration::from_millis(200);
+        let began = Instant::now();
+        group.tend(socket, 3, gap);
+        assert_eq!(group.held.len(), 1);
+        while group.held.len() < 3 {
+            assert!(began.elapsed() < Duration::from_secs(10), "the others were not opened");
+            group.tend(socket, 3, gap);
+        }
+        assert!(began.elapsed() >= 2 * gap);
     }
 }

@@ -347,7 +347,7 @@ pub const KEYS: &[Key] = &[
         // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
-        "remote: the number of warm connections. Each one that is used is replaced. The default is 32, a browser's burst, on a metered link 16, or as many as three seconds of the uplink can open. It is 0 where opening one takes longer than the round trip that it saves",
+        "remote: the number of warm connections. Each one that is used is replaced. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, on a metered link 16, or as many as three seconds of the uplink can open. It is 0 where opening one takes longer than the round trip that it saves",
     ),
     key(
         "split.instant_answers",

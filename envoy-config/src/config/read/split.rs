@@ -16,8 +16,6 @@ use super::peer;
 const WARM: u64 = 32;
 /// The number on a metered link, where each costs 2 KB an hour for TCP's probes.
 const WARM_METERED: u64 = 16;
-/// The bytes on the uplink to open a connection: a handshake with two certificates, and its acknowledgements.
-const HANDSHAKE_BYTES: u64 = 4 << 10;
 /// The longest time for which opening all warm connections may occupy the uplink. A remote keeps half as many again in
 /// use.
 const OPENING: Duration = Duration::from_secs(3);
@@ -121,10 +119,10 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName, link:
 /// longer than the round trip that it saves.
 fn warm_for(link: Option<&Link>) -> u32 {
     let Some(link) = link else { return 0 };
-    if link.up.time_for(HANDSHAKE_BYTES) > link.rtt {
+    if link.up.time_for(Remote::HANDSHAKE_BYTES) > link.rtt {
         return 0;
     }
-    let affordable = link.up.bytes_in(OPENING) / HANDSHAKE_BYTES * 2 / 3;
+    let affordable = link.up.bytes_in(OPENING) / Remote::HANDSHAKE_BYTES * 2 / 3;
     let enough = if link.price == Price::Metered { WARM_METERED } else { WARM };
     u32::try_from(affordable.clamp(2, enough)).unwrap_or(0)
 }
