@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns};
 use serde::Serialize;
@@ -22,6 +23,16 @@ const KERNEL_QUEUE_PACKETS: u32 = 10_000;
 
 /// Unlike /proc/net and /sys, this path follows a thread into its namespace.
 const COUNTERS: &str = "/proc/thread-self/net/dev";
+
+/// The namespace's IPv6 addresses with their flags.
+const IPV6_ADDRESSES: &str = "/proc/thread-self/net/if_inet6";
+
+/// `IFA_F_TENTATIVE`: the address cannot be bound yet.
+const TENTATIVE: u8 = 0x40;
+
+/// The kernel ends the tentative state of a TUN device's address in a background task, within microseconds on an idle
+/// machine.
+const TENTATIVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// An address with its prefix length, such as 10.1.0.1/30.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,8 +224,32 @@ fn build_device(settings: &EndSettings) -> io::Result<SyncDevice> {
         }
     }
     device.enabled(true)?;
+    wait_until_no_address_is_tentative(&settings.device)?;
     device.set_nonblocking(true)?;
     Ok(device)
+}
+
+/// Waits until programs can bind the device's IPv6 addresses. Fails with `TimedOut` after [`TENTATIVE_LIMIT`].
+fn wait_until_no_address_is_tentative(device: &str) -> io::Result<()> {
+    let deadline = Instant::now() + TENTATIVE_LIMIT;
+    // A kernel without IPv6 has no such file.
+    while std::fs::read_to_string(IPV6_ADDRESSES).is_ok_and(|table| has_tentative_address(&table, device)) {
+        if Instant::now() > deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "an IPv6 address of the device stays tentative"));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Reads lines of `/proc/net/if_inet6`: address, device index, prefix length, scope, flags (all hexadecimal) and the
+/// device's name.
+fn has_tentative_address(table: &str, device: &str) -> bool {
+    table.lines().any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, _, _, flags, name] = columns[..] else { return false };
+        name == device && u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & TENTATIVE != 0)
+    })
 }
 
 /// Reads one line of /proc/net/dev: the name, then eight receive and eight transmit counters. The fourth of each counts
@@ -248,5 +283,14 @@ mod tests {
               tun0: 7058284    5000    0    3    0     0          0         0  1234567    4000    0    5    0     0       0          0\n";
         assert_eq!(parse_drops(table, "tun0"), Some(KernelDrops { before_the_link: 5, after_the_link: 3 }));
         assert_eq!(parse_drops(table, "tun"), None);
+    }
+
+    #[test]
+    fn only_a_tentative_address_of_the_device_itself_is_waited_for() {
+        let table = "20010db8000000000000000000000001 02 40 00 c0     tun0\n\
+                     20010db8000000000000000000000002 03 40 00 80     tun1\n";
+        assert!(has_tentative_address(table, "tun0"));
+        assert!(!has_tentative_address(table, "tun1"));
+        assert!(!has_tentative_address(table, "tun"));
     }
 }
