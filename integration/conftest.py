@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.artifacts import Missing
+from harness.artifacts import Missing, list_skip
 
 pytest_plugins = ["harness.unstable"]
 
@@ -48,10 +47,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         reason = reason.removeprefix("Skipped: ")
-        if listed := os.environ.get("LONGHAUL_SKIPS"):
-            Path(listed).parent.mkdir(parents=True, exist_ok=True)
-            with Path(listed).open("a") as out:
-                out.write(f"{reason}\n")
+        list_skip(reason)
         if os.environ.get("LONGHAUL_REQUIRE_ALL"):
             report.outcome = "failed"
             report.longrepr = f"{item.nodeid} did not run ({reason}), and LONGHAUL_REQUIRE_ALL is set"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import secrets
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ RESULTS = REPOSITORY / "target/bench/fleet-pair.json"
 from harness.authority import KeyFiles, issue_as_written  # noqa: E402 - the path is set above
 from harness.figures import at_least, at_most, verdicts, write  # noqa: E402
 from harness.grounds import REMOTES, SHIP, WWW, GroundBox, GroundsBed, grounds  # noqa: E402
+from harness.pair import BYTES_ALPN, tls_of_remote  # noqa: E402
 from harness.waiting import wait_for  # noqa: E402
 
 REMOVED_AFTER_S = 35.0
@@ -105,11 +105,7 @@ def kib_per_connection(box: GroundBox, shown: KeyFiles) -> float:
     def heap() -> float:
         return int(json.loads(box.pep.admin("/memory", box.admin))["allocated"]) / 1024
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.load_cert_chain(shown.cert, shown.key)
-    context.set_alpn_protocols(["longhaul-bytes"])
+    context = tls_of_remote(shown, BYTES_ALPN)
     with ExitStack() as stack:
         before = heap()
         for _ in range(CONNECTIONS):

@@ -67,3 +67,11 @@ def need_commands(*commands: str) -> None:
     for command in commands:
         if shutil.which(command) is None:
             raise Missing(f"needs the command {command} (Debian package {packages.get(command, command)})")
+
+
+def list_skip(reason: str) -> None:
+    """Writes the reason of a skip where `make test` lists it. LONGHAUL_SKIPS names the file."""
+    if listed := os.environ.get("LONGHAUL_SKIPS"):
+        Path(listed).parent.mkdir(parents=True, exist_ok=True)
+        with Path(listed).open("a", encoding="utf-8") as out:
+            out.write(f"{reason}\n")

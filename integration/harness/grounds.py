@@ -20,6 +20,7 @@ from typing import Any
 from harness.artifacts import built
 from harness.authority import Authority, KeyFiles
 from harness.origins import Origins, Site
+from harness.pair import tls_of_remote
 from harness.pep import Pep, write_config
 from harness.ports import free_ports
 from harness.processes import is_running
@@ -138,11 +139,7 @@ def get(port: int, path: str) -> str:
 
 def accepts(address: str, port: int, shown: KeyFiles) -> bool:
     """Returns true if a ground accepts a remote with this certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.load_cert_chain(shown.cert, shown.key)
-    context.set_alpn_protocols(["h2"])
+    context = tls_of_remote(shown, "h2")
     try:
         with socket.create_connection((address, port), timeout=10) as plain, context.wrap_socket(plain) as pipe:
             pipe.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")

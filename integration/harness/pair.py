@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .authority import KeyFiles
 from .namespaces import Namespace
 from .pep import STEERED, Pep, command, write_config
 from .topology import RESOLVER
@@ -18,12 +20,25 @@ REMOTE_NAME = "ship.example"
 GROUND_NAME = "ground.example.org"
 """The name of a ground that is found by name. The resolver of the bed must know it. QUIC always uses it."""
 PIPE_PORT = 8443
+BYTES_ALPN = "longhaul-bytes"
+"""The protocol of connections that carry clients' bytes."""
 REMOTE_ADMIN, GROUND_ADMIN = "127.0.0.1:9921", "127.0.0.1:9922"
 REDIRECTS = (
     *(f"tcp dport {port} redirect to :{port}" for port in (80, 443, 53)),
     "udp dport 53 redirect to :53",
 )
 """Packet rules by which the remote's host takes the traffic of clients to any address."""
+
+
+def tls_of_remote(shown: KeyFiles, alpn: str, ca: Path | None = None) -> ssl.SSLContext:
+    """Returns the TLS of a remote that shows this certificate. Without `ca`, it accepts any ground."""
+    context = ssl.create_default_context(cafile=ca)
+    if ca is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    context.load_cert_chain(shown.cert, shown.key)
+    context.set_alpn_protocols([alpn])
+    return context
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
+from harness.authority import KeyFiles
 from harness.lab.line import FAR
-from harness.pair import PIPE_PORT
+from harness.pair import BYTES_ALPN, PIPE_PORT, tls_of_remote
 from harness.topology import CLIENT_DEVICE
 
 from ..beds import HOST, ORIGIN, Target, fresh
@@ -82,7 +84,9 @@ def _hello(context: ssl.SSLContext, name: str) -> bytes:
 def _server_names(target: Target) -> str:
     """The ground of a pair cannot tell clients apart here: the remote is the client whose budget counts."""
     context = ssl.create_default_context()
-    metric = 'longhaul_name_budget_requests_total{reason="refused"}'
+
+    def counted(reason: str) -> float:
+        return target.metric(f'longhaul_name_budget_requests_total{{reason="{reason}"}}')
 
     def ask(name: str, source: str = "") -> int:
         with socket_in(target.clients) as asks:
@@ -94,40 +98,42 @@ def _server_names(target: Target) -> str:
                 return len(asks.recv(1))
         return 0
 
-    before = target.metric(metric)
+    before = counted("refused")
     with _second_client(target, FLOODER_OF_SERVER_NAMES):
         _all(lambda name: ask(name, FLOODER_OF_SERVER_NAMES), _names(BUDGET + 400))
-    refused = target.metric(metric) - before
+    refused = counted("refused") - before
     if not 0 < refused <= 400:
         return f"{refused:.0f} of {BUDGET + 400} server names were refused"
     if target.name == "edge":
         _all(ask, _names(100))
-        more = target.metric(metric) - before - refused
+        more = counted("refused") - before - refused
         return f"{more:.0f} server names of another client were refused" if more else ""
-    unnamed = target.metric(metric.replace("refused", "unnamed"))
-    if unnamed:
+    if unnamed := counted("unnamed"):
         return f"{unnamed:.0f} server names counted against no budget"
-    _all(lambda name: _ask_as_another_remote(target, _hello(context, name)), _names(200))
-    more = target.metric(metric) - before - refused
+    as_another_remote = _another_remote(target)
+    _all(lambda name: as_another_remote(_hello(context, name)), _names(200))
+    more = counted("refused") - before - refused
     return f"{more:.0f} server names of another remote were refused" if more else ""
 
 
-def _ask_as_another_remote(target: Target, hello: bytes) -> int:
-    """Sends the first bytes of a client to the ground, from an address that is not the remote's. Returns the length of
-    the response, up to one byte."""
+def _another_remote(target: Target) -> Callable[[bytes], int]:
+    """Returns a function that sends the first bytes of a client to the ground, from an address other than the remote's.
+    It returns the length of the response, up to one byte."""
     assert target.both
-    shown = target.both.identity
-    context = ssl.create_default_context(cafile=shown["ca"])
-    context.load_cert_chain(shown["cert"], shown["key"])
-    context.set_alpn_protocols(["longhaul-bytes"])
-    with (
-        connected(target.clients, FAR, PIPE_PORT) as plain,
-        context.wrap_socket(plain, server_hostname=FAR) as asks,
-        suppress(OSError),
-    ):
-        asks.sendall(hello)
-        return len(asks.recv(1))
-    return 0
+    files = {kind: Path(path) for kind, path in target.both.identity.items()}
+    context = tls_of_remote(KeyFiles(files["cert"], files["key"]), BYTES_ALPN, files["ca"])
+
+    def ask(hello: bytes) -> int:
+        with (
+            connected(target.clients, FAR, PIPE_PORT) as plain,
+            context.wrap_socket(plain, server_hostname=FAR) as asks,
+            suppress(OSError),
+        ):
+            asks.sendall(hello)
+            return len(asks.recv(1))
+        return 0
+
+    return ask
 
 
 CASES = [
