@@ -1,4 +1,4 @@
-"""The front page: its table and its picture match the committed results."""
+"""The tables and the picture of the front page and of the test bed's page match the committed results."""
 
 from __future__ import annotations
 
@@ -59,6 +59,22 @@ def test_the_best_peer_is_a_part_of_the_direct_time_and_named() -> None:
     rows = results(scheme="https", direct_ms=10_000, best_peer={"name": "Squid", "ms": 8000})[readme.TABLE]["rows"][:1]
     assert "10.0 s | 0.80 |" in readme.table(rows)[-1]
     assert readme.peers(rows) == "The best peer: Squid."
+
+
+def test_the_tables_of_the_test_bed_are_those_of_the_committed_results() -> None:
+    page = readme.BED.read_text()
+    assert readme.rewritten(page, results(), readme.BED) == page
+    for block in (readme.TODAY, readme.BYTES):
+        others = results()
+        others[block]["figures"] = dict.fromkeys(others[block]["figures"], 7)
+        assert readme.rewritten(page, others, readme.BED) != page
+
+
+def test_a_table_without_its_figures_is_refused() -> None:
+    others = results()
+    del others[readme.TODAY]["figures"]["geo_cnn_http_longhaul_pair_ratio_to_direct"]
+    with pytest.raises(ValueError, match="geo_cnn_http_longhaul_pair_ratio_to_direct"):
+        readme.rewritten(readme.BED.read_text(), others, readme.BED)
 
 
 def test_the_front_page_is_short() -> None:
