@@ -25,7 +25,9 @@ def bench(folder: Path, figures: dict[str, float | None], **more: Any) -> dict[s
 
 def experiment(value: float) -> dict[str, Any]:
     case = {"what": "never slower", "link": "geo", "page": "cnn", "scheme": "http", "contender": "edge", "bound": 1.02}
-    return {**ORIGIN, "when": "2026-11-23 10:00 UTC", "repeats": 3, "goals": [{**case, "value": value}]}
+    figures = {"geo_cnn_http_edge_ratio_to_direct": value, "geo_cnn_http_edge_first_byte_ms": 700}
+    origin = {**ORIGIN, "when": "2026-11-23 10:00 UTC", "repeats": 3}
+    return {**origin, "figures": figures, "goals": [{**case, "value": value}]}
 
 
 def test_the_page_is_that_of_the_kept_results() -> None:
@@ -94,4 +96,6 @@ def test_results_without_their_origin_are_left_out(tmp_path: Path, kept: Path) -
     (tmp_path / "target/experiments").mkdir()
     (tmp_path / "target/experiments/cells.json").write_text(json.dumps(experiment(1.0)))
     goals.collect(tmp_path / "target")
-    assert json.loads((kept / "experiments/cells.json").read_text())["date"] == "2026-11-23"
+    run = json.loads((kept / "experiments/cells.json").read_text())
+    assert run["date"] == "2026-11-23"
+    assert run["figures"] == {"geo_cnn_http_edge_ratio_to_direct": 1.0}
