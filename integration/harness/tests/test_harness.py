@@ -23,6 +23,7 @@ from harness.moved import put_back, same_markup, true_url
 from harness.namespaces import Namespace
 from harness.pages import _can_serve, objects_of
 from harness.pep import parse_metrics
+from harness.ports import free_ports
 from harness.processes import Child, is_running
 from harness.screens import compare
 from harness.waiting import Timeout, wait_for
@@ -217,3 +218,8 @@ def test_what_is_missing_skips_with_its_reason_or_fails_where_nothing_may(tmp_pa
     assert done.returncode == (1 if strict else 0), done.stdout
     assert skips.read_text() == "needs what nobody has\n"
     assert "needs what nobody has" in done.stdout
+
+
+def test_a_port_comes_again_only_after_all_others() -> None:
+    ports = [port for _ in range(200) for port in free_ports(2)]
+    assert len(set(ports)) == 400
