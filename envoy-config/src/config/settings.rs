@@ -314,6 +314,18 @@ pub struct Link {
     pub price: Price,
 }
 
+impl Link {
+    /// The bytes in a full queue. Modems and cells that are slow enough to matter have less ("WWW over GPRS", 2002).
+    const QUEUE: Bytes = Bytes(64 << 10);
+
+    /// Returns the time that a packet spends in the full queue of the slower direction. The other end of a busy link may
+    /// need this time to respond.
+    #[must_use]
+    pub fn queueing_delay(&self) -> Duration {
+        self.down.min(self.up).time_for(Self::QUEUE.0)
+    }
+}
+
 /// The price of the link's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Price {

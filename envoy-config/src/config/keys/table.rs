@@ -365,7 +365,7 @@ pub const KEYS: &[Key] = &[
         "split.when_down",
         Words(&["error", "direct"]),
         Is("error"),
-        "remote: with `direct`, it connects to origins itself while the ground does not respond ([below](#while-the-ground-does-not-answer))",
+        "remote: with `direct`, it connects to origins itself while the ground does not respond ([below](#while-the-ground-does-not-respond))",
     ),
     key(
         "split.restart_wait",
@@ -373,7 +373,7 @@ pub const KEYS: &[Key] = &[
         Time { min: Duration::ZERO, max: Duration::from_mins(2) },
         // The ground's Envoy restarts within 5 s after a crash. A restart of the ground by hand takes up to 10 s.
         Is("15s"),
-        "remote, with `when_down: error`: for this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried until it is back ([below](#while-the-ground-does-not-answer))",
+        "remote, with `when_down: error`: for this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried until it is back ([below](#while-the-ground-does-not-respond))",
     ),
     key(
         "split.transport",

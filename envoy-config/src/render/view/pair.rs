@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
-use crate::config::{Host, HostName, HostPort, Identity, Peer, PeerName, PipeTransport, Role, Settings, WhenDown};
+use crate::config::{
+    Host, HostName, HostPort, Identity, Link, Peer, PeerName, PipeTransport, Role, Settings, WhenDown,
+};
 use crate::derive::Intervals;
 use crate::render::Artifacts;
 
@@ -217,9 +219,9 @@ impl Pair {
                     ways,
                     most_ejected: if direct || grounds == 1 { 100 } else { 100 * (grounds - 1) / grounds },
                     check: match (direct, grounds) {
-                        (true, _) => Check::to_go_past(rtt, intervals),
-                        (false, 1) => Check::to_give_up(rtt, intervals, remote.restart_wait),
-                        (false, _) => Check::to_change(rtt, intervals),
+                        (true, _) => Check::to_go_past(&settings.link, intervals),
+                        (false, 1) => Check::to_give_up(&settings.link, intervals, remote.restart_wait),
+                        (false, _) => Check::to_change(&settings.link, intervals),
                     },
                     again: if direct {
                         Again::on_each(ways)
@@ -307,31 +309,31 @@ impl Target {
 impl Check {
     /// Returns the check of a remote that goes direct. One failed check is enough, because going direct for a while
     /// costs less than waiting.
-    fn to_go_past(rtt: Duration, intervals: &Intervals) -> Self {
+    fn to_go_past(link: &Link, intervals: &Intervals) -> Self {
         Self {
             interval: envoy_duration(intervals.check_before_a_switch),
-            failing_interval: envoy_duration(Self::failing(rtt)),
-            timeout: Self::timeout(rtt),
+            failing_interval: envoy_duration(Self::failing(link.rtt)),
+            timeout: Self::timeout(link),
             failures: 1,
         }
     }
 
     /// Returns the check of a remote with several grounds. A single lost check does not move all clients to another
     /// ground, where nothing is known of them.
-    fn to_change(rtt: Duration, intervals: &Intervals) -> Self {
-        Self { failures: LEAST_FAILURES, ..Self::to_go_past(rtt, intervals) }
+    fn to_change(link: &Link, intervals: &Intervals) -> Self {
+        Self { failures: LEAST_FAILURES, ..Self::to_go_past(link, intervals) }
     }
 
     /// Returns the check of a remote that waits for a restart. The ground counts as down after as many failed checks as
     /// fit into `restart_wait`, if it refuses connections.
     ///
     /// If checks time out, there may be an outage of the link. Then it takes three times as long or more.
-    fn to_give_up(rtt: Duration, intervals: &Intervals, restart_wait: Duration) -> Self {
-        let each = Self::failing(rtt) + rtt;
+    fn to_give_up(link: &Link, intervals: &Intervals, restart_wait: Duration) -> Self {
+        let each = Self::failing(link.rtt) + link.rtt;
         Self {
             interval: envoy_duration(intervals.check),
-            failing_interval: envoy_duration(Self::failing(rtt)),
-            timeout: Self::timeout(rtt),
+            failing_interval: envoy_duration(Self::failing(link.rtt)),
+            timeout: Self::timeout(link),
             failures: u32::try_from(restart_wait.as_millis().div_ceil(each.as_millis()))
                 .unwrap_or(u32::MAX)
                 .max(LEAST_FAILURES),
@@ -342,10 +344,10 @@ impl Check {
         Duration::from_secs(1) + rtt * 2
     }
 
-    /// Returns the timeout of a check: 2 s + 4 x RTT. The first check on a connection takes three round trips, and the
-    /// link's queue may be full.
-    fn timeout(rtt: Duration) -> String {
-        envoy_duration(Duration::from_secs(2) + rtt * 4)
+    /// Returns the timeout of a check: 2 s + 4 x RTT, because the first check on a connection takes three round trips,
+    /// and the time in a full queue. Otherwise a page that fills a slow link would make the ground count as down.
+    fn timeout(link: &Link) -> String {
+        envoy_duration(Duration::from_secs(2) + link.rtt * 4 + link.queueing_delay())
     }
 }
 
@@ -420,8 +422,8 @@ impl Pinned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Price;
     use crate::config::units::Rate;
-    use crate::config::{Link, Price};
 
     fn seconds(text: &str) -> f64 {
         text.trim_end_matches('s').parse().unwrap()
@@ -446,20 +448,29 @@ mod tests {
         assert_eq!(Again::until_restarted(Duration::ZERO, Duration::ZERO).retries, LEAST_RETRIES);
     }
 
-    fn free(rtt: Duration) -> Intervals {
+    fn link(rtt: Duration, up: u64) -> Link {
         let down = Rate::from_bits_per_second(20_000_000);
-        Intervals::of(&Link { rtt, down, up: down, price: Price::Free }, &Role::Edge)
+        Link { rtt, down, up: Rate::from_bits_per_second(up), price: Price::Free }
     }
 
     #[test]
     fn a_ground_that_refuses_is_given_up_no_sooner_than_that_and_a_silent_one_later() {
         let (rtt, wait) = (Duration::from_millis(600), Duration::from_secs(15));
-        let check = Check::to_give_up(rtt, &free(rtt), wait);
+        let link = link(rtt, 20_000_000);
+        let intervals = Intervals::of(&link, &Role::Edge);
+        let check = Check::to_give_up(&link, &intervals, wait);
         let failures = f64::from(check.failures);
         let [refused, silent] =
             [0.6, seconds(&check.timeout)].map(|each| failures * (seconds(&check.failing_interval) + each));
         assert!((15.0..18.0).contains(&refused) && silent > 2.0 * refused, "{refused}, {silent}");
-        assert_eq!(Check::to_give_up(rtt, &free(rtt), Duration::ZERO).failures, LEAST_FAILURES);
-        assert_eq!(Check::to_go_past(rtt, &free(rtt)).failures, 1);
+        assert_eq!(Check::to_give_up(&link, &intervals, Duration::ZERO).failures, LEAST_FAILURES);
+        assert_eq!(Check::to_go_past(&link, &intervals).failures, 1);
+    }
+
+    #[test]
+    fn a_check_outlasts_the_full_queue_of_a_slow_link() {
+        let timeout = |up| seconds(&Check::timeout(&link(Duration::from_millis(600), up)));
+        assert!(timeout(30_000) > 4.4 + f64::from(60_000 * 8) / 30_000.0);
+        assert!(timeout(2_000_000) < 5.0);
     }
 }

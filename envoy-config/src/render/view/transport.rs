@@ -107,8 +107,9 @@ impl Transport {
                 comment: format!("limits.header_bytes {header}"),
             },
             pipe_connect_timeout: Commented {
-                value: envoy(Duration::from_secs(5) + link.rtt * 10),
-                comment: "5 s + 10 x RTT: a lost SYN is sent again after 1 s, 3 s and 7 s".to_owned(),
+                value: envoy(Duration::from_secs(5) + link.rtt * 10 + link.queueing_delay()),
+                comment: "5 s + 10 x RTT + the time in a full queue: a lost SYN is sent again after 1 s, 3 s and 7 s"
+                    .to_owned(),
             },
             pipe_ping_interval: Commented {
                 value: envoy(d.intervals.ping),
