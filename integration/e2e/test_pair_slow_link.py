@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from e2e.pair_bed import TODAY, PairBed, standing_pair
+from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
 from harness.lab.line import NEAR_HOME
 
 STEERED = [f"h{number}.example.org" for number in range(12)]
@@ -60,3 +60,19 @@ def test_the_names_of_a_page_are_answered_at_once_and_checked_without_a_connecti
     answer = bed.curl.get(f"http://{STEERED[0]}/x.bin")
     assert answer.status == 200, answer
     assert opened(bed) == 0
+
+
+def test_connections_that_fill_the_link_do_not_make_the_ground_count_as_down(bed: PairBed) -> None:
+    address = bed.address(LAB)
+
+    def download(_: int) -> tuple[int, int, str]:
+        url = f"https://{LAB}/_/answer?size=25000"
+        answer = bed.curl.get(url, "--resolve", f"{LAB}:443:{address}", timeout_s=90)
+        return answer.status, len(answer.body), answer.problem
+
+    before = bed.pair.checks()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(download, range(8))) == [(200, 25_000, "")] * 8
+    after = bed.pair.checks()
+    assert after["attempt"] >= before["attempt"] + 2, "the load ended before a check"
+    assert after["failure"] == before["failure"]

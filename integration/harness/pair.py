@@ -91,6 +91,14 @@ class Pair:
             # The context that started the pair stops this one.
             self.ground.__enter__()
 
+    def checks(self) -> dict[str, float]:
+        """The remote's health checks of the ground so far: `attempt` and `failure`."""
+        metrics = self.remote.metrics(REMOTE_ADMIN)
+        return {
+            kind: metrics[f'envoy_cluster_health_check_{kind}{{envoy_cluster_name="pipe"}}']
+            for kind in ("attempt", "failure")
+        }
+
     def packed(self) -> dict[str, float]:
         """Bytes of the request headers that the remote has compressed so far: before (`plain`) and after (`packed`)."""
         metrics = self.remote.metrics(REMOTE_ADMIN)
