@@ -19,7 +19,7 @@ from harness.provenance import built_commit, machine_class
 
 from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
 from .front_page import FRONT_PAGE
-from .goals import goals
+from .goals import goals, stated
 from .results import Results
 from .resume import resumed
 from .runner import Outcome, Runner, clock, expected_total_ms, watches_of
@@ -128,10 +128,11 @@ def _write(path: Path, name: str, outcome: Outcome, beds_left: int, repeats: int
     weights = {page: weight for page, weight in outcome.weights.items() if page in pages}
     results = Results(runs, weights)
     details = outcome.details.get(name, {})
+    own = details.get("figures", {})
     text = {
-        "figures": {**results.figures(), **details.get("figures", {})},
+        "figures": {**results.figures(), **own},
         "details": details,
-        "goals": [asdict(goal) for goal in goals(results)],
+        "goals": [asdict(goal) for goal in (*goals(results), *stated(own))],
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "commit": built_commit(),
         "machine": machine_class(),

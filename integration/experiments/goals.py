@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .results import Cell, Results
@@ -34,6 +34,34 @@ class Goal:
     def met(self) -> bool:
         """Returns whether the goal is met. In all of them, less is better."""
         return self.value <= self.bound
+
+
+STATED = (
+    # The pages of `one-flight` over geo: bundling by a pair that has seen nothing, and by one box that is warm.
+    ("pair_cnn_vs_direct", "load time to direct", "cnn", "longhaul-pair-bundling", 0.22),
+    ("pair_modern_vs_direct", "load time to direct", "lab-modern", "longhaul-pair-bundling", 0.35),
+    ("pair_cnn_vs_floor", "load time to the floor", "cnn", "longhaul-pair-bundling", 1.6),
+    ("pair_modern_vs_floor", "load time to the floor", "lab-modern", "longhaul-pair-bundling", 1.6),
+    ("edge_cnn_vs_direct", "load time to direct", "cnn", "longhaul-inline-full", 0.55),
+    ("edge_modern_vs_direct", "load time to direct", "lab-modern", "longhaul-inline-full", 0.6),
+    ("page_first_byte_added_ms_cnn", "milliseconds added to the first byte", "cnn", "longhaul-pair-bundling", 5.0),
+    ("page_first_byte_added_ms_modern", "milliseconds added to the first byte", "lab-modern", "longhaul-pair-bundling",
+     5.0),
+    ("revisit_cnn_bytes_vs_no_bundling", "bytes of a revisit to those without bundling", "cnn",
+     "longhaul-pair-bundling", 1.05),
+    ("revisit_modern_bytes_vs_no_bundling", "bytes of a revisit to those without bundling", "lab-modern",
+     "longhaul-pair-bundling", 1.05),
+)  # fmt: skip
+"""The goals of an experiment's own figures: the figure, what it is, page, contender and bound."""
+
+
+def stated(figures: Mapping[str, float]) -> list[Goal]:
+    """Returns the goals of these figures of an experiment that is more than page loads."""
+    return [
+        Goal(what, "geo", page, "http", contender, figures[name], bound)
+        for name, what, page, contender, bound in STATED
+        if name in figures
+    ]
 
 
 def goals(results: Results) -> list[Goal]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.catalogue import EXPERIMENTS, QUICK_GROUPS
-from experiments.goals import goals
+from experiments.goals import STATED, goals, stated
 from experiments.lane import Message
 from experiments.plan import Group
 from experiments.report import write_report
@@ -75,6 +75,16 @@ def test_goals_are_judged_both_ways() -> None:
     fast = goals(Results([load("direct", 6000), load("longhaul-edge", 4000)], WEIGHTS))
     assert fast
     assert all(goal.met for goal in fast)
+
+
+def test_an_experiments_own_figures_are_judged_both_ways_and_their_pages_take_part() -> None:
+    name, *_, most = STATED[0]
+    assert [goal.met for value in (most, most + 0.01) for goal in stated({name: value})] == [True, False]
+    assert stated({"pages_loaded": 7}) == []
+    (group,) = [one for one in EXPERIMENTS["one-flight"].groups(1) if one.link_name == "geo"]
+    assert {(page, contender) for _, _, page, contender, _ in STATED} <= {
+        (page, contender) for page in group.pages for contender in group.contenders
+    }
 
 
 @pytest.mark.parametrize(("cache", "of_page"), [("cold", ""), ("second", " of a second page")])
