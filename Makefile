@@ -212,8 +212,8 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/goals tools/links tools/prose tools/readme tools/structure
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/goals tools/links tools/prose tools/readme tools/structure
+	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/blocks tools/goals tools/links tools/prose tools/readme tools/structure
+	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/blocks tools/goals tools/links tools/prose tools/readme tools/structure
 	$(VENV_TEST)/bin/python tools/prose
 	$(VENV_TEST)/bin/python tools/readme --check
 	$(VENV_TEST)/bin/python tools/goals --check

@@ -83,8 +83,11 @@ def idle_pair(folder: Path, price: str) -> dict[str, float | None]:
         seen = line.link.statistics()
         carried = sum(seen[way]["carried"]["bytes"] for way in ("up", "down"))
         figures[f"{price}_idle_hour_kb"] = carried / 1000 * HOUR_S / seen["elapsed_s"]
+        memory = {"remote": rss_mib(both.remote), "ground": rss_mib(both.ground)}
         if price == "free":
-            figures |= {"remote_rss_mib": rss_mib(both.remote), "ground_rss_mib": rss_mib(both.ground)}
+            figures |= {f"{end}_rss_mib": mib for end, mib in memory.items()}
+        elif SAMPLE_S[price] == HOUR_S:
+            figures |= {f"{end}_rss_after_hour_mib": mib for end, mib in memory.items()}
     return figures
 
 

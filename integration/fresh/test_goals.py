@@ -59,6 +59,9 @@ def test_each_miss_needs_a_sentence_and_each_sentence_a_miss(tmp_path: Path) -> 
     why = {"edge": {"rate": "V8 takes the rest."}}
     assert goals.unexplained(slow, {}, why) == []
     assert "**missed.** V8 takes the rest." in goals.page(slow, {}, why)
+    assert goals.others(slow["edge"]) == []
+    slow["edge"]["figures"] |= {"rate_of_nginx": 2.5}
+    assert "\n| `rate_of_nginx` | | 2.5 | |\n" in goals.page(slow, {}, why)
     fast = {"edge": bench(tmp_path, {"rate": 0.95, "lost": 0})}
     assert "delete its sentence" in goals.unexplained(fast, {}, why)[0]
 
@@ -99,3 +102,16 @@ def test_results_without_their_origin_are_left_out(tmp_path: Path, kept: Path) -
     run = json.loads((kept / "experiments/cells.json").read_text())
     assert run["date"] == "2026-11-23"
     assert run["figures"] == {"geo_cnn_http_edge_ratio_to_direct": 1.0}
+
+
+def test_an_experiment_without_goals_is_kept_with_its_own_figures_and_has_no_place_among_goals(
+    tmp_path: Path, kept: Path
+) -> None:
+    (tmp_path / "target/experiments").mkdir(parents=True)
+    counted = {"hundred_pages_direct_connections": 1059}
+    run = experiment(1.0) | {"goals": [], "figures": counted, "details": {"figures": counted}}
+    (tmp_path / "target/experiments/connections.json").write_text(json.dumps(run))
+    goals.collect(tmp_path / "target")
+    runs = goals.read(kept / "experiments")
+    assert (runs["connections"]["own"], runs["connections"]["figures"]) == (counted, {})
+    assert "connections" not in goals.page({}, runs, {})

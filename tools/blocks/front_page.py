@@ -1,0 +1,69 @@
+"""README.md: the table of pages on links, and the film strip."""
+
+from __future__ import annotations
+
+from .text import origin, rate, seconds, share
+
+WAYS = ("edge", "pair")
+SCHEMES = ("https", "http")
+
+
+def cell(row: dict | None, way: str) -> str:
+    """A way's share of the direct time."""
+    if row is None or not row["direct_ms"] or not row[f"{way}_ms"]:
+        return "-"
+    return share(row[f"{way}_ms"] / row["direct_ms"])
+
+
+def direct(row: dict | None) -> str:
+    """The time without Longhaul."""
+    return f"{row['direct_ms'] / 1000:.1f} s" if row and row["direct_ms"] else "-"
+
+
+def peer(row: dict | None) -> str:
+    """The best peer's share of the direct time."""
+    if row is None or not row["direct_ms"] or not row["best_peer"]:
+        return "-"
+    return f"{row['best_peer']['ms'] / row['direct_ms']:.2f}"
+
+
+def table(rows: list[dict]) -> list[str]:
+    """One line a link and page: over https and over http the direct time, and the shares of it; then the bounds."""
+    by_key = {(row["link"], row["page"], row["scheme"]): row for row in rows}
+    lines = [
+        f"| link | page | {' | '.join(f'{one} direct | peer | one box | a pair' for one in SCHEMES)} | ideal | floor |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for link, page in dict.fromkeys((row["link"], row["page"]) for row in rows):
+        schemes = [by_key.get((link, page, scheme)) for scheme in SCHEMES]
+        one = next(row for row in schemes if row)
+        cells = [text for row in schemes for text in (direct(row), peer(row), *(cell(row, way) for way in WAYS))]
+        cells += [seconds(one["ideal_ms"]), seconds(one["floor_ms"])]
+        name = f"{one['link_words']}, {one['rtt_ms']:g} ms, {rate(one['down_mbit'])}"
+        lines.append(f"| {name} | {one['page_words']} | {' | '.join(cells)} |")
+    return lines
+
+
+def peers(rows: list[dict]) -> str:
+    """The peers of the table."""
+    names = sorted({row["best_peer"]["name"] for row in rows if row["best_peer"]})
+    return f"The best peer: {' or '.join(names)}." if names else ""
+
+
+def source(results: dict) -> str:
+    """The origin of the front page's figures."""
+    return origin(results["command"], results, [row["loads"] for row in results["rows"]], results["machine_note"])
+
+
+def table_block(results: dict) -> str:
+    """The table, the best peer and the origin of the figures."""
+    parts = ["\n".join(table(results["rows"])), peers(results["rows"]), source(results)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def strip_block(results: dict) -> str:
+    """The picture, with its content in words."""
+    ways = ", ".join(
+        f"{one['way'][0].lower()}{one['way'][1:]} {one['load_ms'] / 1000:.1f} s" for one in results["shown"]
+    )
+    return f"![Film strip of a {results['page']} that loads over a satellite: {ways}]({results['picture']})"
