@@ -15,6 +15,8 @@ ROWS = {
     "memory": (
         ("all programs of a box with one core, idle",
          "edge {edge_rss_mib:.0f} MiB, remote {remote_rss_mib:.0f} MiB, ground {ground_rss_mib:.0f} MiB", "small-box"),
+        ("the same after an idle hour on a metered link",
+         "remote {remote_rss_after_hour_mib:.0f} MiB, ground {ground_rss_after_hour_mib:.0f} MiB", "small-box"),
         ("each idle client connection that made a request", "{idle_connection_kib:.0f} KiB", "edge"),
         ("a page that stands still half way", "{memory_per_page_kib:.0f} KiB", "url-rewrite"),
     ),
