@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .text import figure, measured, number, share
+from .text import figure, joined, measured, number, share
 
 PROFILES = Path(__file__).resolve().parents[2] / "integration" / "link" / "profiles"
 
@@ -57,7 +57,7 @@ WAYS_PAGES = {"light page": "cnn", "heavy page": "median-2025"}
 
 RATIO = re.compile(r"(?P<place>.+?)_(?P<scheme>https?)_(?P<contender>.+?)(_(?P<visit>warm|second))?_ratio_to_direct")
 """The name of a ratio, as `experiments.results` makes it."""
-VISITS = {None: "", "warm": ", again", "second": ", second page"}
+VISITS = {"": "", "warm": ", again", "second": ", second page"}
 
 
 def today_block(results: dict) -> str:
@@ -102,8 +102,8 @@ def ways_block(runs: dict[str, dict]) -> str:
     cases = [(words, page, scheme) for scheme in ("http", "https") for words, page in WAYS_PAGES.items()]
     lines = [f"| | {' | '.join(f'{words}, {scheme}' for words, _, scheme in cases)} |", f"|---|{'---|' * len(cases)}"]
     for words, (experiment, contender) in WAYS_ROWS.items():
-        names = ["_".join(("geo", page, scheme, contender, "ratio_to_direct")) for _, page, scheme in cases]
-        figures = [runs[experiment]["figures"].get(name.replace("-", "_")) for name in names]
+        names = [joined("geo", page, scheme, contender, "ratio_to_direct") for _, page, scheme in cases]
+        figures = [runs[experiment]["figures"].get(name) for name in names]
         lines.append(f"| {words} | {' | '.join('not at all' if one is None else share(one) for one in figures)} |")
     return "\n".join([*lines, "", *(measured(name, runs[name]) for name in ("front-page", "today"))])
 
@@ -116,7 +116,7 @@ class Ratio:
     page: str
     scheme: str
     contender: str
-    visit: str | None
+    visit: str
     value: float
     direct_ms: float
 
@@ -128,15 +128,13 @@ def ratios(results: dict) -> list[Ratio]:
     for name, value in results["figures"].items():
         if (parts := RATIO.fullmatch(name)) is None:
             continue
-        place, scheme, visit = (parts[key] for key in ("place", "scheme", "visit"))
-        link = next((one for one in links if place.startswith(f"{one.replace('-', '_')}_")), None)
+        place, scheme, contender, visit = parts.group("place", "scheme", "contender", "visit")
+        link = next((one for one in links if place.startswith(f"{joined(one)}_")), None)
         if link is None:
             raise ValueError(f"the figure {name} begins with no link of {PROFILES.name}")
-        page, contender = (
-            text.replace("_", "-") for text in (place.removeprefix(f"{link.replace('-', '_')}_"), parts["contender"])
-        )
+        page, contender = (text.replace("_", "-") for text in (place.removeprefix(f"{joined(link)}_"), contender))
         direct_ms = figure(results, place, scheme, "direct", *([visit] if visit else []), "load_ms")
-        found.append(Ratio(link, page, scheme, contender, visit, value, direct_ms))
+        found.append(Ratio(link, page, scheme, contender, visit or "", value, direct_ms))
     return found
 
 
@@ -144,13 +142,13 @@ def ratio_table(found: list[Ratio]) -> list[str]:
     """One line a link, page and scheme; one column a contender, peers first."""
     others = sorted({one.contender for one in found} - {"direct"}, key=lambda name: ("longhaul" in name, name))
     lines = [f"| link | page | | direct, s | {' | '.join(others)} |", f"|---|---|---|---|{'---|' * len(others)}"]
-    rows = {(one.link, one.page, one.scheme, one.visit or ""): {} for one in found}
+    rows: dict[tuple[str, ...], dict[str, Ratio]] = {}
     for one in found:
-        rows[one.link, one.page, one.scheme, one.visit or ""][one.contender] = one
+        rows.setdefault((one.link, one.page, one.scheme, one.visit), {})[one.contender] = one
     for (link, page, scheme, visit), by_contender in sorted(rows.items()):
         cells = [share(by_contender[name].value) if name in by_contender else "" for name in others]
         direct_s = next(iter(by_contender.values())).direct_ms / 1000
-        name = f"{page}{VISITS[visit or None]}"
+        name = f"{page}{VISITS[visit]}"
         lines.append(f"| {link} | {name} | {scheme} | {direct_s:.1f} | {' | '.join(cells)} |")
     return lines
 

@@ -38,9 +38,14 @@ def origin(command: str, results: dict, loads: list[float], note: str = "") -> s
     return f"`{command}` measured this {when}{each}.\nMachine: {machine}."
 
 
+def joined(*parts: str) -> str:
+    """The name of a figure, as `experiments.results` makes it of its parts."""
+    return "_".join(parts).replace("-", "_")
+
+
 def figure(results: dict, *parts: str) -> float:
     """A figure by the parts of its name. Raises ValueError where it is missing."""
-    name = "_".join(part.replace("-", "_") for part in parts)
+    name = joined(*parts)
     figures = results["figures"] | results.get("own", {})
     if name not in figures:
         raise ValueError(f"the results lack the figure {name}: run their command again, and make goals")
