@@ -186,6 +186,8 @@ pub struct Remote {
     /// The number of connections over the link that are open and unused at any time, so that clients' connections need
     /// no handshake.
     pub warm: u32,
+    /// The carrier of clients' connections over the link.
+    pub warm_as: WarmAs,
     /// The treatment of QUIC, which a TCP proxy cannot carry.
     pub udp443: Udp443,
     /// True if queries for listed names get this box's address before the ground is queried. The ground finds the
@@ -203,8 +205,40 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The bytes on the uplink to open a connection: a handshake with two certificates, and its acknowledgements.
-    pub const HANDSHAKE_BYTES: u64 = 4 << 10;
+    /// Returns the number of places in the rotation of one worker, if clients' connections are streams. Each has a stream
+    /// in use and an unused one.
+    pub fn rotation(&self, workers: u32) -> Option<u32> {
+        (self.warm_as == WarmAs::Streams && self.warm > 0).then(|| self.warm.div_ceil(workers.max(1)))
+    }
+}
+
+/// The carrier of the bytes of each client's connection (`split.warm_as`). The bytes are TLS, or DNS over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmAs {
+    /// A TCP connection over the link with mutual TLS of its own. Each starts with a congestion window of its own.
+    Connections,
+    /// A stream of the pipe. All share its congestion window, and opening one takes a packet.
+    Streams,
+}
+
+impl WarmAs {
+    /// Returns the bytes on the uplink to open one: a handshake with two certificates and its acknowledgements, or the
+    /// headers of a stream in a packet, and the acknowledgement of the response.
+    pub const fn opening_bytes(self) -> u64 {
+        match self {
+            Self::Connections => 4 << 10,
+            Self::Streams => 256,
+        }
+    }
+
+    /// Returns the number of them over the link for each one that is held: itself, and those that are unused
+    /// (`per_upstream_preconnect_ratio`).
+    pub const fn opened_by_one(self) -> u64 {
+        match self {
+            Self::Connections => 3,
+            Self::Streams => 2,
+        }
+    }
 }
 
 /// The other end of a pair, and which end opens the connections (`split.dial`).

@@ -1,10 +1,10 @@
 //! Connections to Envoy that a remote holds open, so that Envoy keeps others open over the link.
 //!
 //! Envoy's pools open connections in advance only in proportion to those in use: none at start, and at most two more
-//! for each in use. So a remote keeps some in use all the time, without sending on them. These are half of `split.warm`
-//! for clients' bytes, and one per worker for the pipe. They break with the link. Opening them again, with back-off,
-//! refills the pools before a client needs them. Those for clients' bytes are opened one after the other, because a
-//! client may use the link meanwhile.
+//! for each in use. So a remote keeps some in use all the time, without sending on them. For clients' bytes, these are
+//! half of `split.warm` connections, or one stream for each place in the rotation of each worker. For the pipe, it is one
+//! per worker. They break with the link. Opening them again, with back-off, refills the pools before a client needs them.
+//! Those for clients' bytes are opened one after the other, because a client may use the link meanwhile.
 
 use std::cmp::Ordering;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use crate::config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WhenDown};
+use crate::config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WarmAs, WhenDown};
 use crate::render::NearSockets;
 
 /// On loopback, Envoy accepts at once or does not run.
@@ -21,8 +21,6 @@ const CONNECT_PATIENCE: Duration = Duration::from_millis(250);
 /// The waits between attempts while the ground does not respond. They double from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// The connections over the link for each one held: itself, and two that are unused (`per_upstream_preconnect_ratio`).
-const OPENED_BY_ONE: u64 = 3;
 /// Opening connections takes at most this part of the uplink.
 const PART_OF_UPLINK: u32 = 4;
 /// On a fast link, the handshakes of both ends take more time than their bytes.
@@ -86,8 +84,8 @@ impl HeldConnections {
             }
         };
         let (warm, pipe) = wanted(remote, workers);
-        let broke =
-            self.warm.tend(near.hold, warm, gap(&settings.link)) | self.pipe.tend(near.hold_pipe, pipe, Duration::ZERO);
+        let broke = self.warm.tend(near.hold, warm, gap(&settings.link, remote.warm_as))
+            | self.pipe.tend(near.hold_pipe, pipe, Duration::ZERO);
         let whole = self.pipe.held.len() == pipe && self.warm.held.is_empty() == (warm == 0);
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
         // Envoy itself switches to origins and back, regardless of the connections held here.
@@ -237,8 +235,8 @@ impl Group {
 }
 
 /// Returns the time between two connections for clients' bytes.
-fn gap(link: &Link) -> Duration {
-    (link.up.time_for(OPENED_BY_ONE * Remote::HANDSHAKE_BYTES) * PART_OF_UPLINK).max(LEAST_GAP)
+fn gap(link: &Link, warm_as: WarmAs) -> Duration {
+    (link.up.time_for(warm_as.opened_by_one() * warm_as.opening_bytes()) * PART_OF_UPLINK).max(LEAST_GAP)
 }
 
 fn hold(socket: SocketAddr) -> io::Result<TcpStream> {
@@ -259,7 +257,8 @@ fn is_open(stream: &mut TcpStream) -> bool {
 /// Returns the number of connections to hold for clients' bytes and for the pipe. Each worker has a pipe of its own.
 fn wanted(remote: &Remote, workers: u32) -> (usize, usize) {
     let number = |count| usize::try_from(count).unwrap_or(usize::MAX);
-    (number(remote.warm.div_ceil(2)), number(workers))
+    let warm = remote.rotation(workers).map_or_else(|| remote.warm.div_ceil(2), |places| places * workers);
+    (number(warm), number(workers))
 }
 
 #[cfg(test)]

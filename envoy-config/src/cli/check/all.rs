@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::summary::{images, uses};
 use crate::cli::table::table;
 use crate::config::units::show_duration;
-use crate::config::{Cache, DnsMode, Ground, HostPort, Peer, PeerName, Remote, Role, Settings, WhenDown};
+use crate::config::{Cache, DnsMode, Ground, HostPort, Peer, PeerName, Remote, Role, Settings, WarmAs, WhenDown};
 use crate::derive::{Derived, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -70,9 +70,12 @@ pub(super) fn parent(settings: &Settings) -> String {
 /// Connections over the link.
 fn kept_open(remote: &Remote) -> String {
     match remote.warm {
-        0 => "all traffic shares one connection per worker: opening connections in advance costs more than it saves\n"
+        0 => "all traffic shares one connection per worker: opening more in advance costs more than it saves\n"
             .to_owned(),
-        warm => format!("{warm} connections are open in advance\n"),
+        warm => match remote.warm_as {
+            WarmAs::Connections => format!("{warm} connections are open in advance\n"),
+            WarmAs::Streams => format!("{warm} streams are open in advance, on one connection per worker\n"),
+        },
     }
 }
 

@@ -347,7 +347,13 @@ pub const KEYS: &[Key] = &[
         // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
-        "remote: the number of warm connections. Each one that is used is replaced. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, on a metered link 16, or as many as three seconds of the uplink can open. It is 0 where opening one takes longer than the round trip that it saves",
+        "remote: the number of connections or streams (`warm_as`) that are open before a client needs them. Each one that is used is replaced. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves",
+    ),
+    key(
+        "split.warm_as",
+        Words(&["auto", "connections", "streams"]),
+        Is("auto"),
+        "remote: the carrier of each client's TLS and DNS over the link. `connections` have a TCP handshake and a window of their own, and load pages sooner where a round trip is long. `streams` of the pipe take a packet each and share its window. `auto` decides by the link. It is `connections` with several grounds or `when_down: direct`",
     ),
     key(
         "split.instant_answers",

@@ -214,7 +214,7 @@ impl View {
             state: artifacts.state.display().to_string(),
             role: settings.role.as_str(),
             reaches_origins: settings.role.reaches_origins(),
-            pair: Pair::new(settings, &derived.intervals, artifacts),
+            pair: Pair::new(settings, derived, artifacts),
             node_id: node_id(settings, artifacts).to_owned(),
             cdn_id: cdn_id(settings, artifacts),
             admin: settings.listen.admin.into(),

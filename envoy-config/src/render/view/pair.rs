@@ -11,7 +11,7 @@ use super::transport::envoy as envoy_duration;
 use crate::config::{
     Host, HostName, HostPort, Identity, Link, Peer, PeerName, PipeTransport, Role, Settings, WhenDown,
 };
-use crate::derive::Intervals;
+use crate::derive::{Derived, Intervals};
 use crate::render::Artifacts;
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
@@ -77,9 +77,12 @@ struct RemoteEnd {
     hold_pipe: Socket,
     /// The socket where CoreDNS queries the ground's resolver.
     dns: Socket,
-    /// True if each client's bytes use a connection of their own, opened in advance. Otherwise they use streams of
-    /// the pipe.
+    /// True if something that is open already carries each client's bytes. Otherwise each opens a stream of the pipe.
     pool: bool,
+    /// The places in the rotation of each worker, if that is a stream of the pipe. None: a connection.
+    rotation: Option<u32>,
+    /// The connections of Envoy's pool for each one in use.
+    preconnect_ratio: u64,
     /// The clusters of clients' requests and of their bytes.
     requests: &'static str,
     bytes: &'static str,
@@ -187,7 +190,8 @@ struct Pinned {
 
 impl Pair {
     /// Returns the pair's values. Returns None for an edge.
-    pub(super) fn new(settings: &Settings, intervals: &Intervals, artifacts: &Artifacts) -> Option<Self> {
+    pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<Self> {
+        let intervals = &derived.intervals;
         match &settings.role {
             Role::Edge => None,
             Role::Remote(remote) => {
@@ -212,6 +216,8 @@ impl Pair {
                     hold_pipe: artifacts.near.hold_pipe.into(),
                     dns: artifacts.near.dns.into(),
                     pool: remote.warm > 0,
+                    rotation: remote.rotation(derived.capacity.workers.value),
+                    preconnect_ratio: remote.warm_as.opened_by_one(),
                     requests: if direct { "pipe_or_direct" } else { "pipe" },
                     bytes: if direct { "warm_or_direct" } else { "warm" },
                     quic: remote.transport == PipeTransport::H3,
