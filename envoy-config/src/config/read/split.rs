@@ -151,7 +151,8 @@ fn warm_as(
 /// Returns the carrier that loads pages sooner on this link. Connections do where a window takes long to grow, because
 /// each brings an initial window. Elsewhere their handshakes, and the losses of many windows that grow at once, cost more.
 ///
-/// Load times through a pair over https, as parts of the direct ones (light and heavy page, medians of 3 to 5 loads):
+/// Load times through a pair over https, as parts of the direct ones (light and heavy page, medians of 3 to 5 loads).
+/// `make experiments ONLY=carriers` measures two of the links:
 ///
 /// | link | connections | streams |
 /// |---|---|---|
