@@ -211,9 +211,11 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let http3 = table.http3();
     let connection_buffer = table.bytes(
         TransportKey::ConnectionBuffer,
-        32 << 10,
-        "one wasm call a chunk: larger chunks delay the first byte, smaller ones cost calls".to_owned(),
-        "Envoy edge best practices",
+        down.bytes_in(Duration::from_millis(500)).clamp(4 << 10, 32 << 10),
+        format!(
+            "half a second of {down}, from 4kib to 32kib: a larger chunk delays the first byte, smaller ones cost calls"
+        ),
+        "Envoy edge best practices; lab: over https, 2.8 s instead of 5.6 s on a cell of 78 kbit/s",
     );
     let upstream_connections = table.count(
         TransportKey::UpstreamConnections,
