@@ -144,7 +144,7 @@ fn pair(status: &Status) -> Vec<Vec<String>> {
     let open = match (pair.up, pair.warm) {
         (false, _) => format!("{other}: NOT CONNECTED"),
         (true, None | Some(0)) => format!("{other}: {} connections", pair.pipe),
-        (true, Some(warm)) => format!("{other}: {} connections, {warm} more open and unused", pair.pipe),
+        (true, Some(warm)) => format!("{other}: {} connections, {warm} warm and unused", pair.pipe),
     };
     let headers = &pair.headers;
     let ratio = headers.ratio.map(|ratio| format!(" ({:.0} %)", ratio * 100.0)).unwrap_or_default();

@@ -183,8 +183,8 @@ pub struct Remote {
     pub ground: Peer,
     /// The certificate of this end, and the authority of the other end's.
     pub identity: Identity,
-    /// The number of connections over the link that are open and unused at any time, so that clients' connections need
-    /// no handshake.
+    /// The number of connections or streams over the link that are open and unused at any time, so that clients'
+    /// connections need no handshake.
     pub warm: u32,
     /// The carrier of clients' connections over the link.
     pub warm_as: WarmAs,
