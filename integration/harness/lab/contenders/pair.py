@@ -61,10 +61,8 @@ class LonghaulPair(LinkContender):
         folder, setting = self._folder(ground), ground.link.setting
         # A connection takes the windows of its route when it opens. The connections of a pair stay open, so the route
         # is set before them.
-        sections, split = {"page": self.page, "compress": self.compress}, {"warm_as": self.warm_as}
-        files = write_pair(
-            folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], **sections, **split
-        )
+        changes = {"page": self.page, "compress": self.compress, "warm_as": self.warm_as}
+        files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], **changes)
         ground.line.set_near_route(*route_options(files.remote))
         buffers = receive_buffers(files.remote, ground.line.near, NEAR_DEVICE)
         with (
