@@ -239,6 +239,11 @@ impl WarmAs {
             Self::Streams => 2,
         }
     }
+
+    /// Returns the number of unused ones for each one that is held.
+    pub const fn unused_by_one(self) -> u64 {
+        self.opened_by_one() - 1
+    }
 }
 
 /// The other end of a pair, and which end opens the connections (`split.dial`).

@@ -256,9 +256,12 @@ fn is_open(stream: &mut TcpStream) -> bool {
 
 /// Returns the number of connections to hold for clients' bytes and for the pipe. Each worker has a pipe of its own.
 fn wanted(remote: &Remote, workers: u32) -> (usize, usize) {
-    let number = |count| usize::try_from(count).unwrap_or(usize::MAX);
-    let warm = remote.rotation(workers).map_or_else(|| remote.warm.div_ceil(2), |places| places * workers);
-    (number(warm), number(workers))
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let warm = remote.rotation(workers).map_or_else(
+        || u64::from(remote.warm).div_ceil(remote.warm_as.unused_by_one()),
+        |places| u64::from(places * workers),
+    );
+    (number(warm), number(workers.into()))
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use super::peer;
 const WARM: u64 = 32;
 /// The number of connections on a metered link, where each costs 2 KB an hour for TCP's probes.
 const WARM_METERED: u64 = 16;
-/// The longest time for which opening all warm connections may occupy the uplink. A remote keeps half as many again in
-/// use.
+/// The longest time for which opening all warm connections may occupy the uplink, with those that the remote itself uses
+/// to hold the others open.
 const OPENING: Duration = Duration::from_secs(3);
 
 pub(super) fn kind(reader: &mut Reader, top: &Section<'_>) -> Option<RoleName> {
@@ -176,7 +176,7 @@ fn warm_for(link: Option<&Link>, warm_as: WarmAs) -> u32 {
     if link.up.time_for(opening) > link.rtt {
         return 0;
     }
-    let affordable = link.up.bytes_in(OPENING) / opening * 2 / 3;
+    let affordable = link.up.bytes_in(OPENING) / opening * warm_as.unused_by_one() / warm_as.opened_by_one();
     let probes = link.price == Price::Metered && warm_as == WarmAs::Connections;
     let enough = if probes { WARM_METERED } else { WARM };
     u32::try_from(affordable.clamp(2, enough)).unwrap_or(0)
@@ -277,7 +277,7 @@ mod tests {
             (80, 8_000_000, 2_000_000, WarmAs::Streams, 32),
             (40, 100_000_000, 10_000_000, WarmAs::Streams, 32),
             (300, 384_000, 64_000, WarmAs::Streams, 32),
-            (400, 78_000, 40_000, WarmAs::Streams, 32),
+            (400, 78_000, 40_000, WarmAs::Streams, 29),
             // A stream takes as long as the round trip that it saves.
             (400, 9_600, 2_400, WarmAs::Streams, 0),
         ] {
