@@ -19,6 +19,7 @@ from harness.clients import Curl, DnsAnswer, dig
 from harness.lab import links
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
+from harness.lab.quiet import wait_until_quiet
 from harness.origins import Origins, Site
 from harness.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
 from harness.topology import FORBIDDEN, RESOLVER, SITES
@@ -107,13 +108,21 @@ class PairBed:
         os.kill(envoy, signal.SIGKILL)
 
     def until_warm(self) -> None:
-        """Waits until the pipe and all warm connections are open."""
+        """Waits until the pipe is open, and as many warm connections or streams as are held. The ground has responded
+        on all of them."""
         self.pair.until_piped()
-        wait_for("warm connections", self._all_stand, timeout_s=60, interval_s=0.2)
+        wait_for("warm connections or streams", self._all_stand, timeout_s=60, interval_s=0.2)
+        assert self.line.link
+        assert wait_until_quiet(self.line.link, RTT_S * 1000)
 
     def _all_stand(self) -> bool:
         warm = self.pair.connections("warm")
-        return warm["active"] >= WARM + WARM // 2 and warm["opening"] <= 0
+        return warm["unused"] >= WARM and warm["opening"] <= 0
+
+    def opened(self) -> int:
+        """Returns the number of TCP connections opened over the link since its counters started."""
+        assert self.line.link
+        return self.line.link.statistics()["tcp"]["connections"]
 
 
 @contextmanager

@@ -34,22 +34,17 @@ def counted(bed: PairBed) -> dict[str, Any]:
     return bed.line.link.statistics()
 
 
-def opened(bed: PairBed) -> int:
-    """Returns the number of TCP connections opened over the link."""
-    return counted(bed)["tcp"]["connections"]
-
-
 def test_tls_is_carried_by_the_pipe_and_stays_the_origins_own(bed: PairBed) -> None:
     address = bed.address(TODAY)
     answer = bed.curl.get(f"https://{TODAY}/x.bin", "--range", "0-99", "--resolve", f"{TODAY}:443:{address}")
     # curl trusts only the origins' authority, so this connection ended at an origin.
     assert answer.status in (200, 206), answer
-    assert opened(bed) == 0
+    assert bed.opened() == 0
 
 
 def test_names_are_asked_over_the_pipe(bed: PairBed) -> None:
     assert bed.dig(TODAY, "A").addresses() == [bed.address(TODAY)]
-    assert opened(bed) == 0
+    assert bed.opened() == 0
     assert counted(bed)["dns"]["queries"] == 0, "nothing but the pipe crosses the link"
 
 
@@ -59,7 +54,7 @@ def test_the_names_of_a_page_are_answered_at_once_and_checked_without_a_connecti
     assert [answer.addresses() for answer in answers] == [[NEAR_HOME]] * len(STEERED)
     answer = bed.curl.get(f"http://{STEERED[0]}/x.bin")
     assert answer.status == 200, answer
-    assert opened(bed) == 0
+    assert bed.opened() == 0
 
 
 def test_connections_that_fill_the_link_do_not_make_the_ground_count_as_down(bed: PairBed) -> None:

@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from e2e.pair_bed import RTT_S, TODAY, WARM, PairBed, standing_pair
-from harness.lab.quiet import wait_until_quiet
-from harness.pair import REMOTE_ADMIN
 from harness.waiting import quickest, wait_for
 
 
@@ -22,33 +20,15 @@ def standing(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def bed(standing: PairBed) -> PairBed:
     """The same bed with all streams open. The counters of its link start here."""
-    until_open(standing)
+    standing.until_warm()
     assert standing.line.link
     standing.line.link.reset()
     return standing
 
 
-def until_open(bed: PairBed) -> None:
-    """Waits until as many streams are unused as are held, and the ground has responded on all of them."""
-    wait_for("warm streams", lambda: unused(bed) >= WARM, timeout_s=60, interval_s=0.2)
-    assert bed.line.link
-    assert wait_until_quiet(bed.line.link, RTT_S * 1000)
-
-
-def unused(bed: PairBed) -> float:
-    metrics, warm = bed.pair.remote.metrics(REMOTE_ADMIN), '{envoy_cluster_name="warm"}'
-    return metrics[f"envoy_cluster_upstream_cx_active{warm}"] - metrics[f"envoy_cluster_upstream_rq_active{warm}"]
-
-
-def opened(bed: PairBed) -> int:
-    """Returns the number of TCP connections opened over the link."""
-    assert bed.line.link
-    return bed.line.link.statistics()["tcp"]["connections"]
-
-
 def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_trips(bed: PairBed) -> None:
     def load() -> float:
-        until_open(bed)
+        bed.until_warm()
         answer = bed.curl.get(f"https://{TODAY}/page.html", "--resolve", f"{TODAY}:443:{bed.address(TODAY)}")
         # curl trusts only the origins' authority, so this connection ended at an origin.
         assert answer.status == 200, answer
@@ -56,7 +36,7 @@ def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_
 
     seconds = quickest(load, 2.9 * RTT_S)
     assert 2 * RTT_S <= seconds < 2.9 * RTT_S, f"{seconds:.2f} s"
-    assert opened(bed) == 0
+    assert bed.opened() == 0
 
 
 def test_connections_that_follow_one_another_take_streams_that_are_open_already(bed: PairBed) -> None:
@@ -72,25 +52,27 @@ def test_connections_that_follow_one_another_take_streams_that_are_open_already(
         return answer.seconds
 
     def slowest_s() -> float:
-        until_open(bed)
+        bed.until_warm()
         with ThreadPoolExecutor(len(names)) as pool:
             return max(pool.map(get, names))
 
     assert quickest(slowest_s, 2.9 * RTT_S) < 2.9 * RTT_S
-    assert opened(bed) == 0
+    assert bed.opened() == 0
 
 
 def test_names_are_asked_on_a_stream(bed: PairBed) -> None:
     assert bed.dig(TODAY, "A").addresses() == [bed.address(TODAY)]
-    assert opened(bed) == 0
+    assert bed.opened() == 0
     assert bed.line.link
     assert bed.line.link.statistics()["dns"]["queries"] == 0, "nothing but the pipe crosses the link"
 
 
 def test_a_ground_that_was_killed_costs_a_connection_time_and_its_streams_come_back(bed: PairBed) -> None:
     bed.kill_ground()
-    wait_for("the loss of the streams", lambda: unused(bed) < WARM, timeout_s=20, interval_s=0.1)
+    wait_for(
+        "the loss of the streams", lambda: bed.pair.connections("warm")["unused"] < WARM, timeout_s=20, interval_s=0.1
+    )
     resolve = ("--resolve", f"{TODAY}:443:{bed.address(TODAY)}")
     answer = bed.curl.get(f"https://{TODAY}/page.html", *resolve, timeout_s=60)
     assert answer.status == 200, answer
-    until_open(bed)
+    bed.until_warm()

@@ -204,12 +204,12 @@ def _just_started(repeats: int) -> list[Group]:
 
 
 def _carriers(repeats: int) -> list[Group]:
-    """Uses a bed for each pair, because two would need the same addresses. One link has long round trips, and one has
-    short ones."""
+    """Uses a bed for each pair, because two would need the same addresses. The links are one of each class of the link
+    model."""
     ways = (("direct", "longhaul-pair-connections"), ("longhaul-pair-streams",))
     return [
         Group("carriers", link, ("cnn", "median-2025"), ("https",), way, repeats)
-        for link in ("geo", "rural-lte")
+        for link in ("geo", "rural-lte", "leo")
         for way in ways
     ]
 

@@ -63,15 +63,18 @@ class Pair:
     """The remote's files: cert, key and ca."""
 
     def connections(self, pool: str) -> dict[str, float]:
-        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far, and
-        `opening`. The handshake of those `opening` is not done. Envoy counts a connection from its first packet."""
+        """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far, `unused` by
+        any client, and `opening`. The handshake of those `opening` is not done. Envoy counts a connection from its
+        first packet. Warm streams count as connections, which have no handshake."""
         metrics = self.remote.metrics(REMOTE_ADMIN)
         label = f'{{envoy_cluster_name="{pool}"}}'
         found = {
             kind: metrics[f"envoy_cluster_upstream_cx_{kind}{label}"] for kind in ("active", "total", "connect_fail")
         }
-        done = metrics.get(f"envoy_cluster_ssl_handshake{label}", 0)
-        return found | {"opening": found["total"] - found["connect_fail"] - done}
+        begun = found["total"] - found["connect_fail"]
+        done = metrics.get(f"envoy_cluster_ssl_handshake{label}", begun)
+        unused = found["active"] - metrics[f"envoy_cluster_upstream_rq_active{label}"]
+        return found | {"unused": unused, "opening": begun - done}
 
     def until_piped(self) -> None:
         """Waits until there is a pipe."""
