@@ -204,8 +204,8 @@ def _just_started(repeats: int) -> list[Group]:
 
 
 def _carriers(repeats: int) -> list[Group]:
-    """Uses a bed for each pair, because two would need the same addresses. The links are one of each class of the link
-    model."""
+    """Uses a bed for each pair, because two would need the same addresses. One link has a long round trip, one a low
+    rate, and one neither."""
     ways = (("direct", "longhaul-pair-connections"), ("longhaul-pair-streams",))
     return [
         Group("carriers", link, ("cnn", "median-2025"), ("https",), way, repeats)

@@ -353,7 +353,7 @@ pub const KEYS: &[Key] = &[
         "split.warm_as",
         Words(&["auto", "connections", "streams"]),
         Is("auto"),
-        "remote: the carrier of each client's TLS and DNS over the link. `connections` have a TCP handshake and a window of their own, and load pages sooner where a round trip is long. `streams` of the pipe take a packet each and share its window. `auto` decides by the link. It is `connections` with several grounds or `when_down: direct`",
+        "remote: the carrier of each client's TLS and DNS over the link. `connections` have a TCP handshake and a window of their own, and load pages sooner where the link holds many windows. `streams` of the pipe take a packet each and share its window. `auto` decides by the link. It is `connections` with several grounds or `when_down: direct`",
     ),
     key(
         "split.instant_answers",

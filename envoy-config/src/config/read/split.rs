@@ -18,6 +18,8 @@ use super::peer;
 const WARM: u64 = 32;
 /// The number of connections on a metered link, where each costs 2 KB an hour for TCP's probes.
 const WARM_METERED: u64 = 16;
+/// The initial windows of a page's 28 connections, of ten segments each (RFC 6928).
+const INITIAL_WINDOWS_BYTES: u64 = 28 * 10 * 1460;
 /// The longest time for which opening all warm connections may occupy the uplink, with those that the remote itself uses
 /// to hold the others open.
 const OPENING: Duration = Duration::from_secs(3);
@@ -149,22 +151,24 @@ fn warm_as(
 }
 
 /// Returns the carrier that loads pages sooner on this link. Connections do where a window takes long to grow, because
-/// each brings an initial window. Elsewhere their handshakes, and the losses of many windows that grow at once, cost more.
+/// each brings an initial window. Where the initial windows of a page are more than the link holds, connections lose many
+/// packets. Streams do not, and their handshakes cost less.
 ///
-/// Load times through a pair over https, as parts of the direct ones (light and heavy page, medians of 3 to 5 loads).
-/// `make experiments ONLY=carriers` measures two of the links:
+/// Load times through a pair over https, as parts of the direct ones (light and heavy page, medians of 3 to 11 loads).
+/// `make experiments ONLY=carriers` measures three of the links:
 ///
 /// | link | connections | streams |
 /// |---|---|---|
 /// | geostationary | 0.47, 0.36 | 0.49, 0.39 |
 /// | ship's link | 0.51, 0.80 | 0.53, 0.82 |
-/// | rural LTE | 0.74, 1.02 to 1.14 | 0.67, 0.93 |
-/// | low orbit | 0.70, 0.69 | 0.67, 0.72 |
+/// | rural LTE | 0.74, 1.05 | 0.67, 0.98 |
+/// | low orbit | 0.75, 0.70 | 0.77, 0.72 |
 /// | UMTS, light page | 0.92 | 0.87 |
 fn warm_as_for(link: &Link) -> WarmAs {
+    let overflows = link.down.bytes_in(link.rtt) < INITIAL_WINDOWS_BYTES;
     match LinkModel::of(link).class {
-        LinkClass::LongRoundTrips => WarmAs::Connections,
-        LinkClass::ByteBound | LinkClass::ShortRoundTrips => WarmAs::Streams,
+        LinkClass::ByteBound | LinkClass::ShortRoundTrips if overflows => WarmAs::Streams,
+        _ => WarmAs::Connections,
     }
 }
 
@@ -270,12 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn connections_carry_clients_where_a_window_takes_long_to_grow_and_streams_elsewhere() {
+    fn connections_carry_clients_where_the_link_holds_their_windows_and_streams_elsewhere() {
         for (rtt_ms, down, up, warm_as, warm) in [
             (600, 20_000_000, 5_000_000, WarmAs::Connections, 32),
             (700, 2_000_000, 500_000, WarmAs::Connections, 30),
             (80, 8_000_000, 2_000_000, WarmAs::Streams, 32),
-            (40, 100_000_000, 10_000_000, WarmAs::Streams, 32),
+            (40, 100_000_000, 10_000_000, WarmAs::Connections, 32),
+            (40, 50_000_000, 10_000_000, WarmAs::Streams, 32),
             (300, 384_000, 64_000, WarmAs::Streams, 32),
             (400, 78_000, 40_000, WarmAs::Streams, 29),
             // A stream takes as long as the round trip that it saves.
