@@ -208,7 +208,7 @@ def _carriers(repeats: int) -> list[Group]:
     rate, and one neither."""
     ways = (("direct", "longhaul-pair-connections"), ("longhaul-pair-streams",))
     return [
-        Group("carriers", link, ("cnn", "median-2025"), ("https",), way, repeats)
+        Group("carriers", link, ("median-2025",), ("https",), way, repeats)
         for link in ("geo", "rural-lte", "leo")
         for way in ways
     ]

@@ -155,7 +155,7 @@ fn warm_as(
 /// packets. Streams do not, and their handshakes cost less.
 ///
 /// Load times through a pair over https, as parts of the direct ones (light and heavy page, medians of 3 to 11 loads).
-/// `make experiments ONLY=carriers` measures three of the links:
+/// `make experiments ONLY=carriers` loads the heavy page on three of the links:
 ///
 /// | link | connections | streams |
 /// |---|---|---|
