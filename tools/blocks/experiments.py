@@ -98,13 +98,17 @@ def flight_block(results: dict) -> str:
 
 
 def ways_block(runs: dict[str, dict]) -> str:
-    """The load times of two pages over a geostationary link, by the way that they take."""
+    """The load times of two pages over a geostationary link, by the way that they take.
+
+    A contender without figures was not installed where the experiment ran. One that does not carry a scheme has figures
+    of the other."""
     cases = [(words, page, scheme) for scheme in ("http", "https") for words, page in WAYS_PAGES.items()]
     lines = [f"| | {' | '.join(f'{words}, {scheme}' for words, _, scheme in cases)} |", f"|---|{'---|' * len(cases)}"]
     for words, (experiment, contender) in WAYS_ROWS.items():
         names = [joined("geo", page, scheme, contender, "ratio_to_direct") for _, page, scheme in cases]
         figures = [runs[experiment]["figures"].get(name) for name in names]
-        lines.append(f"| {words} | {' | '.join('not at all' if one is None else share(one) for one in figures)} |")
+        none = "not at all" if any(figures) else "not measured"
+        lines.append(f"| {words} | {' | '.join(none if one is None else share(one) for one in figures)} |")
     return "\n".join([*lines, "", *(measured(name, runs[name]) for name in ("front-page", "today"))])
 
 
