@@ -108,7 +108,7 @@ class PairBed:
         os.kill(envoy, signal.SIGKILL)
 
     def until_warm(self) -> None:
-        """Waits until the pipe is open, and as many warm connections or streams as are held. The ground has responded
+        """Waits until the pipe is open, and `WARM` connections or streams that no client uses. The ground has responded
         on all of them."""
         self.pair.until_piped()
         wait_for("warm connections or streams", self._all_stand, timeout_s=60, interval_s=0.2)
@@ -119,10 +119,14 @@ class PairBed:
         warm = self.pair.connections("warm")
         return warm["unused"] >= WARM and warm["opening"] <= 0
 
+    def counted(self) -> dict[str, Any]:
+        """Returns what the link has counted since its counters started."""
+        assert self.line.link
+        return self.line.link.statistics()
+
     def opened(self) -> int:
         """Returns the number of TCP connections opened over the link since its counters started."""
-        assert self.line.link
-        return self.line.link.statistics()["tcp"]["connections"]
+        return self.counted()["tcp"]["connections"]
 
 
 @contextmanager

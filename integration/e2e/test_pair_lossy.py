@@ -45,8 +45,7 @@ def test_a_hundred_objects_at_once_come_whole(bed: PairBed) -> None:
     assert [(one.status, one.problem) for one in answers] == [(200, "")] * 100
     for name, answer in list(zip(names, answers, strict=True))[::25]:
         assert answer.body == bed.original(f"http://{LAB}/{name}"), name
-    assert bed.line.link
-    counted = bed.line.link.statistics()
+    counted = bed.counted()
     lost = sum(counted[way]["dropped"]["random_loss"]["packets"] for way in ("down", "up"))
     assert lost, "the link lost nothing: nothing was tested"
 

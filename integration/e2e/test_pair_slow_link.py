@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -29,11 +28,6 @@ def bed(standing: PairBed) -> PairBed:
     return standing
 
 
-def counted(bed: PairBed) -> dict[str, Any]:
-    assert bed.line.link
-    return bed.line.link.statistics()
-
-
 def test_tls_is_carried_by_the_pipe_and_stays_the_origins_own(bed: PairBed) -> None:
     address = bed.address(TODAY)
     answer = bed.curl.get(f"https://{TODAY}/x.bin", "--range", "0-99", "--resolve", f"{TODAY}:443:{address}")
@@ -45,7 +39,7 @@ def test_tls_is_carried_by_the_pipe_and_stays_the_origins_own(bed: PairBed) -> N
 def test_names_are_asked_over_the_pipe(bed: PairBed) -> None:
     assert bed.dig(TODAY, "A").addresses() == [bed.address(TODAY)]
     assert bed.opened() == 0
-    assert counted(bed)["dns"]["queries"] == 0, "nothing but the pipe crosses the link"
+    assert bed.counted()["dns"]["queries"] == 0, "nothing but the pipe crosses the link"
 
 
 def test_the_names_of_a_page_are_answered_at_once_and_checked_without_a_connection_each(bed: PairBed) -> None:

@@ -63,8 +63,7 @@ def test_connections_that_follow_one_another_take_streams_that_are_open_already(
 def test_names_are_asked_on_a_stream(bed: PairBed) -> None:
     assert bed.dig(TODAY, "A").addresses() == [bed.address(TODAY)]
     assert bed.opened() == 0
-    assert bed.line.link
-    assert bed.line.link.statistics()["dns"]["queries"] == 0, "nothing but the pipe crosses the link"
+    assert bed.counted()["dns"]["queries"] == 0, "nothing but the pipe crosses the link"
 
 
 def test_a_ground_that_was_killed_costs_a_connection_time_and_its_streams_come_back(bed: PairBed) -> None:

@@ -14,12 +14,14 @@ use crate::config::yaml::{NodeValue, Place};
 
 use super::peer;
 
-/// The number of warm connections that suffices for one page of a browser (28 connections) at any time.
+/// The number of connections that a browser opens for one page.
+const OF_A_PAGE: u64 = 28;
+/// The number of warm connections that suffices for one page at any time.
 const WARM: u64 = 32;
 /// The number of connections on a metered link, where each costs 2 KB an hour for TCP's probes.
 const WARM_METERED: u64 = 16;
-/// The initial windows of a page's 28 connections, of ten segments each (RFC 6928).
-const INITIAL_WINDOWS_BYTES: u64 = 28 * 10 * 1460;
+/// The initial window of a connection: ten segments (RFC 6928).
+const INITIAL_WINDOW_BYTES: u64 = 10 * 1460;
 /// The longest time for which opening all warm connections may occupy the uplink, with those that the remote itself uses
 /// to hold the others open.
 const OPENING: Duration = Duration::from_secs(3);
@@ -165,10 +167,11 @@ fn warm_as(
 /// | low orbit | 0.75, 0.70 | 0.77, 0.72 |
 /// | UMTS, light page | 0.92 | 0.87 |
 fn warm_as_for(link: &Link) -> WarmAs {
-    let overflows = link.down.bytes_in(link.rtt) < INITIAL_WINDOWS_BYTES;
-    match LinkModel::of(link).class {
-        LinkClass::ByteBound | LinkClass::ShortRoundTrips if overflows => WarmAs::Streams,
-        _ => WarmAs::Connections,
+    let overflows = link.down.bytes_in(link.rtt) < OF_A_PAGE * INITIAL_WINDOW_BYTES;
+    if overflows && LinkModel::of(link).class != LinkClass::LongRoundTrips {
+        WarmAs::Streams
+    } else {
+        WarmAs::Connections
     }
 }
 
