@@ -44,24 +44,26 @@ def _each_page(experiment: str, links: tuple[str, ...], pages: tuple[str, ...], 
 
 
 def _today(repeats: int) -> list[Group]:
-    def group(
-        link: str,
-        pages: tuple[str, ...],
-        schemes: tuple[str, ...],
-        *,
-        all_contenders: bool = False,
-        https: tuple[str, ...] = OURS,
-    ) -> Group:
+    def group(link: str, pages: tuple[str, ...], schemes: tuple[str, ...], *, all_contenders: bool = False) -> Group:
         return Group(
             "today", link, pages, schemes, EVERYBODY if all_contenders else OURS, repeats,
-            warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else https,
+            warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else None,
         )  # fmt: skip
 
+    def more(usual: Group) -> list[Group]:
+        """Up to `MORE_LOADS` in all."""
+        if not 1 < repeats < MORE_LOADS:
+            return []
+        return [replace(usual, first_repeat=repeats + 1, repeats=MORE_LOADS - repeats)]
+
     def fast(link: str) -> list[Group]:
-        """On a fast link, loads differ by chance as much as contenders do, and more of them cost little."""
         usual = group(link, ("cnn", "median-2025"), ("http", "https"))
-        more = replace(usual, first_repeat=repeats + 1, repeats=MORE_LOADS - repeats)
-        return [usual, more] if 1 < repeats < MORE_LOADS else [usual]
+        return [usual, *more(usual)]
+
+    def cell(link: str) -> list[Group]:
+        """Over http, cells are part of the experiment `cells`. Over https, one box can gain least there."""
+        one_box = Group("today", link, ("cnn",), ("https",), ("direct", "longhaul-edge", "longhaul-replace"), repeats)
+        return [replace(one_box, contenders=(*one_box.contenders, *PAIRS)), *more(one_box)]
 
     return [
         group("geo", ("cnn", "median-2025"), ("http",), all_contenders=True),
@@ -70,9 +72,8 @@ def _today(repeats: int) -> list[Group]:
         *fast("rural-lte"),
         # Browsers open each connection twice where a round trip is long and a second address is in the DNS response.
         Group("today", "geo", ("cnn",), ("https",), ("longhaul-replace",), repeats),
-        # Over http these cells are part of the experiment `cells`.
-        group("cdma-average", ("cnn",), ("https",), https=(*OURS, "longhaul-replace")),
-        group("cdma-congested", ("cnn",), ("https",), https=(*OURS, "longhaul-replace")),
+        *cell("cdma-average"),
+        *cell("cdma-congested"),
         group("maritime", ("cnn",), ("http", "https")),
     ]
 

@@ -111,9 +111,9 @@ def test_every_experiment_names_pages_links_and_contenders_that_exist() -> None:
         assert 1 <= group.link.weight <= CAPACITY
 
 
-def test_the_full_set_fits_into_100_minutes_and_today_into_28() -> None:
+def test_the_full_set_fits_into_105_minutes_and_today_into_28() -> None:
     everything = [group for one in EXPERIMENTS.values() for group in one.groups(3)]
-    assert expected_total_ms(everything) < 100 * 60_000
+    assert expected_total_ms(everything) < 105 * 60_000
     assert expected_total_ms(EXPERIMENTS["today"].groups(3)) < 28 * 60_000
 
 
