@@ -5,6 +5,11 @@ use http_semantics::Fields;
 /// Names and values, in order.
 pub type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// Returns the list as [`Fields`] reads it.
+pub(crate) fn borrowed(list: &FieldList) -> Vec<(&[u8], &[u8])> {
+    list.iter().map(|(name, value)| (&**name, &**value)).collect()
+}
+
 /// Returns the media type in lower case, without parameters.
 pub(crate) fn media_type(fields: &Fields<'_>) -> Vec<u8> {
     head(fields.get("content-type").unwrap_or_default()).to_ascii_lowercase()

@@ -4,6 +4,8 @@
 //! connection. A request is held only for an object that is on its way, and not for long. In doubt, a request crosses
 //! the link as without bundling.
 
+mod replies;
+
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::net::Ipv6Addr;
@@ -11,15 +13,12 @@ use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use http_semantics::Fields;
-use http_semantics::object_request::names_newer_pictures;
-use image_variants::tag::is_of_variant;
-use pipe_encoding::accept::{refuses_plain, takes};
-use pipe_encoding::{Edit, TAKES, TAKES_FIELD, codings, decode, edits, is_br};
+use pipe_encoding::{TAKES, TAKES_FIELD, decode};
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, hex, key};
-use crate::fields::{FieldList, media_type};
+use crate::fields::borrowed;
 use crate::frames::{self, Frame};
 use crate::limits;
 use crate::link::{self, Link};
@@ -413,7 +412,7 @@ impl RemoteEnd {
     }
 
     fn is_too_old(&self, reply: &Reply, age_ms: u64) -> bool {
-        let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let list = borrowed(&reply.fields);
         let lasts = object::lasts(&Fields::from(&list[..])).and_then(|lasts| u64::try_from(lasts.as_millis()).ok());
         lasts.is_some_and(|lasts_ms| age_ms >= lasts_ms.max(self.link.moment_ms()))
     }
@@ -428,13 +427,12 @@ impl RemoteEnd {
             State::Coming => Match::Wait,
             State::Unknown | State::Withdrawn | State::Used | State::Lost => Match::None,
             State::Here { ident, since_ms, moment } => {
-                let reply = shelf::get(board, &ident).map(|kept| reply(&kept, &moment));
-                let Some(Some(reply)) = reply else {
+                let Some(reply) = shelf::get(board, &ident).and_then(|kept| replies::of(&kept, &moment)) else {
                     self.counts.add(Count::Lost, 1);
                     set_state(board, client, &flight, index, &State::Lost);
                     return Match::None;
                 };
-                let Some(reply) = readable(asked, reply).filter(|reply| fits(asked, reply)) else {
+                let Some(reply) = replies::for_request(asked, reply) else {
                     return Match::None;
                 };
                 // The browser wants the object even if it is too old, so the page's next visitors should get it.
@@ -444,7 +442,7 @@ impl RemoteEnd {
                     self.counts.add(Count::Stale, 1);
                     return Match::None;
                 }
-                Match::Reply(varying(reply))
+                Match::Reply(replies::varying(reply))
             }
         }
     }
@@ -485,60 +483,6 @@ fn set_state(board: &dyn Board, client: u64, flight: &FlightId, index: usize, st
     });
 }
 
-fn reply(kept: &shelf::Kept, moment: &[u8]) -> Option<Reply> {
-    let fields = object::fields_of(&kept.head, moment).ok()?;
-    Some(Reply { status: 200, fields, body: kept.body.clone() })
-}
-
-/// Adds the `Vary` of an object that may be a smaller variant of an image. The ground says it to clients, but not of
-/// objects, which no client requests.
-fn varying(mut reply: Reply) -> Reply {
-    let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let fields = Fields::from(&list[..]);
-    if media_type(&fields) == b"image/webp" && fields.get("etag").is_none_or(is_of_variant) {
-        reply.fields.push((b"vary".to_vec(), b"Accept".to_vec()));
-    }
-    reply
-}
-
-/// Decompresses an object in br for a client that does not accept br. None if it cannot be decompressed.
-fn readable(asked: &Asked, mut reply: Reply) -> Option<Reply> {
-    let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let fields = Fields::from(&list[..]);
-    if !is_br(&fields) || takes(&asked.accepted, TAKES.as_bytes()) || refuses_plain(&asked.accepted) {
-        return Some(reply);
-    }
-    let edits = edits(&fields);
-    reply.body = decode(&reply.body, limits::UNPACKED_BYTES).ok()?;
-    for edit in edits {
-        apply(&mut reply.fields, edit);
-    }
-    Some(reply)
-}
-
-fn apply(fields: &mut FieldList, edit: Edit) {
-    match edit {
-        Edit::Remove(name) => fields.retain(|(known, _)| known != name.as_bytes()),
-        Edit::Set(name, value) => {
-            fields.retain(|(known, _)| known != name.as_bytes());
-            fields.push((name.as_bytes().to_vec(), value));
-        }
-    }
-}
-
-/// Returns true if the object can serve this request.
-fn fits(asked: &Asked, reply: &Reply) -> bool {
-    let list: Vec<(&[u8], &[u8])> = reply.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let fields = Fields::from(&list[..]);
-    let coding = codings(&fields).all(|coding| takes(&asked.accepted, coding));
-    let cookie = !asked.with_cookie || fields.lists("cache-control", "public");
-    let origin = !asked.with_origin || fields.get("access-control-allow-origin") == Some(b"*");
-    // A client that does not accept newer image types may share its address with one that does.
-    let newer = matches!(media_type(&fields).as_slice(), b"image/webp" | b"image/avif");
-    let picture = !newer || asked.types == b"*/*" || names_newer_pictures(&asked.types);
-    coding && cookie && origin && picture
-}
-
 fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(limits::PARCEL_BYTES).unwrap_or(u64::MAX);
@@ -564,49 +508,5 @@ impl Random {
         self.drawn += 1;
         let name = crate::digest::ident(&self.seed, &self.drawn.to_le_bytes());
         name.first_chunk().copied().unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_object_that_may_be_a_variant_varies_by_accept() {
-        for (kind, tag, expected) in [
-            ("image/webp", Some("W/\"x;lh-webp75\""), true),
-            ("image/webp", None, true),
-            ("image/webp", Some("\"x\""), false),
-            ("image/jpeg", None, false),
-        ] {
-            let etag = tag.map(|tag| (b"etag".to_vec(), tag.as_bytes().to_vec()));
-            let fields = [(b"content-type".to_vec(), kind.as_bytes().to_vec())].into_iter().chain(etag).collect();
-            let reply = varying(Reply { status: 200, fields, body: Vec::new() });
-            assert_eq!(reply.fields.contains(&(b"vary".to_vec(), b"Accept".to_vec())), expected, "{kind} {tag:?}");
-        }
-    }
-
-    #[test]
-    fn an_object_fits_a_request_that_accepts_its_content_encoding() {
-        let asked = |accepted: &str| Asked {
-            url: "http://a.test/".to_owned(),
-            accepted: accepted.as_bytes().to_vec(),
-            types: b"*/*".to_vec(),
-            with_cookie: false,
-            referrer: None,
-            with_origin: false,
-        };
-        for (encoding, accepted, expected) in [
-            ("gzip", "gzip, deflate", true),
-            ("gzip", "br", false),
-            ("gzip,", "gzip", true),
-            ("", "br", true),
-            ("identity", "br", true),
-            ("br, gzip", "gzip", false),
-        ] {
-            let fields = vec![(b"content-encoding".to_vec(), encoding.as_bytes().to_vec())];
-            let reply = Reply { status: 200, fields, body: Vec::new() };
-            assert_eq!(fits(&asked(accepted), &reply), expected, "{encoding} for {accepted}");
-        }
     }
 }
