@@ -93,9 +93,9 @@ func TestBINDSetsCDAndGetsTheTruthByDefault(t *testing.T) {
 	}
 }
 
-// TestWhoBelievesWhatFollowsACNAME is why there is flatten: unbound and BIND ask for the target of a CNAME again, and that
-// name is not listed.
-func TestWhoBelievesWhatFollowsACNAME(t *testing.T) {
+// TestForwardersThatBelieveRecordsAfterACNAME is the reason for flatten: unbound and BIND send a query for the target of
+// a CNAME, and that name is not listed.
+func TestForwardersThatBelieveRecordsAfterACNAME(t *testing.T) {
 	asksAgain := map[string]bool{"unbound": true, "BIND": true}
 	for _, d := range downstreams {
 		t.Run(d.name, func(t *testing.T) {
@@ -134,9 +134,9 @@ func TestReplacedAnswersHoldTheProxyOnlyWhateverRotates(t *testing.T) {
 	}
 }
 
-// TestWhoKeepsTheProxyFirst writes down which resolvers rotate: behind those the proxy is the first address in some of the
-// answers only. A changed default of theirs shows here.
-func TestWhoKeepsTheProxyFirst(t *testing.T) {
+// TestForwardersThatKeepTheProxyFirst records the forwarders that rotate addresses. Behind those, the proxy is the first
+// address in some of the responses only. The test fails when a forwarder changes its default.
+func TestForwardersThatKeepTheProxyFirst(t *testing.T) {
 	rotates := map[string]bool{"dnsmasq": true, "unbound": true, "BIND": true, "a rotating cache": true}
 	for _, d := range downstreams {
 		t.Run(d.name, func(t *testing.T) {

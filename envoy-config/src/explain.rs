@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_stand_in_the_page_itself_is_told_where_inlining_is_on() {
+    fn objects_that_could_be_inlined_are_named_where_inlining_is_on() {
         let page = "<img src=http://img.example.net/a.png>\n<img loading=lazy src=http://img.example.net/b.png><img src=/c.png>";
         let told =
             |more: &str| asked(&format!("{HTTP}{more}"), "http://www.example.org/", &[HTML], page).unwrap().inline;
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_of_somebody_else_is_not_explained() {
+    fn only_pages_of_other_sites_are_explained() {
         for url in ["ftp://example.org/", "www.example.org", "http://198.51.100.12/", "http://www.example.org:8080/"] {
             assert!(asked(HTTP, url, &[HTML], "").is_err(), "{url}");
         }

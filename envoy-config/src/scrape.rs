@@ -162,7 +162,7 @@ broken{a="b 1
     }
 
     #[test]
-    fn what_is_no_sample_is_left_out() {
+    fn lines_that_are_no_samples_are_left_out() {
         assert_eq!(Scrape::parse("no sample at all\nbroken{a=\"b 1\n{} 1 1\n\n"), {
             // A name may not be empty, but no code here sums an empty one.
             Scrape(vec![Sample { name: String::new(), labels: Vec::new(), value: 1.0 }])

@@ -28,7 +28,7 @@ MOVED = f"https://{PROXY_NAME}/{OBJECTS}/".encode()
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_rewritten_arrives_byte_for_byte(bed: Bed, order: dict[str, str | int], why: str) -> None:
+def test_pages_that_cannot_be_rewritten_arrive_byte_for_byte(bed: Bed, order: dict[str, str | int], why: str) -> None:
     url = made_to_order(**({"host": OBJECTS} | order))
     got, original = bed.curl.get(url), bed.original(url)
     assert (got.status, got.problem) == (200, ""), why

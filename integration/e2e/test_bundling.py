@@ -203,7 +203,7 @@ def test_the_browser_sees_the_headers_that_the_origin_sent(bed: Bed) -> None:
     ]
 
 
-def test_what_one_client_is_sent_another_never_gets(bed: Bed) -> None:
+def test_objects_sent_to_one_client_never_reach_another(bed: Bed) -> None:
     bed.fly("others.html")
     before = bed.answered()
     other = bed.curl("192.0.2.9").get(f"http://{IMAGES}/p5.svg")
@@ -354,7 +354,7 @@ def test_a_page_ends_while_an_end_starts_again_and_the_next_is_bundled(bed: Bed,
     assert bed.curl().get(made_to_order(LAB, size=1000)).status == http.client.OK
 
 
-def test_what_a_script_loads_at_every_visit_is_sent_before_it_is_asked_for(bed: Bed) -> None:
+def test_an_object_that_a_script_loads_at_every_visit_is_sent_before_the_request(bed: Bed) -> None:
     page, image = f"http://{WWW}/late.html", f"http://{WWW}/late.svg"
 
     def visit(wanted: str) -> None:

@@ -134,7 +134,7 @@ MACHINES: dict[str, tuple[Situation, dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("what", MACHINES)
-def test_what_run_refuses_on_this_machine_check_refuses_with_here_and_warns_of_without(desk: Desk, what: str) -> None:
+def test_check_here_refuses_what_run_refuses_on_this_machine_and_check_warns_of_it(desk: Desk, what: str) -> None:
     situation, environment, words = MACHINES[what]
     state = desk.folder / "state"
     with situation(desk) as path:

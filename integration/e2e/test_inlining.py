@@ -171,7 +171,7 @@ def test_a_page_whose_policy_forbids_texts_gets_pictures_alone(place: Place) -> 
     assert b"static.texts.example.net/protected.css" in body
 
 
-def test_who_had_a_page_of_the_site_gets_urls_whichever_worker_answers(place: Place) -> None:
+def test_a_returning_visitor_gets_urls_from_every_worker(place: Place) -> None:
     names = (f"somebody {number}" for number in range(VISITORS))
     name = next((name for name in names if AT_HAND in place.body(name=name)), None)
     assert name is not None, "at hand"

@@ -140,7 +140,7 @@ def test_the_filters_of_the_ground_see_requests_with_compressed_headers(warm: Pa
     assert (answer.status, answer.body) == (403, b"the port is not one of those this proxy serves\n"), answer
 
 
-def test_what_header_compression_counts_is_documented_and_there_at_both_ends(warm: PairBed) -> None:
+def test_metrics_of_header_compression_are_documented_and_there_at_both_ends(warm: PairBed) -> None:
     assert warm.curl.get(f"http://{LAB}/counted.bin").status == 200
     section = re.search(r"^## A pair.*?(?=^## )", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert section
@@ -240,7 +240,7 @@ def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
     assert len(warm.origins.events("connect")) == connects
 
 
-def test_what_names_nobody_and_is_meant_for_the_remote_itself_ends_there(warm: PairBed) -> None:
+def test_connections_to_the_remote_itself_end_there(warm: PairBed) -> None:
     before = warm.pair.remote.metrics(REMOTE_ADMIN)
     tls = Curl(warm.folder, warm.line.clients, "--insecure").get(f"https://{NEAR_HOME}/")
     assert (tls.status, bool(tls.problem)) == (0, True), tls
@@ -307,7 +307,7 @@ def seen(warm: PairBed, mark: str) -> list[str]:
     return [one["target"] for one in warm.origins.requests(host=LAB) if f"X-Of:{mark}-" in one["target"]]
 
 
-def test_what_is_asked_for_while_the_grounds_envoy_dies_is_answered_and_nothing_is_sent_twice(warm: PairBed) -> None:
+def test_requests_while_the_grounds_envoy_dies_get_a_response_and_none_is_sent_twice(warm: PairBed) -> None:
     before = again(warm)
     pool, asking, sending = in_flight(warm, "killed", until="killed")
     with pool:
@@ -336,7 +336,7 @@ def again(warm: PairBed) -> float:
     return warm.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_upstream_rq_retry{envoy_cluster_name="pipe"}']
 
 
-def test_what_is_asked_for_while_the_ground_is_stopped_and_started_is_answered(warm: PairBed) -> None:
+def test_requests_while_the_ground_is_stopped_and_started_get_a_response(warm: PairBed) -> None:
     pool, asking, sending = in_flight(warm, "restarted", wait=3000)
     with pool:
         with warm.pair.without_ground():

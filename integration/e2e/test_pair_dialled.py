@@ -104,7 +104,7 @@ def test_headers_are_packed_in_tunnels_too(bed: PairBed) -> None:
     bed.packs_headers()
 
 
-def test_what_crosses_in_a_tunnel_cannot_be_read_on_the_way(bed: PairBed) -> None:
+def test_bytes_in_a_tunnel_cannot_be_read_on_the_way(bed: PairBed) -> None:
     """Envoy's tunnels are bare sockets once the ground has authenticated."""
     serves(bed)
     listener = subprocess.Popen(

@@ -90,7 +90,7 @@ def test_a_body_crosses_the_link_in_br_and_is_smaller_than_in_gzip(bed: PairBed)
 
 
 @pytest.mark.parametrize("fields", [b"cache-control: no-transform\r\n", b"content-encoding: gzip\r\n"])
-def test_what_the_origin_wants_unchanged_or_compressed_itself_crosses_as_it_is(bed: PairBed, fields: bytes) -> None:
+def test_responses_that_must_not_be_transformed_cross_unchanged(bed: PairBed, fields: bytes) -> None:
     body = gzip.compress(HTML) if b"gzip" in fields else HTML
     before = decompressed(bed)
     answer = ask(bed, response(body, fields), GZIP)

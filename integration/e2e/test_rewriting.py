@@ -276,7 +276,7 @@ def test_ranges_heads_and_conditions_are_the_origin_s(bed: Bed) -> None:
     assert (same.status, same.body) == (304, b"")
 
 
-def test_what_the_page_s_policy_allows_it_allows_where_it_moved(bed: Bed) -> None:
+def test_a_pages_policy_allows_moved_urls_as_it_did_the_originals(bed: Bed) -> None:
     answer = bed.curl.get(made_to_order(host=OBJECTS, header=f"Content-Security-Policy:img-src {OBJECTS}"))
     policy = answer.header("content-security-policy") or ""
     if is_moved_somewhere(answer.body):

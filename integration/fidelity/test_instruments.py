@@ -43,7 +43,7 @@ def test_equal_loads_do_not_differ() -> None:
     assert found(load_of("a", "b"), load_of("b", "a"), load_of("a", "b")) == []
 
 
-def test_what_is_missing_new_or_asked_for_twice_is_a_difference() -> None:
+def test_missing_new_and_repeated_requests_are_differences() -> None:
     same = load_of("a", "b", "c")
     assert found(same, same, load_of("b", "c", "c", "d")) == [
         "only without: a",
@@ -52,7 +52,7 @@ def test_what_is_missing_new_or_asked_for_twice_is_a_difference() -> None:
     ]
 
 
-def test_what_differs_between_two_loads_without_longhaul_is_unstable_and_nothing_else_is() -> None:
+def test_only_differences_between_two_loads_without_longhaul_are_unstable() -> None:
     verdict = compare([load_of("ad?r=1", "a"), load_of("ad?r=2", "a")], [load_of("ad?r=3", "b")])
     assert verdict.unstable == {"requests": "not in every load: ad?r=1"}
     assert [one.what for one in verdict.differences] == ["only without: a", "only with: b"]

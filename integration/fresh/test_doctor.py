@@ -178,7 +178,7 @@ def test_every_missing_thing_is_one_line(fake: FakeMachine) -> None:
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_what_only_root_tests_need_is_listed_and_stops_nothing(fake: FakeMachine) -> None:
+def test_packages_that_only_root_tests_need_are_listed_and_stop_nothing(fake: FakeMachine) -> None:
     fake.has("nft", "echo nftables v1.0.6")
     done = fake.ask()
     assert done.returncode == 0

@@ -245,7 +245,7 @@ mod tests {
 
     /// The DNS server's own tests read the same file.
     #[test]
-    fn what_the_dns_server_refuses_is_refused_at_the_same_line() {
+    fn a_line_that_the_dns_server_refuses_is_refused_here_too() {
         #[derive(serde::Deserialize)]
         struct Case {
             name: String,

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn values_that_are_no_names_are_refused() {
         let long = "a".repeat(64);
         let table = [
             ("", NameError::Empty),

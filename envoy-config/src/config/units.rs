@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity_is_refused_with_the_reason() {
+    fn values_that_are_no_quantities_are_refused_with_the_reason() {
         let table = [
             ("600", UnitError::NoUnit),
             ("600 parsecs", UnitError::UnknownUnit),

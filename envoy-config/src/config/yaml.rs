@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_pointed_to_or_means_two_things_is_refused() {
+    fn yaml_without_places_or_with_two_meanings_is_refused() {
         for (text, title) in [
             ("a: 1\na: 2\n", "`a` is set twice"),
             ("a: &x 1\n", "YAML anchors and aliases are not accepted"),

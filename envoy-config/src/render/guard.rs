@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_guard_refuses_the_map_does_not_move(address in near_a_row()) {
+        fn the_map_moves_nothing_that_the_guard_refuses(address in near_a_row()) {
             let pep = || vec!["pep.example".to_owned()];
             let mapper = Mapper::new(&Rules {
                 https_targets: Vec::new(),

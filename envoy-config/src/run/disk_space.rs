@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_cache_holds_already_counts_as_room() {
+    fn objects_that_are_cached_already_count_as_room() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("below")).unwrap();
         fs::write(folder.path().join("below/one"), [0; 1000]).unwrap();

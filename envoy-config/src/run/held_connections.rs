@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_taken_up_and_what_broke_is_not_taken_up_at_once() {
+    fn missing_connections_open_at_once_and_broken_ones_after_a_pause() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = listener.local_addr().unwrap();
         let mut group = Group::default();

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waiting_does_not_mend_is_said_at_once() {
+    fn an_error_that_no_wait_mends_is_reported_at_once() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let wanted = |socket| ListenSocket { key: "listen.http", socket, transport: Protocol::Tcp };
         let both = [wanted(taken.local_addr().unwrap()), wanted("192.0.2.77:8080".parse().unwrap())];

@@ -68,7 +68,7 @@ impl World {
 const DISK: &str = "cache: { dir: DIR, size: 64mib }\n";
 
 #[test]
-fn what_may_be_kept_is_kept_and_what_may_not_is_not() {
+fn only_responses_that_may_be_cached_are_cached() {
     let world = World::new(DISK);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     for path in ["/fresh", "/vary-encoding", "/vary-twice"] {

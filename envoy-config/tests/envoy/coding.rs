@@ -101,7 +101,7 @@ fn a_client_gets_a_coding_it_takes_whatever_the_origin_sent() {
 }
 
 #[test]
-fn what_is_not_rewritten_stays_as_the_origin_packed_it() {
+fn unchanged_responses_keep_the_origins_content_encoding() {
     let world = World::new("", typed);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     let sent = |path: &str| {

@@ -101,7 +101,7 @@ fn an_http_object_in_the_cache_is_not_served_for_the_https_one() {
 }
 
 #[test]
-fn what_the_filter_refuses_is_said_in_one_line_and_reaches_no_origin() {
+fn a_request_that_the_filter_refuses_gets_one_line_and_reaches_no_origin() {
     let Some(world) = World::new() else { return };
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     let own = world.http().to_string();

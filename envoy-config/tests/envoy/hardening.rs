@@ -74,7 +74,7 @@ fn a_bare_cr_does_not_begin_a_header_for_whoever_reads_it_so() {
 }
 
 #[test]
-fn what_watches_over_memory_and_hanging_workers_is_in_force() {
+fn the_overload_manager_and_the_watchdog_are_active() {
     let config = Config::new("");
     let Some(envoy) = Envoy::start(&config) else { return };
     assert!(envoy.admin("/stats?filter=overload").contains("fixed_heap.pressure"), "memory is watched");

@@ -107,7 +107,7 @@ fn a_sheet_with_its_urls_stands_in_the_page_of_a_later_visitor() {
 }
 
 #[test]
-fn who_has_been_here_gets_urls() {
+fn a_returning_visitor_gets_urls() {
     let Some(world) = World::new("on") else { return };
     eventually("it is at hand", || has_object(&world.browse(&[])));
     eventually("who had it in the page gets URLs at whatever worker", || {

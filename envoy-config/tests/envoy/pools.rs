@@ -89,7 +89,7 @@ fn flaky() -> impl Fn(&Received) -> Reply + Send + Sync {
 }
 
 #[test]
-fn what_may_be_repeated_is_repeated_once_and_what_may_not_is_not() {
+fn only_safe_requests_are_retried_and_only_once() {
     let world = World::new("", flaky());
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     assert_eq!(get(world.http(), HOST, "/get", &[]).status, 200);

@@ -149,7 +149,7 @@ fn a_pages_objects_are_in_the_cache_before_they_are_asked_for_as_a_browser_would
 }
 
 #[test]
-fn what_a_browser_may_not_want_is_not_fetched() {
+fn objects_that_a_browser_may_not_request_are_not_prefetched() {
     let Some(world) = World::new("") else { return };
     world.browse("/uncertain");
     assert_eq!(world.fetched_all(), ["/last.png"]);
@@ -194,7 +194,7 @@ fn with_prefetch_off_nothing_is_fetched_and_there_is_no_way_to() {
 }
 
 #[test]
-fn what_the_cache_does_not_keep_is_fetched_ahead_once_and_never_again() {
+fn objects_that_the_cache_does_not_store_are_prefetched_only_once() {
     let Some(world) = World::new("") else { return };
     world.browse("/counted");
     world.fetched_all();

@@ -126,7 +126,7 @@ fn an_origin_that_breaks_off_is_seen_to_break_off() {
 }
 
 #[test]
-fn who_sends_a_header_by_the_byte_is_cut_off_and_who_is_slow_in_a_body_is_not() {
+fn a_client_that_is_slow_in_a_header_is_cut_off_and_one_slow_in_a_body_is_not() {
     let world = World::new("transport: { handshake_timeout: 1s }\n");
     let origin = world.origin(|_| Reply::ok("content-type: text/plain\r\n", "ok"));
     let Some(_envoy) = Envoy::start(&world.config) else { return };

@@ -246,7 +246,7 @@ fn the_transparent_kind_starts_where_it_may() {
 }
 
 #[test]
-fn what_is_valid_is_not_taken_for_granted() {
+fn envoy_refuses_a_broken_bootstrap() {
     let Some(envoy) = binary() else { return };
     let config = KINDS[0].config();
     let root = config.artifacts().root;

@@ -64,7 +64,7 @@ fn parts(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_was_applied_is_there_and_undone_it_is_as_it_was() {
+fn apply_changes_the_host_and_undo_restores_it() {
     let script = "state; longhaul --apply > /dev/null; state; longhaul --undo > /dev/null; state";
     let Some(text) = on_a_host(CONFIG, script) else { return };
     let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };

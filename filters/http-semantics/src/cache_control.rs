@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_browsers_keep_is_the_longest_that_is_said_and_nothing_where_nothing_is() {
+    fn browsers_cache_for_the_longest_stated_time_and_not_without_one() {
         let of = |value| {
             kept_by_browsers_ms(&fields(&[
                 ("cache-control", value),

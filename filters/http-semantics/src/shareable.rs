@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_explicitly_fresh_is_shared_for_what_is_left() {
+    fn an_explicitly_fresh_response_is_shared_for_the_rest_of_its_time() {
         for (response, left, public) in [
             (&[("cache-control", "max-age=60")][..], 60, false),
             (&[("cache-control", "public, Max-Age=\"60\"")], 60, true),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_fresh_is_pushed_at_once_or_not_shared() {
+    fn a_stale_response_is_pushed_at_once_or_not_shared() {
         for response in [
             &[][..],
             &[("cache-control", "public")],
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_one_client_is_shared_for_no_purpose() {
+    fn a_response_for_one_client_is_shared_for_no_purpose() {
         const FRESH: (&str, &str) = ("cache-control", "max-age=60");
         for (request, response, why) in [
             (&[(":method", "POST")][..], &[FRESH][..], Unshared::Method),

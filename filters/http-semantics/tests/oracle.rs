@@ -67,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_shared_may_be_stored_and_is_fresh_for_no_longer(
+    fn shared_responses_may_be_stored_and_are_fresh_for_no_longer(
         request in request(), status in prop::sample::select(&[200_u16, 203, 301, 302, 404, 410, 500][..]), response in response(),
     ) {
         let code = status.to_string();

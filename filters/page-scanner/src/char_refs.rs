@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back_as_itself(value in "[ -~\n\r\t\x0Cé]*") {
+        fn written_text_reads_back_as_itself(value in "[ -~\n\r\t\x0Cé]*") {
             for (quote, tag) in [
                 (Quote::Double, format!("<a b=\"{}\">", encode(value.clone(), Quote::Double))),
                 (Quote::Single, format!("<a b='{}'>", encode(value.clone(), Quote::Single))),

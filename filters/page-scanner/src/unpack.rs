@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked_however_it_is_cut() {
+    fn compressed_data_is_decompressed_however_it_is_cut() {
         let page = page();
         let mut with_fields =
             GzBuilder::new().extra([7; 300]).filename("a.html").comment("c").write(Vec::new(), Compression::fast());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_says_that_it_is_packed_loses_no_byte() {
+    fn data_that_is_only_labelled_as_compressed_loses_no_byte() {
         for plain in [&b""[..], b"\x1F", b"\x1F\x8B", b"\x1F\x8B\x07...", b"\x1Fx", b"<!doctype html><p>plain"] {
             for piece in [1, 2, 100] {
                 assert_eq!(unpack(plain, piece), (plain.to_vec(), Ok(())));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_the_data_is_not_needed_and_not_given() {
+    fn bytes_after_the_compressed_data_are_not_needed_and_not_returned() {
         let (page, packed) = (page(), gzip(&page()));
         let data = packed.len() - TRAILER_BYTES;
         for end in data..=packed.len() {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_or_makes_no_sense_is_a_prefix_and_known_as_broken() {
+    fn truncated_or_malformed_data_gives_a_prefix_and_is_known_as_broken() {
         let (page, packed) = (page(), gzip(&page()));
         for end in (3..packed.len() - TRAILER_BYTES).step_by(97) {
             let (plain, outcome) = unpack(&packed[..end], 64);

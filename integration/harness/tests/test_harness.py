@@ -150,7 +150,7 @@ def test_a_namespace_is_gone_afterwards_also_after_a_failure(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("root")
-def test_what_a_killed_run_left_is_swept_and_what_is_in_use_is_not() -> None:
+def test_namespaces_of_a_killed_run_are_swept_and_those_in_use_are_not() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     left = f"{namespaces.PREFIX}{ended.pid}-0-clients"
@@ -201,7 +201,7 @@ def test_the_hash_in_the_demo_page_is_that_of_its_script() -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_what_is_missing_skips_with_its_reason_or_fails_where_nothing_may(tmp_path: Path, strict: bool) -> None:
+def test_a_missing_program_skips_with_its_reason_or_fails_where_nothing_may(tmp_path: Path, strict: bool) -> None:
     (tmp_path / "test_it.py").write_text(
         "from harness.artifacts import Missing\n\ndef test_it():\n    raise Missing('needs what nobody has')\n"
     )

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_command_is_refused_with_what_was_expected() {
+    fn an_unknown_command_is_refused_with_the_known_ones() {
         for (line, expected) in [
             ("", "expected stats, reset or outage"),
             ("stats now", "expected stats, reset or outage"),

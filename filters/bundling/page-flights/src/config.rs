@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_its_place_and_what_was_expected() {
+    fn a_bad_configuration_is_refused_with_its_place_and_the_expected_value() {
         for (from, to, said) in [
             ("ground", "edge", "unknown variant `edge`"),
             ("rtt_ms", "rtt", "unknown field `rtt`"),

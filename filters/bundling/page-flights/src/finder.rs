@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_may_not_ask_for_is_left_to_it() {
+    fn objects_that_a_browser_may_not_request_are_left_to_it() {
         let page = "<img src=a.png loading=lazy><img src=b.png srcset='b2.png 2x'><picture><source srcset=c.webp>\
             <img src=c.png></picture><link rel=stylesheet media=print href=p.css><link rel=prefetch href=n.html>\
             <link rel='alternate stylesheet' href=alt.css><link rel=icon href=i.ico><noscript><img src=no.png></noscript>\
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_policy_decides_which_base_counts_nothing_behind_the_base_is_taken() {
+    fn objects_after_a_base_element_under_a_base_uri_policy_are_not_taken() {
         let page = "<img src=a.png><base href=/d/><img src=b.png>";
         let urls = |page: &str| found("http://www.test/", "text/html", page).into_iter().map(|(url, _)| url).collect();
         let both: Vec<String> = urls(page);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not() {
+    fn a_page_that_cannot_be_read_has_no_objects() {
         for (name, value) in [("content-type", "image/png"), ("content-encoding", "br")] {
             let list: [(&[u8], &[u8]); 2] = [(name.as_bytes(), value.as_bytes()), (b"content-type", b"text/html")];
             assert!(Finder::new("http://a.test/", &Fields::from(&list[..])).is_none());

@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_sees_every_change() {
+    fn a_held_request_sees_every_change() {
         let board = Memory::default();
         let mut last = turn(&board, 5);
         let mut is_new = || std::mem::replace(&mut last, turn(&board, 5)) != turn(&board, 5);
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_requested_on_behalf_of_a_page_is_noted_with_its_newest_flight_once_and_within_bounds() {
+    fn requests_on_behalf_of_a_page_are_noted_once_with_its_newest_flight_and_bounded() {
         let board = Memory::default();
         assert!(open(&board, [1; 16], 5, PAGE, 0) && open(&board, [2; 16], 5, "http://p.test/e", 0));
         for (client, referrer, url) in [

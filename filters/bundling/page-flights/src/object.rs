@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_any_client_may_have_keeps_the_origins_headers() {
+    fn an_object_for_any_client_keeps_the_origins_headers() {
         let object = judged(
             &[
                 (":status", "200"),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_for_one_client_or_some_is_left_out() {
+    fn objects_for_some_clients_are_left_out() {
         for (name, value, why) in [
             (":status", "404", Unfit::Status),
             (":status", "206", Unfit::Status),

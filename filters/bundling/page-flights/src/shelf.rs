@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_shelf_is_not_kept_and_displaces_nothing() {
+    fn an_object_larger_than_the_shelf_is_not_stored_and_displaces_nothing() {
         let board = Memory::default();
         assert!(put(&board, 200, &name(1), b"", &[0; 100]));
         assert!(!put(&board, 200, &name(2), b"", &[0; 200]));

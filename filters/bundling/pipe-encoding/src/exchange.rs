@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_br_passes() {
+    fn bodies_in_other_content_encodings_than_br_pass() {
         for response in [
             [(":status", "200"), ("content-encoding", "gzip")],
             [(":status", "200"), ("content-encoding", "gzip, br")],

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cache_reads_is_what_we_read() {
+    fn the_cache_and_this_crate_read_the_same() {
         let said = [OK, ("cache-control", "Public"), ("cache-control", "Max-Age=\"60\""), ("age", "5, 7"), SMALL];
         let Judged::Pass { edits, .. } = judged(&[CLIENT], &said) else { unreachable!() };
         assert!(edits.contains(&Edit::Set("cache-control", b"public, max-age=\"60\"".to_vec())), "{edits:?}");

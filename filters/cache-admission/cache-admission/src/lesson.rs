@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_that_accepts_webp_gets_varies_by_accept() {
+    fn a_response_for_a_client_that_accepts_webp_varies_by_accept() {
         let board = Memory::default();
         let vary = |value: &str| Edit::Set("vary", value.as_bytes().to_vec());
         for (list, expected) in [

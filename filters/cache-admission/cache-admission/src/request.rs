@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_decides_the_way() {
+    fn lessons_decide_the_way_of_a_request() {
         for (known, reason) in [
             (None, Reason::Unknown),
             (HELD, Reason::Held),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cache_v2_does_not_take_or_would_share_goes_past() {
+    fn requests_that_cache_v2_does_not_take_or_would_share_bypass_it() {
         for (field, reason) in [
             ((":method", "POST"), Reason::Method),
             (("content-length", "3"), Reason::Body),

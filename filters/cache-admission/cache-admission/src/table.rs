@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_has_its_time_and_is_known_to_every_worker() {
+    fn lessons_expire_and_every_worker_knows_them() {
         let board = Memory::default();
         let (one, other) = (Table::new(&board, [1; 16]), Table::new(&board, [2; 16]));
         assert_eq!(one.look(&url("/"), 100), None);

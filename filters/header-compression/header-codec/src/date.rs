@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_come_back_is_not_a_date() {
+    fn text_that_would_not_read_back_is_no_date() {
         for text in [
             "",
             "0",

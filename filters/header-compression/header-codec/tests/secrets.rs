@@ -105,7 +105,7 @@ fn a_token_in_a_referer_is_not_told_by_referers_a_stranger_can_choose() {
 }
 
 #[test]
-fn what_is_sent_again_as_a_whole_does_cost_less() {
+fn a_value_that_is_repeated_as_a_whole_costs_less() {
     let secret = request("bank.example", "cookie", &format!("theme=dark; session={SECRET}"));
     let other = request("bank.example", "cookie", &format!("theme=dark; session={OTHER}"));
     let again = size_after(&secret, &secret, "192.0.2.1");
@@ -113,7 +113,7 @@ fn what_is_sent_again_as_a_whole_does_cost_less() {
 }
 
 #[test]
-fn what_one_client_sends_changes_nothing_in_the_messages_of_another() {
+fn the_values_of_one_client_change_no_message_of_another() {
     let secret = request("bank.example", "cookie", &format!("session={SECRET}"));
     let never_sent = size_after(&get("www.example.org", "/"), &secret, "192.0.2.66");
     assert_eq!(size_after(&secret, &secret, "192.0.2.66"), never_sent, "not even the whole secret, sent to its site");

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn errors_are_named_with_their_place() {
         for (json, expected) in [
             ("", "line 1, column 0"),
             ("{}", "missing field `role`"),

@@ -130,7 +130,7 @@ class OnBothSides(InPair):
             self.assertEqual(seen, {})
         self.assertGreater(ground["plain_total_reason_block"] + ground["packed_total"], 20)
 
-    def test_what_repeats_costs_a_few_bytes(self) -> None:
+    def test_repeated_headers_cost_a_few_bytes(self) -> None:
         for _ in range(4):
             self.assert_passes(b"GET", b"/again", BROWSER)
         self.assertLess(self.pair.tap.to_ground.blocks[-1], 9 + 24)

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_says_the_other_reads() {
+    fn both_sides_read_the_messages_of_the_other() {
         let policy = Policy { jpeg_quality: 75, png_quality: None, method: 4, pixels: 1 << 40 };
         for task in [
             Task { source: Source::Jpeg, policy, length: 70_000 },

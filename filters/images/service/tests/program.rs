@@ -212,7 +212,7 @@ fn an_image_becomes_a_variant_with_headers_of_its_own() {
 }
 
 #[test]
-fn whoever_did_not_ask_for_webp_gets_the_very_bytes() {
+fn a_client_that_does_not_accept_webp_gets_the_same_bytes() {
     let bed = Bed::new();
     let image = photo(96, 95);
     bed.serve(JPEG, &image);

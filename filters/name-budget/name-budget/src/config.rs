@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_range_or_unknown_is_refused() {
+    fn unknown_keys_and_values_out_of_range_are_refused() {
         assert_eq!(Config::from_json(br#"{"per_client":600}"#).unwrap().per_client, 600);
         for refused in [r#"{"per_client":63}"#, r#"{"per_client":1301}"#, r#"{"per_client":600,"x":1}"#, "{}", ""] {
             assert!(Config::from_json(refused.as_bytes()).is_err(), "{refused}");

@@ -96,7 +96,7 @@ fn urls_are_found_with_what_they_are_fetched_for() {
 }
 
 #[test]
-fn what_is_too_long_is_stepped_over_wherever_the_sheet_is_cut() {
+fn tokens_that_are_too_long_are_skipped_wherever_the_sheet_is_cut() {
     let long = format!("{}\\29\n\\\"\\)", "x".repeat(300));
     let sheet =
         format!("a{{b:url({long});c:url('{long}');d:'{long}';e:url(data:{long}) url(f)}}@import \"{long}\" 'g';");

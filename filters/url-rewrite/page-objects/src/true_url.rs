@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_browser_would_write_in_another_way_is_told() {
+    fn a_url_that_a_browser_would_write_differently_is_recognised() {
         for path in ["/", "/a.png?v=1&w=%20", "/.well-known/x", "/a..b/...", "/a?../x"] {
             assert!(is_spelled_as_sent(path), "{path}");
         }

@@ -136,7 +136,7 @@ fn one_host_is_asked_six_things_at_a_time_and_does_not_hold_up_another() {
 }
 
 #[test]
-fn what_waited_until_the_browser_asked_is_let_go() {
+fn a_prefetch_that_waited_too_long_is_dropped() {
     let mut fetcher = Fetcher::default();
     fetcher.ask(of("<img src=//a.example/1.png>").remove(0), 0).unwrap();
     let mut skipped = Vec::new();
@@ -146,7 +146,7 @@ fn what_waited_until_the_browser_asked_is_let_go() {
 }
 
 #[test]
-fn what_ends_teaches_and_so_do_the_browsers_own_requests() {
+fn finished_prefetches_and_the_browsers_own_requests_teach() {
     let script = || of("<script src=//a.example/1.js?v=2></script>").remove(0);
     let after = |answer: Option<&[(&str, &str)]>| {
         let mut fetcher = Fetcher::default();
@@ -216,7 +216,7 @@ fn one_page_has_so_many_objects_fetched_and_no_more() {
 }
 
 #[test]
-fn who_would_not_ask_for_objects_has_none_fetched() {
+fn nothing_is_prefetched_for_clients_that_would_request_no_objects() {
     let with = |more: &[(&'static str, &'static str)]| {
         let request: Vec<_> = PAGE.iter().chain(more).copied().collect();
         RequestTemplate::of(&visit(&request), &fields(&request)).unwrap().err()

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_we_would_not_have_written_is_refused() {
+    fn a_url_that_forward_would_not_write_is_refused() {
         for (path, refusal) in [
             ("/", Refusal::FrontPage),
             ("/?x", Refusal::FrontPage),

@@ -62,7 +62,7 @@ fn objects_of_other_hosts_move() {
 }
 
 #[test]
-fn what_stays_says_why() {
+fn every_url_that_stays_has_a_reason() {
     let (mapper, base) = (safe(), page());
     let long = format!("http://i.cnn.net/{}", "a".repeat(300));
     for (reference, reason) in [

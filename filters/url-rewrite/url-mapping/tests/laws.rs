@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_reverse_accepts_is_what_forward_writes(
+    fn reverse_accepts_only_urls_that_forward_writes(
         host in prop_oneof![
             prop::sample::select(vec!["i.cnn.net", "192.0.2.7", "[2001:db8::1]", "xn--bcher-kva.example", "localhost", "pep1.example.net"])
                 .prop_map(str::to_owned),

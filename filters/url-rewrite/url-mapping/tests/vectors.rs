@@ -34,7 +34,7 @@ fn each<'a>(vectors: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> {
 }
 
 #[test]
-fn what_moves_leads_back() {
+fn moved_urls_map_back() {
     let (vectors, mapper, base) = vectors();
     for case in each(&vectors, "moved") {
         let moved = case["moved"].as_str().unwrap();
@@ -45,7 +45,7 @@ fn what_moves_leads_back() {
 }
 
 #[test]
-fn what_stays_and_what_is_refused_says_why() {
+fn urls_that_stay_or_are_refused_have_a_reason() {
     let (vectors, mapper, base) = vectors();
     for case in each(&vectors, "left") {
         match mapper.forward(&base, case["reference"].as_str().unwrap(), Use::Image) {

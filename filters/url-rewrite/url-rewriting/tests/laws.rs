@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn what_does_not_move_is_untouched(input in markup(true)) {
+    fn a_page_without_moved_urls_is_unchanged(input in markup(true)) {
         prop_assert_eq!(&rewrite(&plan("off"), page(), &input).bytes, &input);
         let nowhere = rewrite(&plan("off"), sheet(), &input);
         prop_assert_eq!(&nowhere.bytes, &input);

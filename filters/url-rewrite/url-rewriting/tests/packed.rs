@@ -83,7 +83,7 @@ fn a_body_that_breaks_off_is_rewritten_up_to_there_to_the_last_byte_and_known_as
 }
 
 #[test]
-fn what_is_read_is_counted_unpacked() {
+fn bytes_are_counted_after_decompression() {
     let plan = plan("safe");
     let mut rewriter = Rewriter::new(plan, packed(page()), None);
     rewriter.write(&gzip(&html()), &mut Vec::new());

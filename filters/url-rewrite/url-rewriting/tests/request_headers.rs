@@ -122,7 +122,7 @@ fn a_field_that_the_other_end_of_the_link_sets_stays() {
 }
 
 #[test]
-fn what_is_no_page_is_told_to_the_response() {
+fn the_response_knows_that_the_request_is_for_no_page() {
     let visit = |more: &[(&str, &str)]| forwarded(&with(TRANSPARENT, more)).1;
     assert!(visit(&[("sec-fetch-dest", "empty")]).is_fetched_by_script);
     assert!(visit(&[("x-requested-with", "XMLHttpRequest")]).is_fetched_by_script);
@@ -217,7 +217,7 @@ fn no_origin_is_told_how_the_proxys_origin_relates_to_the_page() {
 }
 
 #[test]
-fn what_would_run_or_be_shown_in_the_proxys_origin_is_sent_to_its_true_url() {
+fn documents_and_scripts_in_the_proxys_origin_are_redirected_to_their_true_url() {
     let to_true_url = |more: &[(&str, &str)]| {
         assert_eq!(
             replied(&with(MOVED, more)),
@@ -325,7 +325,7 @@ fn an_excluded_host_is_sent_to_its_true_url_however_the_request_came_about() {
 }
 
 #[test]
-fn what_names_no_object_is_refused_in_one_line() {
+fn a_path_that_names_no_object_is_refused_in_one_line() {
     for (path, status, refusal) in [
         ("/", 404, Refusal::FrontPage),
         ("/favicon.ico", 403, Refusal::NoHost),

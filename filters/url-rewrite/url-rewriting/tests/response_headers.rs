@@ -87,7 +87,7 @@ fn a_page_is_rewritten_and_nothing_says_its_old_length_or_digest() {
 }
 
 #[test]
-fn what_is_not_rewritten_keeps_every_header_but_those_that_lead_around_the_proxy() {
+fn unchanged_responses_keep_every_header_but_those_that_lead_around_the_proxy() {
     let response = with(
         IMAGE,
         &[
@@ -384,7 +384,7 @@ fn nosniff_is_left_out_only_where_it_would_block_what_loads_today() {
 }
 
 #[test]
-fn what_may_be_a_mislabelled_script_or_sheet_is_not_served_from_an_http_address() {
+fn mislabelled_scripts_and_style_sheets_are_not_served_from_an_http_address() {
     let outcome = |scheme, destination, kind: &str, status: &str| {
         decide(
             &plan("safe"),
@@ -444,7 +444,7 @@ fn redirects_stay_in_the_prefix_space_and_refreshes_leave_it() {
 }
 
 #[test]
-fn what_was_same_origin_before_is_readable_still_and_nothing_else_is() {
+fn only_responses_that_were_same_origin_stay_readable() {
     let allowed = |origin: &str, more: &[(&str, &str)]| {
         let mut visit = moved_visit(Scheme::Https, Destination::Other);
         visit.moved.as_mut().unwrap().origin = Some(origin.as_bytes().to_vec());

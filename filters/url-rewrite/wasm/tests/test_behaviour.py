@@ -101,7 +101,7 @@ class Bodies(InEnvoy):
         self.assertEqual((response.body, response.get("content-length")), (PAGE, str(len(PAGE))))
         self.assertEqual(response.get("accept-ranges"), "bytes")
 
-    def test_what_is_packed_in_another_way_than_gzip_passes_as_it_is(self):
+    def test_pages_in_other_content_encodings_than_gzip_pass_unchanged(self):
         for coding in ["br", "unheard-of", "gzip, gzip"]:
             self.answer(ok(PAGE, f"content-encoding: {coding}"))
             response = self.envoy.get(PAGE_HOST)
@@ -220,7 +220,7 @@ class Packed(InEnvoy):
         self.assertEqual(response.body, b"a{b:url(http://198.51.100.12:8080/i.cnn.net/x.png)}")
         self.assertIsNone(response.get("content-encoding"))
 
-    def test_what_is_not_rewritten_stays_packed(self):
+    def test_unchanged_responses_stay_compressed(self):
         packed = gzip.compress(PAGE)
         for answer in [
             ok(packed, self.GZIP, "cache-control: no-transform"),
@@ -335,7 +335,7 @@ class Exchanges(InEnvoy):
                 echoed += connection.recv(65536)
             self.assertEqual(echoed, PAGE)
 
-    def test_what_the_origin_sends_in_pieces_arrives_in_pieces(self):
+    def test_a_page_that_the_origin_sends_in_pieces_arrives_in_pieces(self):
         pieces = [b"<img src=http://i.cnn.net/%d.png>" % index for index in range(4)]
         gates = [threading.Event() for _ in range(len(pieces) + 1)]
         self.origin.answer = Answer(chunked(pieces), gates=gates)
@@ -427,7 +427,7 @@ class ProxyOrigin(InEnvoy):
                 self.assertEqual(response.get("cache-control"), "no-store")
         self.assertEqual(self.origin.requests, [])
 
-    def test_what_names_no_object_is_refused_without_asking_anybody(self):
+    def test_a_path_that_names_no_object_is_refused_without_a_request_to_an_origin(self):
         for path, status in [
             ("/", 404),
             ("/favicon.ico", 403),

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_kept_in_order_and_what_does_not_is_given_back() {
+    fn packets_that_fit_are_queued_in_order_and_others_are_given_back() {
         let mut queue = DropTail::new(3000);
         assert_eq!(queue.push(1500, "one"), Ok(()));
         assert_eq!(queue.push(1500, "two"), Ok(()));

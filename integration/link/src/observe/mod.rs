@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ip_is_counted_and_harms_nothing() {
+    fn frames_that_are_not_ip_are_counted_and_harm_nothing() {
         let mut tap = Tap::default();
         for junk in [&b""[..], b"\x45", &[0x60; 10], &[0; 1500]] {
             tap.see(at(0), Way::Up, junk);

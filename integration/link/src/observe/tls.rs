@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tls_has_no_name_and_is_not_kept() {
+    fn bytes_that_are_not_tls_have_no_name_and_are_not_stored() {
         let mut seen = ClientHello::default();
         seen.see(0, b"GET / HTTP/1.1\r\n");
         assert!(matches!(seen, ClientHello::Decided(None)));

@@ -109,7 +109,7 @@ mod tests {
     use shared_board::Memory;
 
     #[test]
-    fn what_a_store_has_is_known_until_it_is_lost_or_too_long_ago() {
+    fn objects_of_a_store_are_known_until_they_are_lost_or_too_old() {
         let board = Memory::default();
         let known = Known { board: &board };
         let one = [1; 24];

@@ -412,7 +412,7 @@ mod tests {
     const DROPPED: Change = Change { added: 0, dropped: 1 };
 
     #[test]
-    fn what_two_clients_in_a_row_did_not_use_is_skipped_until_it_is_used_or_forgotten() {
+    fn an_object_unused_by_two_clients_in_a_row_is_skipped_until_it_is_used_or_forgotten() {
         let board = Memory::default();
         let (a, b, c) = (who(1, 1), who(1, 2), who(1, 3));
         let missed = |by, now| after(&board, 1, now, |page| page.used(5, false, by, now));
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_workers_learn_at_one_time_is_both_kept_also_at_the_very_first() {
+    fn lessons_of_two_workers_at_one_time_are_both_stored_even_the_first() {
         let board = Memory::default();
         let mut is_first = true;
         learn(&board, 1, 0, |page| {
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_three_clients_ask_for_beside_the_page_is_learnt_and_dropped_when_two_in_a_row_do_not() {
+    fn an_object_that_three_clients_request_is_learnt_and_dropped_when_two_in_a_row_do_not() {
         let board = Memory::default();
         let visitor = who(1, 99);
         for client in 1..3 {
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_client_asks_for_at_every_visit_is_sent_to_that_client_alone() {
+    fn an_object_that_one_client_requests_at_every_visit_is_sent_to_that_client_alone() {
         let board = Memory::default();
         for _ in 0..20 {
             asks(&board, who(1, 1), &[URL]);
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_one_near_end_do_not_decide_for_those_of_another() {
+    fn clients_of_one_remote_do_not_decide_for_those_of_another() {
         let board = Memory::default();
         for client in 1..9 {
             asks(&board, who(1, client), &[URL]);
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_not_learnt() {
+    fn objects_that_cannot_be_sent_are_not_learnt() {
         let board = Memory::default();
         for client in 1..4 {
             asks(&board, who(1, client), &[URL]);
@@ -555,7 +555,7 @@ mod tests {
 
         /// Random visits of ten clients, who request any of nine URLs and use any of the objects that they are sent.
         #[test]
-        fn whatever_was_learnt_can_be_unlearnt_and_never_grows_too_large(
+        fn every_lesson_can_be_unlearnt_and_pages_stay_bounded(
             visits in proptest::collection::vec((0_u32..10, any::<[bool; 9]>(), any::<bool>()), 0..40),
             length in 1_usize..400,
         ) {

@@ -277,7 +277,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
 }
 
 #[test]
-fn what_will_not_come_is_let_go() {
+fn a_request_for_an_object_that_will_not_come_is_released() {
     let mut world = World::new();
     world.origin.insert("/1.png", (list(&[(":status", "404")]), Vec::new()));
     world.origin.get_mut("/2.png").unwrap().0.push(("set-cookie".into(), "a=b".into()));
@@ -342,7 +342,7 @@ fn the_same_bytes_cross_once_and_a_lost_memory_heals() {
 }
 
 #[test]
-fn what_nobody_asks_for_is_not_sent_to_the_third_visitor() {
+fn an_object_that_no_visitor_requests_is_not_sent_to_the_third() {
     let mut world = World::new();
     for client in ["one", "two"] {
         world.visit(0, client);
@@ -360,7 +360,7 @@ fn what_nobody_asks_for_is_not_sent_to_the_third_visitor() {
 }
 
 #[test]
-fn what_a_returning_browser_does_not_ask_for_is_still_sent_to_others() {
+fn objects_that_a_returning_browser_does_not_request_are_still_sent_to_others() {
     let mut world = World::new();
     for _ in 0..3 {
         world.visit(0, "client");
@@ -375,7 +375,7 @@ fn what_a_returning_browser_does_not_ask_for_is_still_sent_to_others() {
 }
 
 #[test]
-fn what_scripts_load_at_every_visit_is_sent_like_the_rest_and_not_any_more_when_they_do_not() {
+fn objects_that_scripts_load_at_every_visit_are_sent_until_scripts_stop_loading_them() {
     let mut world = World::new();
     let image = (list(&[(":status", "200"), ("content-type", "image/png")]), b"late".to_vec());
     world.origin.insert("/late.png?a=1&b=2", image);
@@ -405,7 +405,7 @@ fn what_scripts_load_at_every_visit_is_sent_like_the_rest_and_not_any_more_when_
 }
 
 #[test]
-fn what_one_worker_of_the_far_end_learns_the_others_know() {
+fn the_workers_of_a_ground_share_their_lessons() {
     let mut world = World::new();
     let image = (list(&[(":status", "200"), ("content-type", "image/png")]), b"late".to_vec());
     world.origin.insert("/late.png", image);
@@ -522,7 +522,7 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
 }
 
 #[test]
-fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
+fn a_ground_that_does_not_respond_costs_no_client_more_than_the_deadline() {
     let mut world = World::new();
     let stream = world.hold_for_what_never_comes();
     // Every slot is lost with the connection.
@@ -544,7 +544,7 @@ fn a_far_end_that_does_not_answer_costs_nobody_more_than_the_deadline() {
 }
 
 #[test]
-fn a_far_end_that_knows_no_flights_is_not_asked_again_for_a_while() {
+fn a_ground_without_flights_is_not_asked_again_for_a_while() {
     let mut world = World::new();
     let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
     assert!(matches!(verdict, remote::Verdict::Open(_)));
@@ -556,7 +556,7 @@ fn a_far_end_that_knows_no_flights_is_not_asked_again_for_a_while() {
 }
 
 #[test]
-fn a_link_that_broke_is_no_sign_that_the_far_end_knows_no_flights() {
+fn a_broken_link_does_not_mean_that_the_ground_has_no_flights() {
     let mut world = World::new();
     let (_, verdict) = world.ask(0, "client", "/", &[("accept", "text/html")]);
     assert!(matches!(verdict, remote::Verdict::Open(_)));
@@ -572,7 +572,7 @@ fn a_link_that_broke_is_no_sign_that_the_far_end_knows_no_flights() {
 }
 
 #[test]
-fn what_comes_when_its_flight_is_over_is_there_for_the_next_visitor() {
+fn an_object_that_arrives_after_its_flight_is_there_for_the_next_visitor() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
     world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])));

@@ -113,7 +113,7 @@ fn a_visitors_second_page_of_a_site_has_urls_and_the_next_visitors_first_page_ha
 }
 
 #[test]
-fn who_comes_from_another_page_of_the_site_gets_urls() {
+fn a_visitor_from_another_page_of_the_site_gets_urls() {
     for (referer, inlined) in [
         ("http://www.foo.example/other", 0),
         ("https://shop.Foo.example", 0),
@@ -128,7 +128,7 @@ fn who_comes_from_another_page_of_the_site_gets_urls() {
 }
 
 #[test]
-fn what_a_browser_may_not_want_or_wants_in_its_own_way_stays() {
+fn objects_that_a_browser_may_not_request_or_requests_in_its_own_way_stay() {
     stays("<img loading=lazy src=http://a.example/1.gif>", NotInlined::Uncertain);
     stays("<img srcset='http://a.example/1.gif 2x' src=http://a.example/2.gif>", NotInlined::Uncertain);
     stays(
@@ -146,7 +146,7 @@ fn what_a_browser_may_not_want_or_wants_in_its_own_way_stays() {
 }
 
 #[test]
-fn what_is_not_for_anybody_or_not_what_it_says_stays() {
+fn objects_for_some_clients_or_of_another_type_than_labelled_stay() {
     for path in ["large", "empty", "no-gif", "cookie", "private", "by-accept", "theirs"] {
         stays(&format!("<img src=http://a.example/{path}.gif>"), NotInlined::NotHeld);
     }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entity_tag_gets_none() {
+    fn a_malformed_entity_tag_is_not_wrapped() {
         for tag in [&b"abc"[..], b"", b"W/abc", b"\"a\"b\"", b"\""] {
             assert_eq!(wrap(tag, 7), None);
         }

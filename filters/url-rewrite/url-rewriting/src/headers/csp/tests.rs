@@ -80,7 +80,7 @@ fn a_source_that_names_a_host_gets_its_moved_form_beside_it() {
 }
 
 #[test]
-fn what_cannot_be_said_or_is_not_moved_is_left_as_it_is() {
+fn sources_that_cannot_be_expressed_or_do_not_move_stay() {
     for policy in [
         "",
         ";;",
