@@ -106,7 +106,7 @@ class Remote:
         end = time.monotonic() + DEADLINE_S
         while not condition():
             if self.process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"waited in vain for {what}:\n{self.log.read_text()[-3000:]}")
+                raise AssertionError(f"timed out waiting for {what}:\n{self.log.read_text()[-3000:]}")
             time.sleep(0.02)
 
     def admin(self, path: str) -> str:

@@ -45,7 +45,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + DEADLINE_S
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"waited {DEADLINE_S} s in vain for {what}")
+            raise AssertionError(f"{what}: timed out after {DEADLINE_S} s")
         time.sleep(0.01)
 
 

@@ -499,7 +499,7 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
         assert_eq!(world.ground.body(stream, &page, end, world.now_ms), waits, "{bytes} {end}");
         world.ground.tick(&world.board, world.now_ms);
         let releases = world.ground.take_releases();
-        assert_eq!(releases.contains(&(stream, Release::GoOnDown)), waits, "it is told to go on if it waits");
+        assert_eq!(releases.contains(&(stream, Release::GoOnDown)), waits, "it goes on if it waits");
         let announced = |release: &Release| matches!(release, Release::Answer(reply) if reply.status == 200);
         assert!(releases.iter().any(|(_, release)| announced(release)), "what it names is announced either way");
     }

@@ -100,7 +100,7 @@ fn a_sheet_whose_tag_says_more_or_stands_elsewhere_stays() {
     stays("safe", "<noscript><link rel=stylesheet href=http://a.example/1.css></noscript>", NotInlined::Uncertain);
     stays("safe", "<template><link rel=stylesheet href=http://a.example/1.css></template>", NotInlined::Uncertain);
     let icon = later("safe", Page::of("<link rel=icon href=http://a.example/1.css>"));
-    assert!(icon.refused.is_empty(), "an icon is none of ours: {:?}", icon.refused);
+    assert!(icon.refused.is_empty(), "an icon is never inlined: {:?}", icon.refused);
 }
 
 #[test]
