@@ -104,7 +104,9 @@ def repository(folder: Path) -> Path:
 
 
 def found_in(root: Path) -> list[str]:
-    return [*links.broken(root, links.documents(root)), *links.unlisted(root / "docs" / "src")]
+    documents = links.files_of(root, (".md",))
+    tests = links.untested(root, documents, links.files_of(root, links.SOURCES))
+    return [*links.broken(root, documents), *tests, *links.unlisted(root / "docs" / "src")]
 
 
 def test_a_link_to_a_file_or_a_heading_that_does_not_exist_is_found(repository: Path) -> None:
@@ -116,6 +118,24 @@ def test_a_link_to_a_file_or_a_heading_that_does_not_exist_is_found(repository: 
         "TWO.md:8: error: no such file: none.md",
         "docs/src/one.md:3: error: TWO.md has no heading #a-heading",
         "orphan.md: error: docs/src/SUMMARY.md does not list this page",
+    ]
+
+
+def test_a_test_that_a_document_names_and_no_source_has_is_found(repository: Path) -> None:
+    (repository / "tests").mkdir()
+    (repository / "tests" / "guard.rs").write_text("fn a_port_is_refused() {}\n")
+    (repository / "tests" / "test_pair.py").write_text("def test_a_pair() -> None: ...\n")
+    two = repository / "TWO.md"
+    known = (
+        "`guard::a_port_…`, `run::guard::a_port_is_refused`, `tests/test_pair.py::test_a_pair`, `test_pair.py::test_…`"
+    )
+    two.write_text(f"# Two\n\n## A heading\n\n{known} `Guard::a_port`\n")
+    assert found_in(repository) == []
+    two.write_text("# Two\n\n## A heading\n\n`guard::a_port_is`\n`test_guard.py::a_port_…`\n`pair::a_port_…`\n")
+    assert found_in(repository) == [
+        "TWO.md:5: error: no such test: `guard::a_port_is`",
+        "TWO.md:6: error: no such test: `test_guard.py::a_port_…`",
+        "TWO.md:7: error: no such test: `pair::a_port_…`",
     ]
 
 
