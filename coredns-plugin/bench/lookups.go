@@ -13,7 +13,7 @@ import (
 	"example.org/longhaul/coredns-plugin/names"
 )
 
-// measureLookups times the name set alone, in this process. It times look-ups of listed and unlisted names in random
+// measureLookups times the name set alone, in this process. It times lookups of listed and unlisted names in random
 // order over the whole list, and the reading of a list.
 func measureLookups(p plan, listed []string, figures map[string]float64) error {
 	text := []byte(strings.Join(listed, "\n") + "\n")
@@ -69,7 +69,7 @@ func measureLookups(p plan, listed []string, figures map[string]float64) error {
 	figures["lookup_allocs"] = float64((after.Mallocs - before.Mallocs) / uint64(p.repeats*len(queries)))
 	figures["bytes_per_name"] = float64(list.Listed.Bytes()) / float64(list.Listed.Len())
 	figures["load_seconds_per_million"] = median(loads)
-	fmt.Printf("Look-ups: hit %.0f ns, miss %.0f ns; %.1f bytes a name; list of %d names read in %.2f s (slowest of %d: %.2f)\n",
+	fmt.Printf("Lookups: hit %.0f ns, miss %.0f ns; %.1f bytes a name; list of %d names read in %.2f s (slowest of %d: %.2f)\n",
 		median(hits), median(misses), figures["bytes_per_name"], len(listed), median(loads), p.repeats, slices.Max(loads))
 	return nil
 }

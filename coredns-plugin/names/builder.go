@@ -79,7 +79,7 @@ func (b *Builder) step() {
 	}
 }
 
-// each calls do with each entry, and its name ready for look-ups.
+// each calls do with each entry, and its name ready for lookups.
 func (b *Builder) each(do func(entry []byte, k *Key)) {
 	var k Key
 	for rest := b.entries; len(rest) > 0; {

@@ -121,7 +121,7 @@ func TestTheWWWRuleTakesPublicWebsitesOnly(t *testing.T) {
 	}
 }
 
-// TestAListOfManyNamesIsFoundNameByName compares look-ups with a map: names of every length of label, with many labels and
+// TestAListOfManyNamesIsFoundNameByName compares lookups with a map: names of every length of label, with many labels and
 // few, at different depths below each other, some given twice.
 func TestAListOfManyNamesIsFoundNameByName(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))

@@ -7,7 +7,7 @@ import (
 // Set is an immutable set of entries. It holds no pointers but those to its three arrays, so the garbage collector has
 // nothing to walk in it however many names it holds. The zero value and nil are empty sets.
 //
-// What a look-up costs is waiting for memory that is not in the processor's own cache, once for each address that is known
+// What a lookup costs is waiting for memory that is not in the processor's own cache, once for each address that is known
 // only when the last one has been read. So a set has
 //
 //   - a filter, a byte for each name, which knows the listed names and all names above them. A query's name is looked for

@@ -88,7 +88,7 @@ COLUMNS = (
     Column("downlink", "bytes_down", lambda one: one.bytes_down, kilobytes),
     Column("uplink", "bytes_up", lambda one: one.bytes_up, kilobytes),
     Column("connections", "connections", lambda one: one.connections, count),
-    Column("look-ups", "dns_queries", lambda one: one.queries, count),
+    Column("lookups", "dns_queries", lambda one: one.queries, count),
 )
 TITLE_WIDTH, COLUMN_WIDTH = 28, 13
 

@@ -39,7 +39,7 @@ class Bed:
         **config: Any,
     ) -> None:
         """`steered` are the names of the allowlist. `config` replaces sections of the configuration. `secure_name` is
-        the proxy's https name, or its address, which saves clients a look-up. `wan_profile` is that of the link
+        the proxy's https name, or its address, which saves clients a lookup. `wan_profile` is that of the link
         to the Internet. `ipv6` adds the second family."""
         self.folder = folder
         self.site = site

@@ -17,7 +17,7 @@ class Request:
     target: str
     body: bytes
     fields: Mapping[str, str]
-    """The header fields. A look-up ignores case."""
+    """The header fields. A lookup ignores case."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ pub const LIMITS: &[Limit] = &[
         istio: "Istio has its own way",
     },
     Limit {
-        what: "the cache hop: objects fetched ahead, cached, put into pages",
+        what: "the cache hop: prefetched, cached and inlined objects",
         envoy_gateway: "no: there is no second hop behind the filter",
         istio: "no: there is no second hop behind the filter",
     },
@@ -193,7 +193,7 @@ pub fn gateway(
 }
 
 /// Returns the configuration of the filter without the keys that have their defaults. A gateway has no cache behind
-/// the filter, so nothing is fetched ahead or put into pages.
+/// the filter, so nothing is prefetched or inlined.
 fn configuration(
     settings: &Settings,
     derived: &Derived,

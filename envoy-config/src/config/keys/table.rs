@@ -403,7 +403,7 @@ pub const KEYS: &[Key] = &[
         "page.prefetch",
         SWITCH,
         Is("true"),
-        "a page's moved objects are fetched into the cache while the page passes ([how](../filters/url-rewrite/README.md#objects-fetched-ahead)); needs a cache on disk",
+        "a page's moved objects are fetched into the cache while the page passes ([how](../filters/url-rewrite/README.md#prefetching)); needs a cache on disk",
     ),
     key(
         "page.bundle",
@@ -415,7 +415,7 @@ pub const KEYS: &[Key] = &[
         "page.inline",
         Words(&["auto", "on", "true", "off", "false"]),
         Is("off"),
-        "one box: small prefetched pictures and style sheets, at level `full` scripts too, stand [in the page itself](../filters/url-rewrite/README.md#objects-in-the-page), at a visitor's first page of a site. `check` derives the limits `inline_object` and `inline_page` from the link. `auto`: where long round trips bound pages. The default stays `off` until measurements show a gain",
+        "one box: small prefetched pictures and style sheets, at level `full` scripts too, stand [in the page itself](../filters/url-rewrite/README.md#inlining), at a visitor's first page of a site. `check` derives the limits `inline_object` and `inline_page` from the link. `auto`: where long round trips bound pages. The default stays `off` until measurements show a gain",
     ),
     key(
         "page.images",

@@ -3,7 +3,7 @@
 //! | file | does |
 //! |---|---|
 //! | `scanner` | which tokens are URLs that are fetched, and what for (cssparser's tokens plus a little context) |
-//! | `blocks`, `piece`, `property`, `token`, `long` | its parts: open brackets, look-ups, what properties fetch, single tokens |
+//! | `blocks`, `piece`, `property`, `token`, `long` | its parts: open brackets, lookups, what properties fetch, single tokens |
 //! | `bytes` | bytes of any ASCII-compatible encoding seen as text with the same positions |
 //! | `stream` | a sheet of any size in bounded memory, cut anywhere |
 //! | `write` | a URL written so that it reads back as itself |

@@ -1,4 +1,4 @@
-//! A piece of a style sheet, and look-ups in it: the next byte that matters, names, properties, tokens.
+//! A piece of a style sheet, and lookups in it: the next byte that matters, names, properties, tokens.
 
 use std::ops::Range;
 

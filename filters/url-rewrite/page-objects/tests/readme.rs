@@ -12,9 +12,9 @@ use tables::{README, assert_lists};
 
 #[test]
 fn every_reason_against_an_object_is_listed() {
-    assert_lists("Why an object, or nothing", Skip::ALL.iter().map(|it| it.as_str()), &[]);
-    assert_lists("Why a fetch was of no use", Failure::ALL.iter().map(|it| it.as_str()), &[]);
-    assert_lists("Why an object was not put into the page", NotInlined::ALL.iter().map(|it| it.as_str()), &[]);
+    assert_lists("Why an object, or all objects", Skip::ALL.iter().map(|it| it.as_str()), &[]);
+    assert_lists("Why a prefetch was without use", Failure::ALL.iter().map(|it| it.as_str()), &[]);
+    assert_lists("Why an object was not inlined", NotInlined::ALL.iter().map(|it| it.as_str()), &[]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ labelled! {
         /// `Content-Disposition: attachment`.
         Attachment = "attachment", "It is to be saved, not shown.";
         /// Requested by a script.
-        FetchedByScript = "fetched_by_script", "A script asked for it, and may do anything with the text.";
+        FetchedByScript = "fetched_by_script", "A script requested it, and may do anything with the text.";
         /// A character encoding that is not an extension of ASCII, such as UTF-16.
         Charset = "charset", "Its character encoding is not an extension of ASCII, so markup cannot be found in it.";
         /// Announces trailers. Bytes that the rewriter holds back could not be sent before them.

@@ -5,10 +5,10 @@
 
 use memchr::memchr_iter;
 
-/// Round trips to one host: the look-up of its name and the TCP handshake. For https, the TLS 1.3 handshake adds one.
+/// Round trips to one host: the lookup of its name and the TCP handshake. For https, the TLS 1.3 handshake adds one.
 const PLAIN_ROUND_TRIPS: u64 = 2;
 const TLS_ROUND_TRIPS: u64 = 3;
-/// Cost of the page's first use of the proxy's own origin. http targets are addresses, which need no look-up.
+/// Cost of the page's first use of the proxy's own origin. http targets are addresses, which need no lookup.
 const PLAIN_TARGET_ROUND_TRIPS: u64 = 1;
 const TLS_TARGET_ROUND_TRIPS: u64 = 3;
 
@@ -28,9 +28,9 @@ const MOST_HOSTS: usize = 64;
 pub struct Savings {
     /// Hosts that the browser no longer connects to, each once.
     pub hosts: u64,
-    /// Round trips of name look-ups and handshakes. Some of them may have run in parallel.
+    /// Round trips of name lookups and handshakes. Some of them may have run in parallel.
     pub round_trips: u64,
-    /// Bytes of name look-ups and handshakes.
+    /// Bytes of name lookups and handshakes.
     pub bytes: u64,
 }
 

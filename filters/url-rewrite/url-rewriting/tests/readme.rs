@@ -15,7 +15,7 @@ use url_rewriting::{BailOut, Limits, Plan};
 fn every_reason_is_listed_with_its_own_words() {
     let expected: Vec<(String, String)> =
         Reason::ALL.iter().map(|it| (it.as_str().to_owned(), it.explanation().to_owned())).collect();
-    assert_eq!(table("Why a URL is left"), expected);
+    assert_eq!(table("Why a URL stays"), expected);
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn every_refusal_bail_out_and_exception_is_listed() {
     for (refusal, (_, words)) in Refusal::ALL.iter().zip(table(refusals)) {
         assert_eq!(refusal.explanation(), words);
     }
-    assert_lists("Why a body passed untouched", BailOut::ALL.iter().map(|it| it.as_str()), &["trailers"]);
+    assert_lists("Why the rest of a body passed unchanged", BailOut::ALL.iter().map(|it| it.as_str()), &["trailers"]);
     let ineligible: Vec<(String, String)> =
         Ineligible::ALL.iter().map(|it| (it.as_str().to_owned(), it.explanation().to_owned())).collect();
     assert_eq!(table("Everything else passes with its body"), ineligible);
