@@ -89,7 +89,7 @@ fn a_vary_that_means_something_reaches_the_client() {
 }
 
 #[test]
-fn a_kept_answer_says_its_age_and_is_one_for_every_coding() {
+fn a_cached_response_states_its_age_and_serves_every_encoding() {
     let world = World::new(DISK);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     assert!(world.keeps("/fresh/age"));

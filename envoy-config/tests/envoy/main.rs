@@ -16,7 +16,7 @@ mod support;
 mod admission;
 mod cache;
 mod challenges;
-mod coding;
+mod encoding;
 mod filter;
 mod guard;
 mod hardening;

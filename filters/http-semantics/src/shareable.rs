@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn purposes_differ_in_status_coding_and_pages() {
+    fn purposes_differ_in_status_encoding_and_pages() {
         const FRESH: (&str, &str) = ("cache-control", "max-age=60");
         for (response, cache, push, inline) in [
             (&[FRESH, (":status", "404")][..], true, false, false),

@@ -76,7 +76,7 @@ impl World {
 }
 
 #[test]
-fn a_client_gets_a_coding_it_takes_whatever_the_origin_sent() {
+fn a_client_gets_an_encoding_it_accepts_whatever_the_origin_sent() {
     for cache in ["", "cache: off\n"] {
         let world = World::new(cache, typed);
         let Some(_envoy) = Envoy::start(&world.config) else { return };
@@ -147,7 +147,7 @@ fn on_a_slow_link_scripts_in_gzip_leave_in_br() {
 }
 
 #[test]
-fn a_client_that_takes_no_coding_can_read_everything() {
+fn a_client_that_accepts_no_encoding_can_read_everything() {
     let world = World::new("", typed);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     for path in ["/js/gzip", "/png/gzip", "/html/gzip/no-transform", "/js/gzip/no-transform"] {
@@ -281,7 +281,7 @@ fn every_piece_of_a_page_leaves_when_it_comes() {
 
 /// Stock Envoy decompresses the valid part. The rest is lost, as it would be in a browser.
 #[test]
-fn an_origin_that_lies_about_its_coding_breaks_its_own_page_only() {
+fn an_origin_with_a_wrong_content_encoding_breaks_its_own_page_only() {
     let world = World::new("", typed);
     let Some(_envoy) = Envoy::start(&world.config) else { return };
     let cut = world.get("/html/cut", &[]);
