@@ -1,11 +1,10 @@
 """The errors that a user sees when something behind or below the proxy fails. Each ends with its fault.
 
-envoy-config/FAULTS.md has a row for each fault. The last test compares that page with the tests that it names.
+envoy-config/FAULTS.md has a row for each fault. `tools/links` compares that page with the tests that it names.
 """
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import made_to_order
-from harness.artifacts import REPOSITORY, built
+from harness.artifacts import built
 from harness.authority import Authority
 from harness.bed import OWN, Bed
 from harness.clients import Curl
@@ -221,15 +220,3 @@ def test_a_change_on_a_full_disk_is_refused_and_applied_when_there_is_room(root_
         on(pep, "rm", str(filler))
         pep.child.process.send_signal(1)  # SIGHUP: retries at once, not within half a minute
         wait_for("the change", lambda: desk.moved not in desk.get())
-
-
-# ---------------------------------------------------------------------------------------------------------- the page
-
-
-def test_every_fault_names_a_test_that_exists() -> None:
-    document = (REPOSITORY / "envoy-config" / "FAULTS.md").read_text()
-    named = re.findall(r"`([\w/.-]+\.(?:py|rs))::(\w+)`", document)
-    assert len(named) > 12
-    for path, test in named:
-        source = (REPOSITORY / path).read_text()
-        assert re.search(rf"\b(?:fn|def) {test}\(", source), f"{path} has no {test}"
