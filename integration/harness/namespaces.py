@@ -11,6 +11,7 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -74,6 +75,10 @@ class Namespace:
     def sysctl(self, key: str, value: int | str) -> None:
         """Sets a kernel parameter of this namespace."""
         _run(["nsenter", f"--net=/run/netns/{self.name}", "--", "sysctl", "-qw", f"{key}={value}"])
+
+    def forget_connections(self) -> None:
+        """Makes the packet filter inside forget every connection. Those that are open go on as new ones."""
+        self.run(sys.executable, Path(__file__).with_name("conntrack.py"))
 
     def processes(self) -> list[int]:
         """Returns the ids of the processes inside."""

@@ -69,13 +69,19 @@ class LinkContender(Contender[LinkGround]):
 
 @contextmanager
 def rules(namespace: Namespace, *chains: str, table: str = TABLE) -> Iterator[None]:
-    """A table of packet rules of our own, for a while."""
+    """A table of packet rules of our own, for a while.
+
+    Before and after, the packet filter forgets all connections. A browser's last packets may be lost with the link's
+    queue, and its connection then stays known for days. A new connection from the same port would go where that one
+    went: to another contender."""
     text = "\n".join((f"table ip {table} {{", *chains, "}"))
     namespace.run("sh", "-c", 'printf "%s" "$0" | nft -f -', text)
     try:
+        namespace.forget_connections()
         yield
     finally:
         namespace.run("nft", "delete", "table", "ip", table)
+        namespace.forget_connections()
 
 
 def intercept(device: str, *lines: str, own: tuple[str, ...] = ()) -> str:
