@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "integration"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wasm/tests"))
 
 from harness.figures import at_most, table, verdicts, write
+from harness.filters import envoy_and_filter
 from pair_bed import (
     TABLE_BYTES_PACKED,
     TABLE_BYTES_PEER,
@@ -26,7 +27,6 @@ from pair_bed import (
     Message,
     Origin,
     Pair,
-    envoy_and_filter,
     write_message,
 )
 from traces import Trace, read_trace, stories
@@ -195,7 +195,7 @@ class Work:
 def main(arguments: list[str]) -> int:
     """Replays every trace twice, prints the table, writes the figures."""
     try:
-        envoy_and_filter()
+        envoy_and_filter("header-compression")
         traces = [trace for name in arguments for trace in read_trace(Path(name))] or stories()
     except (unittest.SkipTest, FileNotFoundError) as reason:
         print(f"header-compression did not run: {reason}", file=sys.stderr)
