@@ -66,6 +66,13 @@ def test_each_miss_needs_a_sentence_and_each_sentence_a_miss(tmp_path: Path) -> 
     assert "delete its sentence" in goals.unexplained(fast, {}, why)[0]
 
 
+def test_the_page_says_how_many_versions_its_results_are_of(tmp_path: Path) -> None:
+    one = {"edge": bench(tmp_path, {"rate": 1, "lost": 0})}
+    assert "All results are of commit `0123abc`." in goals.page(one, {}, {})
+    two = {"today": experiment(1.0) | {"commit": "4567def"}}
+    assert "The results are of 2 commits: `0123abc`, `4567def`." in goals.page(one, two, {})
+
+
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("BENCHES", "EXPERIMENTS"):
