@@ -70,6 +70,16 @@ impl World {
         SocketAddr::new(self.config.proxy(), HTTP)
     }
 
+    /// Requests the page that `origin` sends, asserts its content encoding and its text, and returns the response.
+    #[track_caller]
+    fn encoded(&self, origin: &str, accepts: Option<&str>, expected: Option<&str>) -> Answer {
+        let headers: Vec<_> = accepts.map(|a| ("accept-encoding", a)).into_iter().collect();
+        let answer = self.get(&format!("/html/{origin}"), &headers);
+        assert_eq!(answer.header("content-encoding").as_deref(), expected, "{origin} to {accepts:?}");
+        assert_eq!(decoded(&answer), page(), "{origin} to {accepts:?}");
+        answer
+    }
+
     fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         get(self.http(), HOST, path, headers)
     }
@@ -89,10 +99,7 @@ fn a_client_gets_an_encoding_it_accepts_whatever_the_origin_sent() {
                 (Some("identity"), None),
                 (None, None),
             ] {
-                let headers: Vec<_> = accepts.map(|a| ("accept-encoding", a)).into_iter().collect();
-                let answer = world.get(&format!("/html/{origin}"), &headers);
-                assert_eq!(answer.header("content-encoding").as_deref(), expected, "{origin} to {accepts:?}");
-                assert_eq!(decoded(&answer), page(), "{origin} to {accepts:?}");
+                let answer = world.encoded(origin, accepts, expected);
                 let vary = answer.header("vary").unwrap_or_default().to_lowercase();
                 assert_eq!(vary.matches("accept-encoding").count(), 1, "{origin} to {accepts:?}: {vary}");
             }
@@ -302,10 +309,7 @@ fn pages_in_gzip_are_unpacked_by_the_filter_which_neither_loses_nor_hides_what_i
             (Some("identity"), None),
             (None, None),
         ] {
-            let headers: Vec<_> = accepts.map(|a| ("accept-encoding", a)).into_iter().collect();
-            let answer = world.get(&format!("/html/{origin}"), &headers);
-            assert_eq!(answer.header("content-encoding").as_deref(), expected, "{origin} to {accepts:?}");
-            assert_eq!(decoded(&answer), page(), "{origin} to {accepts:?}");
+            let answer = world.encoded(origin, accepts, expected);
             assert!(!answer.cut, "{origin} to {accepts:?}");
         }
     }
