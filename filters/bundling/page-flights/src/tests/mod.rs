@@ -206,7 +206,7 @@ impl World {
         self.parcels += usize::from(reply.status == 200);
         let status = reply.status.to_string();
         let mut fields: Vec<(&[u8], &[u8])> = vec![(b":status", status.as_bytes())];
-        fields.extend(reply.fields.iter().map(|(name, value)| (&**name, &**value)));
+        fields.extend(crate::fields::borrowed(&reply.fields));
         self.workers[worker].answered(&self.board, call, &Answer::Came(&fields, &reply.body), self.now_ms);
     }
 
