@@ -73,6 +73,8 @@ pub struct RemoteEnd {
     held: Vec<Held>,
     releases: Vec<(u32, Release)>,
     silent_since_ms: Option<u64>,
+    /// The time of the last look for objects of held requests.
+    looked_ms: u64,
 }
 
 /// A flight that this worker opened.
@@ -147,6 +149,7 @@ impl RemoteEnd {
             held: Vec::new(),
             releases: Vec::new(),
             silent_since_ms: None,
+            looked_ms: 0,
         }
     }
 
@@ -388,9 +391,10 @@ impl RemoteEnd {
     /// Releases held requests that can be served now, or will not be served.
     fn look_again(&mut self, board: &dyn Board, now_ms: u64) {
         let mut turns = HashMap::new();
+        // A clock that steps back releases all requests: it no longer says how long they have waited.
+        let has_stepped_back = now_ms < std::mem::replace(&mut self.looked_ms, now_ms);
         for mut held in std::mem::take(&mut self.held) {
-            // Compares durations: a clock that steps back releases the request.
-            let waited_ms = now_ms.checked_sub(held.since_ms);
+            let waited_ms = now_ms.checked_sub(held.since_ms).filter(|_| !has_stepped_back);
             let is_late = waited_ms.is_none_or(|waited_ms| waited_ms >= self.link.hold_ms());
             let turn = *turns.entry(held.client).or_insert_with(|| log::turn(board, held.client));
             if std::mem::replace(&mut held.turn, turn) == turn && !is_late {
