@@ -35,7 +35,7 @@ from harness.web import Request, Response, web_server
 TARGETS = [
     at_most("html_vs_gzip6", 0.93),
     at_most("scripts_vs_gzip6", 0.96),
-    at_most("unfit_coding", 0),
+    at_most("unfit_encoding", 0),
     at_most("html_first_page_vs_today", 0.93),
     at_most("html_second_page_vs_today", 0.35),
     at_most("html_second_page_p90", 0.6),
@@ -199,7 +199,7 @@ def br_objects() -> tuple[float, float]:
         for path, script in scripts.items():
             if fetch(bed, path) != script:
                 raise RuntimeError(f"{path} changed on its way")
-        unfit = _counter(bed, 'unfit_total{reason="coding"}', at_ground=True)
+        unfit = _counter(bed, 'unfit_total{reason="encoding"}', at_ground=True)
         return unfit, _counter(bed, "answered_total")
 
 
@@ -229,7 +229,7 @@ def main() -> int:
         if files:
             figures[f"{name}_vs_gzip6"] = crossed(files, kind)
             rows.append([name, str(len(files)), str(sum(map(len, files)))])
-    figures["unfit_coding"], figures["br_scripts_unasked"] = br_objects()
+    figures["unfit_encoding"], figures["br_scripts_unasked"] = br_objects()
     details: dict[str, dict[str, float]] = {}
     try:
         with tempfile.TemporaryDirectory(prefix="lh-bench-") as folder:

@@ -43,7 +43,7 @@ labelled! {
         /// Objects not sent: they depend on request fields.
         UnfitVary = "unfit_total_reason_vary";
         /// Objects not sent: in a content encoding that the browser does not accept.
-        UnfitCoding = "unfit_total_reason_coding";
+        UnfitEncoding = "unfit_total_reason_encoding";
         /// Objects not sent: too large, or more than the link is to carry for one page.
         UnfitSize = "unfit_total_reason_size";
         /// Objects not fetched: the browsers of earlier visitors did not request them.

@@ -31,7 +31,7 @@ pub(crate) enum Unfit {
     /// `Vary` names more than `Accept-Encoding`.
     Vary,
     /// A content encoding that neither the browser nor the remote decompresses, or several.
-    Coding,
+    Encoding,
     /// A body or headers beyond the limits.
     Size,
 }
@@ -41,7 +41,7 @@ impl Unfit {
     /// one visitor's browser is no lesson.
     pub(crate) fn is_lesson(self) -> bool {
         match self {
-            Self::Failed | Self::Coding => false,
+            Self::Failed | Self::Encoding => false,
             Self::Status | Self::Type | Self::Cookie | Self::Private | Self::Vary | Self::Size => true,
         }
     }
@@ -101,8 +101,8 @@ pub(crate) fn judge(fields: &Fields<'_>, body: &[u8], accepted: &[u8]) -> Result
     }
     match codings.as_slice() {
         [] => {}
-        [coding] if takes(accepted, coding) => {}
-        _ => return Err(Unfit::Coding),
+        [encoding] if takes(accepted, encoding) => {}
+        _ => return Err(Unfit::Encoding),
     }
     let (mut head, mut moment) = (Vec::new(), Vec::new());
     for (name, value) in fields.iter() {
@@ -237,7 +237,7 @@ mod tests {
         for encoding in ["", ",", "identity", "gzip,", " , GZIP"] {
             assert!(judged(&[(":status", "200"), ("content-encoding", encoding)], b"x").is_ok(), "{encoding}");
         }
-        assert_eq!(judged(&[(":status", "200"), ("content-encoding", "br,")], b"x"), Err(Unfit::Coding));
+        assert_eq!(judged(&[(":status", "200"), ("content-encoding", "br,")], b"x"), Err(Unfit::Encoding));
     }
 
     #[test]
@@ -255,8 +255,8 @@ mod tests {
             ("cache-control", "private=\"x\"", Unfit::Private),
             ("vary", "accept-encoding, cookie", Unfit::Vary),
             ("vary", "*", Unfit::Vary),
-            ("content-encoding", "br", Unfit::Coding),
-            ("content-encoding", "gzip, gzip", Unfit::Coding),
+            ("content-encoding", "br", Unfit::Encoding),
+            ("content-encoding", "gzip, gzip", Unfit::Encoding),
         ] {
             let fields = if name == ":status" { vec![(name, value)] } else { vec![(":status", "200"), (name, value)] };
             assert_eq!(judged(&fields, b"x"), Err(why), "{name}: {value}");

@@ -456,7 +456,7 @@ fn count_of(why: Unfit) -> Count {
         Unfit::Type => Count::UnfitType,
         Unfit::Cookie | Unfit::Private => Count::UnfitPrivate,
         Unfit::Vary => Count::UnfitVary,
-        Unfit::Coding => Count::UnfitCoding,
+        Unfit::Encoding => Count::UnfitEncoding,
         Unfit::Size => Count::UnfitSize,
     }
 }

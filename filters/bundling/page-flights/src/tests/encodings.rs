@@ -33,7 +33,7 @@ fn an_object_in_br_reaches_every_client_in_an_encoding_that_it_accepts() {
     for (accepted, plain) in [("gzip, deflate", true), ("gzip, br", false)] {
         let mut world = world(in_br(SHEET.as_bytes()));
         world.visit(0, "client");
-        assert_eq!(world.count(Count::UnfitCoding), 0);
+        assert_eq!(world.count(Count::UnfitEncoding), 0);
         assert!(world.fetched.contains(&"/3.png".to_owned()), "the ground reads the style sheet");
         assert!(world.requests.iter().all(|one| one.contains(&("x-longhaul-takes".to_owned(), "br".to_owned()))));
         let (_, verdict) = world.ask(0, "client", "/a.css", &[("accept-encoding", accepted)]);
@@ -58,7 +58,7 @@ fn without_a_remote_that_takes_br_an_object_in_br_is_unfit() {
     let mut world = world(in_br(SHEET.as_bytes()));
     world.page_fields.clear();
     world.visit(0, "client");
-    assert_eq!(world.count(Count::UnfitCoding), 1);
+    assert_eq!(world.count(Count::UnfitEncoding), 1);
     assert!(world.requests.iter().flatten().all(|(name, _)| name != "x-longhaul-takes"));
 }
 
