@@ -14,6 +14,8 @@ ARGS ?=
 QUICK ?=
 NOTE ?=
 TIME ?= 60
+JOBS ?= 1
+RESUME ?=
 export V ?=
 
 # The wasm filters, by who loads them: one box alone, or only a pair. A filter NAME is the package NAME-filter and becomes NAME.wasm
@@ -324,8 +326,8 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 	@exec $(VENV_TEST)/bin/python integration/soak/soak.py --seconds $(TIME)
 
 .PHONY: fuzz
-fuzz: toolchain ## every fuzz target for TIME seconds, guided by coverage; installs cargo-fuzz and a nightly compiler
-	tools/fuzz $(TIME) $(FUZZ_CRATES)
+fuzz: toolchain ## every fuzz target for TIME seconds, guided by coverage, JOBS at a time; RESUME=1 after an interruption; installs cargo-fuzz and a nightly compiler
+	RESUME=$(RESUME) tools/fuzz $(TIME) $(JOBS) $(FUZZ_CRATES)
 	coredns-plugin/fuzz.sh $(TIME)s
 
 -include deploy/package.mk
