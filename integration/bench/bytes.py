@@ -24,8 +24,7 @@ import brotli
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import images
-
+from bench import images
 from harness.artifacts import REPOSITORY, Missing, corpora, scratch
 from harness.figures import at_most, table, verdicts, write
 from harness.grounds import WWW, GroundsBed, grounds
@@ -173,7 +172,8 @@ def instructions(folder: Path) -> float | None:
     for coder in ("delta", "br", "none"):
         valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, folder, coder]
         said = subprocess.run(valgrind, capture_output=True, text=True, check=True).stderr
-        counts.append(int(re.search(r"Collected : (\d+)", said)[1]))
+        [collected] = re.findall(r"Collected : (\d+)", said)
+        counts.append(int(collected))
     delta, br, start = counts
     return (delta - start) / (br - start)
 

@@ -67,7 +67,7 @@ def nothing_missing() -> str | None:
 class OneCore(Contender[CoreGround]):
     """A program on the contender's core, which listens on a loopback port."""
 
-    name: str
+    name: str  # pyrefly: ignore[bad-override] - frozen, unlike that of its base
     command: Callable[[CoreGround, Path, int], Command]
     """Writes its configuration into a folder, and returns the command that listens on a port."""
     lacks: Callable[[], str | None] = nothing_missing

@@ -131,7 +131,7 @@ def _load(port: int, images: list[bytes], first: int, end_s: float, outcomes: li
             connection.close()
 
 
-def failed_requests(files: list[Path], folder: Path) -> tuple[float, dict[str, int]]:
+def failed_requests(files: list[Path], folder: Path) -> tuple[float, dict[str, float]]:
     """Kills the program of an edge under load. Returns the number of requests that got neither the original nor the
     whole variant, and how many requests and kills there were."""
     images = [file.read_bytes() for file in files]
@@ -174,8 +174,10 @@ def measure(folder: Path) -> tuple[dict[str, float | None], dict[str, dict[str, 
     changed = [one for one in drawings if one.variant is not None and _pixels_changed(one, folder)]
     beside = [one for one in recoded if one.cwebp_s is not None]
     failed, load = failed_requests([one.file for one in photos], folder)
-    rows = {one.file.name: {"before": one.before, "after": one.after, "cpu_s": one.ours_s} for one in done}
-    figures = {
+    rows: dict[str, dict[str, float]] = {
+        one.file.name: {"before": one.before, "after": one.after, "cpu_s": one.ours_s} for one in done
+    }
+    figures: dict[str, float | None] = {
         "jpeg_bytes_vs_original": sum(one.after for one in photos) / sum(one.before for one in photos),
         "jpeg_ssimulacra2_median": statistics.median(scored),
         "jpeg_ssimulacra2_p10": statistics.quantiles(scored, n=10)[0],

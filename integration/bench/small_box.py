@@ -78,6 +78,7 @@ def idle_pair(folder: Path, price: str) -> dict[str, float | None]:
         figures = start_costs(both) if price == "free" else {}
         both.until_piped()
         time.sleep(SETTLE_S)
+        assert line.link
         line.link.reset()
         time.sleep(SAMPLE_S[price])
         seen = line.link.statistics()

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from filmstrip import BORDER, DONE, HEAD, LABEL, MARGIN, TIMES, Row, compose, step_ms, times_ms
@@ -81,7 +82,9 @@ def test_the_strip_frames_the_picture_in_which_the_page_is_complete() -> None:
 
     def near(x: int, y: int, colour: str) -> bool:
         wanted = ImageColor.getrgb(colour)
-        return all(abs(a - b) < 12 for a, b in zip(pixels.getpixel((x, y)), wanted, strict=True))
+        pixel = pixels.getpixel((x, y))
+        assert isinstance(pixel, tuple)
+        return all(abs(a - b) < 12 for a, b in zip(pixel, wanted, strict=True))
 
     left, top = MARGIN + LABEL, HEAD + TIMES
     assert near(left, top, BORDER), "the slow page is not complete in its first picture"
@@ -126,7 +129,7 @@ def test_a_way_that_keeps_objects_has_a_next_visitor(
 ) -> None:
     times = {DIRECT: iter([8000] * 3), EDGE: iter([6000] * 3), PAIR: iter([4000, 2000, 2000])}
     monkeypatch.setattr(program, "measure", lambda _ground, way, _url: load(next(times[way])))
-    bed = SimpleNamespace(ground=None, contenders={way: way for way in times})
+    bed: Any = SimpleNamespace(ground=None, contenders={way: way for way in times})
     trip = program.travel(bed, Magazine(), scheme, repeats)
     assert [len(found) for found in trip.loads.values()] == loads
     assert trip.ratio(PAIR) == 0.5

@@ -155,16 +155,16 @@ def mounted(rendered: list[Object], folder: Path) -> Path:
     [volume] = [each for each in pod(rendered)["volumes"] if each["name"] == "configuration"]
     for source in volume["projected"]["sources"]:
         [(kind, what)] = source.items()
-        for item in what["items"]:
-            path = data / item["path"]
+        paths = [data / item["path"] for item in what["items"]]
+        for item, path in zip(what["items"], paths, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "configMap":
                 path.write_text(one(rendered, "ConfigMap", what["name"])["data"][item["key"]])
         if kind == "secret":
             pair = authority.issue("pep.example.net")
-            shutil.copy(pair.cert, path.with_name("tls.crt"))
-            shutil.copy(pair.key, path.with_name("tls.key"))
-            shutil.copy(authority.files.cert, path.with_name("ca.crt"))
+            shutil.copy(pair.cert, paths[0].with_name("tls.crt"))
+            shutil.copy(pair.key, paths[0].with_name("tls.key"))
+            shutil.copy(authority.files.cert, paths[0].with_name("ca.crt"))
     (folder / "..data").symlink_to(data.name)
     for top in data.iterdir():
         (folder / top.name).symlink_to(f"..data/{top.name}")

@@ -122,7 +122,7 @@ def without_figures(said: str) -> str:
 
 
 Situation = Callable[[Desk], Any]
-MACHINES: dict[str, tuple[Situation, dict[str, str], str]] = {
+MACHINES: dict[str, tuple[Situation, dict[str, Any], str]] = {
     "a port in use": (taken_port, {}, "is in use by"),
     "a cache below a file": (cache_below_a_file, {}, "Not a directory"),
     "a cache larger than the disk": (cache_larger_than_the_disk, {}, "`cache.size` is 1000tib"),

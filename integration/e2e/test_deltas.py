@@ -69,7 +69,7 @@ class Origin:
                     own.rest.wait(30)
                     self.wfile.write(body[half:])
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:
                 pass
 
         return Handler

@@ -149,17 +149,13 @@ def test_the_access_log_says_what_became_of_a_pages_urls(bed: Bed) -> None:
     mark = fresh()
     page = made_to_order(host=OBJECTS, header=f"X-Mark:{mark}")
     got = bed.curl.get(page)
-    line = wait_for(
-        "the page in the log",
-        lambda: next((one for one in bed.pep.requests() if mark in one.get("path", "")), None),
-    )
+    [line] = wait_for("the page in the log", lambda: [one for one in bed.pep.requests() if mark in one.get("path", "")])
     assert int(line["moved"]) == got.body.count(f"https://{PROXY_NAME}/{OBJECTS}/".encode())
     assert int(line["page_bytes"]) == len(bed.original(page).body)
     assert (line["hosts_saved"], line["hop"]) == ("1", "edge_http")
     assert "bail_out" not in line
     bed.curl.get(f"http://{OBJECTS}/{mark}.png")
-    asked = wait_for(
-        "the object in the log",
-        lambda: next((one for one in bed.pep.requests() if one.get("path") == f"/{mark}.png"), None),
+    [asked] = wait_for(
+        "the object in the log", lambda: [one for one in bed.pep.requests() if one.get("path") == f"/{mark}.png"]
     )
     assert "moved" not in asked, "an object is no page"

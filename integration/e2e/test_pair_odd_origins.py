@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from harness.processes import Child
 from harness.waiting import wait_for
 
 ODD, ODD_ADDRESS = "odd.example.org", "203.0.113.201"
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "packed": {},
     "plain": {"pack_headers": False, "ground_packs": False},
     "without warm connections": {"warm": 0},

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -88,7 +88,7 @@ class Boxes:
         self.internet = Namespace("internet")
         self.boxes = {"old": Namespace("old"), "new": Namespace("new")}
 
-    def __enter__(self) -> Boxes:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             for namespace in (self.client, self.internet, *self.boxes.values()):
                 stack.enter_context(namespace)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from harness.authority import Authority
 from harness.browser import Browser, Request, browser, requests_of
@@ -131,7 +132,7 @@ class Roaming:
             "198.51.100.42",
         )
 
-    def __enter__(self) -> Roaming:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self.clients)
             stack.enter_context(self.internet)

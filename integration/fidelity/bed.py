@@ -7,6 +7,7 @@ import itertools
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from harness.authority import Authority
@@ -57,7 +58,7 @@ class FidelityBed(Bed):
         )  # fmt: skip
         self.direct = Namespace("direct", resolv_conf=self.topology.clients.resolv_conf)
 
-    def __enter__(self) -> FidelityBed:
+    def __enter__(self) -> Self:
         super().__enter__()
         with ExitStack() as stack:
             stack.callback(self._running.close)

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from harness.artifacts import Missing, built, need_commands, need_root
 from harness.browser import Browser, browser
@@ -115,7 +115,7 @@ class Runner:
         self._browsers: dict[str, Browser] = {}
         self._threads: dict[str, ThreadPoolExecutor] = {}
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             for level in sorted({level for one in self.subjects for level in one.levels}):
                 folder = self._folder / level

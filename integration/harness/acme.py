@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from .artifacts import REPOSITORY, Missing
 from .authority import Authority
@@ -51,7 +52,7 @@ class Pebble:
         )
         self._child: Child | None = None
 
-    def __enter__(self) -> Pebble:
+    def __enter__(self) -> Self:
         # Without random waits, and without nonces that are refused for practice.
         self._child = Child(self._command, self._log, env={"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"})
         try:

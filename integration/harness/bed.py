@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from .authority import Authority
@@ -56,7 +56,7 @@ class Bed:
         self._running = ExitStack()
         self._steering = ExitStack()
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self.topology)
             stack.enter_context(self.origins)

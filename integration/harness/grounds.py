@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from harness.artifacts import built
 from harness.authority import Authority, KeyFiles
@@ -44,7 +44,7 @@ class Names:
         self._socket.bind(("127.0.0.1", port))
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Names:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

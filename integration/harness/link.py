@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from .artifacts import built
 from .namespaces import Namespace
@@ -40,7 +40,7 @@ class Link:
             self._command += ["--set", f"{key}={value}"]
         self._child: Child | None = None
 
-    def __enter__(self) -> Link:
+    def __enter__(self) -> Self:
         self._child = Child(self._command, self._output)
         try:
             self._child.wait_for_output("ready")

@@ -39,7 +39,7 @@ def put_back(body: bytes, own: Collection[str]) -> bytes:
     """
     for authority in own:
         target = re.compile(rb"https?://" + re.escape(authority.encode()) + rb"/([a-zA-Z0-9.-]+)(:443)?(?=[/?#])")
-        body = target.sub(lambda found: (b"https://" if found[2] else b"http://") + found[1], body)
+        body = target.sub(lambda found: b"%s://%s" % (b"https" if found[2] else b"http", found[1]), body)
     return body
 
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol, Self
 
 PREFIX = "lh-"
 _counter = itertools.count()
@@ -27,6 +28,14 @@ def _run(command: Sequence[str], *, timeout_s: float = 60.0, check: bool = True)
     return done
 
 
+class Place(Protocol):
+    """A place for processes, such as a namespace."""
+
+    def inside(self, command: Sequence[str | Path]) -> list[str]:
+        """Returns the command line that runs `command` there."""
+        ...
+
+
 class Namespace:
     """One network namespace with loopback up and IPv6 off. The addresses of the bed are IPv4."""
 
@@ -34,7 +43,7 @@ class Namespace:
         self.name = f"{PREFIX}{os.getpid()}-{next(_counter)}-{role}"
         self.resolv_conf = resolv_conf
 
-    def __enter__(self) -> Namespace:
+    def __enter__(self) -> Self:
         _run(["ip", "netns", "add", self.name])
         try:
             self.ip("link", "set", "lo", "up")

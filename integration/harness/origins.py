@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from .artifacts import built
 from .namespaces import Namespace
@@ -43,7 +43,7 @@ class Origins:
         self._child: Child | None = None
         self._seen = 0
 
-    def __enter__(self) -> Origins:
+    def __enter__(self) -> Self:
         self._child = Child(self._command, self._output)
         try:
             self._child.wait_for_output("ready")

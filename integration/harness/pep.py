@@ -9,10 +9,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from .artifacts import built
-from .namespaces import Namespace
+from .namespaces import Place
 from .processes import Child, whole_lines
 from .topology import PROXY, RESOLVER
 
@@ -69,7 +69,7 @@ class Pep:
         self,
         config: Path,
         folder: Path,
-        namespace: Namespace | None = None,
+        namespace: Place | None = None,
         *,
         trusted: Path | None = None,
         options: Sequence[str | Path] = (),
@@ -93,7 +93,7 @@ class Pep:
         self._command = namespace.inside(line) if namespace else line
         self._child: Child | None = None
 
-    def __enter__(self) -> Pep:
+    def __enter__(self) -> Self:
         self._child = Child(self._command, self._log, env=self._environment, stop_timeout_s=20.0)
         try:
             self._child.wait_for_output("ready ", self._ready_timeout_s, at_start=True)

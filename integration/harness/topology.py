@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from .link import Link
 from .namespaces import Namespace, veth
@@ -75,7 +76,7 @@ class Topology:
         self.internet = Namespace("internet")
         self.link: Link | None = None
 
-    def __enter__(self) -> Topology:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             for namespace in (self.clients, self.gateway, self.internet):
                 stack.enter_context(namespace)

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from .processes import Child
 from .roots import Root
@@ -90,7 +91,7 @@ class Machine:
         self._folder = folder
         self._stack = ExitStack()
 
-    def __enter__(self) -> Machine:
+    def __enter__(self) -> Self:
         # The unit gives ports below 1024 by a capability; this namespace by its own setting.
         self.root.namespace.sysctl("net.ipv4.ip_unprivileged_port_start", 0)
         return self

@@ -38,7 +38,7 @@ def web_server(respond: Callable[[Request], Response], port: int = 0) -> Iterato
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            response = respond(Request(self.command, self.path, self._body(), self.headers))
+            response = respond(Request(self.command, self.path, self._body(), dict(self.headers)))
             self.send_response(200)
             self.send_header("Content-Length", str(len(response.body)))
             if response.media_type:
@@ -59,7 +59,7 @@ def web_server(respond: Callable[[Request], Response], port: int = 0) -> Iterato
                 self.rfile.readline()
             return body
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             """Is silent."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 from markupsafe import Markup
@@ -92,7 +92,7 @@ def beside_paper(
 
 
 def curves(
-    lines: dict[str, Sequence[tuple[float, Spread]]], bounds: Sequence[tuple[float, float]], axis: str
+    lines: Mapping[str, Sequence[tuple[float, Spread]]], bounds: Sequence[tuple[float, float]], axis: str
 ) -> Markup:
     """Draws load time against a number, with a line for each contender and one for the ideal."""
     figure = Figure(figsize=(4.6, 3.0))
@@ -116,7 +116,7 @@ def curves(
     return _svg(figure)
 
 
-def groups_of_bars(labels: Sequence[str], series: dict[str, tuple[str, Sequence[float]]], axis: str) -> Markup:
+def groups_of_bars(labels: Sequence[str], series: Mapping[str, tuple[str, Sequence[float]]], axis: str) -> Markup:
     """Draws a group of bars for each label. `series` is name -> (colour, values)."""
     figure = Figure(figsize=(6.4, 2.8))
     axes = figure.add_subplot()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from harness.lab.measure import Run
 TIMES = {DIRECT: 12_000, EDGE: 9_000, PAIR: 4_000}
 
 
-def loads(scheme: str, times: dict[str, int], page: str = "cnn", **more: object) -> list[Run]:
+def loads(scheme: str, times: dict[str, int], page: str = "cnn", **more: Any) -> list[Run]:
     """Returns one load of each way over the satellite."""
     return [Run(NAME, "geo", page, scheme, way, 1, load_ms=ms, objects=1, **more) for way, ms in times.items()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from harness.lab.tables import page_tables
 WEIGHTS = {"cnn": Weight(197_000, 150_000)}
 
 
-def load(contender: str, load_ms: float, **more: object) -> Run:
+def load(contender: str, load_ms: float, **more: Any) -> Run:
     """Returns one load of the CNN page over the satellite."""
     return replace(Run("today", "geo", "cnn", "http", contender, 1, load_ms=load_ms), **more)
 

@@ -97,7 +97,8 @@ class Run:
 
 def run_from(value: dict[str, Any]) -> Run:
     """The reverse of `as_dict`."""
-    return Run(**{**value, "steps": [Step(**step) for step in value["steps"]]})
+    fields: dict[str, Any] = {**value, "steps": [Step(**step) for step in value["steps"]]}
+    return Run(**fields)
 
 
 def measure(
@@ -140,7 +141,7 @@ def _load(
     picture: bool,
 ) -> Run:
     url = page.url(template.scheme)
-    run = Run(**{**template.as_dict(), "cache": cache})
+    run = run_from({**template.as_dict(), "cache": cache})
     link = ground.line.link
     assert link
     quiet = cache == "warm" or not contender.settles or wait_until_quiet(link, ground.link.rtt_ms)

@@ -15,7 +15,7 @@ from ..wire import request_bytes
 
 UNCACHEABLE = ("cache-control: no-store",)
 CACHEABLE = ("cache-control: max-age=600",)
-LIMIT_MIB = {UNCACHEABLE: 1.0, CACHEABLE: 4.0}
+LIMIT_MIB: dict[tuple[str, ...], float] = {UNCACHEABLE: 1.0, CACHEABLE: 4.0}
 """Memory that one slow client may cost a box."""
 
 
@@ -90,9 +90,10 @@ def _most(target: Target, before: Sequence[float], *, seconds: float) -> float:
 
 
 def _held(lines: Sequence[str], **how: object) -> Callable[[Target], str]:
+    limit = LIMIT_MIB[tuple(lines)]
+
     def attack(target: Target) -> str:
         each = cost_mib(target, lines, **how)  # type: ignore[arg-type]
-        limit = LIMIT_MIB[tuple(lines)]
         return "" if each <= limit else f"a slow client costs {each:.1f} MiB, the limit is {limit:g}"
 
     return attack

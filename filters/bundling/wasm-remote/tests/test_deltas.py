@@ -72,7 +72,7 @@ class Ground(BaseHTTPRequestHandler):
         with contextlib.suppress(ConnectionError):
             self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Says nothing."""
 
 
@@ -96,7 +96,8 @@ class Remote:
             self.wait_for(lambda: admin.exists() and ":" in admin.read_text(), "Envoy's admin")
             self.admin_port = int(admin.read_text().rsplit(":", 1)[1])
             self.wait_for(lambda: self.admin("/ready").startswith("LIVE"), "Envoy to be ready")
-            self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.admin("/listeners"))[1])
+            [port] = re.findall(r"127\.0\.0\.1:(\d+)", self.admin("/listeners"))
+            self.port = int(port)
         except BaseException:
             self.close()
             raise

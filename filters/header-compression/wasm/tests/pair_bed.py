@@ -92,6 +92,14 @@ def read_message(reader, *, bodiless: bool = False) -> Message | None:
     return message
 
 
+def read_response(reader, *, bodiless: bool = False) -> Message:
+    """Returns the next response of a connection. Raises ConnectionError at its end."""
+    response = read_message(reader, bodiless=bodiless)
+    if response is None:
+        raise ConnectionError("closed without a response")
+    return response
+
+
 def write_message(line: bytes, fields: Fields, body: bytes = b"") -> bytes:
     return b"".join([line, b"\r\n", *(name + b": " + value + b"\r\n" for name, value in fields), b"\r\n", body])
 
@@ -107,10 +115,7 @@ class Connection:
         length = [(b"content-length", b"%d" % len(body))] if body else []
         line = b" ".join([method, path, b"HTTP/1.1"])
         self.socket.sendall(write_message(line, [(b"host", host), *(fields or []), *length], body))
-        answer = read_message(self.reader, bodiless=method == b"HEAD")
-        if answer is None:
-            raise ConnectionError("closed without an answer")
-        return answer
+        return read_response(self.reader, bodiless=method == b"HEAD")
 
     def close(self) -> None:
         self.reader.close()
@@ -375,7 +380,8 @@ class Envoy:
             self.wait_for(lambda: admin.exists() and ":" in admin.read_text(), "Envoy's admin")
             self.admin_port = int(admin.read_text().rsplit(":", 1)[1])
             self.wait_for(lambda: self.admin("/ready").startswith("LIVE"), "Envoy to be ready")
-            self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.admin("/listeners")).group(1))
+            [port] = re.findall(r"127\.0\.0\.1:(\d+)", self.admin("/listeners"))
+            self.port = int(port)
         except BaseException:
             self.close()
             raise

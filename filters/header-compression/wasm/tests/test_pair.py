@@ -9,7 +9,7 @@ import io
 import unittest
 from typing import ClassVar
 
-from pair_bed import GROUND, REMOTE, Fields, Message, Origin, Pair, read_message, write_message
+from pair_bed import GROUND, REMOTE, Fields, Message, Origin, Pair, read_response, write_message
 
 OURS = (b"x-longhaul-headers", b"x-longhaul-retry")
 BROWSER: Fields = [
@@ -56,8 +56,8 @@ def by_name(fields: Fields) -> list[tuple[bytes, list[bytes]]]:
 class InPair(unittest.TestCase):
     """One pair for all tests of a class."""
 
-    remote: dict | None = REMOTE
-    ground: dict | None = GROUND
+    remote: ClassVar[dict | None] = REMOTE
+    ground: ClassVar[dict | None] = GROUND
     concurrency = 1
     pair: Pair
 
@@ -84,7 +84,7 @@ class InPair(unittest.TestCase):
         self.assertEqual(by_name(requests[0].fields), by_name(sent))
         self.assertEqual(requests[0].body, body)
         given = answer(requests[0])
-        expected = read_message(io.BytesIO(given), bodiless=method == b"HEAD")
+        expected = read_response(io.BytesIO(given), bodiless=method == b"HEAD")
         expected.fields = [(name, value) for name, value in expected.fields if name not in OURS]
         self.assertEqual(by_name(got.fields), by_name(expected.fields))
         self.assertEqual(got.body, expected.body)
@@ -100,6 +100,20 @@ class InPair(unittest.TestCase):
             for path in (b"/204", b"/304", b"/404", b"/large"):
                 self.assert_passes(b"GET", path, BROWSER)
 
+    def passes_a_hundred_requests_at_once(self) -> None:
+        def one(number: int) -> None:
+            with contextlib.closing(self.pair.connect(f"127.0.0.{1 + number % 7}")) as client:
+                for turn in range(5):
+                    path = b"/%d/%d" % (number, turn)
+                    got = client.ask(b"GET", b"h%d.example.org" % (number % 5), path, BROWSER)
+                    self.assertEqual((got.status, got.body), (200, b"answer to " + path))
+
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            for future in [pool.submit(one, number) for number in range(100)]:
+                future.result()
+        self.assertEqual(len(self.pair.origin.requests), 500)
+        self.assertEqual(self.pair.remote.counters()["undecodable_total"], 0)
+
     def passes_an_upgrade(self) -> None:
         self.client.socket.sendall(
             write_message(
@@ -107,7 +121,7 @@ class InPair(unittest.TestCase):
                 [(b"host", b"www.example.org"), (b"connection", b"upgrade"), (b"upgrade", b"websocket")],
             )
         )
-        self.assertEqual(read_message(self.client.reader).status, 101)
+        self.assertEqual(read_response(self.client.reader).status, 101)
         self.client.socket.sendall(b"ping")
         self.assertEqual(self.client.reader.read(4), b"ping")
 
@@ -151,18 +165,7 @@ class OnBothSides(InPair):
             self.assertEqual(request.all(name) + got.all(name), [])
 
     def test_a_hundred_requests_at_once_all_arrive(self) -> None:
-        def one(number: int) -> None:
-            with contextlib.closing(self.pair.connect(f"127.0.0.{1 + number % 7}")) as client:
-                for turn in range(5):
-                    path = b"/%d/%d" % (number, turn)
-                    got = client.ask(b"GET", b"h%d.example.org" % (number % 5), path, BROWSER)
-                    self.assertEqual((got.status, got.body), (200, b"answer to " + path))
-
-        with concurrent.futures.ThreadPoolExecutor(20) as pool:
-            for future in [pool.submit(one, number) for number in range(100)]:
-                future.result()
-        self.assertEqual(len(self.pair.origin.requests), 500)
-        self.assertEqual(self.pair.remote.counters()["undecodable_total"], 0)
+        self.passes_a_hundred_requests_at_once()
 
     def test_after_an_outage_of_the_pipe_requests_pass_on_a_new_connection(self) -> None:
         self.assert_passes(b"GET", b"/before", BROWSER)
@@ -202,7 +205,7 @@ class OnBothSidesWithTwoWorkersEach(InPair):
     concurrency = 2
 
     def test_requests_of_many_clients_over_connections_of_both_workers_all_arrive(self) -> None:
-        OnBothSides.test_a_hundred_requests_at_once_all_arrive(self)
+        self.passes_a_hundred_requests_at_once()
         self.passes_everything()
 
 
@@ -240,7 +243,7 @@ class OnNeitherSide(InPair):
 
 
 class WithAForgetfulGround(InPair):
-    ground: ClassVar[dict] = {**GROUND, "clients": 1}
+    ground: ClassVar[dict | None] = {**GROUND, "clients": 1}
 
     def test_a_request_that_refers_to_what_is_forgotten_is_sent_again_and_arrives_once(self) -> None:
         clients = [self.pair.connect(f"127.0.0.{number}") for number in (2, 3)]

@@ -179,7 +179,8 @@ class Envoy:
             self.wait_for(lambda: admin_file.exists() and ":" in admin_file.read_text(), "Envoy's admin")
             self.admin_port = int(admin_file.read_text().rsplit(":", 1)[1])
             self.wait_for(lambda: self.admin("/ready").startswith("LIVE"), "Envoy to be ready")
-            self.port = int(re.search(r"127\.0\.0\.1:(\d+)", self.admin("/listeners")).group(1))
+            [port] = re.findall(r"127\.0\.0\.1:(\d+)", self.admin("/listeners"))
+            self.port = int(port)
         except BaseException:
             self.close()
             raise
@@ -330,8 +331,8 @@ def read_response(connection: socket.socket, is_head: bool = False) -> Response:
 def is_whole(response: Response, body: bytes) -> bool:
     """Returns whether the announced end has arrived. Without an announced length, only the end of the connection shows
     it."""
-    if response.get("content-length"):
-        return len(body) >= int(response.get("content-length"))
+    if length := response.get("content-length"):
+        return len(body) >= int(length)
     return response.get("transfer-encoding") == "chunked" and body.endswith(b"0\r\n\r\n")
 
 

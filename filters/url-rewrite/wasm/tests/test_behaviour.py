@@ -64,7 +64,7 @@ class Bodies(InEnvoy):
         response = self.envoy.get(PAGE_HOST)
         self.assertEqual((response.status, response.body, response.complete), (200, MOVED, True))
         self.assertIsNone(response.get("content-length"))
-        self.assertTrue(response.get("etag").startswith('W/"a;lh='))
+        self.assertRegex(response.get("etag") or "", '^W/"a;lh=')
         self.assertEqual(response.get("x-kept"), "caf\xe9")
 
     def test_any_size_of_chunk_gives_the_same_page(self):
@@ -301,7 +301,7 @@ class Exchanges(InEnvoy):
         response = self.envoy.get(PAGE_HOST, method="HEAD")
         self.assertEqual((response.status, response.body), (200, b""))
         self.assertIsNone(response.get("content-length"))
-        self.assertTrue(response.get("etag").startswith('W/"a;lh='))
+        self.assertRegex(response.get("etag") or "", '^W/"a;lh=')
 
     def test_statuses_without_a_whole_body_pass_untouched(self):
         self.answer(head("204 No Content", "content-type: text/html"))
@@ -495,7 +495,7 @@ class Configuration(unittest.TestCase):
         self.assertEqual(response.get("content-length"), str(len(PAGE)))
 
 
-PANICKING = os.environ.get("LONGHAUL_URL_REWRITE_PANIC_WASM")
+PANICKING = os.environ.get("LONGHAUL_URL_REWRITE_PANIC_WASM", "")
 
 
 @unittest.skipUnless(PANICKING, "LONGHAUL_URL_REWRITE_PANIC_WASM names no build with --features panic-for-tests")
