@@ -297,7 +297,7 @@ fn host_needs_a_file_and_an_interface_unless_it_undoes() {
 }
 
 #[test]
-fn a_rendered_tree_logs_what_clients_ask_for_only_where_it_is_told_to() {
+fn a_rendered_tree_logs_requests_only_where_configured() {
     let folder = folder(CONFIG);
     let rendered = |more: &[&str]| {
         let output = longhaul(folder.path(), &[&["render", "longhaul.yaml", "--out", "out"], more].concat());

@@ -216,7 +216,7 @@ def test_objects_sent_to_one_client_never_reach_another(bed: Bed) -> None:
     assert bed.answered() == before + 1
 
 
-def test_an_object_that_sets_a_cookie_is_asked_for_by_each_client_itself(bed: Bed) -> None:
+def test_an_object_that_sets_a_cookie_is_requested_by_each_client_itself(bed: Bed) -> None:
     bed.origins.forget()
     loads = [bed.load("/cookie.html") for _ in range(2)]
     assert all(len(_icon_aside(load)) == PICTURES + 2 for load in loads)
@@ -275,7 +275,7 @@ def test_a_page_longer_than_what_may_wait_of_one_arrives_whole_from_the_origin_a
         assert answer.body == original
 
 
-def test_names_of_ours_mean_nothing_from_a_client(bed: Bed) -> None:
+def test_internal_names_mean_nothing_from_a_client(bed: Bed) -> None:
     answer = bed.curl().get(f"http://{WWW}/style.css", "--header", "x-longhaul-flight: 00;00")
     assert answer.status == 200
     stolen = bed.curl().get("http://bundle.pair.invalid/00", "--resolve", f"bundle.pair.invalid:80:{NEAR_HOME}")

@@ -65,7 +65,7 @@ def test_every_documented_metric_is_there_with_its_labels(live: dict[str, list[s
         assert all(labels <= sample for sample in live.get(name, [])), (name, labels, live[name][0])
 
 
-def test_every_metric_of_ours_is_documented(live: dict[str, list[set[str]]]) -> None:
+def test_every_metric_of_longhaul_is_documented(live: dict[str, list[set[str]]]) -> None:
     known = dict(documented())
     ours = {name for name in live if name.startswith(("longhaul_", "coredns_longhaul_"))}
     assert len(ours) > 15
@@ -145,7 +145,7 @@ def test_an_alert_asks_for_metrics_that_are_there(live: dict[str, list[set[str]]
     assert asked - labels - AFTER_A_FAILURE <= live.keys()
 
 
-def test_the_access_log_says_what_became_of_a_pages_urls(bed: Bed) -> None:
+def test_the_access_log_counts_the_moved_urls_of_a_page(bed: Bed) -> None:
     mark = fresh()
     page = made_to_order(host=OBJECTS, header=f"X-Mark:{mark}")
     got = bed.curl.get(page)

@@ -43,7 +43,7 @@ def warm(bed: PairBed) -> PairBed:
     return bed
 
 
-def test_the_pipe_and_as_many_connections_as_asked_for_are_open_before_any_client_comes(warm: PairBed) -> None:
+def test_the_pipe_and_the_configured_connections_are_open_before_the_first_client(warm: PairBed) -> None:
     # The remote itself holds half as many again in use.
     assert warm.pair.connections("warm")["active"] == WARM + WARM // 2
     assert warm.pair.connections("warm")["connect_fail"] == 0
@@ -82,7 +82,7 @@ def test_an_https_page_stays_the_origins_own_and_its_first_byte_takes_two_round_
     assert 2 * RTT_S <= seconds < 2.9 * RTT_S, f"{seconds:.2f} s"
 
 
-def test_a_browsers_burst_of_connections_waits_for_no_handshake_of_ours(warm: PairBed) -> None:
+def test_a_browsers_burst_of_connections_waits_for_no_handshake_of_the_pair(warm: PairBed) -> None:
     before = warm.pair.connections("warm")["total"]
     names = [f"h{number}.example.org" for number in range(28)]
     # One process for all requests: to start twenty-eight would take longer than the measured time.

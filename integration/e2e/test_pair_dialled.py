@@ -99,7 +99,7 @@ def test_a_hundred_at_once_uploads_and_large_answers_open_nothing(bed: PairBed) 
     assert bed.pair.connections("pipe")["total"] == before
 
 
-def test_headers_are_packed_in_tunnels_too(bed: PairBed) -> None:
+def test_headers_are_compressed_in_tunnels_too(bed: PairBed) -> None:
     serves(bed)
     bed.packs_headers()
 
@@ -165,7 +165,7 @@ def test_chromium_loads_http_and_https_pages(bed: PairBed) -> None:
 @pytest.mark.parametrize(
     "admin", [pytest.param(GROUND_ADMIN, id="ground"), pytest.param(REMOTE_ADMIN, id="remote", marks=pytest.mark.long)]
 )
-def test_an_envoy_that_dies_is_dialled_again_and_clients_are_told_meanwhile(bed: PairBed, admin: str) -> None:
+def test_an_envoy_that_dies_is_dialled_again_and_clients_get_an_error_meanwhile(bed: PairBed, admin: str) -> None:
     serves(bed)
     bed.pair.quit_envoy(admin)
     answer = bed.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)

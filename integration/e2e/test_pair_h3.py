@@ -43,7 +43,7 @@ def test_the_pipe_is_quic_and_requests_open_nothing(bed: PairBed) -> None:
     assert pipe_connections(bed, "total") == opened
 
 
-def test_headers_are_packed_on_it(bed: PairBed) -> None:
+def test_headers_are_compressed_over_h3(bed: PairBed) -> None:
     bed.packs_headers()
 
 

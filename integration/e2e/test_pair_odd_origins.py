@@ -111,7 +111,7 @@ def test_one_odd_response_ends_the_pipe(bed: PairBed) -> None:
     assert {name: count for name, count in often.items() if not 1 <= count <= ATTEMPTS} == {}, "asked again and again"
 
 
-def test_a_websocket_handshake_that_the_origin_answers_with_200_comes_out_as_101(bed: PairBed) -> None:
+def test_the_client_gets_101_when_the_origin_accepts_a_websocket_with_200(bed: PairBed) -> None:
     headers = [part for line in HANDSHAKE for part in ("--header", line)]
 
     def shaken(line: bytes, fields: bytes) -> Answer:

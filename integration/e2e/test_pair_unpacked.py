@@ -34,7 +34,7 @@ def test_every_request_is_served_and_shows_nothing_of_the_packing(bed: PairBed) 
     assert bed.curl.get(f"https://{LISTED}/page.html").status == 200
 
 
-def test_nothing_was_packed(bed: PairBed) -> None:
+def test_no_header_was_compressed(bed: PairBed) -> None:
     assert bed.curl.get(f"http://{LAB}/counted.bin").status == 200
     for end, admin in ((bed.pair.remote, REMOTE_ADMIN), (bed.pair.ground, GROUND_ADMIN)):
         unpacked = [

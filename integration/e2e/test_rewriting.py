@@ -113,7 +113,7 @@ def test_a_sheet_is_rewritten_where_it_is_served_and_its_relative_urls_work_from
     assert_same_object(bed, f"https://{PROXY_NAME}/static.demo.test/pictures/knot.svg")
 
 
-def test_the_origin_hears_its_own_name_and_nothing_of_ours(bed: Bed) -> None:
+def test_the_origin_gets_its_own_name_and_no_field_of_the_proxy(bed: Bed) -> None:
     path = f"/{fresh()}.png"
     bed.curl.get(
         f"https://{PROXY_NAME}/{OBJECTS}{path}",
@@ -193,7 +193,7 @@ def test_the_secure_name_speaks_http_2(bed: Bed) -> None:
     assert bed.curl.get(f"https://{PROXY_NAME}/{OBJECTS}/a.png").version == "2"
 
 
-def test_an_object_may_be_asked_for_on_the_http_address_too(bed: Bed) -> None:
+def test_an_object_may_be_requested_at_the_http_address_too(bed: Bed) -> None:
     assert_same_object(bed, f"http://{PROXY}/{OBJECTS}/plain.png")
 
 
@@ -222,7 +222,7 @@ def test_pages_leave_compressed_as_the_client_can_take_them(bed: Bed) -> None:
 
 @pytest.mark.parametrize("name", ["x.js", "x.css", "x.svg", "x.json"])
 @pytest.mark.parametrize("coding", ["gzip", "br"])
-def test_text_of_every_kind_leaves_compressed_when_first_asked_for_and_from_the_cache(
+def test_text_of_every_kind_leaves_compressed_at_the_first_request_and_from_the_cache(
     bed: Bed, name: str, coding: str
 ) -> None:
     # The name of a generated object determines its size. A fresh name may give an object too small to compress.
@@ -244,7 +244,7 @@ def test_a_page_in_gzip_is_decompressed_before_it_is_rewritten(bed: Bed) -> None
     assert PROXY_NAME in page(bed.curl.get(url))
 
 
-def test_a_page_in_brotli_that_nobody_asked_for_passes_as_it_is(bed: Bed) -> None:
+def test_a_page_in_unrequested_brotli_passes_unchanged(bed: Bed) -> None:
     url = made_to_order(host=OBJECTS, encode="br")
     original, answer = bed.original(url), bed.curl.get(url, "-H", "Accept-Encoding: gzip, br")
     assert original.header("content-encoding") == answer.header("content-encoding") == "br"

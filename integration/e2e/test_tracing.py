@@ -39,7 +39,7 @@ def test_spans_reach_the_collector_and_origins_see_nothing_of_them(desk: Desk) -
             wait_for("a span", lambda: any(b"/v1/traces " in one and WWW.encode() in one for one in received), 20)
 
 
-def test_without_the_key_nobody_is_told(desk: Desk) -> None:
+def test_without_the_key_no_collector_gets_a_trace(desk: Desk) -> None:
     with collector() as (_, received), Pep(desk.write(), desk.folder) as pep:
         desk.get("/_/echo")
         assert "cluster.tracing" not in pep.admin("/clusters", f"127.0.0.1:{desk.admin}")

@@ -182,7 +182,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn hops_and_the_cache_are_told_apart() {
+    fn hops_and_the_cache_are_distinguished() {
         let of = |from: &str, to: &str| Request::parse(&line("").replace(from, to)).unwrap();
         assert!(of(r#""flags":"-""#, r#""flags":"RFCF""#).from_cache);
         assert_eq!(of("edge_http", "edge_quic").url, "https://www.example.org/a?b");

@@ -123,7 +123,7 @@ fn without_a_cache_every_request_reaches_the_origin() {
 }
 
 #[test]
-fn a_parent_is_asked_for_http_objects_after_their_address_has_been_judged() {
+fn a_parent_gets_requests_for_http_objects_after_their_address_is_judged() {
     let mut world = World::new("");
     let block = world.config.block;
     let asked = Origin::start((block.at(9), 3128), |request| {

@@ -298,7 +298,7 @@ fn an_origin_with_a_wrong_content_encoding_breaks_its_own_page_only() {
 }
 
 #[test]
-fn pages_in_gzip_are_unpacked_by_the_filter_which_neither_loses_nor_hides_what_is_broken() {
+fn the_filter_decompresses_gzip_pages_and_neither_loses_nor_hides_damage() {
     let Some(config) = Config::new("rewrite: { target: http }\n").with_filter() else { return };
     let world = World::of(config, typed);
     let Some(_envoy) = Envoy::start(&world.config) else { return };

@@ -180,7 +180,7 @@ fn services_on_the_proxys_own_host_are_refused_at_every_port_also_through_nat64(
 }
 
 #[test]
-fn every_address_of_this_host_is_ourselves_where_a_listener_is_bound_to_all_of_them() {
+fn every_address_of_this_host_is_its_own_where_a_listener_is_bound_to_all() {
     let mut config = Config::with(Block::new(), "[80, 8081, 18080]", "", "");
     let elsewhere = config.block.at(9);
     let port = 18_080 + u16::try_from(std::process::id() % 1000).unwrap();

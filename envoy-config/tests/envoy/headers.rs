@@ -39,7 +39,7 @@ impl World {
 /// Covers every header that the client did not send. It runs with the cache and without, because the cache sends
 /// requests of its own.
 #[test]
-fn nothing_of_ours_reaches_an_origin_but_the_loop_mark_and_the_codings_we_read() {
+fn only_the_loop_mark_and_the_content_encodings_reach_an_origin() {
     for cache in ["", "cache: off\n"] {
         let world = World::new(cache);
         let Some(_envoy) = Envoy::start(&world.config) else { return };

@@ -177,7 +177,7 @@ fn redirected_tls_without_a_name_goes_where_it_was_meant_to_go_and_to_us_if_that
 }
 
 #[test]
-fn a_name_that_leads_back_to_an_address_we_do_not_know_yet_is_asked_for_once() {
+fn a_name_that_leads_back_to_an_unknown_own_address_is_requested_once() {
     inside(ADDRESSES, || {
         let trust = Authority::new();
         let mut config = config(&trust);

@@ -121,7 +121,7 @@ impl World {
 }
 
 #[test]
-fn a_pages_objects_are_in_the_cache_before_they_are_asked_for_as_a_browser_would_ask() {
+fn a_pages_objects_are_cached_before_the_browser_requests_them() {
     let Some(world) = World::new("") else { return };
     assert_eq!(world.browse("/page").status, 200);
     eventually("they are counted", || world.counted("longhaul_url_rewrite_prefetched_total{} 4"));

@@ -43,7 +43,7 @@ fn an_unasked_101_and_a_status_outside_200_to_599_are_502_and_end_no_shared_conn
 }
 
 #[test]
-fn an_upgrade_that_was_asked_for_and_answered_with_an_odd_status_is_502() {
+fn an_upgrade_with_an_odd_status_is_502() {
     let config = Config::new("");
     let _origin = Origin::start((config.block.at(8), 8081), coded);
     let _dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);

@@ -166,7 +166,7 @@ fn a_step_that_fails_takes_back_the_ones_before_it() {
 }
 
 #[test]
-fn a_remote_refuses_quic_only_where_it_is_told_to_and_its_pipe_takes_a_page_at_once() {
+fn a_remote_refuses_quic_only_where_configured_and_its_pipe_takes_a_page_at_once() {
     let config = |udp443: &str| {
         let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
         format!(

@@ -73,7 +73,7 @@ fn a_refused_change_and_a_death_are_shown_and_the_exit_says_that_something_is_wr
 }
 
 #[test]
-fn nothing_to_show_is_said_and_told_from_something_wrong() {
+fn nothing_to_show_is_distinguished_from_a_failure() {
     let Some(host) = Host::new() else { return };
     let output = host.status(&[]);
     assert_eq!(output.status.code(), Some(3));

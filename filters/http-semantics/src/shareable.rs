@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origins_word_shares_what_was_asked_for_with_credentials() {
+    fn a_response_to_credentials_is_shared_if_the_origin_allows_it() {
         for word in ["public, max-age=60", "s-maxage=60"] {
             for request in [("cookie", "a=b"), ("authorization", "Basic YTpi")] {
                 let fresh = of(Purpose::Cache, &[request], &[("cache-control", word)], now());

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_told_from_every_other() {
+    fn every_byte_is_distinguished_from_every_other() {
         for byte in 0..=u8::MAX {
             let block = Block::first_of(&[byte; BLOCK]).unwrap();
             let holds = |which: Which| which.first() == Some(0);

@@ -34,7 +34,7 @@ def quick(machine: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict
     return text["figures"], [run_from(run) for run in text["runs"]], out
 
 
-def test_every_load_that_was_asked_for_was_made_and_is_whole(
+def test_every_requested_load_ran_and_is_complete(
     quick: tuple[dict[str, float], list[Run], Path],
 ) -> None:
     _, runs, _ = quick

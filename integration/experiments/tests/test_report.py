@@ -57,7 +57,7 @@ SVG = Markup("<svg></svg>")
     ],
     ids=lambda block: block.kind,
 )
-def test_a_name_comes_out_escaped(block: Block) -> None:
+def test_a_name_is_escaped(block: Block) -> None:
     page = html_of([block])
     assert ESCAPED in page
     assert NAME not in page

@@ -92,7 +92,7 @@ def test_metrics_are_read_with_their_labels() -> None:
     assert parse_metrics(text) == {"a{}": 1, 'b{reason="integrity"}': 2, "c": 3.5}
 
 
-def test_screenshots_are_told_apart() -> None:
+def test_different_screenshots_are_distinguished() -> None:
     def png(*, dot: bool = False, width: int = 100) -> bytes:
         picture = Image.new("RGB", (width, 100), "white")
         if dot:

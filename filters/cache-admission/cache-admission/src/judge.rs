@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_reads_what_the_client_says_of_caches_and_not_what_we_say_to_ours() {
+    fn the_origin_gets_the_clients_cache_control_and_not_the_filters() {
         let edits = |anew: &'static str| {
             let asked = [CLIENT, ("cache-control", "no-cache"), (marks::ANEW, anew)];
             Trial::of(&fields(&asked)).unwrap().1

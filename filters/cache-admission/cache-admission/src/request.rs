@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_marks_are_ours_alone() {
+    fn only_the_filter_may_set_the_marks() {
         let forged = [(marks::WAY, "hit"), (marks::JUDGE, "own"), (marks::ANEW, "1")];
         let edits = |known, more: &[(&str, &str)]| decided(known, more).edits;
         let removed = [marks::WAY, marks::ANEW, marks::JUDGE].map(Edit::Remove).to_vec();

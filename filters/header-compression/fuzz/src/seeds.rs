@@ -18,7 +18,7 @@ pub(crate) fn conversations() -> Vec<Vec<u8>> {
 }
 
 /// Returns compressed requests, some of which refer to exchanges of [`History`].
-pub(crate) fn packed_requests() -> Vec<Vec<u8>> {
+pub(crate) fn compressed_requests() -> Vec<Vec<u8>> {
     let mut history = History::new();
     let mut all: Vec<Vec<u8>> = ["/", "/a/b?c=d", "/0123456789abcdef/next"].map(|path| history.pack(path).0).into();
     let (opening, _) = header_codec::Remote::new(dictionary(), 1, 1)
@@ -29,7 +29,7 @@ pub(crate) fn packed_requests() -> Vec<Vec<u8>> {
 }
 
 /// Returns compressed responses to the pending request of [`History`].
-pub(crate) fn packed_responses() -> Vec<Vec<u8>> {
+pub(crate) fn compressed_responses() -> Vec<Vec<u8>> {
     let status = |status: &str| -> Fields { vec![(b":status".to_vec(), status.as_bytes().to_vec())] };
     let mut large = status("200");
     large.push((b"content-security-policy".to_vec(), b"default-src 'self' img-src * ".repeat(40)));

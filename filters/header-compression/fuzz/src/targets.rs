@@ -12,8 +12,8 @@ use crate::seeds;
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("conversation", conversation, seeds::conversations),
-    ("request", packed_request, seeds::packed_requests),
-    ("response", packed_response, seeds::packed_responses),
+    ("request", packed_request, seeds::compressed_requests),
+    ("response", packed_response, seeds::compressed_responses),
     ("dictionary", dictionary_file, seeds::dictionaries),
     ("config", configuration, seeds::configurations),
 ];

@@ -103,7 +103,7 @@ fn a_ground_that_does_not_speak_it_gets_plain_headers_after_one_try_and_an_offer
 }
 
 #[test]
-fn a_remote_that_does_not_speak_it_never_sees_a_packed_field() {
+fn a_remote_without_the_protocol_never_gets_a_compressed_field() {
     let mut pair = Pair::new();
     let request = get("www.example.org", "/");
     let mut response = ok();
@@ -376,7 +376,7 @@ fn a_request_too_large_to_pack_travels_plain() {
 }
 
 #[test]
-fn fields_of_ours_sent_by_clients_and_origins_go_no_further() {
+fn internal_fields_from_clients_and_origins_are_removed() {
     let mut pair = Pair::new();
     let mut request = get("www.example.org", "/");
     let mut response = ok();
@@ -392,7 +392,7 @@ fn fields_of_ours_sent_by_clients_and_origins_go_no_further() {
 }
 
 #[test]
-fn a_client_that_sends_the_packed_field_of_another_gets_nothing_of_it() {
+fn a_client_learns_nothing_from_the_compressed_field_of_another() {
     let mut pair = Pair::new();
     let mut secret = get("bank.example", "/account");
     secret.push((b"cookie".to_vec(), b"session=secret".to_vec()));

@@ -58,48 +58,48 @@ fn assert_silent(secret_in: (&str, &str), guess_in: (&str, &str), secret_form: &
 }
 
 #[test]
-fn a_cookie_is_not_told_by_paths_of_its_site() {
+fn paths_of_its_site_reveal_no_cookie() {
     assert_silent(("bank.example", "cookie"), ("bank.example", ":path"), "theme=dark; session=*", "/?session=*");
 }
 
 #[test]
-fn a_cookie_is_not_told_by_cookies_of_another_site() {
+fn cookies_of_another_site_reveal_no_cookie() {
     let form = "theme=dark; session=*";
     assert_silent(("bank.example", "cookie"), ("evil.example", "cookie"), form, form);
 }
 
 #[test]
-fn a_cookie_is_not_told_byte_by_byte_by_cookies_of_its_site() {
+fn cookies_of_its_site_reveal_no_cookie_byte_by_byte() {
     let form = "theme=dark; session=*";
     assert_silent(("bank.example", "cookie"), ("bank.example", "cookie"), form, form);
 }
 
 #[test]
-fn a_bearer_token_is_not_told_byte_by_byte() {
+fn guesses_reveal_no_bearer_token_byte_by_byte() {
     let form = "Bearer *.abc/def";
     assert_silent(("bank.example", "authorization"), ("bank.example", "authorization"), form, form);
 }
 
 #[test]
-fn a_token_in_a_path_is_not_told_byte_by_byte_by_paths_of_its_site() {
+fn paths_of_its_site_reveal_no_token_in_a_path_byte_by_byte() {
     let form = "/reset/*/confirm";
     assert_silent(("bank.example", ":path"), ("bank.example", ":path"), form, form);
 }
 
 #[test]
-fn a_token_in_a_path_is_not_told_by_paths_of_another_site() {
+fn paths_of_another_site_reveal_no_token_in_a_path() {
     let form = "/reset/*/confirm";
     assert_silent(("bank.example", ":path"), ("evil.example", ":path"), form, form);
 }
 
 #[test]
-fn a_token_in_a_path_is_not_told_by_referers_a_stranger_can_choose() {
+fn referers_of_a_stranger_reveal_no_token_in_a_path() {
     let chosen = "http://evil.example/reset/*/confirm";
     assert_silent(("bank.example", ":path"), ("evil.example", "referer"), "/reset/*/confirm", chosen);
 }
 
 #[test]
-fn a_token_in_a_referer_is_not_told_by_referers_a_stranger_can_choose() {
+fn referers_of_a_stranger_reveal_no_token_in_a_referer() {
     let (own, chosen) = ("http://bank.example/reset/*/confirm", "http://evil.example/reset/*/confirm");
     assert_silent(("bank.example", "referer"), ("evil.example", "referer"), own, chosen);
 }
@@ -120,7 +120,7 @@ fn the_values_of_one_client_change_no_message_of_another() {
 }
 
 #[test]
-fn a_secret_in_a_redirect_is_not_told_by_what_stands_beside_it() {
+fn text_beside_a_secret_in_a_redirect_does_not_reveal_it() {
     // A login puts a chosen `state` and a secret `code` into one URL that is too long to be spelt under the model.
     let size = |state: &str| {
         let mut pair = Pair::new();

@@ -155,7 +155,7 @@ class OnBothSides(InPair):
         self.addCleanup(setattr, self.pair.origin, "answer", answer)
         self.passes_an_upgrade()
 
-    def test_fields_of_ours_from_clients_and_origins_go_nowhere(self) -> None:
+    def test_internal_fields_from_clients_and_origins_are_removed(self) -> None:
         forged = [(name, b"forged") for name in OURS]
         before = len(self.pair.origin.requests)
         got = self.client.ask(b"GET", b"www.example.org", b"/ours", [*BROWSER, *forged])
@@ -222,11 +222,11 @@ class OnTheRemoteOnly(InPair):
 class OnTheGroundOnly(InPair):
     remote = None
 
-    def test_the_remote_never_sees_a_packed_field(self) -> None:
+    def test_the_remote_never_gets_a_compressed_field(self) -> None:
         self.passes_everything()
         self.assertEqual(self.pair.ground.counters()["packed_total"], 0)
 
-    def test_a_client_that_invents_packed_headers_is_refused_and_nobody_else(self) -> None:
+    def test_only_a_client_that_invents_compressed_headers_is_refused(self) -> None:
         for field in (b"*xxxxxxx", b")xxxx", b"nonsense", b")" + b"~" * 5000):
             got = self.client.ask(b"GET", b"www.example.org", b"/", [(OURS[0], field)])
             self.assertEqual(got.status, 421, field)

@@ -342,7 +342,7 @@ fn a_body_without_length_or_above_the_limit_streams() {
 }
 
 #[test]
-fn an_origin_that_is_gone_gets_no_response_of_ours() {
+fn an_unreachable_origin_gets_no_response_from_the_service() {
     let bed = Bed::new();
     std::fs::remove_file(bed.folder.path().join("origin.sock")).unwrap();
     let reply = bed.get(IMAGE_REQUEST);

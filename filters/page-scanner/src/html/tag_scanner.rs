@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_tag_that_is_too_long_its_name_is_told() {
+    fn the_name_of_a_tag_that_is_too_long_is_reported() {
         let html = format!("<p title='{0}'><TITLE lang='{0}'><th></title x='{0}'><th>", "x".repeat(1000));
         for piece in [1, 7, 100, 5000] {
             let found: Vec<_> = skim(&html, piece).into_iter().filter(|found| found != "long p").collect();

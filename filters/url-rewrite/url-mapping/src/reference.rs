@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_forms_pages_use_are_told_without_a_parser() {
+    fn the_forms_that_pages_use_are_recognised_without_a_parser() {
         let absolute = |scheme, authority, rest| Shape::Absolute { scheme, authority, rest };
         for (reference, shape) in [
             ("", Shape::Empty),

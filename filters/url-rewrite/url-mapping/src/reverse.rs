@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn other_peoples_authorities_are_not_ours() {
+    fn authorities_of_others_are_not_the_proxys() {
         assert_eq!(mapper().reverse(b"www.cnn.com", b"/i.cnn.net/a"), Reverse::NotOurs);
         assert_eq!(mapper().reverse(b"", b"/i.cnn.net/a"), Reverse::NotOurs);
     }

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_cannot_be_of_one_site_are_told_apart() {
+    fn hosts_that_cannot_be_of_one_site_are_distinguished() {
         for (one, other) in [
             ("www.example.org", "www.example.net"),
             ("www.example.org", "notexample.org"),

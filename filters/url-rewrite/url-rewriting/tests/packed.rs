@@ -42,7 +42,7 @@ fn through(plan: &Rc<Plan>, body: Body, sent: &[u8], piece: usize) -> (Vec<u8>, 
 }
 
 #[test]
-fn a_packed_body_becomes_what_the_plain_one_becomes_whatever_its_pieces() {
+fn a_compressed_body_is_rewritten_as_the_plain_one_in_any_pieces() {
     let plan = plan("safe");
     let css: Vec<u8> = b"a { background: url(http://i.example.com/a.png) }\n".repeat(500);
     for (body, plain) in [(page as fn() -> Body, html()), (sheet, css)] {
@@ -56,7 +56,7 @@ fn a_packed_body_becomes_what_the_plain_one_becomes_whatever_its_pieces() {
 }
 
 #[test]
-fn a_body_that_only_says_it_is_packed_is_rewritten_as_the_plain_one_it_is() {
+fn a_body_with_a_false_content_encoding_is_rewritten_as_plain() {
     let plan = plan("safe");
     let expected = rewrite(&plan, page(), &html()).bytes;
     for piece in PIECES {

@@ -91,7 +91,7 @@ fn ports_that_are_not_listed_are_refused() {
 }
 
 #[test]
-fn headers_of_ours_that_a_client_sends_do_not_reach_the_inner_hop() {
+fn internal_headers_from_a_client_do_not_reach_the_inner_hop() {
     let (edits, _) = forwarded(&with(
         TRANSPARENT,
         &[("x-longhaul-scheme", "https"), ("x-longhaul-map", "x"), ("x-longhaul-map", "y"), ("x-longhaulage", "z")],
@@ -136,7 +136,7 @@ fn the_response_knows_that_the_request_is_for_no_page() {
 // ----- moved objects
 
 #[test]
-fn an_object_is_asked_for_at_its_true_url_without_credentials() {
+fn an_object_is_requested_at_its_true_url_without_credentials() {
     let (edits, visit) = forwarded(&with(
         MOVED,
         &[
@@ -203,7 +203,7 @@ fn an_http_origin_gets_only_what_browsers_send_to_http() {
 }
 
 #[test]
-fn no_origin_is_told_how_the_proxys_origin_relates_to_the_page() {
+fn no_origin_learns_how_the_proxys_origin_relates_to_the_page() {
     let relations =
         [("sec-fetch-site", "cross-site"), ("sec-fetch-user", "?1"), ("sec-fetch-storage-access", "active")];
     for path in ["/i.cnn.net/x", "/i.cnn.net:443/x"] {
@@ -379,7 +379,7 @@ fn the_origin_sees_its_own_entity_tags_only() {
 }
 
 #[test]
-fn ranges_of_what_may_be_rewritten_are_not_asked_for() {
+fn no_range_of_a_rewritable_body_is_requested() {
     let range = ("range", "bytes=100-");
     let without =
         |more: &[(&str, &str)]| forwarded(&with(TRANSPARENT, &[&[range], more].concat())).0.contains(&removed("range"));

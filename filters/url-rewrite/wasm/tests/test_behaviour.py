@@ -195,7 +195,7 @@ class Packed(InEnvoy):
     def broken(self) -> int:
         return self.envoy.metric("broken_total")
 
-    def test_a_packed_page_leaves_plain_and_rewritten_whatever_size_its_chunks_have(self):
+    def test_a_compressed_page_leaves_plain_and_rewritten_at_every_chunk_size(self):
         broken = self.broken()
         body, expected = (page + b"<p>some text of a page</p>\n" * 40_000 + page for page in (PAGE, MOVED))
         self.answer(ok(gzip.compress(PAGE), self.GZIP))
@@ -214,7 +214,7 @@ class Packed(InEnvoy):
                 self.assertEqual((response.body, response.complete), (rewritten, True))
         self.assertEqual(self.broken(), broken)
 
-    def test_a_moved_sheet_may_be_packed_too(self):
+    def test_a_moved_style_sheet_may_be_compressed_too(self):
         self.answer(ok(gzip.compress(b"a{b:url(http://i.cnn.net/x.png)}"), self.GZIP, kind="text/css"))
         response = self.envoy.get(PROXY, "/static.example/a.css", "accept: text/css,*/*;q=0.1")
         self.assertEqual(response.body, b"a{b:url(http://198.51.100.12:8080/i.cnn.net/x.png)}")
@@ -231,20 +231,20 @@ class Packed(InEnvoy):
             response = self.envoy.get(PAGE_HOST)
             self.assertEqual((response.body, response.get("content-encoding")), (packed, "gzip"))
 
-    def test_the_head_of_a_packed_page_is_that_of_the_page(self):
+    def test_a_head_request_for_a_compressed_page_gets_the_pages_headers(self):
         self.answer(head("200 OK", "content-type: text/html", "content-length: 99", self.GZIP))
         response = self.envoy.get(PAGE_HOST, method="HEAD")
         self.assertEqual((response.status, response.get("content-encoding")), (200, None))
         self.assertIsNone(response.get("content-length"))
 
-    def test_a_page_that_only_says_it_is_packed_loses_no_byte(self):
+    def test_a_page_with_a_false_content_encoding_loses_no_byte(self):
         for size in [1, 2, 1 << 20]:
             self.answer(*chunked(in_pieces(PAGE, size), self.GZIP))
             response = self.envoy.get(PAGE_HOST)
             self.assertEqual((response.body, response.complete), (MOVED, True))
             self.assertIsNone(response.get("content-encoding"))
 
-    def test_every_piece_of_a_packed_page_leaves_when_it_comes(self):
+    def test_every_piece_of_a_compressed_page_leaves_when_it_arrives(self):
         packer = zlib.compressobj(wbits=31)
         pieces = [b"<img src=http://i.cnn.net/%d.png>" % index for index in range(3)]
         packed = [packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
@@ -258,7 +258,7 @@ class Packed(InEnvoy):
                 gates[index + 1].set()
             gates[-1].set()
 
-    def test_a_packed_page_that_is_cut_off_or_damaged_is_a_prefix_and_looks_as_broken_as_it_is(self):
+    def test_a_truncated_or_damaged_compressed_page_is_a_prefix_and_looks_broken(self):
         body = PAGE + b"".join(b"<p>line %d of a page</p>\n" % line for line in range(9000))
         expected = MOVED + body.removeprefix(PAGE)
         packed = gzip.compress(body)
@@ -274,7 +274,7 @@ class Packed(InEnvoy):
                 self.assertEqual(response.body[:half], expected[:half])
                 self.assertEqual(self.broken(), before + 1)
 
-    def test_a_packed_page_without_its_checksum_is_whole(self):
+    def test_a_compressed_page_without_its_checksum_is_complete(self):
         self.answer(ok(gzip.compress(PAGE)[:-8], self.GZIP))
         response = self.envoy.get(PAGE_HOST)
         self.assertEqual((response.body, response.complete), (MOVED, True))

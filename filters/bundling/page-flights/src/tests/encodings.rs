@@ -63,7 +63,7 @@ fn without_a_remote_that_takes_br_an_object_in_br_is_unfit() {
 }
 
 #[test]
-fn without_flights_no_page_opens_one_and_names_of_ours_mean_nothing_still() {
+fn without_flights_no_page_opens_one_and_internal_names_mean_nothing() {
     let mut world = World::new();
     let off = |role| Config { flights: false, ..config(role) };
     world.workers[0] = RemoteEnd::new(&off(Role::Remote), [1; 32], [7; 8]);

@@ -241,7 +241,7 @@ fn body(verdict: &remote::Verdict) -> Option<&[u8]> {
 }
 
 #[test]
-fn a_pages_objects_and_its_sheets_are_there_when_they_are_asked_for_at_whichever_worker() {
+fn a_pages_objects_and_style_sheets_are_ready_at_every_worker() {
     let mut world = World::new();
     world.visit(0, "client");
     assert_eq!(world.fetched, ["/a.css", "/1.png", "/2.png", "/3.png"]);
@@ -603,7 +603,7 @@ fn an_object_that_arrives_after_its_flight_is_there_for_the_next_visitor() {
 }
 
 #[test]
-fn names_of_ours_mean_nothing_from_a_client() {
+fn internal_names_mean_nothing_from_a_client() {
     let mut world = World::new();
     let claimed = world.ask(0, "client", "/1.png", &[(FLIGHT_FIELD, "00;00")]).1;
     assert_eq!(claimed, remote::Verdict::PassWithout);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_that_cannot_be_told_apart_count_as_known() {
+    fn visitors_that_cannot_be_distinguished_count_as_known() {
         assert!(seen(&Full, "192.0.2.1:1", "a", "foo.example", 1));
         assert!(seen(&Memory::default(), "", "a", "foo.example", 1));
     }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_tags_stay_and_stand_beside_ours() {
+    fn foreign_tags_stay_beside_the_proxys() {
         for foreign in [&b"\"abc\""[..], b"W/\"a\", \"b\"", b"*", b"\"x;lh=12\"", b"nonsense"] {
             assert_eq!(unwrap(foreign, 7), Unwrapped::Foreign);
         }

@@ -240,7 +240,7 @@ fn unreadable_policies_hold_everything_and_several_hold_together() {
 }
 
 #[test]
-fn upgrade_and_base_uri_are_told() {
+fn upgrade_and_base_uri_are_reported() {
     let read = |policy: &str| translate(&secure(), &http_page(), policy).policies;
     assert!(read("Upgrade-Insecure-Requests").upgrade_insecure_requests());
     assert!(!read("img-src x.example").upgrade_insecure_requests());
