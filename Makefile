@@ -45,6 +45,8 @@ ENVOY_GATEWAY := target/tools/envoy-gateway-$(ENVOY_GATEWAY_VERSION)
 OCI_VERSION := 0.21.9
 OCI_REGISTRY := target/tools/registry-$(OCI_VERSION)
 CRANE := target/tools/crane-$(OCI_VERSION)
+# Folders and files that ruff and pyrefly check. The scripts in tools/ have no suffix.
+PYTHON_CODE := integration coredns-plugin filters deploy $(addprefix tools/,blocks goals links prose readme structure)
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -214,9 +216,9 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
-	$(VENV_TEST)/bin/ruff check integration coredns-plugin filters deploy tools/blocks tools/goals tools/links tools/prose tools/readme tools/structure
-	$(VENV_TEST)/bin/ruff format --check integration coredns-plugin filters deploy tools/blocks tools/goals tools/links tools/prose tools/readme tools/structure
-	$(VENV_TEST)/bin/pyrefly check --config integration/pyproject.toml
+	$(VENV_TEST)/bin/ruff check $(PYTHON_CODE)
+	$(VENV_TEST)/bin/ruff format --check $(PYTHON_CODE)
+	$(VENV_TEST)/bin/pyrefly check --config integration/pyproject.toml $(PYTHON_CODE)
 	$(VENV_TEST)/bin/python tools/prose
 	$(VENV_TEST)/bin/python tools/readme --check
 	$(VENV_TEST)/bin/python tools/goals --check

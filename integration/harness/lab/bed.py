@@ -95,9 +95,9 @@ def _wake(ground: LinkGround, one: LinkContender, page: ServedPage) -> None:
         for scheme in one.schemes:
             url = page.url(scheme)
             # On the slowest links a resolver may time out before the response comes.
-            answers = (curl.get(url, "--range", "0-99", timeout_s=60.0) for _ in range(WAKES))
             problem = ""
-            for answer in answers:
+            for _ in range(WAKES):
+                answer = curl.get(url, "--range", "0-99", timeout_s=60.0)
                 if answer.status in (200, 206):
                     break
                 problem = f"{answer.status} {answer.problem}"
