@@ -13,6 +13,7 @@ import (
 //	ech                  removed: it hides the server name by which the proxy routes
 //	h3, h3-* in alpn     removed: QUIC goes to UDP port 443, which a proxy for TCP does not carry (section 7.1)
 //	alias form, another target name, a port   the whole record removed: it names another host or port (sections 2.4, 7.2)
+//	an empty protocol in alpn   the whole record removed: it is malformed, and the DNS library cannot send it (section 2.2)
 //	mandatory, no-default-alpn that can no longer be met   the whole record removed: a client must not use it (section 8)
 //
 // A record that remains still tells the client to use https at once.
@@ -72,6 +73,9 @@ func stripRecord(rr *dns.HTTPS, owner string) (*dns.HTTPS, bool) {
 			removed[kv.Key()] = true
 			continue
 		case *dns.SVCBAlpn:
+			if slices.Contains(kv.Alpn, "") {
+				return nil, false
+			}
 			alpn := slices.DeleteFunc(slices.Clone(kv.Alpn), isHTTP3)
 			if len(alpn) == len(kv.Alpn) {
 				break

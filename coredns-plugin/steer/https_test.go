@@ -79,6 +79,21 @@ func TestStripDropsOnlyTheRecordsThatLeadElsewhere(t *testing.T) {
 	}
 }
 
+func TestStripDropsRecordsThatCannotBeSent(t *testing.T) {
+	p := &Policy{HTTPS: HTTPSStrip}
+	q := dns.Question{Name: "www.example.org.", Qtype: dns.TypeHTTPS, Qclass: dns.ClassINET}
+	res := new(dns.Msg)
+	res.Answer = rrtext.Parse("www.example.org. 300 IN HTTPS 1 . alpn=h2\nwww.example.org. 300 IN HTTPS 2 . alpn=h2,h3")
+	res.Answer[1].(*dns.HTTPS).Value[0].(*dns.SVCBAlpn).Alpn[1] = ""
+	out, what := p.strip(q, res, 300)
+	if got := rrtext.Words(out.Answer); what != Stripped || got != `www.example.org. 300 IN HTTPS 1 . alpn="h2"` {
+		t.Errorf("Left %s", got)
+	}
+	if _, err := out.Pack(); err != nil {
+		t.Errorf("Cannot be sent: %v", err)
+	}
+}
+
 func TestStripFlattensTheChainWhenAskedTo(t *testing.T) {
 	p := &Policy{HTTPS: HTTPSStrip, Flatten: true}
 	q := dns.Question{Name: "www.example.org.", Qtype: dns.TypeHTTPS, Qclass: dns.ClassINET}
