@@ -141,6 +141,41 @@ fn redirected_requests_are_served_by_name_and_other_protocols_go_where_they_were
 }
 
 #[test]
+fn a_request_without_a_host_goes_to_the_address_that_the_client_dialled() {
+    inside(ADDRESSES, || {
+        redirect();
+        let trust = Authority::new();
+        let config = config(&trust);
+        let page = "<img src=/logo.png>";
+        let origin =
+            Origin::start(SocketAddr::new(ORIGIN, 80), move |_| Reply::ok("content-type: text/html\r\n", page));
+        let private = echo(SocketAddr::new(INSIDE, 80));
+        let _dns = Dns::start(config.block.at(2), &[("www.test", &[ORIGIN])]);
+        let Some(_envoy) = Envoy::start(&config) else { return };
+        let get = |to: IpAddr| exchange(client(SocketAddr::new(to, 80)), "GET / HTTP/1.0\r\n\r\n").unwrap();
+
+        let answer = get(ORIGIN);
+        assert_eq!(
+            (answer.status, answer.text().as_str()),
+            (200, page),
+            "no URL names the page, so nothing in it moves"
+        );
+        assert_eq!(origin.last().header("host"), Some(format!("{ORIGIN}:80").as_str()));
+        for refused in [INSIDE, PROXY] {
+            assert_eq!(get(refused).status, 403, "{refused}");
+        }
+        assert_eq!(private.load(Ordering::Relaxed), 0);
+        // With a Host, the name decides as before.
+        let named = exchange(
+            client(SocketAddr::new(IpAddr::from([203, 0, 113, 77]), 80)),
+            "GET / HTTP/1.0\r\nhost: www.test\r\n\r\n",
+        );
+        assert_eq!(named.unwrap().status, 200);
+        assert_eq!(origin.last().header("host"), Some("www.test"));
+    });
+}
+
+#[test]
 fn redirected_tls_without_a_name_goes_where_it_was_meant_to_go_and_to_us_if_that_is_us() {
     inside(ADDRESSES, || {
         redirect();
@@ -155,12 +190,12 @@ fn redirected_tls_without_a_name_goes_where_it_was_meant_to_go_and_to_us_if_that
             config.block.at(2),
             &[("www.test", &[ORIGIN]), ("inside.test", &[INSIDE]), ("itself.test", &[PROXY])],
         );
-        let Some(envoy) = Envoy::start(&config) else { return };
+        let Some(_envoy) = Envoy::start(&config) else { return };
         let tls = |to: IpAddr, name: &str| connect_on(client(SocketAddr::new(to, 443)), name, &trust, &[]);
 
         let nameless = tls(ORIGIN, &dialled).expect("the origin's own certificate");
         assert_eq!(exchange(nameless, &request("GET", "/", &[("host", &dialled)])).unwrap().text(), "origin");
-        let named = tls(IpAddr::from([203, 0, 113, 77]), "www.test").expect("by name");
+        let named = tls(IpAddr::from([203, 0, 113, 77]), "www.test").expect("by name, because nobody listens there");
         assert_eq!(exchange(named, &request("GET", "/", &[("host", "www.test")])).unwrap().text(), "origin");
         assert!(origin.last().header("cdn-loop").is_none(), "passed on unread");
 
@@ -169,10 +204,54 @@ fn redirected_tls_without_a_name_goes_where_it_was_meant_to_go_and_to_us_if_that
         assert!(tls(PROXY, "pep.test").is_ok());
 
         assert!(tls(INSIDE, &INSIDE.to_string()).is_err());
-        assert!(tls(ORIGIN, "inside.test").is_err());
-        assert!(tls(ORIGIN, "itself.test").is_err());
+        let nobody = IpAddr::from([203, 0, 113, 77]);
+        assert!(tls(nobody, "inside.test").is_err());
+        assert!(tls(nobody, "itself.test").is_err());
+        assert!(tls(INSIDE, "inside.test").is_err());
         assert_eq!(private.load(Ordering::Relaxed), 0);
-        assert_eq!(envoy.stat("cluster.origin_tcp.upstream_cx_total"), 2);
+    });
+}
+
+#[test]
+fn tls_goes_to_the_address_that_the_client_dialled_and_by_name_where_our_dns_gave_it() {
+    inside(ADDRESSES, || {
+        redirect();
+        let trust = Authority::new();
+        let config = config(&trust);
+        let names = ["www.test", "intranet", "moved.test", "inside.test"];
+        let says = |at: IpAddr, text: &'static str| {
+            Origin::start_tls(SocketAddr::new(at, 443), trust.issue(&names), move |_| {
+                Reply::ok("content-type: text/plain\r\n", text)
+            })
+        };
+        let elsewhere = IpAddr::from([203, 0, 113, 77]);
+        let (_here, _there) = (says(ORIGIN, "here"), says(elsewhere, "there"));
+        let private = echo(SocketAddr::new(INSIDE, 443));
+        let dns = Dns::start(
+            config.block.at(2),
+            &[("www.test", &[ORIGIN]), ("moved.test", &[elsewhere]), ("inside.test", &[INSIDE])],
+        );
+        let Some(envoy) = Envoy::start(&config) else { return };
+        let get = |to: IpAddr, name: &str| {
+            let tls = connect_on(client(SocketAddr::new(to, 443)), name, &trust, &[])?;
+            Ok::<_, std::io::Error>(exchange(tls, &request("GET", "/", &[("host", name)])).unwrap().text())
+        };
+
+        assert_eq!(get(ORIGIN, "www.test").unwrap(), "here");
+        // A hosts file, and a name that ECH shows in place of the true one.
+        assert_eq!(get(elsewhere, "intranet").unwrap(), "there");
+        assert_eq!(get(ORIGIN, "moved.test").unwrap(), "here");
+        assert_eq!(dns.asked("moved.test"), 0, "the address says it all");
+        // Our DNS gave the proxy's address.
+        assert_eq!(get(PROXY, "www.test").unwrap(), "here");
+        assert_eq!(get(PROXY, "moved.test").unwrap(), "there");
+        assert!(get(PROXY, "intranet").is_err());
+        // The guard judges both.
+        assert!(get(INSIDE, "inside.test").is_err());
+        assert_eq!(get(INSIDE, "www.test").unwrap(), "here", "a private address is none that the box may dial");
+        assert!(get(PROXY, "inside.test").is_err());
+        assert_eq!(private.load(Ordering::Relaxed), 0);
+        assert!(envoy.stat("http.tunnel.rbac.denied") > 0);
     });
 }
 

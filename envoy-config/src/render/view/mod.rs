@@ -71,6 +71,7 @@ pub(super) struct View {
     guard: Guard,
     /// The regular expression of the server names that Envoy accepts.
     server_name: &'static str,
+    without_host: &'static str,
     resolvers: Vec<Socket>,
     dns_cache: String,
     mapped: Vec<Mapped>,
@@ -197,6 +198,10 @@ const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ec
 /// The letters, digits and signs of host names (RFC 6066 section 3), with the underscore that some names have.
 const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 
+/// The host that Envoy gives to a request of HTTP/1.0 without a Host. Routes recognise it. It can never be resolved (RFC
+/// 6761 section 6.4).
+const WITHOUT_HOST: &str = "request-without-host.invalid";
+
 /// The seconds for which a client remembers that a name offers HTTP/3: one day, the default of RFC 7838.
 const ALT_SVC_SECONDS: u32 = 86_400;
 
@@ -233,6 +238,7 @@ impl View {
             images: images::sockets(derived, artifacts).map(Images::of),
             parents: Parents::of(&settings.cache),
             server_name: SERVER_NAME,
+            without_host: WITHOUT_HOST,
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),
             dns_cache: upstream::dns_cache_name(&resolvers),

@@ -31,6 +31,9 @@ pub(super) struct TlsListener {
     sockets: Bound,
     /// The filter chain of each server name whose TLS ends here.
     chains: BTreeMap<String, String>,
+    /// The addresses of the proxy. Our DNS gives them instead of the origins', so a connection to one says nothing about
+    /// the address of its origin.
+    own: Vec<IpAddr>,
     /// The chain for connections to the proxy's own address without a server name. None: they are passed on, and
     /// refused like every connection to this box itself.
     nameless: Option<Nameless>,
@@ -77,7 +80,7 @@ impl Certificate {
 impl TlsListener {
     pub(super) fn new(sockets: Bound, settings: &Settings, certificates: &[Certificate]) -> Self {
         let names = certificates.iter().flat_map(|c| c.server_names.iter().map(|n| (n.clone(), c.name.clone())));
-        Self { sockets, chains: names.collect(), nameless: nameless(settings, certificates) }
+        Self { sockets, chains: names.collect(), own: own(settings), nameless: nameless(settings, certificates) }
     }
 }
 
@@ -90,18 +93,20 @@ fn nameless(settings: &Settings, certificates: &[Certificate]) -> Option<Nameles
     let index = serves(|name| matches!(name, Host::Address(_))).or_else(|| serves(|_| true))?;
     let addresses = match settings.listen.intercept {
         Intercept::None => Vec::new(),
-        Intercept::Redirect | Intercept::Tproxy => {
-            let mut addresses = settings.proxy.addresses.clone();
-            addresses.extend(own.iter().filter_map(|name| match name {
-                Host::Address(address) => Some(*address),
-                Host::Name(_) => None,
-            }));
-            addresses.sort();
-            addresses.dedup();
-            addresses
-        }
+        Intercept::Redirect | Intercept::Tproxy => self::own(settings),
     };
     certificates.get(index).map(|certificate| Nameless { chain: certificate.name.clone(), addresses })
+}
+
+fn own(settings: &Settings) -> Vec<IpAddr> {
+    let mut addresses = settings.proxy.addresses.clone();
+    addresses.extend(settings.proxy.secure_names.iter().filter_map(|name| match name {
+        Host::Address(address) => Some(*address),
+        Host::Name(_) => None,
+    }));
+    addresses.sort();
+    addresses.dedup();
+    addresses
 }
 
 fn server_name(host: &Host) -> Option<String> {

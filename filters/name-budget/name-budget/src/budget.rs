@@ -9,19 +9,11 @@ use http_semantics::labels::labelled;
 use crate::client::Client;
 use crate::config::Config;
 use crate::limits::{BUCKET_ENTRIES, CLIENT_BUCKETS, NAME_BUCKETS, PERIOD};
+use crate::name::Name;
 
 /// An entry is the moment until which it counts, in microseconds.
 const NAMES: Buckets<8> = Buckets { prefix: "n", buckets: NAME_BUCKETS, entries: BUCKET_ENTRIES };
 const CLIENTS: Buckets<8> = Buckets { prefix: "c", buckets: CLIENT_BUCKETS, entries: BUCKET_ENTRIES };
-
-/// A name that Envoy looks up, byte for byte: Envoy keeps `a.test` and `A.test` apart, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Name<'a> {
-    /// The scheme, which decides the port if the authority has none. Empty for bytes that are passed on unread.
-    pub scheme: &'a [u8],
-    /// `HOST[:PORT]`.
-    pub authority: &'a [u8],
-}
 
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,10 +75,10 @@ impl<B: Board> Budgets<B> {
 
     /// Decides about a request of `client` for `name`. Takes a token if the name is new. `now` is the time of a clock
     /// that never steps.
-    pub fn ask(&self, name: Name<'_>, client: Option<Client>, now: Duration) -> Outcome {
+    pub fn ask(&self, name: &Name, client: Option<Client>, now: Duration) -> Outcome {
         let Some(client) = client else { return Outcome::Unnamed };
         let now = micros(now);
-        let parts = [name.scheme, name.authority];
+        let parts = [name.scheme.as_slice(), name.authority.as_slice()];
         // In a full bucket, the entry that ends first makes room.
         let live = |until| Some(u64::from_le_bytes(until)).filter(|until| *until > now);
         if NAMES.get(&self.board, self.key, &parts).and_then(live).is_some() {
@@ -132,8 +124,8 @@ mod tests {
     }
 
     fn ask<B: Board>(budgets: &Budgets<B>, name: &str, client: impl Into<Option<Client>>, ms: u64) -> Outcome {
-        let name = Name { scheme: b"http", authority: name.as_bytes() };
-        budgets.ask(name, client.into(), Duration::from_secs(1000) + Duration::from_millis(ms))
+        let name = Name { scheme: b"http".to_vec(), authority: name.as_bytes().to_vec() };
+        budgets.ask(&name, client.into(), Duration::from_secs(1000) + Duration::from_millis(ms))
     }
 
     fn refused(outcome: Outcome) -> bool {

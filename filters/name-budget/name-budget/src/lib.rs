@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`budget`] | the outcome of a request: known, new or refused |
 //! | [`client`] | owners of budgets |
+//! | [`name`] | the name that Envoy looks up for a request |
 //! | [`config`] | the size of a budget |
 //!
 //! The crate is pure: it knows neither Envoy nor time. A [`shared_board::Board`] stands for the values that all workers
@@ -16,10 +17,12 @@
 pub mod budget;
 pub mod client;
 pub mod config;
+pub mod name;
 
-pub use budget::{Budgets, Name, Outcome, Reason};
+pub use budget::{Budgets, Outcome, Reason};
 pub use client::Client;
 pub use config::Config;
+pub use name::Name;
 
 /// Header fields between Longhaul's own hops. None reaches a client or an origin.
 pub mod marks {
@@ -27,6 +30,10 @@ pub mod marks {
     pub const CLIENT: &str = "x-longhaul-client";
     /// On a request: the scheme of the request to the origin.
     pub const SCHEME: &str = "x-longhaul-scheme";
+    /// On a connection that is passed on unread: the address and port that the client dialled.
+    pub const DIALLED: &str = "x-longhaul-dialled";
+    /// On a connection that is passed on unread: the number of the attempt. The first one goes to [`DIALLED`].
+    pub const ATTEMPT: &str = "x-longhaul-attempt";
 }
 
 /// Every bound, by name.

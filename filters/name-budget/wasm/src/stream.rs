@@ -22,11 +22,9 @@ impl Stream {
     }
 
     fn request(&self) -> Result<Action, HostError> {
-        let field = |name| headers::get(Map::Request, name).map(Option::unwrap_or_default);
+        let field = |name: &str| headers::get(Map::Request, name).map(Option::unwrap_or_default);
         let client = Client::of(&field(marks::CLIENT)?);
-        let (scheme, authority) = (field(marks::SCHEME)?, field(":authority")?);
-        let outcome =
-            self.worker.budgets.ask(Name { scheme: &scheme, authority: &authority }, client, clock::monotonic()?);
+        let outcome = self.worker.budgets.ask(&Name::of(field)?, client, clock::monotonic()?);
         self.worker.count(outcome.reason());
         let Outcome::Refused { retry_after_s } = outcome else { return Ok(Action::Continue) };
         let seconds = retry_after_s.to_string();
