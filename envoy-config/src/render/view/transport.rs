@@ -34,6 +34,7 @@ pub(super) struct Transport {
     handshake_timeout: Commented<String>,
     request_headers_timeout: Commented<String>,
     delayed_close_timeout: Commented<String>,
+    pipe_end_delay: Commented<String>,
     stream_window: Commented<u64>,
     connection_window: Commented<u64>,
     quic_stream_window: Commented<u64>,
@@ -84,6 +85,7 @@ impl Transport {
                 value: envoy(Duration::from_secs(1) + link.rtt * 4),
                 comment: "1 s + 4 x RTT: the last bytes are acknowledged before the socket goes".to_owned(),
             },
+            pipe_end_delay: pipe_end_delay(settings, d),
             stream_window: commented(&d.stream_window, |bytes| http2_window(bytes.0)),
             connection_window: commented(&d.connection_window, |bytes| http2_window(bytes.0)),
             quic_stream_window: commented(&d.stream_window, |bytes| bytes.0.min(QUIC_STREAM_WINDOW_BYTES)),
@@ -124,6 +126,26 @@ impl Transport {
                 comment: format!("user_timeout: {}", d.user_timeout.comment()),
             },
         }
+    }
+}
+
+/// The time between the last byte of a connection that is passed on over a stream of the pipe, and its end. Until then
+/// the bytes that wait at this end have crossed the link.
+fn pipe_end_delay(settings: &Settings, d: &Derived) -> Commented<String> {
+    /// The connections that share the link meanwhile.
+    const NEIGHBOURS: u64 = 8;
+    /// The buffers of two hops within this process, in bytes.
+    const HOPS: u64 = 2 * (64 << 10);
+    const MOST: Duration = Duration::from_mins(5);
+    let link = &settings.link;
+    let waiting = http2_window(d.stream_window.value.0) + HOPS;
+    let time = Duration::from_secs(1) + link.rtt * 4 + link.down.time_for(waiting * NEIGHBOURS);
+    Commented {
+        value: envoy(time.min(MOST)),
+        comment: format!(
+            "1 s + 4 x RTT + 8 connections x (stream_window + 128kib) at {}, at most 5 min: what waits has crossed the link",
+            link.down
+        ),
     }
 }
 
