@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.tunnels import TunnelBed, tunnel_bed
+from harness.tunnels import SPEAKS_FIRST, TunnelBed, tunnel_bed
 
 BEDS = {
     "edge": ("edge", "rural-lte"),
@@ -50,3 +51,31 @@ def test_a_download_whose_server_resets_behind_it_is_whole_and_tls_does_not_say_
     seen = downloads(bed, end="reset")
     # Envoy cannot send all bytes and a reset behind them. In TLS the missing close_notify tells the end.
     assert [(one["end"], one["told"]) for one in seen] == [("fin", False), ("fin", False), ("fin", None)][: len(seen)]
+
+
+def test_a_server_that_speaks_first_is_heard_soon(bed: TunnelBed) -> None:
+    # At a remote the clients are near. At an edge they are behind the link, and so is their first packet.
+    for port, within_s in ((443, 1 + 5 * bed.rtt_s), (80, 5 + 3 * bed.rtt_s)):
+        heard = bed.ask(do="banner", address=SPEAKS_FIRST, port=port)
+        assert heard["right"], heard
+        assert heard["seconds"] < within_s, heard
+
+
+IDLE_S = 400
+KINDS: dict[str, dict[str, Any]] = {
+    "tls": {"tls": True},
+    "tls without a name": {"tls": True, "name": None},
+    "bare, port 443": {},
+    "bare, port 80": {"port": 80},
+    "websocket": {"kind": "ws", "port": 80},
+    "events": {"kind": "sse", "port": 80},
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["edge", "pair", "streams"])
+def test_an_idle_connection_lives_whatever_it_carries(way: str, root_bed: None, folder: Path) -> None:  # noqa: ARG001 - order of set-up
+    with tunnel_bed(folder, way, "maritime") as bed:
+        started = {kind: bed.start(do="idle", idle=IDLE_S, timeout=IDLE_S + 60, **ask) for kind, ask in KINDS.items()}
+        seen = {kind: bed.finish(client) for kind, client in started.items()}
+    assert {kind: one["survived"] for kind, one in seen.items()} == dict.fromkeys(KINDS, True), seen

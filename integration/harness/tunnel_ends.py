@@ -313,7 +313,7 @@ def ask_download(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask_half(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
-    """An upload whose end the client says, and the answer behind it."""
+    """An upload whose end the client says, and the response behind it."""
     body = piece(0, ask["size"]) if ask["size"] <= len(PIECE) else PIECE * (ask["size"] // len(PIECE))
     if ask.get("late"):
         channel.send(MARK + b"count\n")

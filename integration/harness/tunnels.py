@@ -1,4 +1,4 @@
-"""A bed for connections that pass unread: a link, a box or a pair on it, and a server that ends as it is told."""
+"""A bed for connections that pass unread: a link, a box or a pair on it, and a server that ends connections on request."""
 
 from __future__ import annotations
 
@@ -35,20 +35,22 @@ class TunnelBed:
 
     line: Line
     way: str
+    rtt_s: float
+    """The round trip of the link."""
     log: Path
     """Lines of JSON: what the server saw of uploads and WebSockets."""
     boxes: dict[str, tuple[Pep, str]]
     """Each box, with its admin address."""
 
     def start(self, **ask: Any) -> subprocess.Popen[str]:
-        """Starts a client. `finish` has its answer."""
+        """Starts a client. `finish` returns its result."""
         ask = {"address": SERVER, "port": 443, "name": NAME} | ask
         command = self.line.clients.inside([sys.executable, "-S", "-E", ENDS, "ask", json.dumps(ask)])
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     @staticmethod
     def finish(client: subprocess.Popen[str], timeout_s: float = 900) -> dict[str, Any]:
-        """What a client saw."""
+        """Returns the result of a client."""
         out, _ = client.communicate(timeout=timeout_s)
         return json.loads(out)
 
@@ -57,7 +59,7 @@ class TunnelBed:
         return self.finish(self.start(**ask))
 
     def seen(self) -> list[dict[str, Any]]:
-        """What the server has written so far."""
+        """Returns the lines that the server has written so far."""
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
     def counters(self, *parts: str) -> dict[str, float]:
@@ -103,7 +105,7 @@ def tunnel_bed(
             stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
             boxes = {"remote": (both.remote, REMOTE_ADMIN), "ground": (both.ground, GROUND_ADMIN)}
             both.until_piped()
-        yield TunnelBed(line, way, log, boxes)
+        yield TunnelBed(line, way, links.link(profile).rtt_ms / 1000, log, boxes)
 
 
 def _pair(folder: Path, line: Line, setting: dict[str, str], way: str, sections: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ mod images;
 mod intervals;
 mod table;
 mod target;
+mod timers;
 mod value;
 
 pub use capacity::{Capacity, Reasoned};
@@ -21,4 +22,5 @@ pub use images::ImagesChoice;
 pub use intervals::Intervals;
 pub use table::{Derived, derive, offers_http3};
 pub use target::{TargetChoice, TargetKind};
+pub use timers::{Timer, Timers, Traffic};
 pub use value::{CongestionControl, Origin, Row, Value};

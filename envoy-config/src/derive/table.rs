@@ -8,6 +8,7 @@ use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
 use super::target::{TargetChoice, TargetKind, choose};
+use super::timers::{self, Timers};
 use super::value::{CongestionControl, Origin, Row, Value};
 use crate::config::units::{Bytes, show_duration};
 use crate::config::{Link, Role, Settings};
@@ -47,6 +48,8 @@ pub struct Derived {
     pub capacity: Capacity,
     /// The intervals at which a pair sends bytes while no client does.
     pub intervals: Intervals,
+    /// The timers of Envoy.
+    pub timers: Timers,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -171,9 +174,11 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let stream_idle_timeout = table.duration(
         TransportKey::StreamIdleTimeout,
-        Duration::from_secs(260) + user_timeout.value,
+        client_idle_timeout.value.max(Duration::from_secs(260) + user_timeout.value),
         format!(
-            "260 s + user_timeout {}: longer than an outage, so that TCP decides first",
+            "client_idle_timeout {}, because events and paused videos are silent for as long as connections, and at least \
+             260 s + user_timeout {}: longer than an outage, so that TCP decides first",
+            show_duration(client_idle_timeout.value),
             show_duration(user_timeout.value)
         ),
         PAPER_OUTAGE,
@@ -242,6 +247,16 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let target = target.first(usize::try_from(shards.value).unwrap_or(usize::MAX));
 
     let compression = Compressors::of(settings.compress, &settings.link);
+    let timers = Timers::of(&timers::From {
+        settings,
+        client_idle: client_idle_timeout.value,
+        stream_idle: stream_idle_timeout.value,
+        handshake: handshake_timeout.value,
+        user_timeout: user_timeout.value,
+        stream_window: stream_window.value,
+        ping: intervals.ping,
+        ping_reason: intervals.ping_reason,
+    });
 
     Derived {
         bdp_down,
@@ -272,6 +287,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         shards,
         capacity: Capacity::of(settings, host),
         intervals,
+        timers,
         images: ImagesChoice::of(settings),
         target,
         model,

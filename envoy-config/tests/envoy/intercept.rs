@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::config::Config;
 use crate::support::dns::Dns;
@@ -129,14 +130,15 @@ fn redirected_requests_are_served_by_name_and_other_protocols_go_where_they_were
         assert_eq!(&back, b"\x01not http\n");
         assert_eq!(came.load(Ordering::Relaxed), 1);
 
-        // Not to a private address, and not in a circle.
-        for refused in [SocketAddr::new(INSIDE, 80), SocketAddr::new(PROXY, 80)] {
-            let mut stream = client(refused);
+        // Not to a private address, and not in a circle: what comes to the proxy itself is HTTP, or an error.
+        for (refused, answer) in [(INSIDE, &b""[..]), (PROXY, b"HTTP/1.1 400")] {
+            let mut stream = client(SocketAddr::new(refused, 80));
             stream.write_all(b"\x01not http\n").unwrap();
-            assert_eq!(drain(&mut stream), b"", "{refused}");
+            let said = drain(&mut stream);
+            assert!(said.starts_with(answer) && said.is_empty() == answer.is_empty(), "{refused}: {said:?}");
         }
         assert_eq!(inside.load(Ordering::Relaxed), 0);
-        assert_eq!(envoy.stat("http.tunnel.downstream_cx_total"), 3);
+        assert_eq!(envoy.stat("http.tunnel.downstream_cx_total"), 2);
     });
 }
 
@@ -267,5 +269,49 @@ fn a_name_that_leads_back_to_an_unknown_own_address_is_requested_once() {
         let stream = connect_from(CLIENT, SocketAddr::new(PROXY, 443)).unwrap();
         assert!(connect_on(stream, "loop.test", &trust, &[]).is_err());
         assert_eq!(envoy.stat("http.tunnel.downstream_rq_total"), 1, "it goes in a circle");
+    });
+}
+
+/// A server that speaks first, and says no more.
+fn greets(at: SocketAddr) {
+    let listener = TcpListener::bind(at).unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let _ = stream.write_all(b"220 hello\r\n");
+                let _ = stream.read(&mut [0]);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_server_that_speaks_first_is_heard_soon_and_a_browser_that_waits_keeps_its_connection() {
+    inside(ADDRESSES, || {
+        redirect();
+        let trust = Authority::new();
+        let mut config = config(&trust);
+        config.edit("rtt: 600ms", "rtt: 20ms");
+        let _origin =
+            Origin::start(SocketAddr::new(ORIGIN, 80), |_| Reply::ok("content-type: text/plain\r\n", "origin"));
+        let _dns = Dns::start(config.block.at(2), &[("www.test", &[ORIGIN])]);
+        let greeting = IpAddr::from([203, 0, 113, 77]);
+        for port in [80, 443] {
+            greets(SocketAddr::new(greeting, port));
+        }
+        let Some(_envoy) = Envoy::start(&config) else { return };
+        // Opened in advance, at the address that our DNS gave.
+        let waiting = client(SocketAddr::new(PROXY, 80));
+        for (port, within) in [(443, Duration::from_secs(1)), (80, Duration::from_secs(5))] {
+            let asked = Instant::now();
+            let mut stream = client(SocketAddr::new(greeting, port));
+            let mut line = [0; 11];
+            stream.read_exact(&mut line).unwrap();
+            assert_eq!(&line, b"220 hello\r\n");
+            assert!(asked.elapsed() < within, "port {port}: {:?}", asked.elapsed());
+        }
+        // The request comes after the time at which silent clients are passed on.
+        assert_eq!(exchange(waiting, &request("GET", "/", &[("host", "www.test")])).unwrap().text(), "origin");
     });
 }

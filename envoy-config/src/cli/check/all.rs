@@ -31,8 +31,25 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         names(settings),
         parent(settings),
         pair(settings),
+        timers(derived, width),
         "\ntransport: each value can be set under `transport:` by its name, one with a dot in its group\n".to_owned(),
         table(&["name", "value", "purpose and reason"], &rows, width),
+    ]
+    .concat()
+}
+
+/// The timers, each below the kind of traffic that it bounds.
+fn timers(derived: &Derived, width: usize) -> String {
+    let mut last = None;
+    let mut rows = Vec::new();
+    for (traffic, timer) in derived.timers.by_traffic() {
+        let kind = if last.replace(traffic) == Some(traffic) { String::new() } else { traffic.to_string() };
+        rows.push(vec![kind, show_duration(timer.time), timer.purpose.to_owned()]);
+        rows.push(vec![String::new(), String::new(), format!("= {}", timer.formula)]);
+    }
+    [
+        "\ntimers: each belongs to one kind of traffic, or to those it is named for\n",
+        &table(&["traffic", "time", "event and reason"], &rows, width),
     ]
     .concat()
 }

@@ -8,7 +8,7 @@ mod transport;
 mod upstream;
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -59,6 +59,8 @@ pub(super) struct View {
     challenges: Option<Challenges>,
     edges: Edges,
     pub(super) certificates: Vec<Certificate>,
+    /// The addresses of the proxy.
+    own: Vec<Own>,
     transport: Transport,
     max_connections: u32,
     heap_bytes: Commented<u64>,
@@ -205,6 +207,19 @@ const WITHOUT_HOST: &str = "request-without-host.invalid";
 /// The seconds for which a client remembers that a name offers HTTP/3: one day, the default of RFC 7838.
 const ALT_SVC_SECONDS: u32 = 86_400;
 
+/// One of the proxy's addresses, with the length of its host prefix.
+#[derive(Debug, Serialize)]
+struct Own {
+    text: String,
+    bits: u8,
+}
+
+impl From<IpAddr> for Own {
+    fn from(address: IpAddr) -> Self {
+        Self { text: address.to_string(), bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
+}
+
 impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings, artifacts);
@@ -231,6 +246,7 @@ impl View {
             edges: edges(settings),
             certificates,
             transport: Transport::new(settings, derived),
+            own: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
             max_connections: settings.limits.connections,
             heap_bytes: Commented { value: heap.value.0, comment: heap.reason.clone() },
             compress: Compress::new(&derived.compression),

@@ -1,6 +1,6 @@
 //! The pair: the values of one box for its connection to the other.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -68,9 +68,6 @@ struct RemoteEnd {
     ground: Target,
     /// The sockets for a ground that dials. None: the remote dials.
     dialled: Option<Dialled>,
-    /// The proxy's addresses, at which clients reach this box. Traffic to them that names no other host ends here,
-    /// because the ground would send it back.
-    own_addresses: Vec<Own>,
     /// The socket for held connections that keep other connections warm.
     hold: Socket,
     /// The socket for held connections that keep the pipe open.
@@ -150,13 +147,6 @@ struct Again {
     last: String,
 }
 
-/// One of the proxy's addresses, with the length of its host prefix.
-#[derive(Debug, Serialize)]
-struct Own {
-    text: String,
-    bits: u8,
-}
-
 /// The end of the link on the wired side.
 #[derive(Debug, Serialize)]
 struct GroundEnd {
@@ -211,7 +201,6 @@ impl Pair {
                         .ground
                         .listen()
                         .map(|listen| Dialled { listen: listen.into(), near: artifacts.near.dialled.into() }),
-                    own_addresses: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
                     hold: artifacts.near.hold.into(),
                     hold_pipe: artifacts.near.hold_pipe.into(),
                     dns: artifacts.near.dns.into(),
@@ -377,12 +366,6 @@ impl Again {
 
     fn times(retries: u32) -> Self {
         Self { retries, first: envoy_duration(RETRY_FIRST), last: envoy_duration(RETRY_LAST) }
-    }
-}
-
-impl From<IpAddr> for Own {
-    fn from(address: IpAddr) -> Self {
-        Self { text: address.to_string(), bits: if address.is_ipv4() { 32 } else { 128 } }
     }
 }
 

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
 use crate::config::Settings;
-use crate::derive::{CongestionControl, Derived, Origin, Value};
+use crate::derive::{CongestionControl, Derived, Origin, Timer, Value};
 use crate::render::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, http2_window};
 
 /// A value and the comment beside it.
@@ -35,6 +35,10 @@ pub(super) struct Transport {
     request_headers_timeout: Commented<String>,
     delayed_close_timeout: Commented<String>,
     pipe_end_delay: Commented<String>,
+    silent_tls: Commented<String>,
+    silent_http: Commented<String>,
+    origin_connect: Commented<String>,
+    lookup: Commented<String>,
     stream_window: Commented<u64>,
     connection_window: Commented<u64>,
     quic_stream_window: Commented<u64>,
@@ -59,7 +63,6 @@ impl Transport {
     pub(super) fn new(settings: &Settings, d: &Derived) -> Self {
         let link = &settings.link;
         let header = settings.limits.header;
-        let headers_cross = link.up.time_for(header.0);
         Self {
             congestion_control: match &d.congestion_control.value {
                 CongestionControl::HostDefault => None,
@@ -77,15 +80,13 @@ impl Transport {
             upstream_idle_timeout: commented(&d.upstream_idle_timeout, |time| envoy(*time)),
             stream_idle_timeout: commented(&d.stream_idle_timeout, |time| envoy(*time)),
             handshake_timeout: commented(&d.handshake_timeout, |time| envoy(*time)),
-            request_headers_timeout: Commented {
-                value: envoy(d.handshake_timeout.value + headers_cross),
-                comment: format!("handshake_timeout + limits.header_bytes {header} at {}", link.up),
-            },
-            delayed_close_timeout: Commented {
-                value: envoy(Duration::from_secs(1) + link.rtt * 4),
-                comment: "1 s + 4 x RTT: the last bytes are acknowledged before the socket goes".to_owned(),
-            },
-            pipe_end_delay: pipe_end_delay(settings, d),
+            request_headers_timeout: timer(&d.timers.request_headers),
+            delayed_close_timeout: timer(&d.timers.early_end),
+            pipe_end_delay: timer(&d.timers.pipe_end),
+            silent_tls: timer(&d.timers.silent_tls),
+            silent_http: timer(&d.timers.silent_http),
+            origin_connect: timer(&d.timers.origin_connect),
+            lookup: timer(&d.timers.lookup),
             stream_window: commented(&d.stream_window, |bytes| http2_window(bytes.0)),
             connection_window: commented(&d.connection_window, |bytes| http2_window(bytes.0)),
             quic_stream_window: commented(&d.stream_window, |bytes| bytes.0.min(QUIC_STREAM_WINDOW_BYTES)),
@@ -113,40 +114,18 @@ impl Transport {
                 comment: "5 s + 10 x RTT + the time in a full queue: a lost SYN is sent again after 1 s, 3 s and 7 s"
                     .to_owned(),
             },
-            pipe_ping_interval: Commented {
-                value: envoy(d.intervals.ping),
-                comment: d.intervals.ping_reason.to_owned(),
-            },
+            pipe_ping_interval: timer(&d.timers.ping),
             pipe_quic_idle: Commented {
                 value: envoy(d.intervals.ping + d.user_timeout.value),
                 comment: "a ping's interval and user_timeout".to_owned(),
             },
-            pipe_ping_timeout: Commented {
-                value: envoy(d.user_timeout.value),
-                comment: format!("user_timeout: {}", d.user_timeout.comment()),
-            },
+            pipe_ping_timeout: timer(&d.timers.ping_answer),
         }
     }
 }
 
-/// The time between the last byte of a connection that is passed on over a stream of the pipe, and its end. Until then
-/// the bytes that wait at this end have crossed the link.
-fn pipe_end_delay(settings: &Settings, d: &Derived) -> Commented<String> {
-    /// The connections that share the link meanwhile.
-    const NEIGHBOURS: u64 = 8;
-    /// The buffers of two hops within this process, in bytes.
-    const HOPS: u64 = 2 * (64 << 10);
-    const MOST: Duration = Duration::from_mins(5);
-    let link = &settings.link;
-    let waiting = http2_window(d.stream_window.value.0) + HOPS;
-    let time = Duration::from_secs(1) + link.rtt * 4 + link.down.time_for(waiting * NEIGHBOURS);
-    Commented {
-        value: envoy(time.min(MOST)),
-        comment: format!(
-            "1 s + 4 x RTT + 8 connections x (stream_window + 128kib) at {}, at most 5 min: what waits has crossed the link",
-            link.down
-        ),
-    }
+fn timer(timer: &Timer) -> Commented<String> {
+    Commented { value: envoy(timer.time), comment: format!("{}: {}", timer.purpose, timer.formula) }
 }
 
 fn commented<T, U>(value: &Value<T>, envoy: impl Fn(&T) -> U) -> Commented<U> {
