@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.tunnels import SPEAKS_FIRST, TunnelBed, tunnel_bed
+from harness.tunnels import SPEAKS_FIRST, UNDERSCORED, TunnelBed, tunnel_bed
 
 BEDS = {
     "edge": ("edge", "rural-lte"),
@@ -31,9 +31,9 @@ def bed(
 
 
 def downloads(bed: TunnelBed, **ask: Any) -> list[dict[str, Any]]:
-    """Two downloads at the same time over TLS, and one over bare TCP. None can be faster than the link."""
+    """Two downloads at the same time over TLS, to two names, and one over bare TCP. None can be faster than the link."""
     size = 400_000
-    kinds: list[dict[str, Any]] = [{"tls": True}, {"tls": True}]
+    kinds: list[dict[str, Any]] = [{"tls": True}, {"tls": True, "name": UNDERSCORED}]
     # On the ship the end of bare TCP comes 10 s after the last byte.
     kinds += [] if bed.way == "pair" else [{"port": 80}]
     started = [bed.start(do="download", size=size, timeout=60, **kind, **ask) for kind in kinds]

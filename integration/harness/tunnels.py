@@ -27,6 +27,8 @@ ENDS = Path(__file__).with_name("tunnel_ends.py")
 SERVER, SPEAKS_FIRST = "203.0.113.200", "203.0.113.201"
 NAME = "tunnel-ends.example.org"
 """The server's name."""
+UNDERSCORED = "tunnel_ends.example.org"
+"""Another name of the server."""
 
 
 @dataclass
@@ -79,7 +81,7 @@ def tunnel_bed(
     """Sets up the bed. `sections` replace sections of each box's file. `link` changes the emulated link."""
     assert way in WAYS, way
     authority = Authority(folder)
-    site = Site(dns=[f"{RESOLVER}:53"], records={NAME: [SERVER]})
+    site = Site(dns=[f"{RESOLVER}:53"], records={NAME: [SERVER], UNDERSCORED: [SERVER]})
     with ExitStack() as stack:
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))

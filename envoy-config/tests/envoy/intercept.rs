@@ -220,7 +220,7 @@ fn tls_goes_to_the_address_that_the_client_dialled_and_by_name_where_our_dns_gav
         redirect();
         let trust = Authority::new();
         let config = config(&trust);
-        let names = ["www.test", "intranet", "moved.test", "inside.test"];
+        let names = ["www.test", "intranet", "moved.test", "inside.test", "un_der.test", "moved_under.test"];
         let says = |at: IpAddr, text: &'static str| {
             Origin::start_tls(SocketAddr::new(at, 443), trust.issue(&names), move |_| {
                 Reply::ok("content-type: text/plain\r\n", text)
@@ -231,7 +231,14 @@ fn tls_goes_to_the_address_that_the_client_dialled_and_by_name_where_our_dns_gav
         let private = echo(SocketAddr::new(INSIDE, 443));
         let dns = Dns::start(
             config.block.at(2),
-            &[("www.test", &[ORIGIN]), ("moved.test", &[elsewhere]), ("inside.test", &[INSIDE])],
+            &[
+                ("www.test", &[ORIGIN]),
+                ("moved.test", &[elsewhere]),
+                ("inside.test", &[INSIDE]),
+                ("un_der.test", &[ORIGIN]),
+                ("moved_under.test", &[elsewhere]),
+                ("in_side.test", &[INSIDE]),
+            ],
         );
         let Some(envoy) = Envoy::start(&config) else { return };
         let get = |to: IpAddr, name: &str| {
@@ -248,6 +255,12 @@ fn tls_goes_to_the_address_that_the_client_dialled_and_by_name_where_our_dns_gav
         assert_eq!(get(PROXY, "www.test").unwrap(), "here");
         assert_eq!(get(PROXY, "moved.test").unwrap(), "there");
         assert!(get(PROXY, "intranet").is_err());
+        // A name with an underscore is a name as others are.
+        assert_eq!(get(ORIGIN, "un_der.test").unwrap(), "here");
+        assert_eq!(get(PROXY, "un_der.test").unwrap(), "here");
+        assert_eq!(get(ORIGIN, "moved_under.test").unwrap(), "here");
+        assert_eq!(get(PROXY, "moved_under.test").unwrap(), "there");
+        assert!(get(PROXY, "in_side.test").is_err());
         // The guard judges both.
         assert!(get(INSIDE, "inside.test").is_err());
         assert_eq!(get(INSIDE, "www.test").unwrap(), "here", "a private address is none that the box may dial");

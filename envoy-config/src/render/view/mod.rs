@@ -73,6 +73,10 @@ pub(super) struct View {
     guard: Guard,
     /// The regular expression of the server names that Envoy accepts.
     server_name: &'static str,
+    /// The regular expression of those of them that have an underscore.
+    name_with_underscore: &'static str,
+    /// The authority of a CONNECT whose name is in a header field.
+    named_in_header: &'static str,
     without_host: &'static str,
     resolvers: Vec<Socket>,
     dns_cache: String,
@@ -204,6 +208,12 @@ const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 /// 6761 section 6.4).
 const WITHOUT_HOST: &str = "request-without-host.invalid";
 
+/// Those of [`SERVER_NAME`] that have an underscore.
+const NAME_WITH_UNDERSCORE: &str = "_[A-Za-z0-9._-]*|[A-Za-z0-9-][A-Za-z0-9.-]*_[A-Za-z0-9._-]*";
+
+/// The authority of a CONNECT whose name is in a header field. No name ends in `.invalid` (RFC 6761).
+const NAMED_IN_HEADER: &str = "name-in-header.invalid:443";
+
 /// The seconds for which a client remembers that a name offers HTTP/3: one day, the default of RFC 7838.
 const ALT_SVC_SECONDS: u32 = 86_400;
 
@@ -254,6 +264,8 @@ impl View {
             images: images::sockets(derived, artifacts).map(Images::of),
             parents: Parents::of(&settings.cache),
             server_name: SERVER_NAME,
+            name_with_underscore: NAME_WITH_UNDERSCORE,
+            named_in_header: NAMED_IN_HEADER,
             without_host: WITHOUT_HOST,
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),

@@ -30,6 +30,8 @@ pub mod marks {
     pub const CLIENT: &str = "x-longhaul-client";
     /// On a request: the scheme of the request to the origin.
     pub const SCHEME: &str = "x-longhaul-scheme";
+    /// On a connection that is passed on unread: the name and port, if the authority cannot have them.
+    pub const NAME: &str = "x-longhaul-name";
     /// On a connection that is passed on unread: the address and port that the client dialled.
     pub const DIALLED: &str = "x-longhaul-dialled";
     /// On a connection that is passed on unread: the number of the attempt. The first one goes to [`DIALLED`].

@@ -23,8 +23,11 @@ impl Name {
     pub fn of<E>(field: impl Fn(&str) -> Result<Vec<u8>, E>) -> Result<Self, E> {
         let scheme = field(marks::SCHEME)?;
         // Requests are many, and each field costs a call. Only connections that are passed on unread have no scheme.
-        if scheme.is_empty() && field(marks::ATTEMPT)? == b"1" {
-            return Ok(Self { scheme, authority: field(marks::DIALLED)? });
+        if scheme.is_empty() {
+            let instead = if field(marks::ATTEMPT)? == b"1" { field(marks::DIALLED)? } else { field(marks::NAME)? };
+            if !instead.is_empty() {
+                return Ok(Self { scheme, authority: instead });
+            }
         }
         Ok(Self { scheme, authority: field(":authority")? })
     }
@@ -55,6 +58,8 @@ mod tests {
         assert_eq!(read(&unread("1")).0, "192.0.2.1:443");
         assert_eq!(read(&unread("2")).0, "a.test:443");
         assert_eq!(read(&[(":authority", "a.test:443")]).0, "a.test:443");
+        let underscore = [(":authority", "name.invalid:443"), (marks::NAME, "a_b.test:443")];
+        assert_eq!(read(&underscore).0, "a_b.test:443");
     }
 
     #[test]
