@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -78,7 +79,13 @@ def traffic_server(folder: Path, port: int, origins: Mapping[str, str]) -> tuple
         "CONFIG proxy.config.diags.logfile.filename STRING stderr\n"
     )
     (etc / "storage.config").write_text(f"{layout['cache']} 64M\n")
-    (etc / "remap.config").write_text("".join(f"map http://{name}/ http://{at}/\n" for name, at in origins.items()))
+    ports = {name: at.rpartition(":")[2] for name, at in origins.items()}
+    (etc / "remap.config").write_text(
+        "".join(
+            f"map http://{name}/ http://{at}/\nmap http://{name}:{ports[name]}/ http://{at}/\n"
+            for name, at in origins.items()
+        )
+    )
     (etc / "ip_allow.yaml").write_text(
         "ip_allow:\n- apply: in\n  ip_addrs: 127.0.0.1\n  action: allow\n  methods: ALL\n"
     )
@@ -111,7 +118,8 @@ def family(request: pytest.FixtureRequest, desk: Desk) -> Iterator[Family]:
     child = start(request.param, desk.folder / "parent", port, desk.config["upstream"]["map"])
     try:
         # A mapped name bypasses every parent. DNS resolves these names, and the URL gives the port.
-        upstream = {**desk.config["upstream"], "map": {}}
+        origin = int(desk.config["upstream"]["map"][IMG].rpartition(":")[2])
+        upstream = {**desk.config["upstream"], "map": {}, "ports": [80, origin]}
         config = desk.write(cache={"parent": f"127.0.0.1:{port}"}, upstream=upstream)
         with Pep(config, desk.folder) as pep:
             yield Family(desk, pep, child)
@@ -146,6 +154,23 @@ def test_the_second_request_is_a_hit_of_the_parent_and_pages_are_rewritten(famil
     moved = f"/{IMG}{KEPT}"
     assert family.get(moved, f"127.0.0.1:{family.desk.http}") == first, "a moved URL finds the same object"
     assert len(origins.requests(host=IMG)) == 1
+
+
+def test_what_one_client_may_have_never_enters_a_parent(family: Family) -> None:
+    # The origin's own port, because requests past the parent really reach it there.
+    host = f"{IMG}:{family.desk.config['upstream']['map'][IMG].rpartition(':')[2]}"
+    for number, credential in enumerate(("Cookie: u=alice", "Authorization: Basic YTpi")):
+        path = f"/mine{number}.png?size=3000"
+
+        def asked(path: str = path) -> int:
+            return sum(path in json.dumps(request) for request in family.desk.origins.requests())
+
+        for count in (1, 2):
+            assert family.get(path, host, "-H", credential)[0] == 200
+            assert asked() == count, f"{credential}: each request reached the origin"
+        for _ in range(2):
+            assert family.get(path, host)[0] == 200
+            assert asked() == 3, f"{credential}: the parent had no copy of it, and shares what anybody may have"
 
 
 def start(name: str, folder: Path, port: int, origins: Mapping[str, str]) -> Child:

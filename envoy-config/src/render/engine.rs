@@ -69,7 +69,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/origin_replies.yaml", include_str!("../../templates/part/origin_replies.yaml.j2")),
     ("part/origin_routes.yaml", include_str!("../../templates/part/origin_routes.yaml.j2")),
     ("part/ours.yaml", include_str!("../../templates/part/ours.yaml.j2")),
-    ("part/accept_gzip.yaml", include_str!("../../templates/part/accept_gzip.yaml.j2")),
+    ("part/accept_br.yaml", include_str!("../../templates/part/accept_br.yaml.j2")),
     ("part/inner_filters.yaml", include_str!("../../templates/part/inner_filters.yaml.j2")),
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
     ("part/origin_claims.yaml", include_str!("../../templates/part/origin_claims.yaml.j2")),
@@ -80,6 +80,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/image_listener.yaml", include_str!("../../templates/part/image_listener.yaml.j2")),
     ("part/image_route.yaml", include_str!("../../templates/part/image_route.yaml.j2")),
     ("part/host_routes.yaml", include_str!("../../templates/part/host_routes.yaml.j2")),
+    ("part/untrue_when_compressed.yaml", include_str!("../../templates/part/untrue_when_compressed.yaml.j2")),
     ("part/wasm_filter.yaml", include_str!("../../templates/part/wasm_filter.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../../templates/part/socket_options.yaml.j2")),
 ];

@@ -138,4 +138,12 @@ fn a_parent_gets_requests_for_http_objects_after_their_address_is_judged() {
     assert_eq!(get(http, "inside.test", "/", &[]).status, 403);
     assert_eq!(asked.received().iter().filter(|request| request.method == "GET").count(), 1);
     assert!(world.origin.received().is_empty());
+    // A parent may share by rules of its own. What one client may have goes to the origin itself, if the guard allows it.
+    for credential in [("cookie", "a=b"), ("authorization", "Basic YTpi")] {
+        let before = world.origin.received().len();
+        assert_eq!(world.get("/mine", &[credential]).status, 200);
+        assert_eq!(world.origin.received().len(), before + 1, "{credential:?}");
+        assert_eq!(get(http, "inside.test", "/", &[credential]).status, 403);
+    }
+    assert_eq!(asked.received().iter().filter(|request| request.method == "GET").count(), 1);
 }

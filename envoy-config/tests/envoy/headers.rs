@@ -43,7 +43,7 @@ fn only_the_loop_mark_and_the_content_encodings_reach_an_origin() {
     for cache in ["", "cache: off\n"] {
         let world = World::new(cache);
         let Some(_envoy) = Envoy::start(&world.config) else { return };
-        let sent = [("host", HOST), ("user-agent", "test"), ("accept", "*/*")];
+        let sent = [("host", HOST), ("user-agent", "test"), ("accept", "*/*"), ("accept-encoding", "gzip")];
         for method in ["GET", "POST"] {
             let mut headers = sent.to_vec();
             if method == "POST" {

@@ -14,6 +14,7 @@
 mod support;
 
 mod admission;
+mod bodies;
 mod cache;
 mod challenges;
 mod encoding;

@@ -13,12 +13,18 @@
 //! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
 //! | [`object_request`] | What does a browser send for an object of a page? |
 //! | [`media_type`] | Which kind of object does `Content-Type` name? |
+//! | [`body_fields`] | Which fields describe a body, and which of them are untrue after a change? |
+//! | [`accept_encoding`] | Which content encodings does a client accept, and which of them may an origin use? |
+//! | [`content_encoding`] | Which bodies are worth a content encoding, and which may the cache hold in one? |
 //! | [`site`] | Which requests belong to one site? |
 //! | [`labels`] | How is an enum of reasons written in metrics? |
 
+pub mod accept_encoding;
 pub mod addresses;
+pub mod body_fields;
 pub mod cache_control;
 pub mod client;
+pub mod content_encoding;
 pub mod fields;
 pub mod labels;
 pub mod media_type;

@@ -129,6 +129,7 @@ impl Browser {
             (":authority", authority.to_owned()),
             (":path", path.to_owned()),
             ("accept", accept.to_owned()),
+            ("accept-encoding", "gzip".to_owned()),
         ];
         fields.extend(self.repeated.iter().cloned());
         fields.extend(referer.map(|referer| ("referer", referer.to_owned())));
@@ -198,6 +199,7 @@ mod tests {
             (":authority", "img.test"),
             (":path", "/a.png?b"),
             ("accept", NEWER_PICTURES),
+            ("accept-encoding", "gzip"),
             ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"),
             ("accept-language", "de"),
             ("dnt", "1"),
@@ -208,7 +210,7 @@ mod tests {
         ] {
             assert_eq!(value(&request, name), Some(expected), "{name}");
         }
-        assert_eq!(request.len(), 12, "and nothing else: {request:?}");
+        assert_eq!(request.len(), 13, "and nothing else: {request:?}");
     }
 
     #[test]
@@ -247,7 +249,7 @@ mod tests {
     fn a_neutral_browser_says_nothing_of_a_reader() {
         let request = Browser::neutral().request(Object { destination: None, referer: None, ..PICTURE });
         let names: Vec<&str> = request.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, [":method", ":scheme", ":authority", ":path", "accept", "user-agent"]);
+        assert_eq!(names, [":method", ":scheme", ":authority", ":path", "accept", "accept-encoding", "user-agent"]);
         assert_eq!(value(&request, "user-agent"), Some(NEUTRAL_AGENT));
     }
 }

@@ -10,6 +10,8 @@ mod upstream;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
+use http_semantics::body_fields::{Change, gone_beside_envoy};
+use http_semantics::content_encoding::compressible;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -91,9 +93,11 @@ pub(super) struct View {
     inlines: bool,
     tracing: Option<Spans>,
     /// The regular expression of the media types worth compressing.
-    compressible: &'static str,
+    compressible: String,
     /// The regular expression of the `Content-Type` of such media types.
     compressible_type: String,
+    /// Response fields that describe a body, and that no compressor of Envoy removes when they become untrue.
+    untrue_when_compressed: Vec<&'static str>,
     /// The filters, by the name of the position. None: the position is left out.
     pub(super) filters: Positions,
 }
@@ -196,11 +200,6 @@ struct LogTarget {
     file: Option<String>,
 }
 
-/// The media types that are worth compressing. Images, video, WOFF and archives are compressed already.
-const COMPRESSIBLE: &str = "(?i)(text/.+|application/(javascript|x-javascript|ecmascript|json|xml|wasm|graphql|x-ndjson\
-|vnd\\.ms-fontobject|x-font-(ttf|otf)|font-sfnt|.+\\+(json|xml))|font/(ttf|otf|sfnt|collection)\
-|image/(svg\\+xml|bmp|x-icon|vnd\\.microsoft\\.icon))";
-
 /// The letters, digits and signs of host names (RFC 6066 section 3), with the underscore that some names have.
 const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 
@@ -285,8 +284,9 @@ impl View {
                 socket: tracing.collector.into(),
                 sample_percent: tracing.sample_percent,
             }),
-            compressible: COMPRESSIBLE,
-            compressible_type: content_type(COMPRESSIBLE),
+            compressible: compressible(),
+            compressible_type: content_type(&compressible()),
+            untrue_when_compressed: gone_beside_envoy(Change::Encoding).collect(),
             filters,
         })
     }

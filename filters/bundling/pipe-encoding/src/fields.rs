@@ -1,6 +1,8 @@
 //! Header fields of a response whose body is decompressed.
 
 use http_semantics::Fields;
+use http_semantics::body_fields::{self, Change, gone};
+pub(crate) use http_semantics::content_encoding::{codings, is_br, is_gzip};
 
 /// One change to a header list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,32 +24,10 @@ impl Edit {
     }
 }
 
-/// Fields about the compressed bytes: their encoding and length, ranges of them, and their digests (RFC 9530).
-const OF_THE_BYTES: [&str; 7] =
-    ["content-encoding", "content-length", "accept-ranges", "content-digest", "repr-digest", "digest", "content-md5"];
-
-/// Iterates over the content encodings of a message without `identity`.
-pub fn codings<'a>(message: &Fields<'a>) -> impl Iterator<Item = &'a [u8]> {
-    message.items("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity"))
-}
-
-/// Returns true if br is the only content encoding of the response.
-pub fn is_br(response: &Fields<'_>) -> bool {
-    let mut codings = codings(response);
-    codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case(b"br")) && codings.next().is_none()
-}
-
-/// Returns true if gzip is the only content encoding of the response.
-pub(crate) fn is_gzip(response: &Fields<'_>) -> bool {
-    let is_named = |coding: &[u8]| coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip");
-    let mut codings = codings(response);
-    codings.next().is_some_and(is_named) && codings.next().is_none()
-}
-
 /// Returns the changes that make the fields of a compressed response those of the decompressed response. The
 /// decompressed body is another representation, so its tag is weak (RFC 9110 section 8.8.1).
 pub fn edits(response: &Fields<'_>) -> Vec<Edit> {
-    let mut edits: Vec<Edit> = OF_THE_BYTES.into_iter().filter(|name| response.has(name)).map(Edit::Remove).collect();
+    let mut edits = removals(response, Change::Decoding);
     edits.extend(response.get("etag").and_then(weakened));
     if !response.items("vary").any(|item| item == b"*" || item.eq_ignore_ascii_case(b"accept-encoding")) {
         let mut named: Vec<&[u8]> = response.items("vary").collect();
@@ -58,15 +38,18 @@ pub fn edits(response: &Fields<'_>) -> Vec<Edit> {
 }
 
 /// Returns the changes for a page that was decoded from a delta. The page is the very bytes that its other fields
-/// describe. Only its length was lost.
+/// describe.
 pub(crate) fn of_decoded_delta(response: &Fields<'_>) -> Vec<Edit> {
-    let of_delta = ["content-encoding", "content-length"];
-    of_delta.into_iter().filter(|name| response.has(name)).map(Edit::Remove).collect()
+    removals(response, Change::Transport)
+}
+
+fn removals(response: &Fields<'_>, change: Change) -> Vec<Edit> {
+    gone(change).filter(|name| response.has(name)).map(Edit::Remove).collect()
 }
 
 /// Returns the change that makes the tag weak. None if it is weak already.
 pub(crate) fn weakened(tag: &[u8]) -> Option<Edit> {
-    (!tag.starts_with(b"W/")).then(|| Edit::Set("etag", [b"W/", tag].concat()))
+    body_fields::weakened(tag).map(|tag| Edit::Set("etag", tag))
 }
 
 #[cfg(test)]
@@ -75,15 +58,6 @@ mod tests {
 
     fn of(list: &[(&'static str, &'static str)]) -> Fields<'static> {
         list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
-    }
-
-    #[test]
-    fn br_alone_is_br() {
-        for (coding, expected) in
-            [("br", true), ("BR", true), ("br, identity", true), ("gzip", false), ("gzip, br", false), ("", false)]
-        {
-            assert_eq!(is_br(&of(&[("content-encoding", coding)])), expected, "{coding}");
-        }
     }
 
     #[test]
@@ -97,8 +71,8 @@ mod tests {
             ("vary", "Origin"),
         ]);
         let expected = [
-            Edit::Remove("content-encoding"),
             Edit::Remove("content-length"),
+            Edit::Remove("content-encoding"),
             Edit::Set("etag", b"W/\"x\"".to_vec()),
             Edit::Set("vary", b"Origin, Accept-Encoding".to_vec()),
         ];

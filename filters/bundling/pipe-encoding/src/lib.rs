@@ -12,7 +12,6 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `accept` | content encodings that a client accepts |
 //! | `delta` | a page as a difference from another page of its site |
 //! | `decoder` | br, as it streams by or whole |
 //! | `events` | counted events, and the treatments of a body |
@@ -20,7 +19,6 @@
 //! | `fields` | header fields of a decompressed response |
 //! | `limits` | all bounds, by name |
 
-pub mod accept;
 mod decoder;
 pub mod delta;
 mod events;
@@ -31,7 +29,9 @@ pub mod limits;
 pub use decoder::{Broken, Windows, decode};
 pub use events::{Body, Event};
 pub use exchange::{Exchange, Response, Whole};
-pub use fields::{Edit, codings, edits, is_br};
+pub use fields::{Edit, edits};
+pub use http_semantics::accept_encoding as accept;
+pub use http_semantics::content_encoding::{codings, is_br};
 
 /// The request field by which a remote says which content encodings it decompresses, beside those that the client
 /// accepts.

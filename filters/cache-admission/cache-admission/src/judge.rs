@@ -6,7 +6,9 @@
 
 use std::time::SystemTime;
 
+use http_semantics::body_fields::weakened;
 use http_semantics::cache_control::said_age;
+use http_semantics::content_encoding::is_shared;
 use http_semantics::{Fields, Purpose, Unshared, labelled, shareable};
 
 use crate::edit::Edit;
@@ -33,7 +35,7 @@ impl Asker {
 }
 
 /// The facts about a request that the judge needs when its response comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about one request")]
 pub struct Trial {
     asker: Asker,
@@ -42,6 +44,9 @@ pub struct Trial {
     is_head: bool,
     /// True if the cache validates a response with a weak tag. Its compressor weakened the tag.
     is_weak: bool,
+    path: Vec<u8>,
+    /// The content encodings that the origin may use.
+    accepted: Vec<u8>,
 }
 
 labelled! {
@@ -79,11 +84,22 @@ pub enum Judged {
 }
 
 impl Trial {
-    /// Reads a request behind the cache, and returns edits of it. Returns None for a request that is not judged.
-    pub fn of(fields: &Fields<'_>) -> Option<(Self, Vec<Edit>)> {
-        let asker = match fields.get(marks::JUDGE)? {
-            b"own" => Asker::Own,
-            _ => Asker::Client,
+    /// Reads a request behind the cache, and returns edits of it. Returns None for a request that is not judged. Such a
+    /// request may be one that is repeated past the cache.
+    pub fn of(fields: &Fields<'_>) -> (Option<Self>, Vec<Edit>) {
+        let heard = fields.get(marks::ACCEPT).map(|said| if said == b"-" { &b""[..] } else { said });
+        let mut edits: Vec<Edit> = Vec::new();
+        if let Some(heard) = heard {
+            edits.push(Edit::Remove(marks::ACCEPT));
+            edits.push(match heard {
+                b"" => Edit::Remove("accept-encoding"),
+                said => Edit::Set("accept-encoding", said.to_vec()),
+            });
+        }
+        let asker = match fields.get(marks::JUDGE) {
+            Some(b"own") => Asker::Own,
+            Some(_) => Asker::Client,
+            None => return (None, edits),
         };
         let trial = Self {
             asker,
@@ -91,17 +107,20 @@ impl Trial {
             with_authorization: fields.has("authorization"),
             is_head: fields.get(":method") == Some(b"HEAD"),
             is_weak: fields.get("if-none-match").is_some_and(|tag| tag.starts_with(b"W/")),
+            path: fields.get(":path").unwrap_or_default().to_vec(),
+            accepted: heard.or_else(|| fields.get("accept-encoding")).unwrap_or_default().to_vec(),
         };
         // The hop `fetch` sent `no-cache` only to the cache. The origin gets the client's own field.
         let edit = fields.get(marks::ANEW).map(|anew| match anew.strip_prefix(b"=") {
             Some(said) => Edit::Set("cache-control", said.to_vec()),
             None => Edit::Remove("cache-control"),
         });
-        Some((trial, edit.into_iter().collect()))
+        edits.extend(edit);
+        (Some(trial), edits)
     }
 
     /// Judges the response. `object_bytes` is the longest body that the cache takes.
-    pub fn judge(self, fields: &Fields<'_>, object_bytes: u64, budget: &mut Budget, now: SystemTime) -> Judged {
+    pub fn judge(&self, fields: &Fields<'_>, object_bytes: u64, budget: &mut Budget, now: SystemTime) -> Judged {
         let length = length(fields);
         if fields.get(":status") == Some(b"304") {
             return self.validation(fields, now);
@@ -109,6 +128,7 @@ impl Trial {
         let is_bodiless = self.is_head || matches!(fields.get(":status"), Some(b"204" | b"205")) || length == Some(0);
         let ruling = match self.shareable(fields, now) {
             Err(_) => Ruling::Cut,
+            Ok(()) if !is_shared(&self.path, &self.accepted, fields) => Ruling::Cut,
             Ok(()) if length.is_some_and(|length| length > object_bytes) => Ruling::TooLong,
             Ok(()) if !budget.take(length.unwrap_or(UNKNOWN_BYTES), now) => Ruling::Busy,
             Ok(()) => {
@@ -134,7 +154,7 @@ impl Trial {
     }
 
     /// Judges a 304, by which the origin confirms a stored response. Its fields replace the stored ones.
-    fn validation(self, fields: &Fields<'_>, now: SystemTime) -> Judged {
+    fn validation(&self, fields: &Fields<'_>, now: SystemTime) -> Judged {
         let as_stored: Fields<'_> =
             fields.iter().map(|(name, value)| (name, if name == b":status" { &b"200"[..] } else { value })).collect();
         // The stored fields may state the freshness lifetime.
@@ -145,13 +165,13 @@ impl Trial {
         edits.extend(spelling(fields));
         edits.push(Edit::Set(marks::AGE, said_age(fields).unwrap_or(0).to_string().into_bytes()));
         // The origin's tag names its own bytes. A strong one on the compressed bytes would let a client join ranges of both.
-        if let Some(tag) = fields.get("etag").filter(|tag| self.is_weak && !tag.starts_with(b"W/")) {
-            edits.push(Edit::Set("etag", [b"W/", tag].concat()));
+        if let Some(tag) = fields.get("etag").filter(|_| self.is_weak) {
+            edits.extend(weakened(tag).map(|tag| Edit::Set("etag", tag)));
         }
         Judged::Pass { edits, ruling: Ruling::Validated, watch: false }
     }
 
-    fn shareable(self, fields: &Fields<'_>, now: SystemTime) -> Result<(), Unshared> {
+    fn shareable(&self, fields: &Fields<'_>, now: SystemTime) -> Result<(), Unshared> {
         let mut asked: Vec<(&[u8], &[u8])> = vec![(b":method", if self.is_head { b"HEAD" } else { b"GET" })];
         asked.extend(self.with_cookie.then_some((&b"cookie"[..], &b""[..])));
         asked.extend(self.with_authorization.then_some((&b"authorization"[..], &b""[..])));
@@ -243,7 +263,7 @@ mod tests {
     }
 
     fn judged(asked: &[(&str, &str)], said: &[(&str, &str)]) -> Judged {
-        let trial = Trial::of(&fields(asked)).unwrap().0;
+        let trial = Trial::of(&fields(asked)).0.unwrap();
         trial.judge(&fields(said), OBJECT, &mut Budget::default(), SystemTime::UNIX_EPOCH)
     }
 
@@ -304,10 +324,44 @@ mod tests {
     fn the_origin_gets_the_clients_cache_control_and_not_the_filters() {
         let edits = |anew: &'static str| {
             let asked = [CLIENT, ("cache-control", "no-cache"), (marks::ANEW, anew)];
-            Trial::of(&fields(&asked)).unwrap().1
+            Trial::of(&fields(&asked)).1
         };
         assert_eq!(edits("1"), [Edit::Remove("cache-control")]);
         assert_eq!(edits("=max-stale=5"), [Edit::Set("cache-control", b"max-stale=5".to_vec())]);
+    }
+
+    #[test]
+    fn the_origin_gets_the_clients_accept_encoding_also_past_the_cache() {
+        let edits = |said: &'static str| {
+            let asked = [("accept-encoding", "gzip"), (marks::ACCEPT, said)];
+            [Trial::of(&fields(&asked)).1, Trial::of(&fields(&[&asked[..], &[CLIENT]].concat())).1]
+        };
+        let marked = || Edit::Remove(marks::ACCEPT);
+        let identity = vec![marked(), Edit::Set("accept-encoding", b"identity".to_vec())];
+        assert_eq!(edits("identity"), [identity.clone(), identity]);
+        let none = vec![marked(), Edit::Remove("accept-encoding")];
+        assert_eq!(edits("-"), [none.clone(), none]);
+        assert_eq!(Trial::of(&fields(&[CLIENT, ("accept-encoding", "gzip")])).1, []);
+    }
+
+    #[test]
+    fn a_labelled_file_stays_out_of_the_cache_and_text_does_not() {
+        const GZIP: (&str, &str) = ("content-encoding", "gzip");
+        const TEXT: (&str, &str) = ("content-type", "text/plain");
+        const TAR: (&str, &str) = ("content-type", "application/x-tar");
+        let accepts = ("accept-encoding", "gzip");
+        for (asked, said, expected) in [
+            (&[accepts, (":path", "/a.txt")][..], &[TEXT, GZIP][..], Ruling::Stored),
+            (&[accepts, (":path", "/a.tar")], &[TAR], Ruling::Stored),
+            (&[accepts, (":path", "/a.tar")], &[TAR, GZIP], Ruling::Passed),
+            (&[accepts, (":path", "/a.txt.gz")], &[TEXT, GZIP], Ruling::Passed),
+            (&[accepts, (":path", "/a.txt")], &[TEXT, ("content-encoding", "br")], Ruling::Passed),
+            (&[accepts, (marks::ACCEPT, "-"), (":path", "/a.txt")], &[TEXT, GZIP], Ruling::Passed),
+            (&[accepts, (marks::ACCEPT, "-"), (":path", "/a.txt")], &[TEXT], Ruling::Stored),
+        ] {
+            let judged = judged(&[&[CLIENT], asked].concat(), &[&[OK, FRESH, SMALL], said].concat());
+            assert_eq!(ruling(&judged).0, expected, "{asked:?} {said:?}");
+        }
     }
 
     #[test]

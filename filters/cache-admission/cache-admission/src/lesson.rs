@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use http_semantics::body_fields::{Change, gone, weakened};
+use http_semantics::content_encoding::{is_gzip, is_removable, is_shared};
 use http_semantics::{Fields, Freshness, Purpose, Unshared, labelled, shareable};
 use image_variants::key;
 use shared_board::Board;
@@ -96,6 +98,18 @@ pub fn learn<B: Board>(
         return learnt;
     }
     let way = asked.reason.way();
+    let is_stored = fields.has(marks::STORED);
+    let is_cached = is_stored || (way == Way::Hit && !fields.has(marks::VERDICT));
+    let form = if is_cached { form(asked, &url.path, fields) } else { Form::Fits };
+    if form == Form::Unpacked {
+        learnt.edits.extend(unpacked(asked, fields));
+    }
+    if form == Form::Unfit {
+        learnt.edits.extend(again(url));
+        learnt.taught = Some(Taught::Redirected);
+        table.forget(url);
+        return learnt;
+    }
     if way == Way::Hit {
         match fields.get(marks::VERDICT) {
             None => return learnt,
@@ -113,9 +127,12 @@ pub fn learn<B: Board>(
     }
     let request: Fields<'_> = asked.with_cookie.then_some((&b"cookie"[..], &b""[..])).into_iter().collect();
     let is_bounded = length(fields).is_none_or(|length| length <= object_bytes);
+    let is_stored = way != Way::Past && is_stored;
+    // The judge has decided about a stored response. It knows what the origin was asked.
+    let accepted: &[u8] = if asked.takes_gzip { b"gzip" } else { b"" };
+    let is_shared = is_stored || is_shared(&url.path, accepted, fields);
     match shareable(Purpose::Cache, &request, fields, now) {
-        Ok(fresh) if is_bounded => {
-            let is_stored = way != Way::Past && fields.has(marks::STORED);
+        Ok(fresh) if is_bounded && is_shared => {
             learnt.lesson = Some(Lesson { url: url.clone(), fresh, is_stored, bytes: 0, limit: object_bytes });
         }
         // Clients without a cookie may still share the response.
@@ -127,6 +144,37 @@ pub fn learn<B: Board>(
         }
     }
     learnt
+}
+
+/// The form of a response from the cache, as its client sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The client can read it as it is.
+    Fits,
+    /// The client does not accept gzip. The outer hop decompresses the body.
+    Unpacked,
+    /// Likewise, but the file is no text. An older release stored it.
+    Unfit,
+}
+
+fn form(asked: &Asked, path: &[u8], fields: &Fields<'_>) -> Form {
+    if asked.takes_gzip || !is_gzip(fields) {
+        Form::Fits
+    } else if is_removable(path, fields) {
+        Form::Unpacked
+    } else {
+        Form::Unfit
+    }
+}
+
+/// Returns the edits that describe the decompressed body. Envoy changes a body with its length and its encoding. A response
+/// to HEAD has none, so the fields go here.
+fn unpacked(asked: &Asked, fields: &Fields<'_>) -> Vec<Edit> {
+    let is_head = !asked.teaches;
+    let left_to_envoy = |name: &&str| !is_head && matches!(*name, "content-length" | "content-encoding");
+    let gone = gone(Change::Decoding).filter(|name| fields.has(name) && !left_to_envoy(name)).map(Edit::Remove);
+    let tag = fields.get("etag").and_then(weakened).map(|tag| Edit::Set("etag", tag));
+    gone.chain(tag).chain([Edit::Set(marks::UNPACK, b"gzip".to_vec())]).collect()
 }
 
 /// The sender of a request through the hop `fetch`.
@@ -266,7 +314,9 @@ mod tests {
 
     fn asked(path: &str, reason: Reason, variant: bool) -> Asked {
         let unsafe_method = reason == Reason::Method;
-        Asked { reason, url: Some(url(path)), teaches: !unsafe_method, unsafe_method, with_cookie: false, variant }
+        let url = Some(url(path));
+        let teaches = !unsafe_method;
+        Asked { reason, url, teaches, unsafe_method, with_cookie: false, variant, takes_gzip: true }
     }
 
     fn learnt(asked: &Asked, list: &[(&str, &str)], board: &Memory) -> Vec<Edit> {
@@ -306,6 +356,73 @@ mod tests {
         assert_eq!(fetched(true, "image/webp,*/*;q=0.8"), ("/.lh-webp/a.jpg".to_owned(), true, true));
         assert_eq!(fetched(true, "image/*,*/*;q=0.8"), ("/a.jpg".to_owned(), false, false));
         assert_eq!(fetched(false, "image/webp,*/*;q=0.8"), ("/a.jpg".to_owned(), false, false));
+    }
+
+    #[test]
+    fn a_client_without_gzip_gets_stored_text_decompressed_and_described_so() {
+        let list = [
+            (":status", "200"),
+            ("content-type", "text/css"),
+            ("content-encoding", "gzip"),
+            ("content-length", "9"),
+            ("etag", "\"x\""),
+            ("accept-ranges", "bytes"),
+            ("repr-digest", "sha-256=:x:"),
+            ("unencoded-digest", "sha-256=:x:"),
+        ];
+        let held = |takes_gzip, teaches| Asked { teaches, takes_gzip, ..asked("/a.css", Reason::Held, false) };
+        let of = |asked: &Asked| learnt(asked, &list, &Memory::default());
+        assert_eq!(of(&held(true, true)), []);
+        let (removed, tag) = (Edit::Remove, Edit::Set("etag", b"W/\"x\"".to_vec()));
+        let unpack = Edit::Set(marks::UNPACK, b"gzip".to_vec());
+        let untrue = [removed("accept-ranges"), removed("repr-digest"), tag, unpack];
+        assert_eq!(of(&held(false, true)), untrue);
+        let of_head = [removed("content-length"), removed("content-encoding")];
+        assert_eq!(of(&held(false, false)), [&of_head[..], &untrue].concat());
+        // A fill is a response of the cache if it came through it, and else one of the origin.
+        let fill = Asked { takes_gzip: false, ..asked("/a.css", Reason::Storable, false) };
+        assert_eq!(of(&fill), []);
+        let stored: Vec<_> = list.into_iter().chain([(marks::STORED, "1")]).collect();
+        assert!(learnt(&fill, &stored, &Memory::default()).contains(&Edit::Set(marks::UNPACK, b"gzip".to_vec())));
+    }
+
+    #[test]
+    fn a_client_without_gzip_never_gets_a_labelled_file_from_the_cache() {
+        let list = [
+            (":status", "200"),
+            ("content-type", "application/x-tar"),
+            ("content-encoding", "gzip"),
+            ("etag", "\"x\""),
+        ];
+        let of = |takes_gzip| {
+            let board = Memory::default();
+            let table = Table::new(&board, [1; 16]);
+            table.held(&url("/a.tar"), false, 60, 0);
+            let asked = Asked { takes_gzip, ..asked("/a.tar", Reason::Held, false) };
+            (learnt(&asked, &list, &board), table.look(&url("/a.tar"), 0))
+        };
+        let (edits, known) = of(false);
+        assert!(edits.contains(&Edit::Set(":status", b"307".to_vec())) && known.is_none(), "{edits:?}");
+        let (edits, known) = of(true);
+        assert_eq!((edits, known), (vec![], Some(Known::Held { public: false })));
+    }
+
+    #[test]
+    fn a_labelled_file_teaches_nothing_and_text_does() {
+        for (takes_gzip, kind, expected) in [(true, "text/css", true), (false, "text/css", false), (true, "a/b", false)]
+        {
+            let list = [
+                (":status", "200"),
+                ("cache-control", "max-age=60"),
+                ("content-type", kind),
+                ("content-encoding", "gzip"),
+            ];
+            let fields = list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            let board = Memory::default();
+            let asked = Asked { takes_gzip, ..asked("/a", Reason::Unknown, false) };
+            let learnt = learn(&asked, &fields, 1000, &Table::new(&board, [1; 16]), SystemTime::UNIX_EPOCH);
+            assert_eq!(learnt.lesson.is_some(), expected, "{takes_gzip} {kind}");
+        }
     }
 
     #[test]

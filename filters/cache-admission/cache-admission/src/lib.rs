@@ -48,6 +48,16 @@ pub mod marks {
         if said.is_empty() { b"1".to_vec() } else { [&b"="[..], &said.join(&b", "[..])].concat() }
     }
 
+    /// On a request that the cache may see, of a client that does not accept gzip: the `Accept-Encoding` for the origin,
+    /// or `-` for none. The field itself says `gzip` then, so that the filter behind the cache compresses what the cache
+    /// stores.
+    pub const ACCEPT: &str = "x-longhaul-accept";
+
+    /// Returns the value of [`ACCEPT`] for an `Accept-Encoding`.
+    pub(crate) fn accept(heard: Option<&'static str>) -> Vec<u8> {
+        heard.unwrap_or("-").into()
+    }
+
     /// On a request behind the cache: the judge reads its response. The value names the sender of the request.
     pub const JUDGE: &str = "x-longhaul-judge";
     /// On a response of the judge. `cut`: the hop in front must repeat the request past the cache. `passed`: not to be
@@ -55,6 +65,8 @@ pub mod marks {
     pub const VERDICT: &str = "x-longhaul-uncached";
     /// On a response from the cache: the `Age` of the origin, which `cache_v2` drops on a miss.
     pub const AGE: &str = "x-longhaul-age";
+    /// On a response from the cache: the outer hop decompresses the body, because the client does not accept gzip.
+    pub const UNPACK: &str = "x-longhaul-unpack";
     /// On a response that came through the cache of the hop `fetch`.
     pub const STORED: &str = "x-longhaul-stored";
 }

@@ -1,5 +1,6 @@
 //! The way of a request: past the cache, into it, or to a stored response.
 
+use http_semantics::accept_encoding::{for_origin, takes_gzip};
 use http_semantics::{Fields, labelled};
 use image_variants::{key, request as image_request};
 
@@ -104,6 +105,8 @@ pub struct Asked {
     pub with_cookie: bool,
     /// True if the origin's response may be replaced by a variant. Then `url` is the variant's.
     pub variant: bool,
+    /// True if the client accepts gzip.
+    pub takes_gzip: bool,
 }
 
 const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
@@ -123,10 +126,24 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
         }
         Way::Fill { anew: false } => vec![Edit::Set(marks::WAY, b"fill".to_vec())],
     };
-    let set: Vec<Edit> = set.into_iter().chain(variant.into_iter().flatten()).collect();
+    let heard = for_origin(fields);
+    let encoding = |value: &str| Edit::Set("accept-encoding", value.into());
+    let accepts = match way {
+        Way::Hit | Way::Fill { .. } if !asked.takes_gzip => {
+            vec![encoding("gzip"), Edit::Set(marks::ACCEPT, marks::accept(heard))]
+        }
+        // A filter in front may have done the same, and then nothing is left to do.
+        _ => heard
+            .filter(|heard| fields.get("accept-encoding") != Some(heard.as_bytes()))
+            .map(encoding)
+            .into_iter()
+            .collect(),
+    };
+    let set: Vec<Edit> = set.into_iter().chain(variant.into_iter().flatten()).chain(accepts).collect();
     let is_set = |name: &str| set.iter().any(|edit| matches!(edit, Edit::Set(set, _) if *set == name));
-    let forged =
-        [marks::WAY, marks::ANEW, marks::JUDGE, key::MARK].into_iter().filter(|name| fields.has(name) && !is_set(name));
+    let forged = [marks::WAY, marks::ANEW, marks::ACCEPT, marks::JUDGE, key::MARK]
+        .into_iter()
+        .filter(|name| fields.has(name) && !is_set(name));
     let edits = forged.map(Edit::Remove).chain(set.iter().cloned()).collect();
     Decision { asked, edits, refused: way == Way::Refuse }
 }
@@ -135,7 +152,16 @@ fn ask(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<
     let method = fields.get(":method").unwrap_or_default();
     let (url, variant) = target(fields, rules.images);
     let with_cookie = fields.has("cookie");
-    let past = |reason| Asked { reason, url: url.clone(), teaches: false, unsafe_method: false, with_cookie, variant };
+    let takes_gzip = takes_gzip(fields);
+    let past = |reason| Asked {
+        reason,
+        url: url.clone(),
+        teaches: false,
+        unsafe_method: false,
+        with_cookie,
+        variant,
+        takes_gzip,
+    };
     if !matches!(method, b"GET" | b"HEAD") {
         let is_safe = matches!(method, b"OPTIONS" | b"TRACE" | b"CONNECT" | b"PROPFIND" | b"REPORT" | b"SEARCH");
         return Asked { unsafe_method: !is_safe, ..past(Reason::Method) };
@@ -173,7 +199,7 @@ fn ask(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<
         None => Reason::Unknown,
     };
     let reason = if reason == Reason::Cookie && says("only-if-cached") { Reason::OnlyIfCached } else { reason };
-    Asked { reason, teaches: !is_head, unsafe_method: false, with_cookie, url, variant }
+    Asked { reason, teaches: !is_head, unsafe_method: false, with_cookie, url, variant, takes_gzip }
 }
 
 /// Returns the URL under which the cache stores the response. It is a variant's, and the second value is true, if
@@ -303,7 +329,8 @@ mod tests {
     #[test]
     fn only_the_filter_may_set_the_marks() {
         let forged = [(marks::WAY, "hit"), (marks::JUDGE, "own"), (marks::ANEW, "1")];
-        let edits = |known, more: &[(&str, &str)]| decided(known, more).edits;
+        let gzip = [("accept-encoding", "gzip")];
+        let edits = |known, more: &[(&str, &str)]| decided(known, &[more, &gzip].concat()).edits;
         let removed = [marks::WAY, marks::ANEW, marks::JUDGE].map(Edit::Remove).to_vec();
         assert_eq!(edits(None, &forged), removed);
         assert_eq!(edits(None, &[]), []);
@@ -316,6 +343,32 @@ mod tests {
         );
         let hit = [Edit::Set(marks::WAY, b"hit".to_vec()), Edit::Set(marks::JUDGE, b"client".to_vec())];
         assert_eq!(edits(HELD, &[]), hit);
+    }
+
+    #[test]
+    fn the_cache_stores_gzip_and_the_origin_hears_the_client() {
+        let encodings = |known, accepted: &[(&str, &str)]| {
+            let edits = decided(known, accepted).edits.into_iter();
+            let is_ours = |edit: &Edit| {
+                matches!(edit, Edit::Set("accept-encoding" | marks::ACCEPT, _) | Edit::Remove(marks::ACCEPT))
+            };
+            edits.filter(is_ours).collect::<Vec<_>>()
+        };
+        let set = |name, value: &str| Edit::Set(name, value.into());
+        for (accepted, heard) in [(&[("accept-encoding", "br")][..], "identity"), (&[], "-")] {
+            let marked = [set("accept-encoding", "gzip"), set(marks::ACCEPT, heard)];
+            for known in [HELD, STORABLE] {
+                assert_eq!(encodings(known, accepted), marked, "{accepted:?}");
+            }
+        }
+        assert_eq!(encodings(None, &[("accept-encoding", "br")]), [set("accept-encoding", "identity")]);
+        assert_eq!(encodings(None, &[]), []);
+        for known in [None, HELD, STORABLE] {
+            assert_eq!(encodings(known, &[("accept-encoding", "gzip")]), []);
+            assert_eq!(encodings(known, &[("accept-encoding", "gzip, br")]), [set("accept-encoding", "gzip")]);
+        }
+        let forged = [("accept-encoding", "gzip"), (marks::ACCEPT, "br")];
+        assert_eq!(encodings(None, &forged), [Edit::Remove(marks::ACCEPT)]);
     }
 
     #[test]

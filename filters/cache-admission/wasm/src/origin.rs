@@ -27,12 +27,12 @@ impl OriginStream {
 
     fn request(&mut self) -> Result<(), HostError> {
         let pairs = headers::list(Map::Request)?;
-        let Some((trial, edits)) = Trial::of(&pairs.iter().collect()) else { return Ok(()) };
-        self.trial = Some(trial);
+        let (trial, edits) = Trial::of(&pairs.iter().collect());
+        self.trial = trial;
         apply(Map::Request, &edits)
     }
 
-    fn response(&mut self, trial: Trial) -> Result<Action, HostError> {
+    fn response(&mut self, trial: &Trial) -> Result<Action, HostError> {
         let worker = &self.worker;
         let pairs = headers::list(Map::Response)?;
         let Ok(mut budget) = worker.budget.try_borrow_mut() else { return Ok(cut(worker, Ruling::Busy)) };
@@ -74,7 +74,7 @@ impl HttpContext for OriginStream {
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
         let Some(trial) = self.trial.take() else { return Action::Continue };
-        self.response(trial).unwrap_or_else(|error| {
+        self.response(&trial).unwrap_or_else(|error| {
             log::write(Level::Warn, &format!("cache-admission: cannot judge by the response headers: {error}"));
             cut(&self.worker, Ruling::Cut)
         })

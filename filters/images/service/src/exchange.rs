@@ -13,7 +13,7 @@ use hyper::http::response::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use image_recode::{Left, Source};
-use image_variants::response::{DROPPED, Fit, Sizes};
+use image_variants::response::{Fit, Sizes, dropped};
 use image_variants::tag::Variant;
 use image_variants::{Config, request, response};
 use tokio::net::UnixStream;
@@ -136,7 +136,7 @@ impl Service {
     /// Gives the headers of an image to its variant.
     fn describe(&self, headers: &mut HeaderMap, length: usize) {
         self.tag(headers);
-        for name in DROPPED {
+        for name in dropped() {
             headers.remove(name);
         }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("image/webp"));

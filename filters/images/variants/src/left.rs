@@ -25,7 +25,7 @@ labelled! {
         NoStore = "no_store";
         /// The response sets a cookie.
         Cookie = "cookie";
-        /// The response has a digest of its bytes, or an encoding.
+        /// The response has a digest of its bytes, or an encoding. Browsers verify `Unencoded-Digest`, so such an image stays.
         Digest = "digest";
         /// The response is a download (`Content-Disposition: attachment`).
         Download = "download";

@@ -1,5 +1,6 @@
 //! May this response be replaced, and which headers does its variant have?
 
+use http_semantics::body_fields::{Change, gone, has_digest};
 use http_semantics::{Fields, media_type};
 
 use crate::Left;
@@ -32,11 +33,11 @@ pub struct Fit {
     pub length: usize,
 }
 
-/// Fields that describe the very bytes of a response, or its encoding.
-const OF_THE_BYTES: [&str; 5] = ["content-digest", "digest", "repr-digest", "content-md5", "content-encoding"];
-
-/// Fields of a response that its variant must not have: they speak of the origin's bytes.
-pub const DROPPED: [&str; 3] = ["accept-ranges", "content-length", "content-type"];
+/// Iterates over the fields of a response that its variant must not have: they describe the origin's bytes. The variant
+/// has a length, a type and a tag of its own.
+pub fn dropped() -> impl Iterator<Item = &'static str> {
+    gone(Change::Content).filter(|name| *name != "etag").chain(["content-type"])
+}
 
 /// Decides if a response may be replaced.
 ///
@@ -52,7 +53,7 @@ pub fn fit(fields: &Fields<'_>, sizes: Sizes) -> Result<Fit, Left> {
         (says("no-transform"), Left::NoTransform),
         (says("no-store"), Left::NoStore),
         (fields.has("set-cookie"), Left::Cookie),
-        (OF_THE_BYTES.iter().any(|name| fields.has(name)), Left::Digest),
+        (has_digest(fields) || fields.has("content-encoding"), Left::Digest),
         (is_download, Left::Download),
     ];
     if let Some((_, reason)) = rows.into_iter().find(|(applies, _)| *applies) {
@@ -120,6 +121,7 @@ mod tests {
             (("content-digest", "sha-256=:x:"), Left::Digest),
             (("digest", "x"), Left::Digest),
             (("content-md5", "x"), Left::Digest),
+            (("unencoded-digest", "sha-256=:x:"), Left::Digest),
             (("content-encoding", "gzip"), Left::Digest),
             (("content-disposition", "Attachment; filename=x"), Left::Download),
             (("content-type", "image/gif"), Left::Type),

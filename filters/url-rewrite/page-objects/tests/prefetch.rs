@@ -100,11 +100,11 @@ fn a_request_says_what_the_browsers_own_would_and_no_more() {
     };
     let ok = [(":status", "200")];
     let (names, accept, referer) = said(PAGE, &ok, "<link rel=stylesheet href=http://a.example/1.css>");
-    assert_eq!(names, "accept referer user-agent");
+    assert_eq!(names, "accept accept-encoding referer user-agent");
     assert_eq!(accept.as_deref(), Some("text/css,*/*;q=0.1"));
     assert_eq!(referer.as_deref(), Some("http://www.foo.example/"), "another origin gets the page's origin alone");
     let (names, ..) = said(PAGE, &ok, "<img src=https://a.example/1.png>");
-    assert_eq!(names, "accept referer sec-ch-ua sec-fetch-dest sec-fetch-mode user-agent");
+    assert_eq!(names, "accept accept-encoding referer sec-ch-ua sec-fetch-dest sec-fetch-mode user-agent");
     let hushed = [(":status", "200"), ("referrer-policy", "no-referrer")];
     assert_eq!(said(PAGE, &hushed, "<img src=https://a.example/1.png>").2, None);
 }

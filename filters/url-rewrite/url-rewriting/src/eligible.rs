@@ -1,5 +1,7 @@
 //! Decides whether a response is rewritten, and names the reason if it is not.
 
+use http_semantics::body_fields::is_of_range;
+use http_semantics::content_encoding::{codings, is_gzip};
 use http_semantics::labels::labelled;
 use http_semantics::media_type;
 use page_scanner::{Kind, Packing};
@@ -20,8 +22,8 @@ labelled! {
         /// A style sheet under its own URL. It may have an `integrity` hash, which its request does not show. Browsers
         /// would then refuse a changed body. A style sheet with a hash never moves, so a moved one has none.
         SheetInPlace = "sheet_in_place", "It is a style sheet under its own URL, which may have an integrity hash.";
-        /// No content, partial content, not modified, or a redirect.
-        Status = "status", "A response of this status has no whole page to rewrite.";
+        /// No content, not modified, a redirect, or the response to a request for a range.
+        Status = "status", "A response of this status, or to a request for a range, has no whole page to rewrite.";
         /// A content encoding other than gzip.
         Encoded = "encoded", "Its content encoding is not gzip.";
         /// `Cache-Control: no-transform`.
@@ -65,7 +67,7 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
         Err(Ineligible::MovesNothing)
     } else if visit.moved.is_none() && plan.mapper().is_excluded(&host.to_ascii_lowercase()) {
         Err(Ineligible::Excluded)
-    } else if !matches!(status, 200..=203 | 207..=299 | 400..=599) {
+    } else if !matches!(status, 200..=203 | 207..=299 | 400..=599) || is_of_range(visit.asks_range, status) {
         Err(Ineligible::Status)
     } else if packing(fields).is_none() {
         Err(Ineligible::Encoded)
@@ -94,13 +96,9 @@ pub(crate) fn is_isolated(fields: &Fields<'_>) -> bool {
 
 /// Returns the content encoding of a body. `None` for an encoding that the filter cannot decompress, or for several.
 pub(crate) fn packing(fields: &Fields<'_>) -> Option<Packing> {
-    let mut codings = fields.all("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case(b"identity"));
-    match (codings.next(), codings.next()) {
-        (None, _) => Some(Packing::Plain),
-        (Some(coding), None) if coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip") => {
-            Some(Packing::Gzip)
-        }
-        _ => None,
+    match codings(fields).next() {
+        None => Some(Packing::Plain),
+        Some(_) => is_gzip(fields).then_some(Packing::Gzip),
     }
 }
 

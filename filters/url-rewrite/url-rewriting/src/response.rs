@@ -7,6 +7,7 @@ use crate::headers::{Edit, Fields, Reply, embedding, etag, link, location};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::rewriter::Body;
+use http_semantics::body_fields::{Change, gone};
 use http_semantics::media_type;
 use page_scanner::{Kind, Packing};
 use url_mapping::{Base, Cookies, Scheme};
@@ -66,10 +67,6 @@ const NEVER_DOWN_MOVED: [&str; 46] = [
     "x-content-type-options",
     "x-sourcemap",
 ];
-
-/// Fields about the body's bytes or length, which are wrong once the body is rewritten.
-const ABOUT_BYTES: [&str; 6] =
-    ["accept-ranges", "content-digest", "content-length", "content-md5", "digest", "repr-digest"];
 
 /// The decision about a response.
 #[derive(Debug)]
@@ -134,10 +131,9 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
         }
         return Decision::Pass { edits };
     };
-    edits.extend(ABOUT_BYTES.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
-    if body.packing != Packing::Plain {
-        edits.push(Edit::remove("content-encoding"));
-    }
+    // The tag gets a new value.
+    let untrue = gone(Change::Content).filter(|name| *name != "etag" && fields.has(name));
+    edits.extend(untrue.map(Edit::remove));
     rewrap_etag(plan, fields, &mut edits);
     // A response to HEAD has the headers of the page, and no body to rewrite.
     match visit.exchange {

@@ -26,6 +26,7 @@ fn page_visit() -> Visit {
         exchange: Exchange::Ordinary,
         is_fetched_by_script: false,
         bears_cookie: false,
+        asks_range: false,
         names_our_etag: false,
     }
 }

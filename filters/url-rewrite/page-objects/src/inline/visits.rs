@@ -72,6 +72,7 @@ mod tests {
             moved: None,
             exchange: Exchange::Ordinary,
             is_fetched_by_script: false,
+            asks_range: false,
             bears_cookie: false,
             names_our_etag: false,
         };

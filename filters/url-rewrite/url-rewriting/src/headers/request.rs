@@ -6,6 +6,7 @@ use super::fields::{Edit, Fields, Reply, ReplyReason};
 use super::interstitial;
 use super::referer::{self, Restored};
 use crate::plan::Plan;
+use http_semantics::accept_encoding::for_origin;
 use std::borrow::Cow;
 use url_mapping::{Origin, Refusal, Reverse, Scheme};
 
@@ -54,6 +55,7 @@ const SERVED: [&[u8]; 8] = [b"audio", b"empty", b"font", b"image", b"script", b"
 
 /// The facts about a request that its response needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Visit {
     /// The scheme of the object's true URL.
     pub scheme: Scheme,
@@ -69,6 +71,8 @@ pub struct Visit {
     pub is_fetched_by_script: bool,
     /// True if the request had a cookie. Always false on the proxy's own origin.
     pub bears_cookie: bool,
+    /// True if the origin is asked for a range.
+    pub asks_range: bool,
     /// True if `If-None-Match` named a body that this filter rewrote, unless all its tags are outdated.
     pub names_our_etag: bool,
 }
@@ -162,7 +166,7 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
     // The listener sets the header for the inner hop here, because it knows no other scheme. An edit in this filter
     // would make Envoy select the route again for every request.
     let mut edits = Vec::new();
-    let names_our_etag = common(plan, fields, (scheme, authority), &mut edits);
+    let Common { names_our_etag, asks_range } = common(plan, fields, (scheme, authority), &mut edits);
     let visit = Visit {
         scheme,
         authority: text(authority),
@@ -172,6 +176,7 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
         is_fetched_by_script: fields.get("sec-fetch-dest").is_some_and(|dest| dest == b"empty")
             || fields.get("x-requested-with").is_some(),
         bears_cookie: fields.get("cookie").is_some(),
+        asks_range,
         names_our_etag,
     };
     Decision::Forward { edits, visit }
@@ -205,7 +210,8 @@ fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin
         (origin.scheme == Scheme::Http && SECURE_ONLY.iter().any(|start| name.starts_with(start)))
             || (name.starts_with(FETCH_METADATA) && !TRUE_AFTER_A_MOVE.contains(&name))
     }));
-    let names_our_etag = common(plan, fields, (origin.scheme, origin.authority.as_bytes()), &mut edits);
+    let target = (origin.scheme, origin.authority.as_bytes());
+    let Common { names_our_etag, asks_range } = common(plan, fields, target, &mut edits);
     let visit = Visit {
         scheme: origin.scheme,
         authority: origin.authority.to_owned(),
@@ -221,6 +227,7 @@ fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin
         exchange: exchange(fields),
         is_fetched_by_script: false,
         bears_cookie: false,
+        asks_range,
         names_our_etag,
     };
     Decision::Forward { edits, visit }
@@ -289,8 +296,16 @@ fn destination(fields: &Fields<'_>) -> Destination {
 
 // ----- both
 
-/// Adds the edits that every authority needs. Returns true if the client named a body that this filter rewrote.
-fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut Vec<Edit>) -> bool {
+/// Facts about a request to any authority.
+struct Common {
+    /// True if the client named a body that this filter rewrote.
+    names_our_etag: bool,
+    /// True if the origin is asked for a range.
+    asks_range: bool,
+}
+
+/// Adds the edits that every authority needs.
+fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut Vec<Edit>) -> Common {
     let is_set = |name: &[u8]| edits.iter().any(|edit| edit.name().as_bytes() == name);
     edits.extend(remove_where(fields, |name| {
         name.starts_with(OUR_PREFIX) && !is_set(name) && !plan.is_peer_field(name)
@@ -317,11 +332,15 @@ fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut
             false
         }
     };
-    if fields.get("range").is_some() && may_be_rewritten(fields) {
+    let asks_range = fields.has("range") && !may_be_rewritten(fields);
+    if fields.has("range") && !asks_range {
         edits.push(Edit::remove("range"));
         edits.push(Edit::remove("if-range"));
     }
-    names_our_etag
+    // The filters in front have read the client's own acceptance.
+    let heard = for_origin(fields).filter(|heard| fields.get("accept-encoding") != Some(heard.as_bytes()));
+    edits.extend(heard.map(|heard| Edit::Set("accept-encoding", heard.into())));
+    Common { names_our_etag, asks_range }
 }
 
 /// Returns true if the response may be rewritten. A range of the origin's bytes would not fit the client's rewritten
