@@ -71,7 +71,7 @@ pub struct Visit {
     pub is_fetched_by_script: bool,
     /// True if the request had a cookie. Always false on the proxy's own origin.
     pub bears_cookie: bool,
-    /// True if the origin is asked for a range.
+    /// True if the request names a range.
     pub asks_range: bool,
     /// True if `If-None-Match` named a body that this filter rewrote, unless all its tags are outdated.
     pub names_our_etag: bool,
@@ -300,7 +300,7 @@ fn destination(fields: &Fields<'_>) -> Destination {
 struct Common {
     /// True if the client named a body that this filter rewrote.
     names_our_etag: bool,
-    /// True if the origin is asked for a range.
+    /// True if the request names a range.
     asks_range: bool,
 }
 
