@@ -69,7 +69,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/origin_replies.yaml", include_str!("../../templates/part/origin_replies.yaml.j2")),
     ("part/origin_routes.yaml", include_str!("../../templates/part/origin_routes.yaml.j2")),
     ("part/ours.yaml", include_str!("../../templates/part/ours.yaml.j2")),
-    ("part/accept_br.yaml", include_str!("../../templates/part/accept_br.yaml.j2")),
+    ("part/accepted_by_origin.yaml", include_str!("../../templates/part/accepted_by_origin.yaml.j2")),
     ("part/inner_filters.yaml", include_str!("../../templates/part/inner_filters.yaml.j2")),
     ("part/inner_replies.yaml", include_str!("../../templates/part/inner_replies.yaml.j2")),
     ("part/origin_claims.yaml", include_str!("../../templates/part/origin_claims.yaml.j2")),

@@ -42,9 +42,10 @@ fn typed(request: &Received) -> Reply {
         Some("labelled") => {
             Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n{etag}{more}"), gzip(&page()))
         }
-        Some("gzip") if takes_gzip => {
-            Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n{etag}{more}"), gzip(&page()))
-        }
+        Some("gzip") if takes_gzip => Reply::ok(
+            &format!("content-type: {kind}\r\ncontent-encoding: gzip\r\n{etag}{more}vary: Accept-Encoding\r\n"),
+            gzip(&page()),
+        ),
         Some("br") => {
             Reply::ok(&format!("content-type: {kind}\r\ncontent-encoding: br\r\n{etag}{more}"), brotli(&page()))
         }

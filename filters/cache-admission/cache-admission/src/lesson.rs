@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use http_semantics::body_fields::{Change, gone, weakened};
-use http_semantics::content_encoding::{is_gzip, is_removable, is_shared};
+use http_semantics::content_encoding::{codings, is_gzip, is_removable, is_shared};
 use http_semantics::{Fields, Freshness, Purpose, Unshared, labelled, shareable};
 use image_variants::key;
 use shared_board::Board;
@@ -89,9 +89,7 @@ pub fn learn<B: Board>(
     now: SystemTime,
 ) -> Learnt {
     let mut learnt = Learnt { edits: tidy(fields), ..Learnt::default() };
-    if asked.variant {
-        learnt.edits.push(Edit::Set("vary", vary_by_accept(fields)));
-    }
+    learnt.edits.extend(vary(asked, fields));
     let Some(url) = &asked.url else { return learnt };
     if asked.unsafe_method {
         learnt.taught = invalidate(url, fields, table);
@@ -282,13 +280,26 @@ fn invalidate<B: Board>(url: &Url, fields: &Fields<'_>, table: &Table<B>) -> Opt
     Some(Taught::Invalidated)
 }
 
-/// Returns the field with which caches of clients and of others keep variants apart. Our own cache has them under paths
-/// of their own, and would store nothing that varies.
-fn vary_by_accept(fields: &Fields<'_>) -> Vec<u8> {
-    let said = fields.items("vary").filter(|item| !item.eq_ignore_ascii_case(b"accept"));
+/// Returns the names that caches of clients and of others need in `Vary`. None if the field is right.
+///
+/// - `Accept` for an image that may be replaced by a variant. Our own cache has variants under paths of their own.
+/// - `Accept-Encoding` for an encoded response. Envoy has removed a `Vary` with that name alone behind the cache, because
+///   `cache_v2` stores no response that has a `Vary`.
+fn vary(asked: &Asked, fields: &Fields<'_>) -> Option<Edit> {
     // `tidy` takes away the one that the judge added.
-    let said = said.filter(|_| fields.get(marks::VERDICT) != Some(b"vary"));
-    said.chain([&b"Accept"[..]]).collect::<Vec<_>>().join(&b", "[..])
+    let judges = fields.get(marks::VERDICT) == Some(b"vary");
+    let is_encoded = codings(fields).next().is_some();
+    if !asked.variant && !is_encoded {
+        return None;
+    }
+    let mut names: Vec<&[u8]> = fields.items("vary").filter(|_| !judges).collect();
+    let before = names.len();
+    for (name, is_needed) in [(&b"Accept-Encoding"[..], is_encoded), (b"Accept", asked.variant)] {
+        if is_needed && !names.iter().any(|said| *said == b"*" || said.eq_ignore_ascii_case(name)) {
+            names.push(name);
+        }
+    }
+    (names.len() > before).then(|| Edit::Set("vary", names.join(&b", "[..])))
 }
 
 /// Returns the path of a reference, if it has the scheme and the host of `url`.
@@ -330,7 +341,7 @@ mod tests {
         let vary = |value: &str| Edit::Set("vary", value.as_bytes().to_vec());
         for (list, expected) in [
             (&[(":status", "200")][..], "Accept"),
-            (&[(":status", "200"), ("vary", "Accept-Encoding, accept")], "Accept-Encoding, Accept"),
+            (&[(":status", "200"), ("vary", "Accept-Encoding")], "Accept-Encoding, Accept"),
             (&[(":status", "200"), ("vary", "x"), (marks::VERDICT, "vary")], "Accept"),
         ] {
             let edits = learnt(&asked("/.lh-webp/a.jpg", Reason::Unknown, true), list, &board);
@@ -372,16 +383,17 @@ mod tests {
         ];
         let held = |takes_gzip, teaches| Asked { teaches, takes_gzip, ..asked("/a.css", Reason::Held, false) };
         let of = |asked: &Asked| learnt(asked, &list, &Memory::default());
-        assert_eq!(of(&held(true, true)), []);
+        let vary = Edit::Set("vary", b"Accept-Encoding".to_vec());
+        assert_eq!(of(&held(true, true)), [vary.clone()]);
         let (removed, tag) = (Edit::Remove, Edit::Set("etag", b"W/\"x\"".to_vec()));
         let unpack = Edit::Set(marks::UNPACK, b"gzip".to_vec());
         let untrue = [removed("accept-ranges"), removed("repr-digest"), tag, unpack];
-        assert_eq!(of(&held(false, true)), untrue);
-        let of_head = [removed("content-length"), removed("content-encoding")];
+        assert_eq!(of(&held(false, true)), [&[vary.clone()][..], &untrue].concat());
+        let of_head = [vary.clone(), removed("content-length"), removed("content-encoding")];
         assert_eq!(of(&held(false, false)), [&of_head[..], &untrue].concat());
         // A fill is a response of the cache if it came through it, and else one of the origin.
         let fill = Asked { takes_gzip: false, ..asked("/a.css", Reason::Storable, false) };
-        assert_eq!(of(&fill), []);
+        assert_eq!(of(&fill), [vary]);
         let stored: Vec<_> = list.into_iter().chain([(marks::STORED, "1")]).collect();
         assert!(learnt(&fill, &stored, &Memory::default()).contains(&Edit::Set(marks::UNPACK, b"gzip".to_vec())));
     }
@@ -404,7 +416,29 @@ mod tests {
         let (edits, known) = of(false);
         assert!(edits.contains(&Edit::Set(":status", b"307".to_vec())) && known.is_none(), "{edits:?}");
         let (edits, known) = of(true);
-        assert_eq!((edits, known), (vec![], Some(Known::Held { public: false })));
+        assert!(!edits.contains(&Edit::Set(":status", b"307".to_vec())));
+        assert_eq!(known, Some(Known::Held { public: false }));
+    }
+
+    #[test]
+    fn an_encoded_response_varies_by_accept_encoding_and_a_plain_one_does_not() {
+        const GZIP: (&str, &str) = ("content-encoding", "gzip");
+        for (list, expected) in [
+            (&[GZIP][..], Some("Accept-Encoding")),
+            (&[GZIP, ("vary", "Origin")], Some("Origin, Accept-Encoding")),
+            (&[GZIP, ("vary", "*"), (marks::VERDICT, "vary")], Some("Accept-Encoding")),
+            (&[GZIP, ("vary", "*")], None),
+            (&[GZIP, ("vary", "Origin,accept-encoding")], None),
+            (&[], None),
+            (&[("content-encoding", "identity")], None),
+        ] {
+            let edits = learnt(&asked("/a.css", Reason::Unknown, false), list, &Memory::default());
+            let found = edits.into_iter().find_map(|edit| match edit {
+                Edit::Set("vary", value) => String::from_utf8(value).ok(),
+                _ => None,
+            });
+            assert_eq!(found.as_deref(), expected, "{list:?}");
+        }
     }
 
     #[test]

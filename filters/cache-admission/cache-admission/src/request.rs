@@ -1,6 +1,6 @@
 //! The way of a request: past the cache, into it, or to a stored response.
 
-use http_semantics::accept_encoding::{for_origin, takes_gzip};
+use http_semantics::accept_encoding::{change_for_origin, for_origin, takes_gzip};
 use http_semantics::{Fields, labelled};
 use image_variants::{key, request as image_request};
 
@@ -126,18 +126,13 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
         }
         Way::Fill { anew: false } => vec![Edit::Set(marks::WAY, b"fill".to_vec())],
     };
-    let heard = for_origin(fields);
     let encoding = |value: &str| Edit::Set("accept-encoding", value.into());
     let accepts = match way {
         Way::Hit | Way::Fill { .. } if !asked.takes_gzip => {
-            vec![encoding("gzip"), Edit::Set(marks::ACCEPT, marks::accept(heard))]
+            vec![encoding("gzip"), Edit::Set(marks::ACCEPT, marks::accept(for_origin(fields)))]
         }
         // A filter in front may have done the same, and then nothing is left to do.
-        _ => heard
-            .filter(|heard| fields.get("accept-encoding") != Some(heard.as_bytes()))
-            .map(encoding)
-            .into_iter()
-            .collect(),
+        _ => change_for_origin(fields).map(encoding).into_iter().collect(),
     };
     let set: Vec<Edit> = set.into_iter().chain(variant.into_iter().flatten()).chain(accepts).collect();
     let is_set = |name: &str| set.iter().any(|edit| matches!(edit, Edit::Set(set, _) if *set == name));
@@ -365,7 +360,8 @@ mod tests {
         assert_eq!(encodings(None, &[]), []);
         for known in [None, HELD, STORABLE] {
             assert_eq!(encodings(known, &[("accept-encoding", "gzip")]), []);
-            assert_eq!(encodings(known, &[("accept-encoding", "gzip, br")]), [set("accept-encoding", "gzip")]);
+            assert_eq!(encodings(known, &[("accept-encoding", "gzip, br")]), []);
+            assert_eq!(encodings(known, &[("accept-encoding", "*")]), [set("accept-encoding", "gzip")]);
         }
         let forged = [("accept-encoding", "gzip"), (marks::ACCEPT, "br")];
         assert_eq!(encodings(None, &forged), [Edit::Remove(marks::ACCEPT)]);

@@ -6,7 +6,7 @@ use super::fields::{Edit, Fields, Reply, ReplyReason};
 use super::interstitial;
 use super::referer::{self, Restored};
 use crate::plan::Plan;
-use http_semantics::accept_encoding::for_origin;
+use http_semantics::accept_encoding::change_for_origin;
 use std::borrow::Cow;
 use url_mapping::{Origin, Refusal, Reverse, Scheme};
 
@@ -338,8 +338,7 @@ fn common(plan: &Plan, fields: &Fields<'_>, target: (Scheme, &[u8]), edits: &mut
         edits.push(Edit::remove("if-range"));
     }
     // The filters in front have read the client's own acceptance.
-    let heard = for_origin(fields).filter(|heard| fields.get("accept-encoding") != Some(heard.as_bytes()));
-    edits.extend(heard.map(|heard| Edit::Set("accept-encoding", heard.into())));
+    edits.extend(change_for_origin(fields).map(|heard| Edit::Set("accept-encoding", heard.into())));
     Common { names_our_etag, asks_range }
 }
 
