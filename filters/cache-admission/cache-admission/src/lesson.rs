@@ -384,7 +384,7 @@ mod tests {
         let held = |takes_gzip, teaches| Asked { teaches, takes_gzip, ..asked("/a.css", Reason::Held, false) };
         let of = |asked: &Asked| learnt(asked, &list, &Memory::default());
         let vary = Edit::Set("vary", b"Accept-Encoding".to_vec());
-        assert_eq!(of(&held(true, true)), [vary.clone()]);
+        assert_eq!(of(&held(true, true)), std::slice::from_ref(&vary));
         let (removed, tag) = (Edit::Remove, Edit::Set("etag", b"W/\"x\"".to_vec()));
         let unpack = Edit::Set(marks::UNPACK, b"gzip".to_vec());
         let untrue = [removed("accept-ranges"), removed("repr-digest"), tag, unpack];
