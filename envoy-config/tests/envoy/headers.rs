@@ -6,7 +6,7 @@ use crate::support::config::{Config, HTTP};
 use crate::support::dns::Dns;
 use crate::support::envoy::Envoy;
 use crate::support::http::{get, request, send};
-use crate::support::origin::{Origin, Reply};
+use crate::support::origin::{Origin, Received, Reply};
 
 const HOST: &str = "www.test:8081";
 
@@ -132,4 +132,82 @@ fn failures_of_an_origin_are_said_in_one_line() {
         assert_eq!(answer.text().trim_end().lines().count(), 1);
         assert_eq!(answer.header("cache-control").as_deref(), Some("no-store"));
     }
+}
+
+/// Each inner hop has room for the fields that the outer hop adds. The hop `fetch`, which fills the cache, lacked it:
+/// every second request was refused, and the object was never stored.
+#[test]
+fn a_request_with_many_fields_and_one_just_below_the_limit_is_served_and_cached() {
+    let mut config = Config::new("cache: { dir: DIR, size: 64mib }\n");
+    config.yaml = config.yaml.replace("DIR", config.path("cache").to_str().unwrap());
+    std::fs::create_dir_all(config.path("cache")).unwrap();
+    let origin = Origin::start((config.block.at(8), 8081), |_| {
+        Reply::ok("content-type: image/png\r\ncache-control: max-age=600\r\n", "png")
+    });
+    let _dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
+    let Some(_envoy) = Envoy::start(&config) else { return };
+    let http = SocketAddr::new(config.proxy(), HTTP);
+    // Fields of these names do not keep a request from the cache.
+    let many = |count: usize| (0..count).map(|number| (format!("sec-field-{number}"), "v".to_owned())).collect();
+    let large = |bytes: usize| vec![("sec-large".to_owned(), "v".repeat(bytes))];
+    let ask = |path: &str, fields: &Vec<(String, String)>| {
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        get(http, HOST, path, &fields).status
+    };
+    let limits: [(&str, Vec<(String, String)>); 5] = [
+        ("/180", many(180)),
+        ("/190", many(190)),
+        // With the pseudo-fields and `host`.
+        ("/195", many(195)),
+        ("/65250", large(65_250)),
+        ("/65400", large(65_400)),
+    ];
+    for (path, fields) in &limits {
+        let statuses: Vec<u16> = (0..6).map(|_| ask(path, fields)).collect();
+        assert_eq!(statuses, [200; 6], "{path}");
+        let asked = origin.received().iter().filter(|request| request.path == **path).count();
+        assert!((1..=2).contains(&asked), "{path}: {asked} requests reached the origin, so it was not cached");
+    }
+    assert_eq!(ask("/400", &many(400)), 431, "the outer hop has its limit");
+    assert_eq!(ask("/70000", &large(70_000)), 431);
+}
+
+/// Browsers accept 256 KiB of fields, however many.
+#[test]
+fn a_response_with_as_many_fields_as_browsers_accept_is_served_on_every_way() {
+    let mut config = Config::new("cache: { dir: DIR, size: 64mib }\n");
+    config.yaml = config.yaml.replace("DIR", config.path("cache").to_str().unwrap());
+    std::fs::create_dir_all(config.path("cache")).unwrap();
+    // The path ends in `/COUNT/SIZE`: the number of fields, and the bytes of each.
+    let _origin = Origin::start((config.block.at(8), 8081), |request: &Received| {
+        let mut words = request.path.split('/').skip(2).map(|word| word.parse::<usize>().unwrap_or(0));
+        let (count, size) = (words.next().unwrap_or(0), words.next().unwrap_or(0));
+        let mut fields: String = (0..count).map(|number| format!("x-{number}: {}\r\n", "v".repeat(size))).collect();
+        fields += if request.path.starts_with("/cached") {
+            "cache-control: max-age=600\r\n"
+        } else {
+            "cache-control: no-store\r\n"
+        };
+        Reply::ok(&(fields + "content-type: text/plain\r\n"), "ok")
+    });
+    let _dns = Dns::start(config.block.at(2), &[("www.test", &[config.block.at(8)])]);
+    let Some(_envoy) = Envoy::start(&config) else { return };
+    let http = SocketAddr::new(config.proxy(), HTTP);
+    for shape in ["201/1", "990/1", "90/1000", "250/1000"] {
+        for way in ["cached", "private"] {
+            for again in 0..3 {
+                let answer = get(http, HOST, &format!("/{way}/{shape}"), &[]);
+                let own = answer.headers.iter().filter(|(name, _)| name.starts_with("x-")).count();
+                let count = shape.split('/').next().unwrap();
+                assert_eq!(
+                    (answer.status, own.to_string().as_str(), answer.text().as_str()),
+                    (200, count, "ok"),
+                    "{way} {shape} {again}"
+                );
+            }
+        }
+        let posted = request("POST", &format!("/private/{shape}"), &[("host", HOST), ("content-length", "0")]);
+        assert_eq!(send(http, &posted).unwrap().status, 200, "{shape}");
+    }
+    assert_eq!(get(http, HOST, "/private/1100/1", &[]).status, 502, "a response without end stays bounded");
 }

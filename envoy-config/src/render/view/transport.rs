@@ -49,7 +49,18 @@ pub(super) struct Transport {
     connection_buffer: Commented<u64>,
     listener_buffer: Commented<u64>,
     upstream_connections: Commented<u32>,
+    /// The most that a request of a client has: KiB of header, and fields.
     header_kib: Commented<u64>,
+    header_fields: u64,
+    /// The most that a request has between the hops, which add fields of their own.
+    inner_header_kib: u64,
+    inner_header_fields: u64,
+    /// The most that a response of an origin has.
+    response_header_kib: Commented<u64>,
+    response_header_fields: u64,
+    /// The most that a response has between the hops.
+    inner_response_header_kib: u64,
+    inner_response_header_fields: u64,
     pipe_connect_timeout: Commented<String>,
     pipe_ping_interval: Commented<String>,
     pipe_ping_timeout: Commented<String>,
@@ -59,10 +70,27 @@ pub(super) struct Transport {
 /// The largest header block that Envoy accepts, in KiB.
 const MAX_HEADER_KIB: u64 = 8192;
 
+/// The most fields that a request of a client has. nginx and Apache take 100 and 200.
+const REQUEST_FIELDS: u64 = 200;
+
+/// The header of a response that browsers accept, in KiB: Chromium takes 256, Firefox 384.
+const BROWSERS_HEADER_KIB: u64 = 256;
+
+/// The most fields that a response of an origin has. Browsers have no such limit.
+const RESPONSE_FIELDS: u64 = 1000;
+
+/// The room for the fields that the hops add, in KiB and in fields. The outer hop enforces the limit. An inner hop with
+/// the same limit would refuse a message that the outer hop made larger.
+const ROOM_KIB: u64 = 16;
+const ROOM_FIELDS: u64 = 32;
+
 impl Transport {
     pub(super) fn new(settings: &Settings, d: &Derived) -> Self {
         let link = &settings.link;
         let header = settings.limits.header;
+        let header_kib = header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB);
+        let response_header_kib = header_kib.max(BROWSERS_HEADER_KIB);
+        let with_room = |kib: u64| (kib + ROOM_KIB).min(MAX_HEADER_KIB);
         Self {
             congestion_control: match &d.congestion_control.value {
                 CongestionControl::HostDefault => None,
@@ -105,10 +133,17 @@ impl Transport {
                         .to_owned(),
             },
             upstream_connections: commented(&d.upstream_connections, |count| *count),
-            header_kib: Commented {
-                value: header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB),
-                comment: format!("limits.header_bytes {header}"),
+            header_kib: Commented { value: header_kib, comment: format!("limits.header_bytes {header}") },
+            header_fields: REQUEST_FIELDS,
+            inner_header_kib: with_room(header_kib),
+            inner_header_fields: REQUEST_FIELDS + ROOM_FIELDS,
+            response_header_kib: Commented {
+                value: response_header_kib,
+                comment: format!("limits.header_bytes {header}, or the {BROWSERS_HEADER_KIB} KiB that browsers accept"),
             },
+            response_header_fields: RESPONSE_FIELDS,
+            inner_response_header_kib: with_room(response_header_kib),
+            inner_response_header_fields: RESPONSE_FIELDS + ROOM_FIELDS,
             pipe_connect_timeout: Commented {
                 value: envoy(Duration::from_secs(5) + link.rtt * 10 + link.queueing_delay()),
                 comment: "5 s + 10 x RTT + the time in a full queue: a lost SYN is sent again after 1 s, 3 s and 7 s"

@@ -23,7 +23,8 @@ use crate::body::{Memory, Resumed};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
 
-/// The most fields of a message. Envoy takes 232 between its hops.
+/// The most fields of a message. Requests between Envoy's hops have fewer (`inner_header_fields`). A response may have
+/// more: then this program gives no response, and Envoy asks the origin itself.
 pub const MOST_FIELDS: usize = 256;
 
 /// The longest time for the rest of a body, once its headers came. A slower origin is not worth waiting for.
