@@ -111,6 +111,11 @@ pub struct Asked {
 
 const CONDITIONS: [&str; 5] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
 
+/// Fields of the proxies before this one. Some servers choose a response by them, and they are no part of the cache key.
+/// So the origin does not see them with a request that may fill the cache. On GET and HEAD they say nothing else: a
+/// recipient may ignore `Max-Forwards` there (RFC 9110 section 7.6.2), and `CDN-Loop` detects loops in place of `Via`.
+const OF_PROXIES: [&str; 2] = ["max-forwards", "via"];
+
 /// Decides about a request of a client. Calls `look` to read the table, at most once.
 pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> Option<Known>) -> Decision {
     let asked = ask(rules, fields, look);
@@ -139,7 +144,9 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
     let forged = [marks::WAY, marks::ANEW, marks::ACCEPT, marks::JUDGE, key::MARK]
         .into_iter()
         .filter(|name| fields.has(name) && !is_set(name));
-    let edits = forged.map(Edit::Remove).chain(set.iter().cloned()).collect();
+    let may_fill = matches!(way, Way::Hit | Way::Fill { .. });
+    let of_proxies = OF_PROXIES.into_iter().filter(|name| may_fill && fields.has(name));
+    let edits = forged.chain(of_proxies).map(Edit::Remove).chain(set.iter().cloned()).collect();
     Decision { asked, edits, refused: way == Way::Refuse }
 }
 
@@ -417,5 +424,22 @@ mod tests {
         {
             assert_eq!(of(HELD, &[(":method", method)]).unsafe_method, expected, "{method}");
         }
+    }
+
+    /// A client must not choose by them what every other client gets.
+    #[test]
+    fn fields_of_proxies_stay_out_of_requests_that_may_fill_the_cache() {
+        let via = [("via", "1.1 a"), ("max-forwards", "3")];
+        let removed = |known, more: &[(&str, &str)]| {
+            let edits = decided(known, more).edits;
+            OF_PROXIES.iter().filter(|name| edits.contains(&Edit::Remove(name))).count()
+        };
+        for known in [HELD, PUBLIC, STORABLE] {
+            assert_eq!(removed(known, &via), 2, "{known:?}");
+            assert_eq!(removed(known, &[]), 0, "{known:?}");
+        }
+        // Such a request goes past the cache.
+        assert_eq!(removed(None, &via), 0);
+        assert_eq!(removed(STORABLE, &[via[0], via[1], ("range", "bytes=0-1")]), 0);
     }
 }
