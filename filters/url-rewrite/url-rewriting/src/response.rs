@@ -19,14 +19,9 @@ const NEVER_DOWN: [&str; 4] = ["alt-svc", "alternate-protocol", "nel", "use-as-d
 /// Fields removed from responses of the proxy's own origin. Some speak for a whole origin, and all sites share this
 /// one. Some request credentials, which nobody should type into it. Others name URLs relative to a page that does not
 /// exist.
-const NEVER_DOWN_MOVED: [&str; 46] = [
+const NEVER_DOWN_MOVED: [&str; 41] = [
     "accept-ch",
     "activate-storage-access",
-    "attribution-reporting-info",
-    "attribution-reporting-register-os-source",
-    "attribution-reporting-register-os-trigger",
-    "attribution-reporting-register-source",
-    "attribution-reporting-register-trigger",
     "clear-site-data",
     "content-location",
     "content-security-policy",
@@ -41,9 +36,12 @@ const NEVER_DOWN_MOVED: [&str; 46] = [
     "document-policy-report-only",
     "integrity-policy",
     "integrity-policy-report-only",
+    "idp-signin-status",
     "link",
+    "no-vary-search",
     "observe-browsing-topics",
     "origin-agent-cluster",
+    "origin-trial",
     "p3p",
     "permissions-policy",
     "permissions-policy-report-only",
@@ -52,10 +50,6 @@ const NEVER_DOWN_MOVED: [&str; 46] = [
     "report-to",
     "reporting-endpoints",
     "require-document-policy",
-    "sec-session-challenge",
-    "sec-session-registration",
-    "secure-session-challenge",
-    "secure-session-registration",
     "service-worker-allowed",
     "set-cookie",
     "set-cookie2",
@@ -63,9 +57,22 @@ const NEVER_DOWN_MOVED: [&str; 46] = [
     "sourcemap",
     "speculation-rules",
     "strict-transport-security",
+    "supports-loading-mode",
     "www-authenticate",
     "x-content-type-options",
     "x-sourcemap",
+];
+
+/// The first words of fields that belong to such a feature: whatever name the feature adds, it acts on the origin.
+const NEVER_DOWN_MOVED_BEGINNINGS: [&[u8]; 8] = [
+    b"ad-auction-",
+    b"attribution-reporting-",
+    b"private-state-token",
+    b"sec-",
+    b"secure-session-",
+    b"shared-storage-",
+    b"x-allow-fledge",
+    b"x-fledge-",
 ];
 
 /// The decision about a response.
@@ -209,6 +216,7 @@ fn rewrap_etag(plan: &Plan, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
 /// Makes a response of the proxy's own origin harmless: browsers can show it, but it acts for no page and no account.
 fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields: &Fields<'_>, edits: &mut Vec<Edit>) {
     edits.extend(NEVER_DOWN_MOVED.into_iter().filter(|name| fields.get(name).is_some()).map(Edit::remove));
+    edits.extend(fields.iter().map(|(name, _)| name).filter(|name| acts_on_an_origin(name)).map(removal));
     edits.push(Edit::Set("content-security-policy", b"sandbox".to_vec()));
     let embeddable = embedding::resource_policy(moved.page.as_deref(), (visit.scheme, &visit.authority), fields);
     edits.push(Edit::Set("cross-origin-resource-policy", embeddable.as_bytes().to_vec()));
@@ -238,12 +246,23 @@ fn harden(plan: &Plan, visit: &Visit, moved: &Moved, base: Option<&Base>, fields
     }
 }
 
+/// Returns true for a field of a feature that acts on an origin.
+fn acts_on_an_origin(name: &[u8]) -> bool {
+    NEVER_DOWN_MOVED_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
+fn removal(name: &[u8]) -> Edit {
+    Edit::Remove(String::from_utf8_lossy(name).into_owned().into())
+}
+
 /// Returns true if `nosniff` blocks nothing that loads without it. It blocks scripts and style sheets of a wrong
 /// declared type (Fetch, "should response to request be blocked due to nosniff?"). It also blocks images that browsers
-/// recognise by their bytes.
+/// recognise by their bytes. Errors need none: browsers run no script and apply no style sheet of an error. With `nosniff`,
+/// Firefox would log a wrong type instead of the failure.
 fn nosniff_harms_nothing(destination: Destination, status: u16, fields: &Fields<'_>) -> bool {
     let kind = media_type::essence(fields.get("content-type").unwrap_or_default());
     match destination {
+        _ if (400..600).contains(&status) => false,
         _ if !(200..300).contains(&status) => true,
         Destination::Script => media_type::is_javascript(kind.as_bytes()),
         Destination::Style => kind == "text/css",

@@ -321,6 +321,14 @@ fn a_header_that_speaks_for_a_whole_origin_comes_down_from_the_proxys() {
         "observe-browsing-topics",
         "document-policy",
         "sourcemap",
+        "shared-storage-write",
+        "supports-loading-mode",
+        "origin-trial",
+        "no-vary-search",
+        "ad-auction-signals",
+        "ad-auction-additional-bid",
+        "sec-a-name-of-tomorrow",
+        "x-allow-fledge",
     ];
     let foreign: Vec<_> = dated.iter().map(|name| (*name, "x")).collect();
     let (headers, _) = through(&moved_visit(Scheme::Https, Destination::Media), &with(IMAGE, &foreign));
@@ -381,7 +389,12 @@ fn nosniff_is_left_out_only_where_it_would_block_what_loads_today() {
         nosniff(Destination::Script, "text/plain", &[("x-content-type-options", "nosniff")]),
         "the origin's own stays"
     );
-    assert!(nosniff(Destination::Script, "text/plain", &[(":status", "404")]));
+    for destination in [Destination::Script, Destination::Style, Destination::Media, Destination::Unknown] {
+        assert!(!nosniff(destination, "text/plain", &[(":status", "404")]), "{destination:?}: the failure is shown");
+        assert!(!nosniff(destination, "text/plain", &[(":status", "502")]), "{destination:?}");
+        assert!(nosniff(destination, "text/plain", &[(":status", "404"), ("x-content-type-options", "nosniff")]));
+    }
+    assert!(nosniff(Destination::Script, "text/plain", &[(":status", "301")]));
 }
 
 #[test]
