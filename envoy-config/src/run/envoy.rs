@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
-use super::generation::Generation;
+use super::generation::{Generation, RunContext};
+use super::known_addresses;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
 use super::log::{Dialect, ENVOY_FORMAT, Level, RecentPages};
 use super::probe::{accepts, live_epoch};
@@ -47,6 +48,8 @@ pub(super) const BOOTSTRAP: &str = "bootstrap.yaml";
 pub(super) struct Envoy {
     path: PathBuf,
     root: PathBuf,
+    /// The folder where Envoy saves the addresses of origins.
+    kept: PathBuf,
     /// The base ID of the shared memory of all generations. None until the first has started.
     base_id: Option<u32>,
     lineage: Lineage,
@@ -108,10 +111,11 @@ pub(super) fn watched(tree: &RenderedTree) -> usize {
 }
 
 impl Envoy {
-    pub(super) fn new(path: PathBuf, root: &Path, pages: RecentPages) -> Self {
+    pub(super) fn new(path: PathBuf, machine: &RunContext, pages: RecentPages) -> Self {
         Self {
             path,
-            root: root.to_owned(),
+            root: machine.root.clone(),
+            kept: machine.kept.clone(),
             base_id: None,
             lineage: Lineage::new(),
             processes: BTreeMap::new(),
@@ -320,6 +324,9 @@ impl Envoy {
     ) -> io::Result<()> {
         // A draining process keeps its own watches.
         watches::are_to_be_had(watched(&present.tree))?;
+        if let Err(error) = known_addresses::mend(&self.kept) {
+            say(Level::Warning, &format!("the saved addresses in {} stay unread: {error}", self.kept.display()));
+        }
         let running = Running::start(&self.program(present, arguments))?;
         let (role, admin) = (present.settings.role.clone(), present.settings.listen.admin);
         self.processes.insert(id, Process { running, epoch, role, admin, drain_time: drain_time(present) });

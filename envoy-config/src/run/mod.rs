@@ -20,6 +20,7 @@ mod health;
 mod held_connections;
 mod here;
 mod image_program;
+mod known_addresses;
 mod lineage;
 mod link_watch;
 mod locate;

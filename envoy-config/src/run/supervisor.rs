@@ -112,7 +112,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let pages = RecentPages::default();
     let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last(), pages.clone());
     let mut run = Run {
-        envoy: Envoy::new(located.envoy.clone(), &machine.root, pages),
+        envoy: Envoy::new(located.envoy.clone(), &machine, pages),
         dns: Service::new(dns_program(&located, &machine), Ready::Http(machine.dns_ready)),
         images: ImageProgram::new(images, machine.images.clone()),
         options: options.clone(),
