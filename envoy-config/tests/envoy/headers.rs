@@ -182,7 +182,8 @@ fn a_response_with_as_many_fields_as_browsers_accept_is_served_on_every_way() {
     let _origin = Origin::start((config.block.at(8), 8081), |request: &Received| {
         let mut words = request.path.split('/').skip(2).map(|word| word.parse::<usize>().unwrap_or(0));
         let (count, size) = (words.next().unwrap_or(0), words.next().unwrap_or(0));
-        let mut fields: String = (0..count).map(|number| format!("x-{number}: {}\r\n", "v".repeat(size))).collect();
+        let value = "v".repeat(size);
+        let mut fields = (0..count).map(|number| format!("x-{number}: {value}\r\n")).collect::<Vec<_>>().concat();
         fields += if request.path.starts_with("/cached") {
             "cache-control: max-age=600\r\n"
         } else {

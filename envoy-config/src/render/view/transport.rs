@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-use crate::config::Settings;
+use crate::config::{Role, Settings};
 use crate::derive::{CongestionControl, Derived, Origin, Timer, Value};
 use crate::render::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, http2_window};
 
@@ -76,6 +76,10 @@ const REQUEST_FIELDS: u64 = 200;
 /// The header of a response that browsers accept, in KiB: Chromium takes 256, Firefox 384.
 const BROWSERS_HEADER_KIB: u64 = 256;
 
+/// The header of a response that crosses a pipe, in KiB. Envoy's HTTP/2 ends a stream with a field of 96 KiB, and the
+/// remote would send the request again and again.
+const PIPES_HEADER_KIB: u64 = 92;
+
 /// The most fields that a response of an origin has. Browsers have no such limit.
 const RESPONSE_FIELDS: u64 = 1000;
 
@@ -89,7 +93,11 @@ impl Transport {
         let link = &settings.link;
         let header = settings.limits.header;
         let header_kib = header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB);
-        let response_header_kib = header_kib.max(BROWSERS_HEADER_KIB);
+        let (most, whose) = match &settings.role {
+            Role::Edge => (BROWSERS_HEADER_KIB, "that browsers accept"),
+            Role::Remote(_) | Role::Ground(_) => (PIPES_HEADER_KIB, "that a field may have on a pipe"),
+        };
+        let response_header_kib = header_kib.max(most);
         let with_room = |kib: u64| (kib + ROOM_KIB).min(MAX_HEADER_KIB);
         Self {
             congestion_control: match &d.congestion_control.value {
@@ -139,7 +147,7 @@ impl Transport {
             inner_header_fields: REQUEST_FIELDS + ROOM_FIELDS,
             response_header_kib: Commented {
                 value: response_header_kib,
-                comment: format!("limits.header_bytes {header}, or the {BROWSERS_HEADER_KIB} KiB that browsers accept"),
+                comment: format!("the larger of limits.header_bytes {header} and the {most} KiB {whose}"),
             },
             response_header_fields: RESPONSE_FIELDS,
             inner_response_header_kib: with_room(response_header_kib),
