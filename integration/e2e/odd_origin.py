@@ -2,8 +2,9 @@
 
     odd_origin.py ADDRESS
 
-The response to `GET /BASE64` is those bytes, and then the connection ends. The response to `GET /-/asked` is the number
-of requests so far by path, as JSON. `path_of` makes such paths.
+The response to `GET /BASE64` is those bytes, and then the connection ends. Once an upgrade is accepted, the origin
+echoes. The response to `GET /-/asked` is the number of requests so far by path, as JSON, and that to `GET /-/methods`
+the latest method by path. `path_of` makes such paths.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import zlib
 from collections import Counter
 
 _asked: Counter[str] = Counter()
+_methods: dict[str, str] = {}
 ASKED = "/-/asked"
+METHODS = "/-/methods"
 _LINGER_S = 1.0
 
 
@@ -34,16 +37,22 @@ def _serve(connection: socket.socket) -> None:
             if not part:
                 return
             head += part
-        path = head.split(b" ", 2)[1].decode()
-        if path == ASKED:
-            body = json.dumps(_asked).encode()
+        method, path = (word.decode() for word in head.split(b" ", 2)[:2])
+        if path in (ASKED, METHODS):
+            body = json.dumps(_asked if path == ASKED else _methods).encode()
             connection.sendall(
                 b"HTTP/1.1 200 OK\r\nconnection: close\r\ncache-control: no-store\r\n"
                 b"content-length: %d\r\n\r\n%s" % (len(body), body)
             )
             return
         _asked[path] += 1
-        connection.sendall(zlib.decompress(base64.urlsafe_b64decode(path[1:])))
+        _methods[path] = method
+        response = zlib.decompress(base64.urlsafe_b64decode(path[1:]))
+        connection.sendall(response)
+        if response.startswith(b"HTTP/1.1 101") and b"\r\nupgrade:" in head.lower():
+            while some := connection.recv(65536):
+                connection.sendall(some)
+            return
         connection.shutdown(socket.SHUT_WR)
         # A reset would overtake the bytes that were sent.
         connection.settimeout(_LINGER_S)

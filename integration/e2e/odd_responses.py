@@ -1,9 +1,15 @@
-"""Responses that violate HTTP, or that no request called for. Such a response can end a shared connection."""
+"""Responses that violate HTTP, or that no request called for. Such a response can end a shared connection. Browsers
+show the pages of some of them (`LENIENT`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from e2e.odd_origin import path_of
+from harness.artifacts import REPOSITORY
+from harness.clients import Answer
 
 _OK = b"HTTP/1.1 200 OK\r\n"
 _EMPTY = b"content-length: 0\r\n\r\n"
@@ -95,3 +101,57 @@ def _framings() -> Iterator[Odd]:
 def all_odd() -> list[Odd]:
     """Returns all responses that a request line can hold."""
     return [*_statuses(), *_versions(), *_fields(), *_framings()]
+
+
+_PAGE = _OK + b"content-type: text/plain\r\n"
+_FIVE = b"content-length: 5\r\n"
+_CHUNKED = b"transfer-encoding: chunked\r\n"
+_HELLO = b"5\r\nhello\r\n0\r\n\r\n"
+
+LENIENT = [
+    Odd("`Content-Length` twice, with one value", _PAGE + _FIVE * 2 + b"\r\nhello"),
+    Odd("`Content-Length: 5, 5`", _PAGE + b"content-length: 5, 5\r\n\r\nhello"),
+    Odd("`Content-Length` that is empty or no number", _PAGE + b"content-length: 5 bytes\r\n\r\nhello"),
+    Odd("`Content-Length` and `Transfer-Encoding: chunked`", _PAGE + _FIVE + _CHUNKED + b"\r\n" + _HELLO),
+    Odd("`Transfer-Encoding: identity`", _PAGE + _FIVE + b"transfer-encoding: identity\r\n\r\nhello"),
+    Odd("`Transfer-Encoding: chunked` twice", _PAGE + _CHUNKED * 2 + b"\r\n" + _HELLO),
+    Odd("a blank before the colon of a field", _PAGE + _FIVE + b"x-a : b\r\n\r\nhello"),
+    Odd("a line without a colon", _PAGE + _FIVE + b"no colon here\r\n\r\nhello"),
+    Odd("a field with an empty name", _PAGE + _FIVE + b": b\r\n\r\nhello"),
+    Odd(
+        "a field name with other characters than those of a token", _PAGE + _FIVE + b"x-a(b): c\r\nx/a: b\r\n\r\nhello"
+    ),
+    Odd("a control character in a value", _PAGE + _FIVE + b"x-a: b\x01c\r\n\r\nhello"),
+    Odd("a blank line before the status line", b"\r\n" + _PAGE + _FIVE + b"\r\nhello"),
+    Odd("`ICY 200 OK`", b"ICY 200 OK\r\ncontent-type: audio/mpeg\r\n\r\nhello"),
+    Odd("`SOURCETABLE 200 OK`", b"SOURCETABLE 200 OK\r\n" + _FIVE + b"\r\nhello"),
+    Odd("`HTTP/2 200`, or `http/1.1 200 OK`", b"HTTP/2 200\r\n" + _FIVE + b"\r\nhello"),
+    Odd("no status line (HTTP/0.9)", b"hello"),
+    Odd("a field over two lines", _PAGE + _FIVE + b"x-a: b\r\n c\r\n\r\nhello"),
+    Odd("lines that end in LF", (_PAGE + _FIVE + b"\r\nhello").replace(b"\r", b"")),
+    Odd("a status line without a reason", _PAGE.replace(b" OK", b"") + _FIVE + b"\r\nhello"),
+    Odd("bytes beyond ASCII in a value", _PAGE + _FIVE + b"x-a: \xe4\xff\r\n\r\nhello"),
+    Odd("102 twice", b"HTTP/1.1 102 Processing\r\n\r\n" * 2 + _PAGE + _FIVE + b"\r\nhello"),
+    Odd("201 fields", _PAGE + _FIVE + b"".join(b"x-%d: b\r\n" % field for field in range(201)) + b"\r\nhello"),
+    Odd("90 KB of fields", _PAGE + _FIVE + b"x-a: %s\r\n" % (b"b" * 1000) * 90 + b"\r\nhello"),
+    Odd("a body without its announced end", _PAGE + b"\r\nhello"),
+]
+"""Responses whose body, `hello`, browsers and curl accept. A proxy may refuse those that the guide lists."""
+
+GUIDE = REPOSITORY / "docs" / "src" / "troubleshooting.md"
+_REFUSED = re.compile(r"^\| Response: (.+?) \|", re.MULTILINE)
+
+
+def documented_refusals() -> list[str]:
+    """Returns the names of lenient responses that the operator's guide says are refused, in the order of `LENIENT`."""
+    listed = set(_REFUSED.findall(GUIDE.read_text()))
+    names = [odd.name for odd in LENIENT]
+    assert listed <= set(names), f"the guide lists responses that no test sends: {listed - set(names)}"
+    return [name for name in names if name in listed]
+
+
+def refused(ask: Callable[[str], Answer]) -> list[str]:
+    """Returns the names of the lenient responses that do not arrive as the origin sent them. `ask` requests a path of
+    the odd origin."""
+    answers = ((odd.name, ask(path_of(odd.response))) for odd in LENIENT)
+    return [name for name, answer in answers if (answer.status, answer.body) != (200, b"hello")]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from e2e.bed import made_to_order
-from e2e.odd_origin import ASKED, path_of
-from e2e.odd_responses import Odd, all_odd
+from e2e.odd_origin import ASKED, METHODS, path_of
+from e2e.odd_responses import Odd, all_odd, documented_refusals, refused
 from e2e.pair_bed import LAB, PairBed, standing_pair
 from harness.clients import Answer
 from harness.pair import REMOTE_ADMIN
@@ -122,3 +122,35 @@ def test_the_client_gets_101_when_the_origin_accepts_a_websocket_with_200(bed: P
     assert refused.status in (200, 502), refused
     assert shaken(b"403 No", b"content-length: 2\r\n").status == 403
     assert shaken(b"101 Well", b"connection: upgrade\r\nupgrade: websocket\r\n").status == 101
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("protocol", ["tcp", "SPDY/3.1", "tailscale-control-protocol"])
+def test_an_upgrade_of_any_method_is_accepted_or_declined_as_the_origin_does(
+    bed: PairBed, method: str, protocol: str
+) -> None:
+    offer = ("--request", method, "--header", "Connection: Upgrade", "--header", f"Upgrade: {protocol}")
+
+    def offered(line: str, fields: str, body: str) -> tuple[Answer, str]:
+        path = path_of(f"HTTP/1.1 {line}\r\nx-method: {method}\r\n{fields}\r\n{body}".encode())
+        answer = bed.curl.get(f"http://{ODD}{path}", *offer, timeout_s=5)
+        return answer, json.loads(bed.curl.get(f"http://{ODD}{METHODS}").body).get(path, "")
+
+    accepted, seen = offered("101 Switching", f"connection: upgrade\r\nupgrade: {protocol}\r\n", "hello")
+    assert (accepted.status, seen) == (101, method), accepted
+    for status, body in ((200, "declined"), (204, ""), (404, "unknown"), (426, "required")):
+        length = "" if status == 204 else f"content-length: {len(body)}\r\n"
+        declined, seen = offered(f"{status} Odd", length, body)
+        assert (declined.status, declined.body.decode(), seen) == (status, body, method), declined
+        assert declined.header("x-longhaul-upgrade") is None
+
+
+@pytest.mark.parametrize("protocol", ["TLS/1.2", "h2c", "foo", "TLS/1.2, HTTP/1.1"])
+def test_an_upgrade_that_a_server_may_ignore_costs_nothing(bed: PairBed, protocol: str) -> None:
+    path = path_of(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nplain")
+    answer = bed.curl.get(f"http://{ODD}{path}", "--header", "Connection: Upgrade", "--header", f"Upgrade: {protocol}")
+    assert (answer.status, answer.body) == (200, b"plain"), answer
+
+
+def test_the_pair_refuses_the_odd_responses_that_the_guide_lists_and_no_others(bed: PairBed) -> None:
+    assert refused(lambda path: bed.curl.get(f"http://{ODD}{path}")) == documented_refusals()

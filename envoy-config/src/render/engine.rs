@@ -31,6 +31,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/ground_listeners.yaml", include_str!("../../templates/part/ground_listeners.yaml.j2")),
     ("part/parents.yaml", include_str!("../../templates/part/parents.yaml.j2")),
     ("part/other_end.yaml", include_str!("../../templates/part/other_end.yaml.j2")),
+    ("part/upgrade_end.yaml", include_str!("../../templates/part/upgrade_end.yaml.j2")),
     ("part/refused_handshakes.yaml", include_str!("../../templates/part/refused_handshakes.yaml.j2")),
     ("part/ground_dials.yaml", include_str!("../../templates/part/ground_dials.yaml.j2")),
     ("part/remote_dialled.yaml", include_str!("../../templates/part/remote_dialled.yaml.j2")),

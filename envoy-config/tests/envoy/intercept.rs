@@ -130,6 +130,14 @@ fn redirected_requests_are_served_by_name_and_other_protocols_go_where_they_were
         assert_eq!(&back, b"\x01not http\n");
         assert_eq!(came.load(Ordering::Relaxed), 1);
 
+        // HTTP/2 without TLS goes on unread, as its origin speaks it.
+        let mut stream = client(SocketAddr::new(ORIGIN, 80));
+        stream.write_all(PREFACE).unwrap();
+        let mut back = [0; PREFACE.len()];
+        stream.read_exact(&mut back).unwrap();
+        assert_eq!(&back, PREFACE);
+        assert_eq!(came.load(Ordering::Relaxed), 2);
+
         // Not to a private address, and not in a circle: what comes to the proxy itself is HTTP, or an error.
         for (refused, answer) in [(INSIDE, &b""[..]), (PROXY, b"HTTP/1.1 400")] {
             let mut stream = client(SocketAddr::new(refused, 80));
@@ -138,7 +146,7 @@ fn redirected_requests_are_served_by_name_and_other_protocols_go_where_they_were
             assert!(said.starts_with(answer) && said.is_empty() == answer.is_empty(), "{refused}: {said:?}");
         }
         assert_eq!(inside.load(Ordering::Relaxed), 0);
-        assert_eq!(envoy.stat("http.tunnel.downstream_cx_total"), 2);
+        assert_eq!(envoy.stat("http.tunnel.downstream_cx_total"), 3);
     });
 }
 
@@ -174,6 +182,43 @@ fn a_request_without_a_host_goes_to_the_address_that_the_client_dialled() {
         );
         assert_eq!(named.unwrap().status, 200);
         assert_eq!(origin.last().header("host"), Some("www.test"));
+    });
+}
+
+/// The start of a connection of HTTP/2 (RFC 9113 section 3.4), with empty settings.
+const PREFACE: &[u8; 33] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// A steered client. There is no other host to pass its connection on to.
+#[test]
+fn a_client_that_dialled_the_proxy_gets_an_error_and_without_tls_no_http2() {
+    inside(ADDRESSES, || {
+        let trust = Authority::new();
+        let config = config(&trust);
+        let origin =
+            Origin::start(SocketAddr::new(ORIGIN, 80), |_| Reply::ok("content-type: text/plain\r\n", "origin"));
+        let _dns = Dns::start(config.block.at(2), &[("www.test", &[ORIGIN])]);
+        let Some(envoy) = Envoy::start(&config) else { return };
+        let says = |bytes: &[u8]| {
+            let mut stream = client(SocketAddr::new(PROXY, 80));
+            stream.write_all(bytes).unwrap();
+            String::from_utf8_lossy(&drain(&mut stream)).into_owned()
+        };
+        for odd in [
+            "\x01not http\n".as_bytes(),
+            "GET /\u{e9} HTTP/1.1\r\nhost: www.test\r\n\r\n".as_bytes(),
+            b"DESCRIBE rtsp://www.test/ RTSP/1.0\r\nCSeq: 1\r\n\r\n",
+            b"OPTIONS sip:a@www.test SIP/2.0\r\n\r\n",
+            b"SOURCE /mount ICE/1.0\r\n\r\n",
+        ] {
+            let said = says(odd);
+            assert!(said.starts_with("HTTP/1.1 400 "), "{:?}: {said:?}", String::from_utf8_lossy(odd));
+        }
+        let plain = says(b"\r\nGET /after-a-blank-line HTTP/1.1\r\nhost: www.test\r\nconnection: close\r\n\r\n");
+        assert!(plain.starts_with("HTTP/1.1 200 "), "{plain}");
+        assert_eq!(origin.last().path, "/after-a-blank-line");
+        // It continues at the origin's address.
+        assert_eq!(says(PREFACE), "");
+        assert_eq!(envoy.stat("http.tunnel.downstream_cx_total"), 0);
     });
 }
 

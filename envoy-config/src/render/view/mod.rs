@@ -5,6 +5,7 @@ mod pair;
 mod parents;
 mod tls;
 mod transport;
+mod upgrades;
 mod upstream;
 
 use std::fmt::Write as _;
@@ -29,6 +30,7 @@ pub(crate) use pair::{ALPN_DIAL, HANDSHAKE_MARK};
 use parents::Parents;
 use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};
+use upgrades::Upgrades;
 use upstream::Mapped;
 
 /// The first word of a line about a page. `longhaul run` reads these lines from Envoy's stderr.
@@ -61,9 +63,10 @@ pub(super) struct View {
     challenges: Option<Challenges>,
     edges: Edges,
     pub(super) certificates: Vec<Certificate>,
-    /// The addresses of the proxy.
-    own: Vec<Own>,
     transport: Transport,
+    upgrades: Upgrades,
+    /// The proxy's addresses, at which clients reach this box. Traffic to them that names no other host ends here.
+    own_addresses: Vec<Own>,
     max_connections: u32,
     heap_bytes: Commented<u64>,
     compress: Compress,
@@ -107,6 +110,19 @@ pub(super) struct View {
 struct Socket {
     address: String,
     port: u16,
+}
+
+/// One of the proxy's addresses, with the length of its host prefix.
+#[derive(Debug, Serialize)]
+struct Own {
+    text: String,
+    bits: u8,
+}
+
+impl From<IpAddr> for Own {
+    fn from(address: IpAddr) -> Self {
+        Self { text: address.to_string(), bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
 }
 
 /// The sockets of one listener.
@@ -255,7 +271,8 @@ impl View {
             edges: edges(settings),
             certificates,
             transport: Transport::new(settings, derived),
-            own: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
+            upgrades: Upgrades::new(),
+            own_addresses: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
             max_connections: settings.limits.connections,
             heap_bytes: Commented { value: heap.value.0, comment: heap.reason.clone() },
             compress: Compress::new(&derived.compression),

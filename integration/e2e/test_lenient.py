@@ -1,0 +1,37 @@
+"""Responses that browsers accept although they violate HTTP, through one box."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.bed import TestBed
+from e2e.odd_responses import LENIENT, documented_refusals, refused
+from harness.processes import Child
+
+ODD = "203.0.113.201"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def odd_origin(bed: TestBed) -> Iterator[None]:
+    """The origin of odd responses."""
+    script = Path(__file__).with_name("odd_origin.py")
+    origin = Child(bed.topology.internet.inside([sys.executable, script, ODD]), bed.folder / "odd.log")
+    try:
+        origin.wait_for_output("ready")
+        yield
+    finally:
+        origin.stop()
+
+
+def test_the_edge_refuses_the_odd_responses_that_the_guide_lists_and_no_others(bed: TestBed) -> None:
+    assert refused(lambda path: bed.curl.get(f"http://{ODD}{path}")) == documented_refusals()
+
+
+def test_few_of_them_are_refused_directly(bed: TestBed) -> None:
+    with bed.without_longhaul():
+        direct = refused(lambda path: bed.curl.get(f"http://{ODD}{path}", "--http0.9"))
+    assert len(direct) < len(LENIENT) / 3, direct
