@@ -99,6 +99,18 @@ pub(crate) fn deltas() -> Vec<Vec<u8>> {
     vec![delta(BASE), delta(b"<!doctype html><title>another page of the site</title>"), delta(b""), vec![0x11; 40]]
 }
 
+/// Returns a part, a length of pieces, and a base with its page.
+pub(crate) fn pairs_of_pages() -> Vec<Vec<u8>> {
+    let token = b"name=\"csrf\" value=\"0123456789abcdef0123456789abcdef\">";
+    let page = [b"<p>words", &token[..]].concat();
+    vec![
+        [&[128, 2][..], &token[..36], &page].concat(),
+        b"\x10\xffaaaaab0123456789".to_vec(),
+        b"\x80\x01<p>a\x05<p>a\x05a\x05".to_vec(),
+        b"\x00\x00page".to_vec(),
+    ]
+}
+
 /// Returns configurations, good and bad.
 pub(crate) fn configurations() -> Vec<Vec<u8>> {
     let good = &br#"{"role": "ground", "cluster": "fetch", "rtt_ms": 600, "down": 2500000, "up": 625000}"#[..];

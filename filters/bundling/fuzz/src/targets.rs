@@ -4,7 +4,7 @@ use fuzz_driver::Target;
 use http_semantics::Fields;
 use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
 
-use pipe_encoding::delta::Receiver;
+use pipe_encoding::delta::{Receiver, Sender};
 use pipe_encoding::{Body, Exchange, Windows, limits};
 
 use shared_board::Memory;
@@ -22,6 +22,7 @@ pub const TARGETS: &[Target] = &[
     ("config", configuration, seeds::configurations),
     ("body", body, seeds::bodies),
     ("delta", delta, seeds::deltas),
+    ("encoder", encoder, seeds::pairs_of_pages),
 ];
 
 /// Tests parcels of a ground that lies, plain, in gzip and in br. Memory stays bounded, no request waits for ever, and the
@@ -203,4 +204,22 @@ pub fn delta(data: &[u8]) {
     if let (Some(whole), Some(pieces)) = (whole, pieces) {
         assert_eq!(whole, pieces, "another page in pieces");
     }
+}
+
+/// Tests the encoder of deltas with a base and flushes. The first byte says which part of the rest is the base, and the
+/// second one how long the pieces are. The receiver gets the page.
+pub fn encoder(data: &[u8]) {
+    let [part, piece_bytes, rest @ ..] = data else { return };
+    let (base, page) = rest.split_at(rest.len() * usize::from(*part) / 256);
+    let windows = Windows::default();
+    let mut sender = Sender::new(base, &windows).expect("one encoder has memory");
+    let mut packed = Vec::new();
+    for piece in page.chunks(1 + usize::from(*piece_bytes) * 4) {
+        sender.write(piece, &mut packed);
+    }
+    let sent = sender.finish(&mut packed);
+    let mut receiver = Receiver::new(base.to_vec(), &windows);
+    let mut got = Vec::new();
+    receiver.write(&packed, &mut got, limits::BYTES_AT_ONCE).expect("a delta is read");
+    assert_eq!((receiver.finish(), &*got), (Ok(sent), page), "another page");
 }

@@ -1,4 +1,12 @@
 //! Both coders.
+//!
+//! The encoder of `brotli` 9.1.1 panics on a copy of one byte ("len is 24 but the index is 65535"), because its codes for
+//! copies begin at two. It ends every copy at the end of the dictionary, so a match that starts at the last byte of the
+//! dictionary becomes such a copy. All of its qualities do this. Three rules keep that match from being found:
+//! - The encoder's copy of the base ends in [`MARK`] instead of the base's last byte. No match reaches it while the page has
+//!   no such byte. The receiver's base is unchanged, because no copy refers to that byte.
+//! - From the first [`MARK`] of a page on, the page is encoded without its base ([`Sender::leave_base`]).
+//! - So is the rest of a page beyond [`RING_BYTES`], where the encoder mistakes bytes of the page for the dictionary.
 
 use std::fmt;
 
@@ -13,6 +21,12 @@ use crate::limits;
 /// The window of a delta: 1 MiB holds the largest base and as much of the page.
 const WINDOW_BITS: i32 = 20;
 const QUALITY: i32 = 5;
+/// The quality without a base. Quality 1 compresses each piece by itself and knows no dictionary.
+const QUALITY_WITHOUT_BASE: i32 = 1;
+/// A byte that no text has in any encoding of the web. A page that has it is still encoded right, in more bytes.
+const MARK: u8 = 0x05;
+/// The bytes of base and page that the encoder holds before it overwrites the first ones.
+const RING_BYTES: usize = 2 << WINDOW_BITS;
 /// The size of the pieces in which the encoder hands out its bytes.
 const PIECE_BYTES: usize = 16 << 10;
 
@@ -20,6 +34,8 @@ const PIECE_BYTES: usize = 16 << 10;
 pub struct Sender {
     state: Box<BrotliEncoderStateStruct<StandardAlloc>>,
     digest: Sha256,
+    /// The bytes of base and page until now. None without a base.
+    seen: Option<usize>,
     /// Counts the memory until the page has ended.
     _memory: Window,
 }
@@ -39,17 +55,36 @@ impl Sender {
         state.params.quality = QUALITY;
         state.params.lgwin = WINDOW_BITS;
         state.params.mode = brotli::enc::backward_references::BrotliEncoderMode::BROTLI_MODE_TEXT;
-        if !base.is_empty() {
-            state.set_custom_dictionary(base.len(), base);
+        let mut dictionary = base.to_vec();
+        // The receiver's addresses of the words that br knows lie behind the base.
+        state.params.use_dictionary = base.is_empty();
+        // Of one byte, the encoder would make no dictionary, but a stream that others can be joined to.
+        let seen = (dictionary.len() > 1).then_some(dictionary.len());
+        if let (Some(bytes), Some(last)) = (seen, dictionary.last_mut()) {
+            *last = MARK;
+            state.set_custom_dictionary(bytes, &dictionary);
         }
-        Some(Self { state, digest: Sha256::new(), _memory: memory? })
+        Some(Self { state, digest: Sha256::new(), seen, _memory: memory? })
     }
 
     /// Appends the encoded form of a piece. The receiver can read all of the piece.
     pub fn write(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         self.digest.update(piece);
         if !piece.is_empty() {
+            self.leave_base(piece);
             self.run(BrotliEncoderOperation::BROTLI_OPERATION_FLUSH, piece, out);
+        }
+    }
+
+    /// Encodes the rest of the page without the base if `piece` could make the encoder panic. Every piece is flushed, so
+    /// the quality may change between two of them. It never changes back, because quality 1 leaves the encoder's list of
+    /// last distances as it was.
+    fn leave_base(&mut self, piece: &[u8]) {
+        let Some(seen) = &mut self.seen else { return };
+        *seen = seen.saturating_add(piece.len());
+        if *seen > RING_BYTES || piece.contains(&MARK) {
+            self.seen = None;
+            self.state.params.quality = QUALITY_WITHOUT_BASE;
         }
     }
 
@@ -150,6 +185,11 @@ mod tests {
         receiver.finish().map(|_| out)
     }
 
+    /// Text in which matches start at every byte of the base.
+    fn short_words() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(prop_oneof![40 => Just(b'a'), 40 => Just(b'b'), 1 => Just(MARK)], 0..120)
+    }
+
     fn page() -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             Just(b"<div class=story><a href=/2003/".to_vec()),
@@ -157,6 +197,42 @@ mod tests {
             any::<[u8; 4]>().prop_map(Vec::from)
         ];
         proptest::collection::vec(part, 0..900).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn a_page_that_resumes_its_base_at_any_byte_arrives(
+            base in short_words(), page in short_words(), piece in 1_usize..60
+        ) {
+            prop_assert_eq!(received(&base, &sent(&base, &page, piece), 999), Ok(page));
+        }
+    }
+
+    #[test]
+    fn a_match_with_the_last_byte_of_the_base_does_not_break_the_encoder() {
+        for page in ["aaaab", "<aaaab", "aaaab0123456789", "a-aaaab0123456789"] {
+            for base in ["a", "ba", "<p>the base ends in a"] {
+                let (base, page) = (base.as_bytes(), page.as_bytes());
+                assert_eq!(received(base, &sent(base, page, 99), 99).as_deref(), Ok(page), "{base:?} {page:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_with_the_mark_and_a_page_beyond_the_ring_arrive() {
+        let line = |number: usize| format!("<li>{}</li>", number.wrapping_mul(2_654_435_761));
+        let base = (0..9000).map(line).collect::<String>().into_bytes();
+        let marked = [&base[..50_000], &[MARK], &base[..]].concat();
+        let long = base.repeat(RING_BYTES / base.len() + 2);
+        for page in [marked, long] {
+            for piece in [1 << 14, 1 << 20] {
+                let packed = sent(&base, &page, piece);
+                assert!(packed.len() * 3 < page.len(), "{} of {}", packed.len(), page.len());
+                assert_eq!(received(&base, &packed, 9999).as_deref(), Ok(&*page));
+            }
+        }
     }
 
     proptest! {
