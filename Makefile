@@ -248,7 +248,7 @@ test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE
 
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
-	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest demo e2e fresh hostile -m long
+	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest clients demo e2e fresh hostile -m long
 
 # Both ends of a pair may be upgraded in any order. The other version is built once, in a copy of its sources.
 MIXED := target/mixed/$(FROM)

@@ -22,9 +22,10 @@ from harness.origins import Origins, Site
 from harness.pair import GROUND_ADMIN, GROUND_NAME, REDIRECTS, REMOTE_ADMIN, REMOTE_NAME, Ends, Pair, pair
 from harness.pep import Pep
 from harness.processes import Child, whole_lines
+from harness.sockets import connected
 from harness.topology import FORBIDDEN, INTERNET, PRIVATE_ADDRESS, PROXY, RESOLVER
 
-from .wire import Http2, Reply, connected, over_tls, request_bytes, send_bytes
+from .wire import Http2, Reply, over_tls, request_bytes, send_bytes
 
 ORIGIN = "203.0.113.200"
 HOST = "hostile.example.org"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import socket
 import ssl
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,46 +12,6 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.exceptions
-
-from harness.namespaces import Namespace
-
-CLONE_NEWNET = 0x40000000
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def socket_in(namespace: Namespace, kind: int = socket.SOCK_STREAM) -> socket.socket:
-    """Opens a socket in a namespace. A separate thread enters the namespace, so that the caller's thread stays in its
-    own."""
-    made: list[socket.socket | OSError] = []
-
-    def make() -> None:
-        handle = os.open(f"/run/netns/{namespace.name}", os.O_RDONLY)
-        try:
-            if _libc.setns(handle, CLONE_NEWNET):
-                made.append(OSError(ctypes.get_errno(), f"setns {namespace.name}"))
-            else:
-                made.append(socket.socket(socket.AF_INET, kind))
-        finally:
-            os.close(handle)
-
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    if isinstance(made[0], OSError):
-        raise made[0]
-    return made[0]
-
-
-def connected(
-    namespace: Namespace, address: str, port: int, *, timeout_s: float = 20.0, receive_bytes: int | None = None
-) -> socket.socket:
-    """Opens a TCP connection from a namespace. `receive_bytes` limits the kernel's read-ahead for a slow client."""
-    made = socket_in(namespace)
-    made.settimeout(timeout_s)
-    if receive_bytes:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-    made.connect((address, port))
-    return made
 
 
 def over_tls(plain: socket.socket, name: str, authority: Path, *alpn: str) -> ssl.SSLSocket:

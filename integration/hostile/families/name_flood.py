@@ -12,11 +12,12 @@ from pathlib import Path
 from harness.authority import KeyFiles
 from harness.lab.line import FAR
 from harness.pair import BYTES_ALPN, PIPE_PORT, tls_of_remote
+from harness.sockets import connected, socket_in
 from harness.topology import CLIENT_DEVICE
 
 from ..beds import HOST, ORIGIN, Target, fresh
 from ..cases import Case
-from ..wire import connected, request_bytes, send_bytes, socket_in
+from ..wire import request_bytes, send_bytes
 
 BUDGET = 600
 """`limits.new_names_per_client`: names at once, and each minute."""

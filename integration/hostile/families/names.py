@@ -7,11 +7,11 @@ import socket
 import struct
 from collections.abc import Callable
 
+from harness.sockets import socket_in
 from harness.topology import RESOLVER
 
 from ..beds import Target
 from ..cases import Case
-from ..wire import socket_in
 
 AMPLIFICATION = 4.0
 """Bytes of a response for each byte of a question, at most."""

@@ -1,0 +1,1 @@
+"""Real client programs, whose results with Longhaul must be those without it."""
