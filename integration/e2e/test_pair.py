@@ -240,6 +240,28 @@ def test_nobody_is_taken_where_nobody_may_go(warm: PairBed, name: str) -> None:
     assert len(warm.origins.events("connect")) == connects
 
 
+def test_names_that_no_public_resolver_has_go_to_the_address_that_the_client_dialled(warm: PairBed) -> None:
+    def connects(name: str, address: str) -> int:
+        before = len(warm.origins.events("connect"))
+        answer = warm.curl.get(f"https://{name}/", "--resolve", f"{name}:443:{address}")
+        # The origin has no certificate for such a name, and says so.
+        assert ("alert internal error" in answer.problem) == (len(warm.origins.events("connect")) > before), answer
+        return len(warm.origins.events("connect")) - before
+
+    for name in ("intranet", "printer.LOCAL", "box.home.arpa"):
+        assert connects(name, warm.address(LAB)) == 1, name
+    # A public name is resolved by the ground, and one at the proxy's own address as well.
+    assert connects("nobody.example.org", warm.address(LAB)) == 0
+    assert connects("intranet", NEAR_HOME) == 0
+    assert connects("intranet", FORBIDDEN["ten.example.org"]) == 0
+
+
+def test_http_without_a_host_goes_to_the_address_that_the_client_dialled(warm: PairBed) -> None:
+    address = warm.address(LAB)
+    answer = warm.curl.get(f"http://{address}/page.html", "--http1.0", "-H", "host:")
+    assert warm.origins.requests(host=address), answer
+
+
 def test_connections_to_the_remote_itself_end_there(warm: PairBed) -> None:
     before = warm.pair.remote.metrics(REMOTE_ADMIN)
     tls = Curl(warm.folder, warm.line.clients, "--insecure").get(f"https://{NEAR_HOME}/")

@@ -82,6 +82,8 @@ pub(super) struct View {
     name_with_underscore: &'static str,
     /// The authority of a CONNECT whose name is in a header field.
     named_in_header: &'static str,
+    /// The regular expression of server names that a ground cannot resolve.
+    not_public: &'static str,
     without_host: &'static str,
     resolvers: Vec<Socket>,
     dns_cache: String,
@@ -219,6 +221,10 @@ struct LogTarget {
 /// The letters, digits and signs of host names (RFC 6066 section 3), with the underscore that some names have.
 const SERVER_NAME: &str = "[A-Za-z0-9_-][A-Za-z0-9._-]*";
 
+/// The server names that the public DNS never has: a single label, and the suffixes of private networks (RFC 6762 section 3
+/// and appendix G, RFC 8375, ICANN's reservation of `internal`).
+const NOT_PUBLIC: &str = "(?i)([^.]+|.+\\.(local|localdomain|lan|home|home\\.arpa|internal|intranet|corp|private))\\.?";
+
 /// The host that Envoy gives to a request of HTTP/1.0 without a Host. Routes recognise it. It can never be resolved (RFC
 /// 6761 section 6.4).
 const WITHOUT_HOST: &str = "request-without-host.invalid";
@@ -282,6 +288,7 @@ impl View {
             server_name: SERVER_NAME,
             name_with_underscore: NAME_WITH_UNDERSCORE,
             named_in_header: NAMED_IN_HEADER,
+            not_public: NOT_PUBLIC,
             without_host: WITHOUT_HOST,
             guard: Guard::new(settings, &artifacts.local_addresses),
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),
