@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness.artifacts import REPOSITORY
+from harness.grounds import GroundsBed, grounds
+from harness.web import Request, Response, web_server
 
 MADE_PAGES = 18_000
 """Pages that are encoded as deltas. Of as many, 84 once made the encoder panic."""
@@ -27,9 +31,76 @@ def delta_panics(pages: int = MADE_PAGES) -> int:
     return int(panics) + int(wrong)
 
 
+PAGE = {"Accept": "text/html,*/*;q=0.8", "Accept-Encoding": "gzip, deflate", "User-Agent": "bench"}
+TOKEN = "9f86d081884c7d659a2feaa0c55ad015"
+PRIVATE: tuple[tuple[str, dict[str, str], dict[str, str]], ...] = (
+    ("www", {"Cookie": "a=b"}, {}),
+    ("www", {"Authorization": "Basic YTpi"}, {}),
+    ("mail", {"Cookie": "a=b"}, {}),
+    ("mail", {}, {"Cache-Control": "private"}),
+    ("mail", {}, {"Cache-Control": "no-store"}),
+    ("mail", {}, {"Set-Cookie": "a=b"}),
+    ("mail", {}, {"Vary": "Cookie"}),
+)
+"""The host of a private page, its request and its response. The attacker's page is at `www`."""
+
+
+def _page(token: str) -> bytes:
+    common = "".join(f"<li><a href=/{one * 7919 % 10007}>{one * 104729 % 99991}</a>" for one in range(300))
+    return f'<!doctype html><title>t</title><ul>{common}</ul><input name="csrf" value="{token}'.encode()
+
+
+def _loaded(bed: GroundsBed, host: str, path: str, fields: dict[str, str]) -> float:
+    """Loads a page. Returns its bytes on the pipe."""
+
+    def crossed() -> float:
+        names = ("longhaul_bundling_delta_bytes_total", "longhaul_bundling_decompressed_bytes_total")
+        return sum(value for key, value in bed.remote.metrics(bed.remote_admin).items() if key.startswith(names))
+
+    before = crossed()
+    client = http.client.HTTPConnection("127.0.0.1", bed.http, timeout=30)
+    try:
+        client.request("GET", path, headers={**PAGE, "Host": host, **fields})
+        answer = client.getresponse()
+        body = answer.read()
+    finally:
+        client.close()
+    if answer.status != 200 or not body:
+        raise RuntimeError(f"{host}{path}: {answer.status}, {len(body)} bytes")
+    return crossed() - before
+
+
+def private_bases() -> int:
+    """Loads private pages with a token. Each follows a public page of its site that has none or all of it.
+    Returns the kinds of private page whose bytes on the pipe of a pair tell the two apart."""
+
+    def respond(request: Request) -> Response:
+        kind, _, number = request.target[1:].partition("/")
+        if kind == "guess":
+            return Response(_page(TOKEN[: int(number)]), "text/html")
+        return Response(_page(TOKEN + '">'), "text/html", PRIVATE[int(number)][2] if kind == "private" else {})
+
+    hosts = [
+        f"{host}.c{case}k{known}.test" for case in range(len(PRIVATE)) for known in (0, 32) for host in ("www", "mail")
+    ]
+    told = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="lh-bench-") as folder,
+        web_server(respond) as port,
+        grounds(Path(folder), 1, origin=f"127.0.0.1:{port}", hosts=hosts, warm=0, page={"delta": "on"}) as bed,
+    ):
+        for case, (host, fields, _) in enumerate(PRIVATE):
+            lengths = set()
+            for known in (0, 32):
+                _loaded(bed, f"www.c{case}k{known}.test", f"/guess/{known}", {})
+                lengths.add(_loaded(bed, f"{host}.c{case}k{known}.test", f"/private/{case}", fields))
+            told += len(lengths) > 1
+    return told
+
+
 def main() -> int:
     """Prints each figure."""
-    for name, figure in {"delta_panics": delta_panics}.items():
+    for name, figure in {"delta_panics": delta_panics, "private_bases": private_bases}.items():
         print(f"{name}: {figure()}", flush=True)
     return 0
 

@@ -151,7 +151,7 @@ def test_the_second_page_of_a_site_crosses_in_a_fraction_and_arrives_byte_for_by
         assert not [name for name in seen if name.startswith("x-longhaul")]
 
 
-def test_a_page_for_one_client_is_never_a_base_and_may_have_one_of_its_host(bed: Bed) -> None:
+def test_a_page_for_one_client_is_no_base_and_has_none(bed: Bed) -> None:
     www, mail = "www.secret.test", "mail.secret.test"
     public = {
         site: [bed.origin.put(site, f"/{one}", article("secret", one)) for one in range(4)] for site in (www, mail)
@@ -164,9 +164,13 @@ def test_a_page_for_one_client_is_never_a_base_and_may_have_one_of_its_host(bed:
         assert (bed.counted("bases_total"), bed.counted("bases_total", at_ground=True)) == kept
         assert bed.delta_bytes(www, path, private, **sent) == 0, "no page is encoded against it"
     assert bed.delta_bytes(mail, "/0", public[mail][0]) == 0
-    assert bed.delta_bytes(www, "/0", public[www][0], Cookie="a=b") == 0, "the base is of another host"
     assert bed.delta_bytes(www, "/1", public[www][1]) > 0
-    assert bed.delta_bytes(www, "/2", public[www][2], Cookie="a=b") > 0
+    left = bed.counted('delta_left_total{reason="private"}', at_ground=True)
+    assert bed.delta_bytes(www, "/2", public[www][2], Cookie="a=b") == 0, "its length would show what it has in common"
+    assert bed.delta_bytes(www, "/own", private, Authorization="x") == 0
+    assert bed.counted('delta_left_total{reason="private"}', at_ground=True) == left + 2
+    shared = bed.origin.put(www, "/shared", public[www][3], Cache_Control="public, max-age=60")
+    assert bed.delta_bytes(www, "/shared", shared, Cookie="a=b") > 0, "the origin lets any client have it"
 
 
 def test_a_page_that_must_not_change_is_no_delta(bed: Bed) -> None:
@@ -276,5 +280,5 @@ def test_explain_says_if_a_page_is_a_delta_or_why_not(bed: Bed) -> None:
         return command(*page, *(word for header in headers for word in ("-H", header)), "/dev/null").stdout
 
     assert "it is a base for other pages" in explained()
-    assert "it is no base, because it is not for every client" in explained("cache-control: private")
+    assert "the page crosses the link whole (private)" in explained("cache-control: private")
     assert "the page crosses the link whole (no_transform)" in explained("cache-control: no-transform")

@@ -34,10 +34,9 @@ impl DeltaFate {
             Err(Left::Type) => return None,
             _ if !is_on => (false, None, format!("whole, because differences between pages are off: {}", gain())),
             Err(why) => (false, Some(why.as_str()), format!("whole ({}): {}", why.as_str(), why.sentence())),
-            Ok(base) => {
-                let own = if base { "a base" } else { "no base, because it is not for every client," };
+            Ok(()) => {
                 let of_both = "as its difference from another page of its site, if both ends have one";
-                (base, None, format!("{of_both}; it is {own} for other pages"))
+                (true, None, format!("{of_both}; it is a base for other pages"))
             }
         };
         let explanation = format!("the page crosses the link {explanation}");
@@ -61,7 +60,8 @@ mod tests {
     fn a_page_is_a_difference_or_whole_with_its_reason() {
         for (headers, delta, base, reason) in [
             (&[HTML][..], true, true, None),
-            (&[HTML, ("cache-control", "private")], true, false, None),
+            (&[HTML, ("cache-control", "private")], false, false, Some("private")),
+            (&[HTML, ("set-cookie", "a=b")], false, false, Some("private")),
             (&[HTML, ("cache-control", "no-transform")], false, false, Some("no_transform")),
         ] {
             let fate = of(true, headers).unwrap();

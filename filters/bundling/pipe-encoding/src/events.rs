@@ -40,6 +40,8 @@ labelled! {
         LeftNoTransform = "delta_left_total_reason_no_transform";
         /// Pages that crossed without a base: they have a content encoding already.
         LeftEncoded = "delta_left_total_reason_encoded";
+        /// Pages that crossed without a base: not every client may have them.
+        LeftPrivate = "delta_left_total_reason_private";
         /// Pages that crossed without a base: both ends have no page of the site in common.
         LeftNoBase = "delta_left_total_reason_no_base";
         /// Pages that crossed without a base: the worker encodes too many pages already.

@@ -25,28 +25,15 @@ pub(super) fn cut(digest: &[u8]) -> Name {
 /// The first bytes of a SHA-256.
 type Key = [u8; 8];
 
-/// The place of a page in the web.
+/// The site of a page, whose pages may be its bases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    site: Key,
-    host: Key,
-}
+pub(super) struct Place(Key);
 
 impl Place {
-    /// Returns the place of pages of `authority` (`host[:port]`). Case does not matter.
+    /// Returns the site of `authority` (`host[:port]`). Case does not matter.
     pub(super) fn of(authority: &[u8]) -> Self {
-        let key = |text: &[u8]| Sha256::digest(text).first_chunk().copied().unwrap_or_default();
-        Self { site: key(&site::of(authority)), host: key(&authority.to_ascii_lowercase()) }
+        Self(Sha256::digest(site::of(authority)).first_chunk().copied().unwrap_or_default())
     }
-}
-
-/// The pages that may serve as a base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Pages of the same host and port.
-    Host,
-    /// Pages of the same site.
-    Site,
 }
 
 /// A line of the list.
@@ -59,7 +46,7 @@ struct Line {
 }
 
 const LIST: &str = "bases";
-const LINE_BYTES: usize = size_of::<Name>() + 2 * size_of::<Key>() + size_of::<u8>() + size_of::<u32>();
+const LINE_BYTES: usize = size_of::<Name>() + size_of::<Key>() + size_of::<u8>() + size_of::<u32>();
 
 fn slot_name(slot: u8) -> String {
     format!("base/{slot}")
@@ -69,10 +56,9 @@ fn read(list: &[u8]) -> Vec<Line> {
     let line = |bytes: &[u8]| {
         let (name, rest) = bytes.split_first_chunk()?;
         let (site, rest) = rest.split_first_chunk()?;
-        let (host, rest) = rest.split_first_chunk()?;
         let (slot, rest) = rest.split_first()?;
         let bytes = u32::from_le_bytes(rest.try_into().ok()?);
-        Some(Line { name: *name, place: Place { site: *site, host: *host }, slot: *slot, bytes })
+        Some(Line { name: *name, place: Place(*site), slot: *slot, bytes })
     };
     list.chunks_exact(LINE_BYTES).filter_map(line).collect()
 }
@@ -81,8 +67,7 @@ fn write(lines: &[Line]) -> Vec<u8> {
     let mut out = Vec::with_capacity(lines.len() * LINE_BYTES);
     for Line { name, place, slot, bytes } in lines {
         out.extend_from_slice(name);
-        out.extend_from_slice(&place.site);
-        out.extend_from_slice(&place.host);
+        out.extend_from_slice(&place.0);
         out.push(*slot);
         out.extend_from_slice(&bytes.to_le_bytes());
     }
@@ -123,7 +108,7 @@ pub(super) fn put(board: &dyn Board, place: Place, name: &Name, page: &[u8]) -> 
 
 /// Returns the line that must go before one with `bytes` may come.
 fn in_the_way(lines: &[Line], place: Place, bytes: u32) -> Option<usize> {
-    let is_of_site = |line: &Line| line.place.site == place.site;
+    let is_of_site = |line: &Line| line.place == place;
     if lines.iter().filter(|line| is_of_site(line)).count() >= limits::PAGES {
         return lines.iter().position(is_of_site);
     }
@@ -138,12 +123,9 @@ fn first_free(lines: &[Line]) -> u8 {
 }
 
 /// Returns the names of pages that may be the base of a page at `place`, the one that was used last first.
-pub(super) fn names(board: &dyn Board, place: Place, reach: Reach) -> Vec<Name> {
-    let is_near = |line: &Line| match reach {
-        Reach::Host => line.place == place,
-        Reach::Site => line.place.site == place.site,
-    };
-    read(&board.get(LIST).0).into_iter().rev().filter(is_near).map(|line| line.name).collect()
+pub(super) fn names(board: &dyn Board, place: Place) -> Vec<Name> {
+    let of_site = read(&board.get(LIST).0).into_iter().rev().filter(|line| line.place == place);
+    of_site.map(|line| line.name).collect()
 }
 
 /// Returns a page, and counts it as used.
@@ -177,8 +159,8 @@ mod tests {
         name
     }
 
-    fn listed(board: &Memory, authority: &str, reach: Reach) -> Vec<Name> {
-        names(board, Place::of(authority.as_bytes()), reach)
+    fn listed(board: &Memory, authority: &str) -> Vec<Name> {
+        names(board, Place::of(authority.as_bytes()))
     }
 
     proptest! {
@@ -197,10 +179,10 @@ mod tests {
                 prop_assert_eq!(is_kept, bytes <= limits::PAGE_BYTES);
                 if is_kept {
                     pages.insert(name, page);
-                    prop_assert_eq!(names(&board, place, Reach::Site).first().copied(), Some(name));
+                    prop_assert_eq!(names(&board, place).first().copied(), Some(name));
                     prop_assert_eq!(take(&board, &name), pages.get(&name).cloned());
                 }
-                prop_assert!(names(&board, place, Reach::Site).len() <= limits::PAGES);
+                prop_assert!(names(&board, place).len() <= limits::PAGES);
                 let held: usize = board.sizes().iter().map(|(_, bytes)| bytes).sum();
                 let own = usize::from(limits::SLOTS) * (LINE_BYTES + size_of::<Name>());
                 prop_assert!(u64::try_from(held - own.min(held)).unwrap() <= limits::BASES_BYTES);
@@ -210,14 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_a_base_for_its_own_site_alone_and_a_private_page_has_those_of_its_host() {
+    fn a_page_is_a_base_for_its_own_site_alone() {
         let board = Memory::default();
         let page = keep(&board, "www.a.test", b"page");
-        assert_eq!(listed(&board, "WWW.a.test", Reach::Host), [page]);
-        assert_eq!(listed(&board, "news.a.test", Reach::Site), [page]);
-        assert_eq!(listed(&board, "news.a.test", Reach::Host), [[0_u8; 24]; 0]);
-        assert_eq!(listed(&board, "www.a.test:8080", Reach::Host), [[0_u8; 24]; 0]);
-        assert_eq!(listed(&board, "www.b.test", Reach::Site), [[0_u8; 24]; 0]);
+        assert_eq!(listed(&board, "WWW.a.test"), [page]);
+        assert_eq!(listed(&board, "news.a.test"), [page]);
+        assert_eq!(listed(&board, "www.b.test"), [[0_u8; 24]; 0]);
     }
 
     #[test]
@@ -227,7 +207,7 @@ mod tests {
         let other = keep(&board, "b.test", b"other");
         assert!(take(&board, &pages[0]).is_some());
         let fifth = keep(&board, "a.test", &[5; 9]);
-        assert_eq!(listed(&board, "a.test", Reach::Site), [fifth, pages[0], pages[3], pages[2]]);
+        assert_eq!(listed(&board, "a.test"), [fifth, pages[0], pages[3], pages[2]]);
         assert_eq!(take(&board, &pages[1]), None);
         assert!(take(&board, &other).is_some());
     }
@@ -239,7 +219,7 @@ mod tests {
         board.set(&slot_name(0), b"garbage", 0);
         assert_eq!(take(&board, &page), None);
         board.set(LIST, b"garbage", 0);
-        assert_eq!(listed(&board, "a.test", Reach::Site), [[0_u8; 24]; 0]);
+        assert_eq!(listed(&board, "a.test"), [[0_u8; 24]; 0]);
         keep(&board, "a.test", b"page");
         assert_eq!(take(&board, &page), Some(b"page".to_vec()));
     }

@@ -6,8 +6,9 @@ use shared_board::Board;
 
 use super::bases::{self, Name, Place};
 use super::fields::{BASE_FIELD, TAKES_DELTA, Told, is_delta, offer};
+use super::policy::{self, Asked};
 use super::stream::Receiver;
-use super::{Kept, limits, policy, unpacked};
+use super::{Kept, limits, unpacked};
 use crate::decoder::{Broken, Windows};
 use crate::fields::{Edit, is_gzip};
 use crate::{TAKES, TAKES_FIELD};
@@ -19,7 +20,7 @@ pub type RequestFields = Vec<(String, String)>;
 #[derive(Debug)]
 pub(crate) struct Incoming {
     place: Place,
-    is_anonymous: bool,
+    asked: Asked,
     /// The bases that the request names.
     names: Vec<Name>,
     /// The request without them. It is sent if a base is lost.
@@ -49,7 +50,7 @@ impl Incoming {
             return None;
         }
         let place = Place::of(request.get(":authority").unwrap_or_default());
-        let mut names = bases::names(board, place, policy::reach(request));
+        let mut names = bases::names(board, place);
         names.truncate(limits::PAGES);
         let plain_request = if names.is_empty() || has_body { None } else { plain(request) };
         if plain_request.is_none() {
@@ -57,7 +58,7 @@ impl Incoming {
         }
         Some(Self {
             place,
-            is_anonymous: policy::is_anonymous(request),
+            asked: Asked::of(request),
             names,
             plain_request: plain_request.unwrap_or_default(),
             receiver: None,
@@ -78,7 +79,7 @@ impl Incoming {
     /// Reads the headers of the response.
     pub(crate) fn response(&mut self, board: &dyn Board, response: &Fields<'_>, windows: &Windows) -> Form {
         let told = Told::of(response);
-        if told.keep && self.is_anonymous && policy::is_public(response) {
+        if told.keep && self.asked.may_be_base(response) {
             self.kept = Some(Kept::default());
             self.gzip = is_gzip(response).then(Box::default);
         }

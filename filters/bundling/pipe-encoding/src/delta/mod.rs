@@ -5,7 +5,7 @@
 //! - The receiver gets the sender's page, byte for byte and for any split, or an error. A wrong base never gives a wrong
 //!   page.
 //! - Every flushed piece of a page is readable when it arrives.
-//! - Only a response that any client may have becomes a base. A private page may be encoded against a public base.
+//! - Only a response that any client may have becomes a base, or is encoded against one.
 //! - A base that the remote has lost costs one more request.
 //! - The bases of one end are bounded, and so are the encoders of one worker.
 //!

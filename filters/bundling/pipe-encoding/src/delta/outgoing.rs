@@ -6,9 +6,9 @@ use http_semantics::Fields;
 use page_scanner::Unpacker;
 use shared_board::Board;
 
-use super::bases::{self, Name, Place, Reach};
+use super::bases::{self, Name, Place};
 use super::fields::{BASE_FIELD, CODING, Short, TAKES_DELTA, Told, offered, short};
-use super::policy::{self, Left};
+use super::policy::{self, Asked, Left};
 use super::stream::Sender;
 use super::{Kept, unpacked};
 use crate::TAKES_FIELD;
@@ -20,8 +20,7 @@ use crate::fields::{Edit, edits, is_gzip};
 #[derive(Debug)]
 pub struct Outgoing {
     place: Place,
-    reach: Reach,
-    is_anonymous: bool,
+    asked: Asked,
     offered: Vec<Short>,
     windows: Windows,
     /// Decodes a page that the origin sends in gzip.
@@ -37,8 +36,7 @@ impl Outgoing {
         let is_page = request.lists(TAKES_FIELD, TAKES_DELTA) && policy::is_page_request(request);
         is_page.then(|| Self {
             place: Place::of(request.get(":authority").unwrap_or_default()),
-            reach: policy::reach(request),
-            is_anonymous: policy::is_anonymous(request),
+            asked: Asked::of(request),
             offered: offered(request),
             windows: windows.clone(),
             gzip: None,
@@ -56,9 +54,8 @@ impl Outgoing {
     /// Reads the headers of the response, and returns the changes of them. `has_body` is false if the headers end the
     /// response.
     pub fn response(&mut self, board: &dyn Board, response: &Fields<'_>, has_body: bool) -> Vec<Edit> {
-        let is_public = self.is_anonymous && policy::is_public(response);
-        let judged = policy::may_be_delta(response, has_body);
-        self.kept = (judged.is_ok() && is_public).then(Kept::default);
+        let judged = self.asked.may_be_delta(response, has_body);
+        self.kept = (judged.is_ok() && self.asked.may_be_base(response)).then(Kept::default);
         let base = judged.and_then(|()| self.encode(board));
         self.events.push((base.map_or_else(Event::from, |_| Event::Deltas), 1));
         let told = Told { keep: self.kept.is_some(), base: base.ok() };
@@ -77,7 +74,7 @@ impl Outgoing {
 
     /// Starts to encode the page. Returns the name of its base.
     fn encode(&mut self, board: &dyn Board) -> Result<Name, Left> {
-        let own = bases::names(board, self.place, self.reach);
+        let own = bases::names(board, self.place);
         let common = self.offered.iter().find_map(|offered| own.iter().find(|name| short(name) == *offered));
         let (name, base) = common.and_then(|name| Some((*name, bases::take(board, name)?))).ok_or(Left::NoBase)?;
         self.sender = Some(Sender::new(&base, &self.windows).ok_or(Left::Memory)?);
@@ -145,6 +142,7 @@ impl From<Left> for Event {
             Left::Type => Self::LeftType,
             Left::NoTransform => Self::LeftNoTransform,
             Left::Encoded => Self::LeftEncoded,
+            Left::Private => Self::LeftPrivate,
             Left::NoBase => Self::LeftNoBase,
             Left::Memory => Self::LeftMemory,
         }

@@ -5,7 +5,6 @@ use std::time::SystemTime;
 use http_semantics::navigation::{bypasses_caches, page_load};
 use http_semantics::{Fields, Purpose, labelled, shareable};
 
-use super::bases::Reach;
 use crate::fields::{codings, is_gzip};
 
 labelled! {
@@ -19,6 +18,8 @@ labelled! {
         NoTransform = "no_transform";
         /// The body has a content encoding other than gzip.
         Encoded = "encoded";
+        /// Not every client may have the page. The length of a difference would show what it has in common with its base.
+        Private = "private";
         /// The remote has no page of the site that the ground has, too.
         NoBase = "no_base";
         /// The worker encodes too many pages already.
@@ -34,45 +35,65 @@ pub(super) fn is_page_request(request: &Fields<'_>) -> bool {
         && !request.has("upgrade")
 }
 
-/// Returns true if the request has no credentials, and no wish to bypass stores. Only its page may become a base.
-pub(super) fn is_anonymous(request: &Fields<'_>) -> bool {
-    !request.has("cookie") && !request.has("authorization") && !bypasses_caches(request)
+/// The facts about a page request that decide who may have its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about one request")]
+pub(super) struct Asked {
+    with_cookie: bool,
+    with_authorization: bool,
+    stores_nothing: bool,
+    bypasses_caches: bool,
 }
 
-/// Returns the pages that a page may be encoded against. Another host of a site may belong to somebody else, because the
-/// rule for sites knows no list of public suffixes. The length of a delta shows how a page resembles its base. So a
-/// private page has no base that another host may have written.
-pub(super) fn reach(request: &Fields<'_>) -> Reach {
-    if request.has("cookie") || request.has("authorization") { Reach::Host } else { Reach::Site }
+impl Asked {
+    /// Reads a request.
+    pub(super) fn of(request: &Fields<'_>) -> Self {
+        Self {
+            with_cookie: request.has("cookie"),
+            with_authorization: request.has("authorization"),
+            stores_nothing: request.lists("cache-control", "no-store"),
+            bypasses_caches: bypasses_caches(request),
+        }
+    }
+
+    /// Returns true if the response may become a base: any client may have it, and the request has no credentials and no
+    /// wish to bypass stores.
+    pub(super) fn may_be_base(self, response: &Fields<'_>) -> bool {
+        !self.with_cookie && !self.with_authorization && !self.bypasses_caches && self.is_public(response)
+    }
+
+    /// Returns true if any client may have the response. The length of a delta shows how much a page has in common with its
+    /// base, and somebody else may have written the base. So a private page neither is a base nor has one.
+    fn is_public(self, response: &Fields<'_>) -> bool {
+        let credentials = [(self.with_cookie, &b"cookie"[..]), (self.with_authorization, b"authorization")];
+        let fields = credentials.into_iter().filter_map(|(applies, name)| applies.then_some((name, &b""[..])));
+        let no_store = self.stores_nothing.then_some((&b"cache-control"[..], &b"no-store"[..]));
+        let request = fields.chain(no_store).collect();
+        shareable(Purpose::Push, &request, response, SystemTime::UNIX_EPOCH).is_ok()
+    }
+
+    /// Decides if the response may cross the link as a delta.
+    ///
+    /// # Errors
+    /// The reason why it may not.
+    pub(super) fn may_be_delta(self, response: &Fields<'_>, has_body: bool) -> Result<(), Left> {
+        let rows = [
+            (response.status() != 200 || !has_body, Left::Status),
+            (!is_html(response), Left::Type),
+            (response.lists("cache-control", "no-transform"), Left::NoTransform),
+            (codings(response).next().is_some() && !is_gzip(response), Left::Encoded),
+            (!self.is_public(response), Left::Private),
+        ];
+        rows.into_iter().find(|(applies, _)| *applies).map_or(Ok(()), |(_, why)| Err(why))
+    }
 }
 
-/// Returns true if the response to an anonymous request may become a base: any client may have it. The length of a delta
-/// shows how much a page has in common with its base, so a private base would show a visitor's page to others.
-pub(super) fn is_public(response: &Fields<'_>) -> bool {
-    shareable(Purpose::Push, &Fields::default(), response, SystemTime::UNIX_EPOCH).is_ok()
-}
-
-/// Decides if the response to a page request may cross the link as a delta. A private page may: only its reader learns
-/// its length.
-///
-/// # Errors
-/// The reason why it may not.
-pub(super) fn may_be_delta(response: &Fields<'_>, has_body: bool) -> Result<(), Left> {
-    let rows = [
-        (response.status() != 200 || !has_body, Left::Status),
-        (!is_html(response), Left::Type),
-        (response.lists("cache-control", "no-transform"), Left::NoTransform),
-        (codings(response).next().is_some() && !is_gzip(response), Left::Encoded),
-    ];
-    rows.into_iter().find(|(applies, _)| *applies).map_or(Ok(()), |(_, why)| Err(why))
-}
-
-/// Returns the verdict on the response to a visitor without cookies or credentials. True: the page also becomes a base.
+/// Returns the verdict on the response to a visitor without cookies or credentials. Such a page also becomes a base.
 ///
 /// # Errors
 /// The reason why the page crosses the link without a base.
-pub fn verdict(response: &Fields<'_>) -> Result<bool, Left> {
-    may_be_delta(response, true).map(|()| is_public(response))
+pub fn verdict(response: &Fields<'_>) -> Result<(), Left> {
+    Asked::of(&Fields::default()).may_be_delta(response, true)
 }
 
 fn is_html(response: &Fields<'_>) -> bool {
@@ -92,6 +113,7 @@ mod tests {
     const PAGE: (&str, &str) = ("accept", "text/html,*/*;q=0.8");
     const OK: (&str, &str) = (":status", "200");
     const HTML: (&str, &str) = ("content-type", "text/html; charset=utf-8");
+    const PUBLIC: (&str, &str) = ("cache-control", "public");
 
     #[test]
     fn only_page_loads_name_bases() {
@@ -109,42 +131,42 @@ mod tests {
     }
 
     #[test]
-    fn only_what_any_client_may_have_becomes_a_base() {
-        assert!(is_anonymous(&of(&[GET, PAGE])));
-        for request in [("cookie", "a=b"), ("authorization", "x"), ("cache-control", "no-store")] {
-            assert!(!is_anonymous(&of(&[GET, PAGE, request])), "{request:?}");
-        }
-        for response in
-            [&[OK, HTML][..], &[OK, HTML, ("vary", "Accept-Encoding")], &[OK, ("cache-control", "no-cache")]]
-        {
-            assert!(is_public(&of(response)), "{response:?}");
-        }
-        for response in [
-            &[OK, HTML, ("set-cookie", "a=b")][..],
-            &[OK, HTML, ("cache-control", "public"), ("set-cookie", "a=b")],
-            &[OK, HTML, ("cache-control", "private")],
-            &[OK, HTML, ("cache-control", "no-store")],
-            &[OK, HTML, ("vary", "Cookie")],
-            &[(":status", "404"), HTML],
+    fn only_what_any_client_may_have_is_a_base_or_has_one() {
+        let verdicts = |request: &[_], response: &[_]| {
+            let (asked, response) = (Asked::of(&of(request)), of(response));
+            (asked.may_be_delta(&response, true), asked.may_be_base(&response))
+        };
+        for (request, response, base) in [
+            (&[GET, PAGE][..], &[OK, HTML][..], true),
+            (&[GET, PAGE], &[OK, HTML, ("vary", "Accept-Encoding")], true),
+            (&[GET, PAGE], &[OK, HTML, ("cache-control", "no-cache")], true),
+            (&[GET, PAGE, ("cache-control", "no-cache")], &[OK, HTML], false),
+            (&[GET, PAGE, ("cookie", "a=b")], &[OK, HTML, PUBLIC], false),
+            (&[GET, PAGE, ("authorization", "x")], &[OK, HTML, PUBLIC], false),
         ] {
-            assert!(!is_public(&of(response)), "{response:?}");
+            assert_eq!(verdicts(request, response), (Ok(()), base), "{request:?} {response:?}");
         }
-    }
-
-    #[test]
-    fn a_private_page_has_bases_of_its_host_alone() {
-        assert_eq!(reach(&of(&[GET, PAGE])), Reach::Site);
-        for name in ["cookie", "authorization"] {
-            assert_eq!(reach(&of(&[GET, PAGE, (name, "x")])), Reach::Host, "{name}");
+        for (request, response) in [
+            (&[GET, PAGE, ("cookie", "a=b")][..], &[OK, HTML][..]),
+            (&[GET, PAGE, ("authorization", "x")], &[OK, HTML]),
+            (&[GET, PAGE, ("cache-control", "no-store")], &[OK, HTML]),
+            (&[GET, PAGE], &[OK, HTML, ("set-cookie", "a=b")]),
+            (&[GET, PAGE], &[OK, HTML, PUBLIC, ("set-cookie", "a=b")]),
+            (&[GET, PAGE], &[OK, HTML, ("cache-control", "private")]),
+            (&[GET, PAGE], &[OK, HTML, ("cache-control", "no-store")]),
+            (&[GET, PAGE], &[OK, HTML, ("vary", "Cookie")]),
+        ] {
+            assert_eq!(verdicts(request, response), (Err(Left::Private), false), "{request:?} {response:?}");
         }
     }
 
     #[test]
     fn a_delta_is_a_whole_plain_page_that_may_be_changed() {
-        assert_eq!(may_be_delta(&of(&[OK, HTML]), true), Ok(()));
-        assert_eq!(may_be_delta(&of(&[OK, HTML, ("cache-control", "private")]), true), Ok(()));
-        assert_eq!(may_be_delta(&of(&[OK, HTML, ("content-encoding", "gzip")]), true), Ok(()));
-        assert_eq!(may_be_delta(&of(&[OK, HTML]), false), Err(Left::Status));
+        let may_be_delta =
+            |response: &[_], has_body| Asked::of(&of(&[GET, PAGE])).may_be_delta(&of(response), has_body);
+        assert_eq!(may_be_delta(&[OK, HTML], true), Ok(()));
+        assert_eq!(may_be_delta(&[OK, HTML, ("content-encoding", "gzip")], true), Ok(()));
+        assert_eq!(may_be_delta(&[OK, HTML], false), Err(Left::Status));
         for (response, why) in [
             (&[OK, HTML, ("cache-control", "no-transform")][..], Left::NoTransform),
             (&[OK, HTML, ("content-encoding", "br")], Left::Encoded),
@@ -153,7 +175,7 @@ mod tests {
             (&[(":status", "206"), HTML], Left::Status),
             (&[OK, ("content-type", "image/png")], Left::Type),
         ] {
-            assert_eq!(may_be_delta(&of(response), true), Err(why), "{response:?}");
+            assert_eq!(may_be_delta(response, true), Err(why), "{response:?}");
         }
     }
 }
