@@ -119,6 +119,8 @@ class Tls(Plain):
         self.tls = context.wrap_bio(self.inward, self.outward, server_side=server, server_hostname=name)
         self.told = False
         """The other end has said `close_notify`."""
+        self.ends_at_close_notify = False
+        """Like most clients, this one does not wait for the end of TCP."""
         while True:
             try:
                 self.tls.do_handshake()
@@ -147,6 +149,8 @@ class Tls(Plain):
                 self.told = True
             except ssl.SSLError:
                 raise Ended("broken") from None
+            if self.told and self.ends_at_close_notify:
+                raise Ended("fin")
             self.inward.write(self._read())
 
     def send(self, data: bytes, *, fin: bool = False) -> None:
@@ -298,6 +302,8 @@ def connect(ask: dict[str, Any]) -> Plain:
 def ask_download(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
     """A download: the number of right bytes, and the end."""
     channel.send(MARK + f"{ask['end']} {ask['size']}\n".encode(), fin=ask.get("fin", False))
+    if isinstance(channel, Tls):
+        channel.ends_at_close_notify = ask.get("ends_at_close_notify", False)
     got, right = 0, True
     try:
         while True:

@@ -1,4 +1,4 @@
-"""A bed for connections that pass unread: a link, a box or a pair on it, and a server that ends connections on request."""
+"""A bed for connections that pass unread: a link, a box or a pair on it, and a server that ends them on request."""
 
 from __future__ import annotations
 

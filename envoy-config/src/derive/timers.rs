@@ -197,8 +197,8 @@ fn early_end(near: bool, rtt: Duration) -> Timer {
 fn silent_tls(near: bool, rtt: Duration) -> Timer {
     let (time, formula) = if near {
         (
-            Duration::from_millis(800),
-            "800 ms: the clients are near, and send a lost packet again after 200 ms".to_owned(),
+            Duration::from_millis(350),
+            "350 ms: the clients are near, and send a lost packet again after 200 ms".to_owned(),
         )
     } else {
         let formula = format!("800 ms + 4 x RTT {}: a lost first packet comes again", show_duration(rtt));
@@ -215,9 +215,9 @@ fn silent_tls(near: bool, rtt: Duration) -> Timer {
 /// Until then the bytes that wait at this end have crossed the link.
 fn pipe_end(from: &From<'_>) -> Timer {
     /// The connections that share the link meanwhile.
-    const NEIGHBOURS: u64 = 8;
-    /// The buffers of two hops within this process, in bytes.
-    const HOPS: u64 = 2 * (64 << 10);
+    const NEIGHBOURS: u64 = 6;
+    /// The buffer of the hop within this process, in bytes.
+    const HOPS: u64 = 64 << 10;
     const MOST: Duration = Duration::from_mins(5);
     let link = &from.settings.link;
     let time = Duration::from_secs(1) + link.rtt * 4 + link.down.time_for((from.stream_window.0 + HOPS) * NEIGHBOURS);
@@ -226,7 +226,7 @@ fn pipe_end(from: &From<'_>) -> Timer {
         purpose: "the server has ended what a stream of the pipe carries: the end of the stream",
         time: time.min(MOST),
         formula: format!(
-            "1 s + 4 x RTT + 8 connections x (stream_window {} + 128kib) at {}, at most 5 min",
+            "1 s + 4 x RTT + 6 connections x (stream_window {} + 64kib) at {}, at most 5 min",
             from.stream_window, link.down
         ),
     }
