@@ -20,7 +20,7 @@ pub use compression::{Compressors, LevelInUse};
 pub use host::{CongestionControls, HostFacts};
 pub use images::ImagesChoice;
 pub use intervals::Intervals;
-pub use table::{Derived, derive, offers_http3};
+pub use table::{Derived, client_connection_window, derive, offers_http3};
 pub use target::{TargetChoice, TargetKind};
 pub use timers::{Timer, Timers, Traffic};
 pub use value::{CongestionControl, Origin, Row, Value};

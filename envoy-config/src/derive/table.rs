@@ -11,7 +11,7 @@ use super::target::{TargetChoice, TargetKind, choose};
 use super::timers::{self, Timers};
 use super::value::{CongestionControl, Origin, Row, Value};
 use crate::config::units::{Bytes, show_duration};
-use crate::config::{Link, Role, Settings};
+use crate::config::{Link, Role, RoleName, Settings};
 use crate::config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
 
 /// The values computed from the link. The fields above `target` are the [`TransportKey`]s.
@@ -69,6 +69,14 @@ const KERNEL_WMEM: u64 = 4 << 20;
 const KERNEL_RMEM: u64 = 6 << 20;
 /// The bytes of the median page of 2025, measured in the lab.
 const HEAVY_PAGE_BYTES: u64 = 2_862_000;
+
+/// The streams of a pipe before another pipe is opened.
+const PIPE_STREAMS: u64 = 1000;
+/// The part of the heap for the windows of all pipes. Envoy resets the streams that hold most when the heap is full.
+const PIPES_PART: u64 = 4;
+/// The window of a pipe that is enough, and the streams that it has room for on any link.
+const PIPE_WINDOW: Bytes = Bytes(256 << 20);
+const LEAST_PIPE_STREAMS: u64 = 32;
 
 const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
 const RFC_6349: &str = "RFC 6349 section 3.3";
@@ -201,12 +209,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         format!("2 x {} {}, from 64kib to 16mib", inward.0, inward.1),
         RFC_9113,
     );
-    let connection_window = table.bytes(
-        TransportKey::ConnectionWindow,
-        stream_window.value.0.saturating_mul(4).clamp(64 << 10, 64 << 20),
-        format!("4 x stream_window {}, at most 64mib", stream_window.value),
-        RFC_9113,
-    );
+    let capacity = Capacity::of(settings, host);
+    let connection_window = table.connection_window(stream_window.value, &capacity);
     let concurrent_streams = table.count(
         TransportKey::ConcurrentStreams,
         128,
@@ -285,7 +289,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         inline_object,
         inline_page,
         shards,
-        capacity: Capacity::of(settings, host),
+        capacity,
         intervals,
         timers,
         images: ImagesChoice::of(settings),
@@ -294,6 +298,12 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         rows: [table.rows, compression.rows(&settings.role)].concat(),
         compression,
     }
+}
+
+/// Returns the window of a connection that belongs to one client: four of its streams at full speed.
+#[must_use]
+pub fn client_connection_window(stream: Bytes) -> Bytes {
+    Bytes(stream.0.saturating_mul(4).clamp(64 << 10, 64 << 20))
 }
 
 /// Returns true if listeners offer HTTP/3 to clients: TLS ends on this box, and `transport.http3` is not `off`.
@@ -338,6 +348,27 @@ impl Table<'_> {
             origin,
         });
         Value { value, formula, source, origin }
+    }
+
+    /// Returns the window of all streams of a connection. Unread bytes of one stream take from it until they are read or the
+    /// stream ends. On a pipe, all clients share it. So it is as long as the windows of all streams, as far as the memory
+    /// reaches.
+    fn connection_window(&mut self, stream: Bytes, capacity: &Capacity) -> Value<Bytes> {
+        let own = client_connection_window(stream);
+        if self.settings.role.name() == RoleName::Edge {
+            let formula = format!("4 x stream_window {stream}, at most 64mib");
+            return self.bytes(TransportKey::ConnectionWindow, own.0, formula, RFC_9113);
+        }
+        let all = stream.0.saturating_mul(PIPE_STREAMS);
+        let memory = capacity.heap.value.0 / PIPES_PART / u64::from(capacity.workers.value);
+        let enough = PIPE_WINDOW.0.max(stream.0.saturating_mul(LEAST_PIPE_STREAMS));
+        let value = all.min(memory).min(enough).clamp(own.0, (1 << 31) - 1);
+        let formula = format!(
+            "{PIPE_STREAMS} x stream_window {stream}, because all clients share a pipe; at most a quarter of the heap of {} \
+             for the pipes of {} workers, and at most {PIPE_WINDOW} or {LEAST_PIPE_STREAMS} x stream_window",
+            capacity.heap.value, capacity.workers.value
+        );
+        self.bytes(TransportKey::ConnectionWindow, value, formula, RFC_9113)
     }
 
     fn bytes(&mut self, key: TransportKey, computed: u64, formula: String, source: &'static str) -> Value<Bytes> {

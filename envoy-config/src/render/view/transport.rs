@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-use crate::config::{Role, Settings};
-use crate::derive::{CongestionControl, Derived, Origin, Timer, Value};
+use crate::config::{Role, RoleName, Settings};
+use crate::derive::{CongestionControl, Derived, Origin, Timer, Value, client_connection_window};
 use crate::render::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, http2_window};
 
 /// A value and the comment beside it.
@@ -41,6 +41,7 @@ pub(super) struct Transport {
     lookup: Commented<String>,
     stream_window: Commented<u64>,
     connection_window: Commented<u64>,
+    client_connection_window: Commented<u64>,
     quic_stream_window: Commented<u64>,
     quic_connection_window: Commented<u64>,
     /// True if QUIC uses BBR. It does, unless the operator chose another congestion control for TCP.
@@ -125,6 +126,7 @@ impl Transport {
             lookup: timer(&d.timers.lookup),
             stream_window: commented(&d.stream_window, |bytes| http2_window(bytes.0)),
             connection_window: commented(&d.connection_window, |bytes| http2_window(bytes.0)),
+            client_connection_window: client_window(settings, d),
             quic_stream_window: commented(&d.stream_window, |bytes| bytes.0.min(QUIC_STREAM_WINDOW_BYTES)),
             quic_connection_window: commented(&d.connection_window, |bytes| bytes.0.min(QUIC_CONNECTION_WINDOW_BYTES)),
             quic_bbr: !matches!(
@@ -169,6 +171,15 @@ impl Transport {
 
 fn timer(timer: &Timer) -> Commented<String> {
     Commented { value: envoy(timer.time), comment: format!("{}: {}", timer.purpose, timer.formula) }
+}
+
+/// Returns the window of a connection from clients. At a remote, `connection_window` is that of the pipe.
+fn client_window(settings: &Settings, d: &Derived) -> Commented<u64> {
+    if settings.role.name() != RoleName::Remote {
+        return commented(&d.connection_window, |bytes| http2_window(bytes.0));
+    }
+    let window = client_connection_window(d.stream_window.value).0.min(d.connection_window.value.0);
+    Commented { value: http2_window(window), comment: "4 x stream_window: the connection of one client".to_owned() }
 }
 
 fn commented<T, U>(value: &Value<T>, envoy: impl Fn(&T) -> U) -> Commented<U> {
