@@ -21,4 +21,5 @@ pub mod run;
 mod scrape;
 pub mod status;
 mod terminal;
+mod unix_http;
 pub mod web;

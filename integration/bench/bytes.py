@@ -99,8 +99,8 @@ def fetch(bed: GroundsBed, path: str, accept: str = "*/*", host: str = WWW) -> b
 
 
 def _counter(bed: GroundsBed, name: str, *, at_ground: bool = False) -> float:
-    box, admin = (bed.grounds[0].pep, bed.grounds[0].admin) if at_ground else (bed.remote, bed.remote_admin)
-    metrics = box.metrics(admin)
+    box = bed.grounds[0].pep if at_ground else bed.remote
+    metrics = box.metrics()
     return sum(value for key, value in metrics.items() if key.startswith(f"longhaul_bundling_{name}"))
 
 

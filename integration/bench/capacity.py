@@ -118,12 +118,12 @@ def pair_ends(ground: CoreGround, name: str) -> tuple[End, End]:
         written = write_config(home, {"role": role, "link": LINK, **config}, steered=[HOST])
         return End(role, rendered(written, home / "rendered", dist()), address, port)
 
-    admin, other_admin, dns, metrics = free_ports(4)
+    dns, metrics = free_ports(2)
     ground_files = authority.issue(GROUND, "127.0.0.2")
     ship_files = authority.issue(SHIP)
     far_end = end(
         "ground", "127.0.0.2", far,
-        listen={"admin": f"127.0.0.1:{admin}", "status": "off"},
+        listen={"status": "off"},
         cache={"dir": str(folder / "ground" / "cache"), "size": "256mib"},
         upstream={
             "map": {HOST: f"{ground.origin[0]}:{ground.origin[1]}"},
@@ -136,8 +136,7 @@ def pair_ends(ground: CoreGround, name: str) -> tuple[End, End]:
         proxy={"addresses": ["127.0.0.1"]},
         listen={
             "http": f"127.0.0.1:{near}", "tls": "off", "dns": f"127.0.0.1:{dns}",
-            "admin": f"127.0.0.1:{other_admin}", "metrics": f"127.0.0.1:{metrics}", "status": "off",
-            "intercept": "none",
+            "metrics": f"127.0.0.1:{metrics}", "status": "off", "intercept": "none",
         },
         split={"peer": [f"127.0.0.2:{far}"], **ship_files.as_dict(), **split},
     )  # fmt: skip

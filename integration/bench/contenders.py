@@ -257,15 +257,14 @@ def envoy_command() -> list[str | Path]:
 
 
 def rendered_edge(
-    ground: CoreGround, folder: Path, port: int, admin: int | None = None, programs: Path | None = None
+    ground: CoreGround, folder: Path, port: int, programs: Path | None = None
 ) -> Command:
     """Renders a common configuration: content encodings, cache and guard around the filter.
 
-    `admin` is the port of Envoy's admin interface. `programs` is the folder of another build.
+    `programs` is the folder of another build.
     """
     wasm = programs / ground.wasm.name if programs else ground.wasm
-    tls, dns, free, metrics = free_ports(4)
-    admin = admin or free
+    tls, dns, metrics = free_ports(3)
     (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and caches nothing
     certificate = Authority(folder).issue(TARGET).as_dict()
     config = write_config(folder, gateway_config(
@@ -273,7 +272,7 @@ def rendered_edge(
         proxy={"addresses": ["127.0.0.1"], "secure_names": [TARGET]},
         listen={
             "http": f"127.0.0.1:{port}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
-            "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
+            "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
         },
         upstream={
             "resolvers": [f"{ORIGIN_ADDRESS}:{dns}"], "ports": [80, 443], "allow_private": [f"{ORIGIN_ADDRESS}/32"],
@@ -293,9 +292,8 @@ def rendered(config: Path, out: Path, programs: Path, *options: str | Path) -> C
     return [*envoy_command(), "-c", out / "bootstrap.yaml"]
 
 
-def edge(admin: int | None = None) -> OneCore:
-    """The rendered edge as a contender."""
-    return OneCore("edge", lambda ground, folder, port: rendered_edge(ground, folder, port, admin))
+EDGE = OneCore("edge", rendered_edge)
+"""The rendered edge as a contender."""
 
 
 PLAIN_ENVOY = OneCore("plain_envoy", lambda ground, folder, port: simple_envoy(ground, folder, port, None))
@@ -314,6 +312,6 @@ ALL = (
     PLAIN_ENVOY,
     PUT_BACK,
     FILTER,
-    edge(),
+    EDGE,
 )
 """In the order of the table. A peer may be absent, but Longhaul's own may not."""

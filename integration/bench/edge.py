@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.contenders import NGINX, PLAIN_ENVOY, CoreGround, OneCore, Running, edge
+from bench.contenders import EDGE, NGINX, PLAIN_ENVOY, CoreGround, OneCore, Running
 from bench.edge_objects import (
     HOST,
     KEPT,
@@ -94,9 +94,8 @@ class Bench:
         self.wrk = wrk
         self.ground = ground
         self.absent: dict[str, str] = {}
-        self.admin = free_ports(1)[0]
         self.contenders: dict[str, Running] = {}
-        for contender in (NGINX, PLAIN_ENVOY, edge(self.admin), SQUID):
+        for contender in (NGINX, PLAIN_ENVOY, EDGE, SQUID):
             if reason := contender.missing():
                 self.absent[contender.name] = reason
                 print(f"absent: {contender.name}: {reason}", flush=True)
@@ -119,10 +118,8 @@ class Bench:
 
     def _upstream(self) -> tuple[int, int]:
         """Returns the connections to origins and the requests on them so far."""
-        admin = http.client.HTTPConnection("127.0.0.1", self.admin, timeout=30)
-        admin.request("GET", "/stats?filter=^cluster.(origin|map)_.*upstream_(cx|rq)_total$")
-        text = admin.getresponse().read().decode()
-        admin.close()
+        admin = self.ground.folder / EDGE.name / "rendered" / "admin.sock"
+        text = ask(admin, "/stats?filter=^cluster.(origin|map)_.*upstream_(cx|rq)_total$")
 
         def total(kind: str) -> int:
             return sum(int(count) for count in re.findall(rf"upstream_{kind}_total: (\d+)", text))
@@ -166,7 +163,7 @@ class Bench:
         servers: list[tuple[OneCore, list[tuple[str, str]], list[str]]] = [
             (NGINX, [OBJECT], ["-g", "master_process off;"]),
             (PLAIN_ENVOY, [OBJECT], []),
-            (edge(), [OBJECT, HIT], []),
+            (EDGE, [OBJECT, HIT], []),
         ]
         for contender, kinds, options in servers:
             if contender.missing():

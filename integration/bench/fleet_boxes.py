@@ -81,9 +81,9 @@ def get(folder: Path, url: str, size: int | None = None) -> str | None:
 def box(desk: Desk, folder: Path, name: str, **changes: Any) -> tuple[Path, int, int]:
     """Writes the file of another box for the same site, with ports of its own. Returns it with its http and health
     ports."""
-    http, dns, admin, metrics, health = free_ports(5)
+    http, dns, metrics, health = free_ports(4)
     listen = {
-        "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
+        "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
         "metrics": f"127.0.0.1:{metrics}", "health": f"127.0.0.1:{health}", "status": "off", "intercept": "none",
     }  # fmt: skip
     home = folder / name

@@ -103,7 +103,7 @@ def kib_per_connection(box: GroundBox, shown: KeyFiles) -> float:
     """Opens connections for clients' bytes, as a remote does in advance. Returns the heap of each in KiB."""
 
     def heap() -> float:
-        return int(json.loads(box.pep.admin("/memory", box.admin))["allocated"]) / 1024
+        return int(json.loads(box.pep.admin("/memory"))["allocated"]) / 1024
 
     context = tls_of_remote(shown, BYTES_ALPN)
     with ExitStack() as stack:
@@ -120,7 +120,7 @@ def known_object_share(box: GroundBox, shown: KeyFiles) -> float:
     that the ground names instead of sending them again."""
 
     def sent() -> dict[str, float]:
-        metrics = box.pep.metrics(box.admin)
+        metrics = box.pep.metrics()
         names = ("objects", "references")
         return {name: metrics.get(f"longhaul_bundling_{name}_total{{}}", 0.0) for name in names}
 

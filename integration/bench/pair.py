@@ -27,7 +27,6 @@ from harness.lab.measure import Run, measure
 from harness.lab.pages import Page, make_page
 from harness.lab.tables import page_table
 from harness.machine import description
-from harness.pair import REMOTE_ADMIN
 from harness.processes import end_with_parent
 
 TARGETS = [
@@ -114,8 +113,8 @@ def _ask(bed: Bed, page: Page, requests: int) -> None:
 
 
 def _pipe_connections(bed: Bed) -> int:
-    url = f"http://{REMOTE_ADMIN}/stats?filter=^cluster.pipe.upstream_cx_total$"
-    return int(bed.ground.line.near.run("curl", "--silent", "--globoff", url).stdout.rsplit(":", 1)[1])
+    text = bed.pair.remote.admin("/stats?filter=^cluster.pipe.upstream_cx_total$")
+    return int(text.rsplit(":", 1)[1])
 
 
 @dataclass

@@ -16,7 +16,6 @@ from e2e import test_deltas
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
 from harness.artifacts import built
-from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
 from harness.waiting import wait_for
 
 ACCEPT = ("--header", "Accept: text/html,*/*;q=0.8", "--header", "Accept-Encoding: gzip, deflate")
@@ -46,8 +45,8 @@ def bed(
 
 def counted(bed: PairBed, name: str) -> float:
     """Returns a counter of both ends together, over all labels."""
-    ends = ((bed.pair.remote, REMOTE_ADMIN), (bed.pair.ground, GROUND_ADMIN))
-    found = [value for end, admin in ends for key, value in end.metrics(admin).items() if key.startswith(name)]
+    ends = (bed.pair.remote, bed.pair.ground)
+    found = [value for end in ends for key, value in end.metrics().items() if key.startswith(name)]
     return sum(found)
 
 

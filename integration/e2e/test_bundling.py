@@ -21,7 +21,7 @@ from harness.clients import Curl
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.origins import Origins, Site
-from harness.pair import GROUND_ADMIN, REDIRECTS, REMOTE_ADMIN, Ends, Pair, pair
+from harness.pair import REDIRECTS, Ends, Pair, pair
 from harness.topology import RESOLVER, SITES
 from harness.waiting import quickest, wait_for
 
@@ -54,9 +54,9 @@ class Bed:
 
     def counted(self, end: str) -> dict[str, float]:
         """Returns the filter's counters at one end, without their prefix."""
-        box, admin = (self.pair.remote, REMOTE_ADMIN) if end == "remote" else (self.pair.ground, GROUND_ADMIN)
+        box = self.pair.remote if end == "remote" else self.pair.ground
         prefix = "longhaul_bundling_"
-        counted = {name: value for name, value in box.metrics(admin).items() if name.startswith(prefix)}
+        counted = {name: value for name, value in box.metrics().items() if name.startswith(prefix)}
         return {name.removeprefix(prefix).removesuffix("{}"): value for name, value in counted.items()}
 
     def answered(self) -> float:
@@ -67,7 +67,7 @@ class Bed:
         """Requests a page as a client. Returns when all objects of its flight have arrived."""
 
         def crossing() -> float:
-            return self.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_upstream_rq_active{envoy_cluster_name="pipe"}']
+            return self.pair.remote.metrics()['envoy_cluster_upstream_rq_active{envoy_cluster_name="pipe"}']
 
         before = crossing()
         assert self.curl().get(f"http://{WWW}/{page}", *ACCEPT).status == 200
@@ -335,7 +335,7 @@ def test_a_page_ends_while_an_end_starts_again_and_the_next_is_bundled(bed: Bed,
     def in_the_middle() -> None:
         # The first pictures have arrived. One object is still on its way to the ground.
         wait_for("a picture", lambda: bed.answered() > before, timeout_s=30)
-        bed.pair.quit_envoy({"ground": GROUND_ADMIN, "remote": REMOTE_ADMIN}[end])
+        (bed.pair.remote if end == "remote" else bed.pair.ground).quit_envoy()
 
     with ThreadPoolExecutor(1) as pool:
         fault = pool.submit(in_the_middle)

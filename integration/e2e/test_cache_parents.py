@@ -201,9 +201,8 @@ def test_a_dead_parent_is_answered_for_with_the_reason(family: Family) -> None:
 def longhaul_node(folder: Path, port: int, config: Mapping[str, Any]) -> Pep:
     """A Longhaul whose cache serves others: it rewrites nothing, and no client is sent to it."""
     folder.mkdir()
-    (admin,) = free_ports(1)
     listen = {
-        "http": f"127.0.0.1:{port}", "admin": f"127.0.0.1:{admin}", "tls": "off", "dns": "off", "intercept": "none",
+        "http": f"127.0.0.1:{port}", "tls": "off", "dns": "off", "intercept": "none",
         "status": "off",
     }  # fmt: skip
     cache = {"dir": str(folder / "cache"), "size": "64mib", "admit": "first"}
@@ -232,7 +231,7 @@ def test_squid_traffic_server_and_longhaul_are_nodes_of_one_ring(desk: Desk) -> 
 
         def of_nodes(gauge: str) -> list[float]:
             """Returns the values of a gauge in the order of `parents`."""
-            found = pep.metrics(desk.config["listen"]["admin"])
+            found = pep.metrics()
             label = 'envoy_cluster_name="parents",envoy_endpoint_address='
             return [found[f'envoy_cluster_endpoint_{gauge}{{{label}"{parent}"}}'] for parent in parents]
 

@@ -67,7 +67,7 @@ def on_loopback(path: Path, folder: Path) -> Path:
     if role == "ground" and "dial: ground" not in text:
         text = text.replace("split: {", f"split: {{ listen: 127.0.0.1:{next(ports)},")
     if not re.search(r"^listen:", text, re.MULTILINE):
-        keys = ("admin",) if role == "ground" else ("http", "tls", "dns", "admin", "metrics")
+        keys = ("metrics",) if role == "ground" else ("http", "tls", "dns", "metrics")
         text += f"listen: {{ {', '.join(f'{key}: 127.0.0.1:{next(ports)}' for key in keys)} }}\n"
     if role != "remote" and not re.search(r"^cache:", text, re.MULTILINE):
         text += f"cache: {{ dir: {folder / 'cache'} }}\n"

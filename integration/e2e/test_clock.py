@@ -39,7 +39,6 @@ class Timepiece:
     curl: Curl
     http: int
     tls: int
-    admin: int
 
     def plain(self, path: str) -> Answer:
         return self.curl.get(f"http://127.0.0.1:{self.http}{path}", "-H", f"Host: {PLAIN}")
@@ -52,7 +51,7 @@ class Timepiece:
 
     def remembered(self) -> float:
         """Returns the number of URLs that Envoy's cache holds in memory."""
-        metrics = self.pep.metrics(f"127.0.0.1:{self.admin}")
+        metrics = self.pep.metrics()
         return sum(value for name, value in metrics.items() if name.startswith("envoy_cache_cache_sessions_entries"))
 
     def is_well(self) -> bool:
@@ -64,7 +63,7 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
     need_commands("curl")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
         built(name)
-    port, tls, dns, admin, metrics, origin_http, origin_https, origin_dns = free_ports(8)
+    port, tls, dns, metrics, origin_http, origin_https, origin_dns = free_ports(7)
     authority = Authority(folder)
     site = Site(
         dns=[f"127.0.0.1:{origin_dns}"], http_port=origin_http, https_port=origin_https, ca=authority.files.as_dict(),
@@ -79,7 +78,7 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
             "http": f"127.0.0.1:{port}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
-            "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
+            "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
         },
         "upstream": {"resolvers": [f"127.0.0.1:{origin_dns}"], "map": where},
         "tls": {"terminate": [{"names": [name], **authority.issue(name).as_dict()} for name in (KNOWN, NEW)]},
@@ -94,7 +93,7 @@ def timepiece(folder: Path) -> Iterator[Timepiece]:
         ) as pep,
     ):  # fmt: skip
         curl = Curl(folder, None, "--cacert", str(authority.files.cert))
-        yield Timepiece(clock, pep, origins, curl, port, tls, admin)
+        yield Timepiece(clock, pep, origins, curl, port, tls)
 
 
 def jump_while_a_page_flows(timepiece: Timepiece, ahead_s: int) -> None:

@@ -63,7 +63,7 @@ def test_a_good_configuration_is_accepted_and_explained(desk: Desk) -> None:
     assert "bandwidth-delay product" in done.stdout
 
 
-@pytest.mark.parametrize(("key", "of"), [("listen.http", "http"), ("listen.dns", "dns"), ("listen.admin", "admin")])
+@pytest.mark.parametrize(("key", "of"), [("listen.http", "http"), ("listen.dns", "dns"), ("listen.metrics", "metrics")])
 def test_a_taken_port_is_named_with_the_key_that_sets_it(desk: Desk, key: str, of: str) -> None:
     port = getattr(desk, of)
     with socket.socket() as holder:
@@ -74,14 +74,14 @@ def test_a_taken_port_is_named_with_the_key_that_sets_it(desk: Desk, key: str, o
     assert done.returncode == 1
     assert str(port) in done.stderr
     assert key in done.stderr
-    assert not any(is_taken(other) for other in (desk.http, desk.dns, desk.admin))
+    assert not any(is_taken(other) for other in (desk.http, desk.dns, desk.metrics))
 
 
 def test_ctrl_c_ends_everything_and_the_ports_are_free_again(desk: Desk) -> None:
     with Pep(desk.write(), desk.folder) as pep:
         assert desk.moved in desk.get()
         assert pep.child.interrupt() == 0, pep.output()
-        for port in (desk.http, desk.dns, desk.admin):
+        for port in (desk.http, desk.dns, desk.metrics):
             assert not is_taken(port)
 
 
@@ -102,14 +102,13 @@ def test_the_filter_is_exchanged_while_requests_are_under_way(desk: Desk) -> Non
     module = desk.etc / "url_rewrite.wasm"
     shutil.copyfile(built("url_rewrite.wasm"), module)
     with Pep(desk.write(), desk.folder, options=["--url-rewrite", module]) as pep:
-        address = f"127.0.0.1:{desk.admin}"
-        before = _filter_updates(pep, address)
+        before = _filter_updates(pep)
         slow = _Slow(desk)
         # A custom section changes the file and its name, but not its behaviour.
         other = desk.etc / "other.wasm"
         other.write_bytes(module.read_bytes() + b"\x00\x06\x05other")
         other.replace(module)
-        wait_for("the other filter", lambda: _filter_updates(pep, address) > before)
+        wait_for("the other filter", lambda: _filter_updates(pep) > before)
         assert desk.moved in desk.get()
         assert slow.finish().count(desk.moved) > 10
 
@@ -134,9 +133,9 @@ def test_a_name_added_to_the_allowlist_is_steered_without_a_restart(desk: Desk) 
         )
 
 
-def _filter_updates(pep: Pep, address: str) -> float:
+def _filter_updates(pep: Pep) -> float:
     """Returns how often Envoy has applied a new filter configuration."""
-    found = {name: value for name, value in pep.metrics(address).items() if "extension_config_discovery" in name}
+    found = {name: value for name, value in pep.metrics().items() if "extension_config_discovery" in name}
     return sum(value for name, value in found.items() if "config_reload{" in name)
 
 

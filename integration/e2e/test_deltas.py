@@ -96,8 +96,8 @@ class Bed:
     def counted(self, name: str, *, at_ground: bool = False) -> float:
         """Returns a counter of one end, over all labels."""
         ground = self.pair.grounds[0]
-        box, admin = (ground.pep, ground.admin) if at_ground else (self.pair.remote, self.pair.remote_admin)
-        metrics = box.metrics(admin).items()
+        box = ground.pep if at_ground else self.pair.remote
+        metrics = box.metrics().items()
         return sum(value for key, value in metrics if key.startswith(f"longhaul_bundling_{name}"))
 
     def delta_bytes(self, site: str, path: str, expected: bytes, **fields: str) -> float:

@@ -47,8 +47,8 @@ def download(desk: Desk, pause_ms: int) -> Iterator[Download]:
 
     thread = threading.Thread(target=fetch)
     thread.start()
-    active = f"http://127.0.0.1:{desk.admin}/stats?filter=^http.edge_http.downstream_rq_active"
-    wait_for("the request", lambda: Curl(desk.folder).get(active).body.split()[-1:] == [b"1"])
+    active = "/stats?filter=^http.edge_http.downstream_rq_active"
+    wait_for("the request", lambda: pep.admin(active).split()[-1:] == ["1"])
     try:
         yield found
     finally:

@@ -60,7 +60,7 @@ def test_a_box_is_ready_until_it_drains_and_knows_its_own_requests(desk: Desk, t
         assert Curl(tmp_path).get(url, "-H", f"Host: {WWW}", "-H", f"CDN-Loop: {others}").status == 200
         assert Curl(tmp_path).get(url, "-H", f"Host: {WWW}", "-H", f"CDN-Loop: {own}").status >= 400
 
-        pep.quit_envoy(f"127.0.0.1:{desk.admin}")
+        pep.quit_envoy()
         wait_for("a box that is not ready", lambda: endpoint.ask("/ready") == (503, "Envoy does not respond\n"))
         wait_for("a box that is ready again", lambda: endpoint.ask("/ready")[0] == 200)
 

@@ -201,4 +201,4 @@ def test_a_taken_udp_port_is_named_with_the_key_that_sets_it(desk: Desk) -> None
     assert done.returncode == 1
     assert f"port {port} (UDP)" in done.stderr, done.stderr
     assert "listen.tls" in done.stderr
-    assert not any(is_taken(other) for other in (desk.http, desk.admin))
+    assert not any(is_taken(other) for other in (desk.http, desk.metrics))

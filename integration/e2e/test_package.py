@@ -91,7 +91,7 @@ def edge(cache: str) -> dict[str, Any]:
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
-            "http": "127.0.0.1:80", "tls": "off", "dns": "127.0.0.1:53", "admin": "127.0.0.1:9901",
+            "http": "127.0.0.1:80", "tls": "off", "dns": "127.0.0.1:53",
             "metrics": "127.0.0.1:9153", "intercept": "none",
         },
         "upstream": {

@@ -13,7 +13,6 @@ import pytest
 
 from e2e.odd_origin import path_of
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
 from harness.processes import Child
 from harness.waiting import wait_for
 
@@ -37,7 +36,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def packed_messages(bed: PairBed) -> float:
-    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    metrics = bed.pair.remote.metrics()
     return sum(value for name, value in metrics.items() if "header_compression_packed_total" in name)
 
 
@@ -67,13 +66,13 @@ def ground_packs(bed: PairBed, packs: bool) -> None:
 
 def ground_is_there(bed: PairBed) -> bool:
     """Do the remote's health checks reach the ground?"""
-    return bed.pair.remote.metrics(REMOTE_ADMIN)['envoy_cluster_membership_healthy{envoy_cluster_name="pipe"}'] > 0
+    return bed.pair.remote.metrics()['envoy_cluster_membership_healthy{envoy_cluster_name="pipe"}'] > 0
 
 
 def uptime_s(bed: PairBed) -> float:
     """Returns the seconds since the ground's Envoy started, or infinity while none runs."""
     try:
-        told = json.loads(bed.pair.ground.admin("/server_info", GROUND_ADMIN))["uptime_current_epoch"]
+        told = json.loads(bed.pair.ground.admin("/server_info"))["uptime_current_epoch"]
     except (subprocess.CalledProcessError, ValueError):
         return float("inf")
     return float(told.rstrip("s"))
@@ -86,14 +85,14 @@ def test_an_origin_forges_the_grounds_consent(bed: PairBed) -> None:
             assert (answer.status, answer.body) == (200, b"ok"), answer
             assert not [name for name, _ in answer.headers if name.startswith("x-longhaul-")]
     assert statuses(bed, 20) == {200}
-    workers = bed.pair.remote.metrics(REMOTE_ADMIN)["envoy_server_concurrency{}"]
+    workers = bed.pair.remote.metrics()["envoy_server_concurrency{}"]
     believed = max(0.0, packed_messages(bed) - workers)
     print(f"forged_consents {believed:.0f}")
     assert not believed, "each worker tries once with a ground that it does not know, and no more"
 
 
 def test_a_ground_reloaded_without_packing_costs_the_remote_its_http(bed: PairBed) -> None:
-    bed.pair.quit_envoy(REMOTE_ADMIN)
+    bed.pair.remote.quit_envoy()
     ground_packs(bed, True)
     wait_for("a pipe", lambda: bed.curl.get(f"http://{LAB}/again.bin").status == 200, timeout_s=30)
     bed.packs_headers()
@@ -102,7 +101,7 @@ def test_a_ground_reloaded_without_packing_costs_the_remote_its_http(bed: PairBe
     for _ in range(3):
         assert statuses(bed, 8) == {200}
     before = uptime_s(bed)
-    bed.pair.quit_envoy(GROUND_ADMIN)
+    bed.pair.ground.quit_envoy()
     # The next Envoy may run before a health check fails. Until then no request informs the remote of the change.
     wait_for("another Envoy at the ground", lambda: uptime_s(bed) < before, timeout_s=60, interval_s=0.2)
     wait_for("the ground back", lambda: ground_is_there(bed), timeout_s=60)

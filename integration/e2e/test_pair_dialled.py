@@ -16,7 +16,7 @@ from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, PairBed, standing_pair
 from harness.clients import Curl
 from harness.lab.contenders.base import rules
 from harness.lab.line import FAR, NEAR, NEAR_HOME
-from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN
+from harness.pair import PIPE_PORT
 from harness.waiting import wait_for
 
 CLOSED = """chain closed {
@@ -40,12 +40,12 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 def tunnels(bed: PairBed) -> float:
     """Returns the number of open tunnels, by the ground's count."""
-    return bed.pair.ground.metrics(GROUND_ADMIN)['envoy_cluster_upstream_cx_active{envoy_cluster_name="pipe"}']
+    return bed.pair.ground.metrics()['envoy_cluster_upstream_cx_active{envoy_cluster_name="pipe"}']
 
 
 def accepted(bed: PairBed) -> float:
     """Returns the number of tunnels that the remote has accepted so far."""
-    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    metrics = bed.pair.remote.metrics()
     return sum(value for name, value in metrics.items() if "reverse_tunnel_handshake_accepted" in name)
 
 
@@ -163,11 +163,11 @@ def test_chromium_loads_http_and_https_pages(bed: PairBed) -> None:
 
 
 @pytest.mark.parametrize(
-    "admin", [pytest.param(GROUND_ADMIN, id="ground"), pytest.param(REMOTE_ADMIN, id="remote", marks=pytest.mark.long)]
+    "end", ["ground", pytest.param("remote", marks=pytest.mark.long)]
 )
-def test_an_envoy_that_dies_is_dialled_again_and_clients_get_an_error_meanwhile(bed: PairBed, admin: str) -> None:
+def test_an_envoy_that_dies_is_dialled_again_and_clients_get_an_error_meanwhile(bed: PairBed, end: str) -> None:
     serves(bed)
-    bed.pair.quit_envoy(admin)
+    (bed.pair.remote if end == "remote" else bed.pair.ground).quit_envoy()
     answer = bed.curl.get(f"http://{LAB}/gone.bin", timeout_s=20)
     # No listener exists while the remote's Envoy starts again.
     assert answer.status in (0, 200, 503), answer
@@ -196,7 +196,7 @@ def test_a_ground_that_ends_drains_and_what_is_down_is_said_until_it_is_back(bed
 
     def is_under_way() -> bool:
         active = 'envoy_http_downstream_rq_active{envoy_http_conn_manager_prefix="edge_http"}'
-        return bed.pair.ground.metrics(GROUND_ADMIN)[active] >= 1
+        return bed.pair.ground.metrics()[active] >= 1
 
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(1))

@@ -11,7 +11,7 @@ import pytest
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
 from harness.clients import Answer, Curl
 from harness.lab.contenders.base import rules
-from harness.pair import PIPE_PORT, REMOTE_ADMIN
+from harness.pair import PIPE_PORT
 from harness.topology import FORBIDDEN
 from harness.waiting import wait_for
 
@@ -46,7 +46,7 @@ def secure(bed: PairBed, name: str) -> Answer:
 
 def looked_up(bed: PairBed) -> tuple[float, float]:
     """Returns how many names the remote has looked up for clients that it knows, and for unknown ones."""
-    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    metrics = bed.pair.remote.metrics()
     count = {reason: metrics.get(f'longhaul_name_budget_requests_total{{reason="{reason}"}}', 0.0) for reason in NAMED}
     return count["new"] + count["known"], count["unnamed"]
 

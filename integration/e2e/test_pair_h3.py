@@ -15,7 +15,7 @@ from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
 from harness.artifacts import built
 from harness.http3 import H3Answer, h3get
 from harness.lab.line import FAR
-from harness.pair import GROUND_NAME, PIPE_PORT, REMOTE_ADMIN
+from harness.pair import GROUND_NAME, PIPE_PORT
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 def pipe_connections(bed: PairBed, kind: str) -> float:
-    return bed.pair.remote.metrics(REMOTE_ADMIN)[f'envoy_cluster_upstream_cx_{kind}{{envoy_cluster_name="pipe"}}']
+    return bed.pair.remote.metrics()[f'envoy_cluster_upstream_cx_{kind}{{envoy_cluster_name="pipe"}}']
 
 
 def test_the_pipe_is_quic_and_requests_open_nothing(bed: PairBed) -> None:

@@ -16,7 +16,7 @@ from harness.artifacts import built
 from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.clients import Answer, Curl
 from harness.lab.line import FAR
-from harness.pair import GROUND_ADMIN, PIPE_PORT, REMOTE_ADMIN, REMOTE_NAME
+from harness.pair import PIPE_PORT, REMOTE_NAME
 from harness.waiting import wait_for
 
 IN_FORCE_S = 2.0
@@ -87,7 +87,7 @@ class Download:
 
 
 def pipes_and_drains(bed: PairBed) -> tuple[float, str]:
-    draining = bed.pair.ground.admin("/stats?filter=total_filter_chains_draining", GROUND_ADMIN)
+    draining = bed.pair.ground.admin("/stats?filter=total_filter_chains_draining")
     return bed.pair.connections("pipe")["total"], draining
 
 
@@ -181,7 +181,7 @@ def test_both_ends_log_why_a_handshake_failed(bed: PairBed, folder: Path) -> Non
         replace(own["key"], old.key.read_text())
         replace(own["cert"], old.cert.read_text())
         wait_for("the renewal", lambda: "Envoy uses the renewed certificates" in remote.output(), timeout_s=30)
-        bed.pair.quit_envoy(REMOTE_ADMIN)
+        bed.pair.remote.quit_envoy()
         reason = "it has expired by the clock of the ground"
         wait_for("the ground's reason", lambda: reason in ground.output(), timeout_s=30)
         wait_for("the remote's reason", lambda: "expired on" in remote.output(), timeout_s=60)

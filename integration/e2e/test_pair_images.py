@@ -15,7 +15,7 @@ from harness.clients import Curl
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.origins import Origins, Site
-from harness.pair import REDIRECTS, REMOTE_ADMIN, Ends, Pair, pair
+from harness.pair import REDIRECTS, Ends, Pair, pair
 from harness.photos import DRAWING, HEIGHT, PHOTO, WIDTH, is_webp, write_images
 from harness.topology import RESOLVER, SITES
 from harness.waiting import wait_for
@@ -43,7 +43,7 @@ class Bed:
 
     def answered(self) -> float:
         """Returns the number of browsers' requests that the remote served itself."""
-        counted = self.pair.remote.metrics(REMOTE_ADMIN)
+        counted = self.pair.remote.metrics()
         return sum(value for name, value in counted.items() if name.startswith("longhaul_bundling_answered_total"))
 
 

@@ -13,7 +13,6 @@ import pytest
 from e2e import upgrades
 from e2e.pair_bed import LAB, SOCKETS, TODAY, PairBed, standing_pair
 from harness.lab.contenders.base import rules
-from harness.pair import GROUND_ADMIN, REMOTE_ADMIN
 from harness.processes import Child
 from harness.waiting import wait_for
 
@@ -72,11 +71,11 @@ def test_a_websocket_opens_and_carries_bytes_both_ways(bed: PairBed) -> None:
 
 
 def test_an_end_that_starts_again_under_load_serves_again(bed: PairBed) -> None:
-    for admin in (REMOTE_ADMIN, GROUND_ADMIN):
+    for end in (bed.pair.remote, bed.pair.ground):
         urls = [f"http://{LAB}/load-{number}.bin" for number in range(40)]
         with ThreadPoolExecutor(8) as pool:
             load = [pool.submit(bed.curl.get, url, timeout_s=30) for url in urls]
-            bed.pair.quit_envoy(admin)
+            end.quit_envoy()
             answers = [one.result() for one in load]
         for url, answer in zip(urls, answers, strict=True):
             # The response is whole or visibly an error. It never looks whole while a part is missing: curl reports a

@@ -18,7 +18,6 @@ from e2e.odd_origin import ASKED, METHODS, path_of
 from e2e.odd_responses import Odd, all_odd, documented_refusals, refused
 from e2e.pair_bed import LAB, PairBed, standing_pair
 from harness.clients import Answer
-from harness.pair import REMOTE_ADMIN
 from harness.processes import Child
 from harness.waiting import wait_for
 
@@ -72,7 +71,7 @@ def until_served(bed: PairBed) -> None:
 def pipe_ends(bed: PairBed) -> dict[str, float]:
     """Returns the pipe's connections, or those in its place, that ended with open requests or by an error of their
     own."""
-    metrics = bed.pair.remote.metrics(REMOTE_ADMIN)
+    metrics = bed.pair.remote.metrics()
     names = [f'{kind}{{envoy_cluster_name="{pool}"}}' for pool in ("pipe", "direct") for kind in ENDS]
     return {name: metrics.get(f"envoy_cluster_upstream_cx_{name}", 0) for name in names}
 

@@ -40,7 +40,7 @@ def edge(folder: Path) -> Path:
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
-            "http": f"127.0.0.1:{EDGE}", "tls": "off", "dns": "127.0.0.1:1053", "admin": "127.0.0.1:9901",
+            "http": f"127.0.0.1:{EDGE}", "tls": "off", "dns": "127.0.0.1:1053",
             "metrics": "127.0.0.1:9153", "intercept": "none",
         },
         "upstream": {

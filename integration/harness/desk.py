@@ -28,7 +28,7 @@ class Desk:
     config: dict[str, Any]
     http: int
     dns: int
-    admin: int
+    metrics: int
 
     def write(self, **changes: Any) -> Path:
         """Writes the configuration. A `longhaul run` that is open sees the change."""
@@ -66,7 +66,7 @@ def desk_in(folder: Path) -> Iterator[Desk]:
     need_commands("curl", "dig")
     for name in ("longhaul", "coredns", "url_rewrite.wasm", "envoy", "origins"):
         built(name)
-    http, dns, admin, metrics, origin_http, origin_dns = free_ports(6)
+    http, dns, metrics, origin_http, origin_dns = free_ports(5)
     host = {"address": "127.78.0.1", "special": True, "generate": True}
     site = Site(
         dns=[f"127.0.0.1:{origin_dns}"],
@@ -78,7 +78,7 @@ def desk_in(folder: Path) -> Iterator[Desk]:
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
-            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
+            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
             "metrics": f"127.0.0.1:{metrics}", "intercept": "none",
         },
         "upstream": {
@@ -91,7 +91,7 @@ def desk_in(folder: Path) -> Iterator[Desk]:
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
     }  # fmt: skip
     with Origins(site.write(folder / "site.json"), folder) as origins:
-        yield Desk(folder, origins, config, http, dns, admin)
+        yield Desk(folder, origins, config, http, dns, metrics)
 
 
 def is_taken(port: int) -> bool:

@@ -154,7 +154,6 @@ class GroundBox:
 
     address: str
     port: int
-    admin: str
     config: Path
     pep: Pep
 
@@ -164,7 +163,7 @@ class GroundBox:
 
     def connections(self) -> float:
         """Returns the number of pipes that are open here."""
-        text = self.pep.admin("/stats?filter=http.edge_http.downstream_cx_active", self.admin)
+        text = self.pep.admin("/stats?filter=http.edge_http.downstream_cx_active")
         return float(text.rpartition(": ")[2])
 
     def accepts(self, shown: KeyFiles) -> bool:
@@ -173,7 +172,7 @@ class GroundBox:
 
     def draining(self) -> str:
         """Returns Envoy's count of filter chains that drain."""
-        return self.pep.admin("/stats?filter=total_filter_chains_draining", self.admin)
+        return self.pep.admin("/stats?filter=total_filter_chains_draining")
 
     def pids(self) -> list[int]:
         """Returns the process of `longhaul run` and its children."""
@@ -197,7 +196,6 @@ class GroundsBed:
 
     folder: Path
     remote: Pep
-    remote_admin: str
     http: int
     grounds: list[GroundBox]
     names: Names
@@ -208,13 +206,18 @@ class GroundsBed:
         return Load(self.http, mark).start(threads)
 
 
+def _own_listen(program: Path | None) -> dict[str, str]:
+    """Returns what an earlier version needs beside others on loopback: a port for Envoy's admin interface."""
+    return {"admin": f"127.0.0.1:{free_ports(1)[0]}"} if program else {}
+
+
 def _ground_config(
-    address: str, port: int, admin: int, identity: KeyFiles, ca: Path, origins: dict[str, str], both: dict[str, Any]
+    address: str, port: int, listen: dict[str, str], identity: KeyFiles, ca: Path, origins: dict[str, str], both: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "role": "ground",
         **both,
-        "listen": {"admin": f"127.0.0.1:{admin}", "status": "off"},
+        "listen": {**listen, "status": "off"},
         "upstream": {"map": origins, "resolvers": ["127.0.0.1:53"]},
         "split": {"listen": f"{address}:{port}", "peer": REMOTES, **identity.as_dict(), "ca": str(ca)},
     }
@@ -242,7 +245,7 @@ def grounds(
     for name in ("longhaul", "coredns", "envoy", "origins"):
         built(name)
     both: dict[str, Any] = {"link": link or LINK, **({"page": page} if page else {})}
-    http, pipe, dns, metrics, remote_admin, origin_http, origin_dns, resolver, *admins = free_ports(8 + count)
+    http, pipe, dns, metrics, origin_http, origin_dns, resolver = free_ports(7)
     addresses = [f"127.0.0.{number + 2}" for number in range(count)]
     authority = Authority(folder)
     ca = authority.files.cert
@@ -256,17 +259,17 @@ def grounds(
         names = stack.enter_context(Names(resolver))
         names.addresses = addresses
         boxes = []
-        for address, admin in zip(addresses, admins, strict=True):
+        for address in addresses:
             home = folder / address
             home.mkdir()
             identity = authority.issue(f"{address}.{NAME}", address, NAME)
             (home / REMOTES).write_text("".join(f"{name}\n" for name in accepted))
             behind = origin or f"127.78.0.1:{origin_http}"
             origins = dict.fromkeys((WWW, *hosts), behind)
-            ground = _ground_config(address, pipe, admin, identity, ca, origins, both)
+            ground = _ground_config(address, pipe, _own_listen(ground_program), identity, ca, origins, both)
             config = write_config(home, ground)
             pep = stack.enter_context(Pep(config, home, program=ground_program))
-            boxes.append(GroundBox(address, pipe, f"127.0.0.1:{admin}", config, pep))
+            boxes.append(GroundBox(address, pipe, config, pep))
         home = folder / "remote"
         home.mkdir()
         peer: Any = f"{NAME}:{pipe}" if by_name else [f"{address}:{pipe}" for address in addresses]
@@ -278,7 +281,7 @@ def grounds(
                 "proxy": {"addresses": ["127.0.0.1"]},
                 "listen": {
                     "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
-                    "admin": f"127.0.0.1:{remote_admin}", "metrics": f"127.0.0.1:{metrics}", "status": "off",
+                    "metrics": f"127.0.0.1:{metrics}", "status": "off", **_own_listen(remote_program),
                     "intercept": "none",
                 },
                 **({"upstream": {"resolvers": [f"127.0.0.1:{resolver}"]}} if by_name else {}),
@@ -291,4 +294,4 @@ def grounds(
             wait_for("the pipe", lambda: not get(http, "/first.bin"), timeout_s=60)
         # A remote is ready once its link is up or known to be down.
         assert not (problem := get(http, "/first.bin")), problem
-        yield GroundsBed(folder, remote, f"127.0.0.1:{remote_admin}", http, boxes, names, authority)
+        yield GroundsBed(folder, remote, http, boxes, names, authority)

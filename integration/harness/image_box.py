@@ -42,13 +42,13 @@ def image_box(folder: Path, resolver: str, origins: Mapping[str, str], **images:
     """Runs the edge. `origins` has the address and port of each host. `images` are keys of `page.images`."""
     for name in ("longhaul", "longhaul-images", "coredns", "cache_admission.wasm", "envoy"):
         built(name)
-    http, dns, admin, metrics, image_metrics = free_ports(5)
+    http, dns, metrics, image_metrics = free_ports(4)
     config = {
         "role": "edge",
         "link": {"rtt": "300ms", "down": "384kbit", "up": "64kbit"},
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
-            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}", "admin": f"127.0.0.1:{admin}",
+            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
             "metrics": f"127.0.0.1:{metrics}", "status": "off", "image_metrics": f"127.0.0.1:{image_metrics}",
             "intercept": "none",
         },

@@ -22,7 +22,6 @@ GROUND_NAME = "ground.example.org"
 PIPE_PORT = 8443
 BYTES_ALPN = "longhaul-bytes"
 """The protocol of connections that carry clients' bytes."""
-REMOTE_ADMIN, GROUND_ADMIN = "127.0.0.1:9921", "127.0.0.1:9922"
 REDIRECTS = (
     *(f"tcp dport {port} redirect to :{port}" for port in (80, 443, 53)),
     "udp dport 53 redirect to :53",
@@ -66,7 +65,7 @@ class Pair:
         """Connections of the remote's pool `pipe` or `warm`: `active`, `total` and `connect_fail` so far, `unused` by
         any client, and `opening`. The handshake of those `opening` is not done. Envoy counts a connection from its
         first packet. Warm streams count as connections, which have no handshake."""
-        metrics = self.remote.metrics(REMOTE_ADMIN)
+        metrics = self.remote.metrics()
         label = f'{{envoy_cluster_name="{pool}"}}'
         found = {
             kind: metrics[f"envoy_cluster_upstream_cx_{kind}{label}"] for kind in ("active", "total", "connect_fail")
@@ -80,10 +79,6 @@ class Pair:
         """Waits until there is a pipe."""
         wait_for("the pipe", lambda: self.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
 
-    def quit_envoy(self, admin: str) -> None:
-        """Ends the Envoy of the end with this admin address. Longhaul starts it again."""
-        (self.remote if admin == REMOTE_ADMIN else self.ground).quit_envoy(admin)
-
     @contextmanager
     def without_ground(self) -> Iterator[None]:
         """Stops the ground for as long as the context lasts."""
@@ -96,7 +91,7 @@ class Pair:
 
     def checks(self) -> dict[str, float]:
         """The remote's health checks of the ground so far: `attempt` and `failure`."""
-        metrics = self.remote.metrics(REMOTE_ADMIN)
+        metrics = self.remote.metrics()
         return {
             kind: metrics[f'envoy_cluster_health_check_{kind}{{envoy_cluster_name="pipe"}}']
             for kind in ("attempt", "failure")
@@ -104,7 +99,7 @@ class Pair:
 
     def packed(self) -> dict[str, float]:
         """Bytes of the request headers that the remote has compressed so far: before (`plain`) and after (`packed`)."""
-        metrics = self.remote.metrics(REMOTE_ADMIN)
+        metrics = self.remote.metrics()
         total = {
             key: sum(value for name, value in metrics.items() if f"header_compression_{key}_bytes_total" in name)
             for key in ("plain", "packed")
@@ -145,8 +140,8 @@ def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **
         "link": link,
         "proxy": {"addresses": [ends.near_address]},
         "listen": {
-            "http": "0.0.0.0:80", "tls": "0.0.0.0:443", "dns": "0.0.0.0:53", "admin": REMOTE_ADMIN,
-            "metrics": "off", "intercept": "redirect",
+            "http": "0.0.0.0:80", "tls": "0.0.0.0:443", "dns": "0.0.0.0:53",
+            "metrics": "127.0.0.1:9153", "intercept": "redirect",
         },
         "dns": {"domains": [STEERED]},
         **upstream,
@@ -174,7 +169,6 @@ def ground_config(
     return {
         "role": "ground",
         "link": link,
-        "listen": {"admin": GROUND_ADMIN},
         "upstream": {"resolvers": [RESOLVER]},
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
         "split": {**meets, "transport": transport, "pack_headers": ground_packs, **identity},

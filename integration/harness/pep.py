@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from .admin import admin_socket, ask
 from .artifacts import built
 from .namespaces import Place
 from .processes import Child, whole_lines
@@ -34,7 +35,7 @@ def gateway_config(
         "proxy": {"addresses": [PROXY], "secure_names": [secure_name] if certificate else []},
         "listen": {
             "http": ["0.0.0.0:80", "[::]:80"], "tls": ["0.0.0.0:443", "[::]:443"], "dns": ["0.0.0.0:53", "[::]:53"],
-            "admin": "127.0.0.1:9901", "metrics": "127.0.0.1:9153", "intercept": "redirect",
+            "metrics": "127.0.0.1:9153", "intercept": "redirect",
         },
         "upstream": {"resolvers": [RESOLVER], "ports": [80, 443]},
         "rewrite": {"level": "safe", "target": "auto"},
@@ -121,17 +122,29 @@ class Pep:
             return []
         return [json.loads(line) for line in whole_lines(self._access_log)]
 
-    def admin(self, path: str, address: str = "127.0.0.1:9901") -> str:
+    def admin(self, path: str) -> str:
         """Sends a GET to Envoy's admin interface."""
-        return self._curl(f"http://{address}{path}")
+        if self._admin_address:
+            return self._curl(f"http://{self._admin_address}{path}")
+        return ask(admin_socket(self.state), path)
 
-    def metrics(self, address: str = "127.0.0.1:9901") -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Returns Envoy's counters and gauges by their Prometheus names, with labels."""
-        return parse_metrics(self.admin("/stats/prometheus", address))
+        return parse_metrics(self.admin("/stats/prometheus"))
 
-    def quit_envoy(self, address: str = "127.0.0.1:9901") -> None:
+    def quit_envoy(self) -> None:
         """Ends Envoy, which `longhaul run` then starts again."""
-        self._curl(f"http://{address}/quitquitquit", "--request", "POST")
+        ask(admin_socket(self.state), "/quitquitquit", "POST")
+
+    @property
+    def _admin_address(self) -> str | None:
+        """The address of the admin interface of an earlier version, which has it on loopback. It reports it."""
+        admin = json.loads((self.state / "run.json").read_text())["listen"]["admin"]
+        return None if admin.startswith("/") else admin
+
+    def page(self, url: str, *options: str) -> str:
+        """Fetches a page where the box runs."""
+        return self._curl(url, *options)
 
     def _curl(self, url: str, *options: str) -> str:
         line = ["curl", "--silent", "--show-error", "--fail", "--max-time", "30", *options, url]

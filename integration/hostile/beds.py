@@ -19,7 +19,7 @@ from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.namespaces import Namespace
 from harness.origins import Origins, Site
-from harness.pair import GROUND_ADMIN, GROUND_NAME, REDIRECTS, REMOTE_ADMIN, REMOTE_NAME, Ends, Pair, pair
+from harness.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
 from harness.pep import Pep
 from harness.processes import Child, whole_lines
 from harness.sockets import connected
@@ -49,8 +49,8 @@ class Target:
     folder: Path
     clients: Namespace
     internet: Namespace
-    envoys: list[tuple[Pep, str]]
-    """Each program and the address of its Envoy's admin interface."""
+    envoys: list[Pep]
+    """The program of each box."""
     origin_log: Path
     origins: Origins
     authority: Authority
@@ -93,24 +93,23 @@ class Target:
 
     def heaps_mib(self) -> list[float]:
         """Returns the memory that each box's Envoy has allocated."""
-        return [int(json.loads(pep.admin("/memory", admin))["allocated"]) / 2**20 for pep, admin in self.envoys]
+        return [int(json.loads(pep.admin("/memory"))["allocated"]) / 2**20 for pep in self.envoys]
 
     def metric(self, name: str) -> float:
         """Returns a counter or gauge, as the sum over all Envoys and labels."""
         return sum(
             value
-            for pep, admin in self.envoys
-            for key, value in pep.metrics(admin).items()
+            for pep in self.envoys
+            for key, value in pep.metrics().items()
             if key == name or key.startswith(name + "{")
         )
 
     def asked_of_origins(self) -> int:
         """Returns the number of requests to origins, as counted by the Envoy that sends them."""
-        pep, admin = self.envoys[-1]
         return int(
             sum(
                 value
-                for key, value in pep.metrics(admin).items()
+                for key, value in self.envoys[-1].metrics().items()
                 if key.startswith("envoy_cluster_upstream_rq_total{") and 'envoy_cluster_name="origin_' in key
             )
         )
@@ -176,7 +175,7 @@ def edge(folder: Path, **config: Any) -> Iterator[Target]:
             folder,
             bed.topology.clients,
             bed.topology.internet,
-            [(bed.pep, "127.0.0.1:9901")],
+            [bed.pep],
             log,
             bed.origins,
             authority,
@@ -201,7 +200,7 @@ def pair_of_boxes(
         both = stack.enter_context(pair(folder, ends, setting, trusted=authority.files.cert, steered=steered, **split))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         both.until_piped()
-        envoys = [(both.remote, REMOTE_ADMIN), (both.ground, GROUND_ADMIN)]
+        envoys = [both.remote, both.ground]
         yield Target("pair", folder, line.clients, line.internet, envoys, log, origins, authority, both=both)
 
 

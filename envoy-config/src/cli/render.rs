@@ -73,6 +73,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let root = arguments.root.as_ref().map_or_else(|| out.clone(), absolute);
     let machine = RunContext {
         kept: root.join("kept"),
+        admin: root.join("admin.sock"),
+        dns_metrics: None,
         root: root.clone(),
         filters,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),

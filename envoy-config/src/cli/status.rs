@@ -116,7 +116,6 @@ fn listening(status: &Status) -> String {
         ("split", listen.split.map(|socket| socket.to_string())),
         ("tls", of_clients(&listen.tls)),
         ("dns", of_clients(&listen.dns)),
-        ("admin", Some(listen.admin.to_string())),
         ("metrics", listen.metrics.map(|socket| socket.to_string())),
         ("status", listen.status.map(|socket| socket.to_string())),
     ];
@@ -300,11 +299,7 @@ fn pages(pages: &Pages) -> Vec<Vec<String>> {
 
 fn dns(status: &Status) -> Vec<Vec<String>> {
     let Some(dns) = &status.dns else {
-        let why = if status.listen.metrics.is_none() {
-            "not counted: `listen.dns` or `listen.metrics` is off"
-        } else {
-            "no counts"
-        };
+        let why = if status.listen.dns.is_none() { "not counted: `listen.dns` is off" } else { "no counts" };
         return vec![row("names", why)].into_iter().chain(resolvers(status)).collect();
     };
     let off = if dns.steering == Some(false) { "STEERING IS OFF; " } else { "" };

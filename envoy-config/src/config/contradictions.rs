@@ -152,8 +152,7 @@ fn shared_sockets(
     acme: Option<&Acme>,
     problems: &mut Vec<Problem>,
 ) {
-    let wanted = |key: &str| key != "status" || listen.required_status().is_some();
-    let own = listen.sockets().filter(|(key, _)| wanted(key)).map(|(key, socket)| (["listen", key], socket));
+    let own = listen.required_sockets().map(|(key, socket)| (["listen", key], socket));
     let dialled_in = role.and_then(Role::dialled_in).map(|socket| (["split", "listen"], socket));
     let challenges = acme.and_then(|acme| acme.listen).map(|socket| (["tls", "acme"], socket));
     let sockets: Vec<([&str; 2], SocketAddr)> = own.chain(dialled_in).chain(challenges).collect();

@@ -158,6 +158,13 @@ impl Reader {
     fn refuse_unknown(&mut self, section: &str, entries: &[Entry]) {
         let known = keys::below(section);
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let full = if section.is_empty() { entry.key.clone() } else { format!("{section}.{}", entry.key) };
+            if let Some(cut) = keys::cut(&full) {
+                let title = format!("`{full}` has no effect any more");
+                let problem = Problem::warning(title, entry.key_place.clone(), cut.why);
+                self.problems.push(problem.help(cut.instead));
+                continue;
+            }
             let found = UnknownKey::of(section, &entry.key, &known);
             self.excused.extend(found.meant);
             let problem = Problem::error(found.title, entry.key_place.clone(), found.label);

@@ -15,6 +15,8 @@ pub struct Artifacts {
     pub root: PathBuf,
     /// The absolute path of a folder that outlives restarts. It keeps the resolved addresses of known origins.
     pub state: PathBuf,
+    /// The Unix socket of Envoy's admin interface. A relative path starts from the folder in which Envoy runs.
+    pub admin: PathBuf,
     /// The modules of the filters that were found. A filter without a module is left out. Without cache-admission, the
     /// cache is left out too.
     pub modules: Modules,

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -20,6 +21,9 @@ use crate::derive::offers_http3;
 pub struct CorefileContext<'a> {
     /// The loopback socket of `/ready`.
     pub ready: SocketAddr,
+    /// The Unix socket of CoreDNS's metrics, for `longhaul run`, which serves `listen.metrics`. A relative path starts
+    /// from the folder in which CoreDNS runs. None: CoreDNS serves `listen.metrics` itself.
+    pub metrics: Option<&'a Path>,
     /// The loopback socket where Envoy resolves the names of origins
     /// ([`Artifacts::resolver`](super::Artifacts::resolver)).
     pub resolver: SocketAddr,
@@ -79,8 +83,10 @@ impl Lines {
 /// Writes the server block for clients.
 fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &CorefileContext<'_>) {
     open(out, &bound(listen), context);
-    if let Some(metrics) = settings.listen.metrics {
-        out.line(1, &format!("prometheus {metrics}"));
+    if let Some(socket) = context.metrics {
+        out.line(1, &format!("metrics_socket {}", quoted(&socket.display().to_string())));
+    } else if let Some(metrics) = settings.listen.metrics {
+        out.line(1, &format!("prometheus {}", metrics.socket));
     }
     out.line(1, &format!("bufsize {UDP_BYTES}"));
     out.line(1, "# attackers use ANY to reflect traffic (RFC 8482)");

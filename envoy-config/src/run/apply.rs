@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::endpoint::Endpoint;
 use super::envoy;
 use super::generation::{COREFILE, Generation, RENEWALS};
 use super::log::Level;
@@ -94,6 +95,7 @@ impl Run {
             return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
         }
         let mut ours = ports::wanted(&self.generation.settings);
+        ours.extend(self.metrics_page.listens_on());
         ours.extend(self.status_page.listens_on());
         let new: Vec<ListenSocket> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
@@ -153,8 +155,7 @@ impl Run {
     }
 
     fn put_in_place(&mut self, next: &Generation) -> Result<Written, String> {
-        // Not `listen.admin` of the settings: a change of it may still wait for its process.
-        let admin = self.envoy.admin().unwrap_or(self.generation.settings.listen.admin);
+        let admin = self.envoy.admin_interface();
         let before = XdsCounters::read(admin).unwrap_or_default();
         let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
             .map_err(|error| error.to_string())?;
@@ -241,7 +242,7 @@ fn is_renewal(path: &str) -> bool {
 
 /// Waits until Envoy has read the files, and the certificates if they are `renewed`. The error is Envoy's reason for
 /// refusing them.
-fn wait_for_envoy(admin: SocketAddr, before: &XdsCounters, written: &Written, renewed: bool) -> Result<(), String> {
+fn wait_for_envoy(admin: &Endpoint, before: &XdsCounters, written: &Written, renewed: bool) -> Result<(), String> {
     let expected = written.changed.iter().filter(|path| envoy::is_watched(path)).count();
     let expected = u64::try_from(expected).unwrap_or(u64::MAX);
     let deadline = Instant::now() + PATIENCE;

@@ -19,6 +19,8 @@ pub(super) struct Program {
     /// Its name in messages.
     pub(super) name: &'static str,
     pub(super) path: PathBuf,
+    /// The folder in which it runs. None: that of this process.
+    pub(super) folder: Option<PathBuf>,
     /// The form of its log lines.
     pub(super) dialect: Dialect,
     pub(super) arguments: Vec<OsString>,
@@ -58,7 +60,11 @@ impl Running {
         let (output, input) = io::pipe()?;
         log::follow(output, program.dialect.clone())?;
         // The child must itself request to be killed with its parent, so this program starts itself first.
-        let child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        if let Some(folder) = &program.folder {
+            command.current_dir(folder);
+        }
+        let child = command
             .arg(BOUND_COMMAND)
             .arg(std::process::id().to_string())
             .arg(&program.path)

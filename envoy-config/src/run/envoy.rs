@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -16,10 +15,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
+use super::endpoint::Endpoint;
 use super::generation::{Generation, RunContext};
 use super::known_addresses;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
 use super::log::{Dialect, ENVOY_FORMAT, Level, RecentPages};
+use super::private::{HOT_RESTART, PrivateFolder, SOCKET_MODE};
 use super::probe::{accepts, live_epoch};
 use super::report::ChildReport;
 use super::say;
@@ -50,6 +51,8 @@ pub(super) struct Envoy {
     root: PathBuf,
     /// The folder where Envoy saves the addresses of origins.
     kept: PathBuf,
+    private: PrivateFolder,
+    admin: Endpoint,
     /// The base ID of the shared memory of all generations. None until the first has started.
     base_id: Option<u32>,
     lineage: Lineage,
@@ -66,7 +69,6 @@ struct Process {
     running: Running,
     epoch: u32,
     role: Role,
-    admin: SocketAddr,
     drain_time: Duration,
 }
 
@@ -111,11 +113,13 @@ pub(super) fn watched(tree: &RenderedTree) -> usize {
 }
 
 impl Envoy {
-    pub(super) fn new(path: PathBuf, machine: &RunContext, pages: RecentPages) -> Self {
+    pub(super) fn new(path: PathBuf, machine: &RunContext, private: PrivateFolder, pages: RecentPages) -> Self {
         Self {
             path,
             root: machine.root.clone(),
             kept: machine.kept.clone(),
+            admin: Endpoint::Unix(private.admin()),
+            private,
             base_id: None,
             lineage: Lineage::new(),
             processes: BTreeMap::new(),
@@ -178,12 +182,18 @@ impl Envoy {
             drain.to_string().into(),
             "--parent-shutdown-time-s".into(),
             (drain + PARENT_MARGIN.as_secs()).to_string().into(),
+            // By default these sockets are abstract: every user of the machine takes over the listeners, or ends Envoy.
+            "--socket-path".into(),
+            HOT_RESTART.into(),
+            "--socket-mode".into(),
+            SOCKET_MODE.into(),
         ];
         arguments.extend(ENVOY_FORMAT.map(OsString::from));
         arguments.extend(more);
         Program {
             name: "Envoy",
             path: self.path.clone(),
+            folder: Some(self.private.path().to_owned()),
             dialect: Dialect::Envoy(self.pages.clone()),
             arguments,
             environment: vec![(TUNABLES, tunables(std::env::var_os(TUNABLES)))],
@@ -201,9 +211,20 @@ impl Envoy {
         self.lineage.is_taking_over()
     }
 
-    /// Returns the admin interface of the process that serves. None while there is none.
-    pub(super) fn admin(&self) -> Option<SocketAddr> {
-        self.present().map(|process| process.admin)
+    /// Returns the admin interface, which has the same place in every process.
+    pub(super) fn admin_interface(&self) -> &Endpoint {
+        &self.admin
+    }
+
+    /// Returns the admin interface while there is a process that serves.
+    pub(super) fn admin(&self) -> Option<&Endpoint> {
+        self.present().map(|_| &self.admin)
+    }
+
+    /// Returns true if the process serves. During a takeover its parent responds at the same socket, so the epoch
+    /// decides.
+    fn is_live(&self, process: &Process) -> bool {
+        live_epoch(&self.admin) == Some(process.epoch)
     }
 
     fn present(&self) -> Option<&Process> {
@@ -211,7 +232,7 @@ impl Envoy {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.present().is_some_and(Process::is_live)
+        self.present().is_some_and(|process| self.is_live(process))
     }
 
     /// Returns how the present process ended. None while it runs, and if there is none.
@@ -225,8 +246,8 @@ impl Envoy {
         let ended: Vec<(Id, ExitStatus)> =
             self.processes.iter_mut().filter_map(|(id, process)| Some((*id, process.running.ended()?))).collect();
         for (id, epoch) in self.lineage.unready() {
-            if let Some(process) = self.processes.get(&id).filter(|process| process.epoch == epoch && process.is_live())
-            {
+            let is_ready = |process: &&Process| process.epoch == epoch && self.is_live(process);
+            if let Some(process) = self.processes.get(&id).filter(is_ready) {
                 self.lineage.ready(id, Instant::now(), process.drain_time + PARENT_MARGIN);
                 if std::mem::take(&mut self.recovering) {
                     say(Level::Info, "Envoy responds again");
@@ -328,8 +349,8 @@ impl Envoy {
             say(Level::Warning, &format!("the saved addresses in {} stay unread: {error}", self.kept.display()));
         }
         let running = Running::start(&self.program(present, arguments))?;
-        let (role, admin) = (present.settings.role.clone(), present.settings.listen.admin);
-        self.processes.insert(id, Process { running, epoch, role, admin, drain_time: drain_time(present) });
+        let role = present.settings.role.clone();
+        self.processes.insert(id, Process { running, epoch, role, drain_time: drain_time(present) });
         Ok(())
     }
 
@@ -384,6 +405,11 @@ impl Envoy {
         self.processes.values().map(|process| process.running.pid())
     }
 
+    /// Returns the present process.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.present().map(|process| process.running.pid())
+    }
+
     /// Returns the state of the present process for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.present().map(|process| &process.running), &self.deaths)
@@ -405,26 +431,19 @@ impl Envoy {
         self.base_id
     }
 
-    /// Removes the shared memory, which Envoy always leaves behind.
+    /// Removes the shared memory and the sockets, which Envoy always leaves behind.
     fn forget_base_id(&mut self) {
         if let Some(base_id) = self.read_base_id() {
             let _ = fs::remove_file(shared_memory::path(base_id));
         }
         self.base_id = None;
         let _ = fs::remove_file(self.base_id_path());
+        self.private.forget_envoy();
     }
 
     /// Cleans up after the last process has ended.
     pub(super) fn clean_up(&mut self) {
         self.forget_base_id();
-    }
-}
-
-impl Process {
-    /// Returns true if this process serves. During a takeover its parent responds at the same address, so the epoch
-    /// decides.
-    fn is_live(&self) -> bool {
-        live_epoch(self.admin) == Some(self.epoch)
     }
 }
 

@@ -24,6 +24,10 @@ pub(crate) struct RunContext {
     pub(crate) root: PathBuf,
     /// The folder that outlives restarts.
     pub(crate) kept: PathBuf,
+    /// See [`Artifacts::admin`].
+    pub(crate) admin: PathBuf,
+    /// See [`CorefileContext::metrics`].
+    pub(crate) dns_metrics: Option<PathBuf>,
     /// The filters that were found.
     pub(crate) filters: FilterPaths,
     /// The socket on which CoreDNS reports that it is ready.
@@ -54,6 +58,7 @@ pub(crate) struct Generation {
     pub(super) dns_ready: SocketAddr,
     resolver: SocketAddr,
     near: NearSockets,
+    dns_metrics: Option<PathBuf>,
 }
 
 /// The reason why rendering failed.
@@ -77,6 +82,7 @@ impl Generation {
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
+            admin: machine.admin.clone(),
             modules: locate::wasm_modules(&machine.filters)?,
             host_name: locate::host_name(),
             trusted_ca: locate::trusted_ca()?,
@@ -93,8 +99,8 @@ impl Generation {
         if let (Some(_), Some(hashes)) = (&machine.renewals, inputs.hashes_of(&certificate_files(&settings))) {
             tree = tree.with(format!("{RENEWALS}/certificates"), hashes);
         }
-        let (resolver, near) = (machine.resolver, machine.near);
-        let this = Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver, near };
+        let (resolver, near, dns_metrics) = (machine.resolver, machine.near, machine.dns_metrics.clone());
+        let this = Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver, near, dns_metrics };
         Ok(this.ready_at(machine.dns_ready))
     }
 
@@ -108,6 +114,7 @@ impl Generation {
         self.dns_ready = socket;
         let context = CorefileContext {
             ready: socket,
+            metrics: self.dns_metrics.as_deref(),
             resolver: self.resolver,
             near_dns: self.near.dns,
             local_addresses: self.inputs.addresses(),
@@ -138,6 +145,8 @@ mod tests {
         let machine = RunContext {
             root: folder.path().to_owned(),
             kept: folder.path().to_owned(),
+            admin: folder.path().join("admin.sock"),
+            dns_metrics: None,
             filters: FilterPaths::new(),
             dns_ready: socket,
             resolver: socket,

@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::endpoint::Endpoint;
 use super::log::Level;
 use super::probe::{envoy_serves, is_ready, link_is_up};
 use super::say;
@@ -24,11 +25,11 @@ pub(super) enum Phase {
 }
 
 /// The facts of a run on which its health depends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Vitals {
     pub(super) phase: Phase,
     /// The admin interface of Envoy, if its process exists.
-    pub(super) envoy: Option<SocketAddr>,
+    pub(super) envoy: Option<Endpoint>,
     /// The socket of CoreDNS's `/ready`, if its process exists.
     pub(super) coredns: Option<SocketAddr>,
     /// True if this box serves nobody without the other end of its pair.
@@ -56,17 +57,17 @@ pub(super) fn needs_link(role: &Role) -> bool {
 }
 
 fn readiness(
-    vitals: Vitals,
-    envoy: impl FnOnce(SocketAddr) -> bool,
+    vitals: &Vitals,
+    envoy: impl FnOnce(&Endpoint) -> bool,
     coredns: impl FnOnce(SocketAddr) -> bool,
-    link: impl FnOnce(SocketAddr) -> bool,
+    link: impl FnOnce(&Endpoint) -> bool,
 ) -> Result<(), NotReady> {
     match vitals.phase {
         Phase::Starting => return Err(NotReady::Starting),
         Phase::Draining => return Err(NotReady::Draining),
         Phase::Serving => {}
     }
-    let admin = vitals.envoy.ok_or(NotReady::Envoy)?;
+    let admin = vitals.envoy.as_ref().ok_or(NotReady::Envoy)?;
     let ready = vitals.coredns.ok_or(NotReady::CoreDns)?;
     if !envoy(admin) {
         return Err(NotReady::Envoy);
@@ -78,7 +79,7 @@ fn readiness(
 }
 
 /// Returns the first process that does not exist. Until all listeners serve, the processes start one after the other.
-fn liveness(vitals: Vitals) -> Result<(), NotReady> {
+fn liveness(vitals: &Vitals) -> Result<(), NotReady> {
     match vitals {
         Vitals { phase: Phase::Starting, .. } => Ok(()),
         Vitals { envoy: None, .. } => Err(NotReady::Envoy),
@@ -87,7 +88,7 @@ fn liveness(vitals: Vitals) -> Result<(), NotReady> {
     }
 }
 
-fn page(vitals: Vitals, path: &str) -> Option<Resource> {
+fn page(vitals: &Vitals, path: &str) -> Option<Resource> {
     let outcome = match path {
         "/ready" => {
             readiness(vitals, envoy_serves, is_ready, |admin| link_is_up(admin, WhenDown::Error) != Some(false))
@@ -122,8 +123,8 @@ impl HealthServer {
         let Some(socket) = wanted else { return };
         let shared = Arc::clone(&self.vitals);
         let pages = move |path: &str| {
-            let vitals = *shared.lock().unwrap_or_else(PoisonError::into_inner);
-            page(vitals, path)
+            let vitals = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            page(&vitals, path)
         };
         match Server::start(socket, Site { hosts: HostPolicy::all(), pages: Arc::new(pages) }) {
             Ok(server) => (self.serving, self.busy) = (Some((socket, server)), None),
@@ -142,21 +143,23 @@ mod tests {
 
     #[test]
     fn a_box_is_ready_while_all_that_clients_need_responds() {
-        let at: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let well = Vitals { phase: Phase::Serving, envoy: Some(at), coredns: Some(at), needs_link: true };
-        let judged = |vitals, envoy, coredns, link| readiness(vitals, |_| envoy, |_| coredns, |_| link);
-        assert_eq!(judged(well, true, true, true), Ok(()));
-        assert_eq!(judged(well, false, true, true), Err(NotReady::Envoy));
-        assert_eq!(judged(well, true, false, true), Err(NotReady::CoreDns));
-        assert_eq!(judged(well, true, true, false), Err(NotReady::Link));
-        assert_eq!(judged(Vitals { needs_link: false, ..well }, true, true, false), Ok(()));
-        assert_eq!(judged(Vitals { envoy: None, ..well }, true, true, true), Err(NotReady::Envoy));
-        assert_eq!(judged(Vitals { coredns: None, ..well }, true, true, true), Err(NotReady::CoreDns));
+        let admin = Endpoint::Unix("admin.sock".into());
+        let ready: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let well =
+            || Vitals { phase: Phase::Serving, envoy: Some(admin.clone()), coredns: Some(ready), needs_link: true };
+        let judged = |vitals, envoy, coredns, link| readiness(&vitals, |_| envoy, |_| coredns, |_| link);
+        assert_eq!(judged(well(), true, true, true), Ok(()));
+        assert_eq!(judged(well(), false, true, true), Err(NotReady::Envoy));
+        assert_eq!(judged(well(), true, false, true), Err(NotReady::CoreDns));
+        assert_eq!(judged(well(), true, true, false), Err(NotReady::Link));
+        assert_eq!(judged(Vitals { needs_link: false, ..well() }, true, true, false), Ok(()));
+        assert_eq!(judged(Vitals { envoy: None, ..well() }, true, true, true), Err(NotReady::Envoy));
+        assert_eq!(judged(Vitals { coredns: None, ..well() }, true, true, true), Err(NotReady::CoreDns));
         for (phase, why) in [(Phase::Starting, NotReady::Starting), (Phase::Draining, NotReady::Draining)] {
-            assert_eq!(judged(Vitals { phase, ..well }, true, true, true), Err(why));
-            assert_eq!(liveness(Vitals { phase, ..well }), Ok(()));
+            assert_eq!(judged(Vitals { phase, ..well() }, true, true, true), Err(why));
+            assert_eq!(liveness(&Vitals { phase, ..well() }), Ok(()));
         }
-        assert_eq!(liveness(Vitals { envoy: None, ..well }), Err(NotReady::Envoy));
-        assert_eq!(liveness(Vitals::default()), Ok(()), "nothing has started yet");
+        assert_eq!(liveness(&Vitals { envoy: None, ..well() }), Err(NotReady::Envoy));
+        assert_eq!(liveness(&Vitals::default()), Ok(()), "nothing has started yet");
     }
 }

@@ -10,6 +10,7 @@ use super::error::RunError;
 use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::too_few_files;
+use super::private::{ADMIN, DNS_METRICS};
 use super::{disk_space, ports, state, watches};
 use crate::config::{Cache, Loaded, Settings, reaches};
 use crate::derive::{CongestionControl, CongestionControls, Derived, HostFacts};
@@ -84,6 +85,8 @@ fn rendering(overridden: &Overridden, loaded: &Loaded) -> Result<(), RunError> {
     let machine = RunContext {
         root: loaded.settings.file.clone(),
         kept: loaded.settings.file.clone(),
+        admin: ADMIN.into(),
+        dns_metrics: Some(DNS_METRICS.into()),
         filters: locate::filters(&loaded.settings, &overridden.filters)?,
         dns_ready,
         resolver,

@@ -34,6 +34,7 @@ impl ImageProgram {
                 let program = Program {
                     name: "longhaul-images",
                     path: path.clone(),
+                    folder: None,
                     dialect: Dialect::Images,
                     arguments: vec![root.join(IMAGES_FILE).into()],
                     environment: Vec::new(),

@@ -199,7 +199,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 pub(crate) fn trusted_ca() -> Result<PathBuf, LocateError> {
     let named = env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from);
     let places: Vec<PathBuf> = named.map_or_else(|| CA_BUNDLES.iter().map(PathBuf::from).collect(), |path| vec![path]);
-    places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| LocateError::Authorities {
+    places.iter().find(|path| path.is_file()).map(|path| absolute(path)).ok_or_else(|| LocateError::Authorities {
         looked_at: places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     })
 }

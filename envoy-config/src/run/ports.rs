@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 
-use crate::config::{Ground, Loaded, PipeTransport, Role, Settings, Sockets};
+use crate::config::{Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
 use crate::derive::offers_http3;
 
 /// A socket of this box, and the key that sets it.
@@ -86,11 +86,10 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         (http_key(settings), all(&listen.http)),
         ("listen.tls", all(&listen.tls)),
         ("listen.dns", all(&listen.dns)),
-        ("listen.admin", vec![listen.admin]),
         ("split.listen", one(settings.role.dialled_in())),
         ("tls.acme.listen", one(settings.acme.as_ref().and_then(|acme| acme.listen))),
-        ("listen.metrics", one(if listen.dns.is_some() { listen.metrics } else { None })),
-        ("listen.status", one(listen.required_status())),
+        ("listen.metrics", one(listen.metrics.and_then(PageListen::if_required))),
+        ("listen.status", one(listen.status.and_then(PageListen::if_required))),
         ("listen.health", one(listen.health)),
         ("listen.image_metrics", one(listen.image_metrics)),
     ];

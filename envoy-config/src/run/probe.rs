@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use super::endpoint::Endpoint;
 use crate::config::WhenDown;
 
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,9 +25,9 @@ pub(super) fn accepts(socket: SocketAddr) -> bool {
 }
 
 /// Returns the restart epoch of the Envoy that responds at `admin`, if that Envoy serves. During a takeover both
-/// processes use the same address.
-pub(super) fn live_epoch(admin: SocketAddr) -> Option<u32> {
-    let text = page(admin, "/server_info")?;
+/// processes use the same socket.
+pub(super) fn live_epoch(admin: &Endpoint) -> Option<u32> {
+    let text = admin.page("/server_info").ok()?;
     let info: serde_json::Value = serde_json::from_str(&text).ok()?;
     let epoch = info.pointer("/command_line_options/restart_epoch")?.as_u64()?;
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
@@ -39,31 +40,26 @@ pub(crate) fn serves(info: &serde_json::Value) -> bool {
 }
 
 /// Returns true if Envoy responds at `admin` and serves.
-pub(super) fn envoy_serves(admin: SocketAddr) -> bool {
-    let info = page(admin, "/server_info").and_then(|text| serde_json::from_str(&text).ok());
+pub(super) fn envoy_serves(admin: &Endpoint) -> bool {
+    let info = admin.page("/server_info").ok().and_then(|text| serde_json::from_str(&text).ok());
     info.is_some_and(|info: serde_json::Value| serves(&info))
 }
 
-/// Returns the page of a child at `path`. None if there is none, or if the child does not respond in time.
-pub(crate) fn page(socket: SocketAddr, path: &str) -> Option<String> {
+/// Returns the page at `path` of the program on `socket`. None if there is none, or if the child does not respond in time.
+pub(crate) fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
     let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;
     (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
 }
 
-/// Sends an order to Envoy's admin interface. Returns true if Envoy accepts it.
-pub(super) fn order(admin: SocketAddr, path: &str) -> bool {
-    agent().post(format!("http://{admin}{path}")).send_empty().is_ok_and(|answer| answer.status() == 200)
-}
-
 /// Returns Envoy's counters and gauges whose names match the regular expression `filter`, a line each: `NAME: VALUE`.
 /// None if the admin interface does not respond.
-pub(super) fn stats(admin: SocketAddr, filter: &str) -> Option<String> {
-    page(admin, &format!("/stats?filter={}", percent_encoded(filter)))
+pub(super) fn stats(admin: &Endpoint, filter: &str) -> Option<String> {
+    admin.page(&format!("/stats?filter={}", percent_encoded(filter))).ok()
 }
 
 /// Returns true if a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns true if it uses the
 /// pipe. None if Envoy does not report it.
-pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool> {
+pub(super) fn link_is_up(admin: &Endpoint, when_down: WhenDown) -> Option<bool> {
     let gauge = match when_down {
         WhenDown::Error => "upstream_cx_active",
         WhenDown::Direct => "membership_healthy",
@@ -75,13 +71,13 @@ pub(super) fn link_is_up(admin: SocketAddr, when_down: WhenDown) -> Option<bool>
 
 /// Returns the number of the first ground that passes its health checks, in the order of `split.peer`. None if Envoy
 /// does not report one.
-pub(super) fn ground_in_use(admin: SocketAddr) -> Option<usize> {
-    first_healthy(&page(admin, "/clusters?format=json")?)
+pub(super) fn ground_in_use(admin: &Endpoint) -> Option<usize> {
+    first_healthy(&admin.page("/clusters?format=json").ok()?)
 }
 
 /// Returns true if the addresses of the grounds are known, and all of them failed their health checks.
-pub(super) fn no_ground_responds(admin: SocketAddr) -> bool {
-    page(admin, "/clusters?format=json").is_some_and(|clusters| all_failed(&clusters))
+pub(super) fn no_ground_responds(admin: &Endpoint) -> bool {
+    admin.page("/clusters?format=json").is_ok_and(|clusters| all_failed(&clusters))
 }
 
 fn first_healthy(clusters: &str) -> Option<usize> {
@@ -115,7 +111,7 @@ fn is_pending(host: &serde_json::Value) -> bool {
 }
 
 /// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
-pub(super) fn remembered_urls(admin: SocketAddr) -> Option<u64> {
+pub(super) fn remembered_urls(admin: &Endpoint) -> Option<u64> {
     let text = stats(admin, "cache_sessions_entries")?;
     let (_, urls) = text.lines().find_map(|line| line.rsplit_once(": "))?;
     urls.trim().parse().ok()
@@ -134,7 +130,7 @@ const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 
 impl XdsCounters {
     /// Reads the counters. None if the admin interface does not respond.
-    pub(super) fn read(admin: SocketAddr) -> Option<Self> {
+    pub(super) fn read(admin: &Endpoint) -> Option<Self> {
         let text = stats(admin, FILTER)?;
         Some(Self(
             text.lines()

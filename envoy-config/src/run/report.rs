@@ -12,7 +12,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::endpoint::Endpoint;
 use super::log::PageReport;
+use super::private::PrivateFolder;
 use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
@@ -109,9 +111,12 @@ pub struct Sockets {
     pub tls: Option<config::Sockets>,
     /// `listen.dns`
     pub dns: Option<config::Sockets>,
-    /// `listen.admin`
-    pub admin: SocketAddr,
-    /// `listen.metrics`, if CoreDNS serves it.
+    /// Envoy's admin interface.
+    pub admin: Endpoint,
+    /// CoreDNS's own metrics. None if `listen.dns` is off, and from a run of an earlier version.
+    #[serde(default)]
+    pub dns_metrics: Option<Endpoint>,
+    /// `listen.metrics`, if it is served.
     pub metrics: Option<SocketAddr>,
     /// `listen.status`, if the status page is served.
     pub status: Option<SocketAddr>,
@@ -131,7 +136,7 @@ pub struct ChildReport {
 }
 
 impl Sockets {
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings, private: &PrivateFolder) -> Self {
         let listen = &settings.listen;
         let (http, split) = match &settings.role {
             Role::Ground(_) => (None, listen.http.as_ref().map(config::Sockets::first)),
@@ -142,8 +147,9 @@ impl Sockets {
             split,
             tls: listen.tls.clone(),
             dns: listen.dns.clone(),
-            admin: listen.admin,
-            metrics: listen.dns.as_ref().and(listen.metrics),
+            admin: Endpoint::Unix(private.admin()),
+            dns_metrics: listen.dns.as_ref().map(|_| Endpoint::Unix(private.dns_metrics())),
+            metrics: None,
             status: None,
         }
     }
@@ -331,7 +337,8 @@ mod tests {
                 split: None,
                 tls: None,
                 dns: None,
-                admin: socket,
+                admin: Endpoint::Unix("admin.sock".into()),
+                dns_metrics: None,
                 metrics: None,
                 status: None,
             },

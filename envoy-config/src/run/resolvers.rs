@@ -14,8 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::endpoint::Endpoint;
 use super::events::Event;
-use super::probe::page;
 use crate::config::{Role, Settings};
 use crate::scrape::Scrape;
 
@@ -53,36 +53,39 @@ pub struct ResolverReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Watched {
     resolvers: Vec<SocketAddr>,
-    metrics: Option<SocketAddr>,
+    /// The metrics of CoreDNS. None: no client asks it.
+    metrics: Option<Endpoint>,
 }
 
 impl Watched {
-    fn of(settings: &Settings) -> Self {
+    fn of(settings: &Settings, metrics: &Endpoint) -> Self {
         let resolvers = match settings.role {
             Role::Edge | Role::Ground(_) => settings.upstream.resolvers.clone(),
             Role::Remote(_) => Vec::new(),
         };
-        Self { resolvers, metrics: settings.listen.dns.as_ref().and(settings.listen.metrics) }
+        Self { resolvers, metrics: settings.listen.dns.as_ref().map(|_| metrics.clone()) }
     }
 }
 
 /// The thread that watches. It ends when this is dropped.
 pub(super) struct ResolverWatch {
     watched: Sender<Watched>,
+    metrics: Endpoint,
 }
 
 impl ResolverWatch {
-    /// Starts the thread. It reports to `events` when the state changes.
-    pub(super) fn start(settings: &Settings, events: Sender<Event>) -> io::Result<Self> {
+    /// Starts the thread. It reports to `events` when the state changes. `metrics` is where CoreDNS counts.
+    pub(super) fn start(settings: &Settings, metrics: Endpoint, events: Sender<Event>) -> io::Result<Self> {
         let (sender, changes) = mpsc::channel();
-        let mut watched = Watched::of(settings);
+        let mut watched = Watched::of(settings, &metrics);
         thread::Builder::new().name("resolvers".to_owned()).spawn(move || {
             let mut last = DnsReport::default();
             let mut streak = FailureStreak::default();
             loop {
                 let report = DnsReport {
                     resolvers: ask_all(&watched.resolvers),
-                    every_query_fails: counts(watched.metrics).is_some_and(|counts| streak.add(counts, Instant::now())),
+                    every_query_fails: counts(watched.metrics.as_ref())
+                        .is_some_and(|counts| streak.add(counts, Instant::now())),
                 };
                 if report != last && events.send(Event::Dns(report.clone())).is_err() {
                     break;
@@ -95,12 +98,12 @@ impl ResolverWatch {
                 }
             }
         })?;
-        Ok(Self { watched: sender })
+        Ok(Self { watched: sender, metrics })
     }
 
     /// Watches the resolvers of changed settings from now on.
     pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.watched.send(Watched::of(settings));
+        let _ = self.watched.send(Watched::of(settings, &self.metrics));
     }
 }
 
@@ -152,8 +155,8 @@ struct Counts {
     failed: u64,
 }
 
-fn counts(metrics: Option<SocketAddr>) -> Option<Counts> {
-    let scrape = Scrape::parse(&page(metrics?, "/metrics")?);
+fn counts(metrics: Option<&Endpoint>) -> Option<Counts> {
+    let scrape = Scrape::parse(&metrics?.page("/metrics").ok()?);
     let of = |rcode| scrape.sum_of("coredns_dns_responses_total", "rcode", rcode);
     Some(Counts { all: scrape.sum("coredns_dns_responses_total"), failed: of("SERVFAIL") + of("REFUSED") })
 }

@@ -45,6 +45,7 @@ impl Run {
         self.phase = Phase::Serving;
         self.tend_health();
         self.challenges.tend(&self.generation.settings, self.machine.near);
+        self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
         self.status_page.tend(&self.generation.settings);
         // Published before the line that other programs wait for, so that they can query the run at once.
         self.publish();
@@ -121,7 +122,7 @@ impl Run {
 
     /// Refuses a start with missing listeners. Envoy reports that it is ready even if it refused one.
     fn refuse_half_started(&self) -> Result<(), RunError> {
-        let counters = XdsCounters::read(self.generation.settings.listen.admin).unwrap_or_default();
+        let counters = XdsCounters::read(self.envoy.admin_interface()).unwrap_or_default();
         let refused = counters.refused_since(&XdsCounters::default());
         if refused.is_empty() {
             return Ok(());
@@ -134,7 +135,7 @@ impl Run {
 
     /// Prints the only line on stdout.
     fn announce(&self) -> Result<(), RunError> {
-        let line = ready_line(&self.generation.settings);
+        let line = ready_line(&self.generation.settings, self.metrics_page.socket());
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{line}")
             .and_then(|()| stdout.flush())
@@ -142,8 +143,8 @@ impl Run {
     }
 }
 
-/// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys.
-fn ready_line(settings: &Settings) -> String {
+/// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys. `metrics` is the one that is served.
+fn ready_line(settings: &Settings, metrics: Option<SocketAddr>) -> String {
     let listen = &settings.listen;
     let of_clients = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
     let own = |socket: Option<SocketAddr>| socket.map(|socket| socket.to_string());
@@ -152,9 +153,8 @@ fn ready_line(settings: &Settings) -> String {
         ("split.listen", own(settings.role.dialled_in())),
         ("tls", of_clients(&listen.tls)),
         ("dns", of_clients(&listen.dns)),
-        ("admin", Some(listen.admin.to_string())),
         ("health", own(listen.health)),
-        ("metrics", own(listen.dns.as_ref().and(listen.metrics))),
+        ("metrics", own(metrics)),
     ];
     let words = sockets.iter().filter_map(|(key, socket)| socket.as_ref().map(|socket| format!(" {key}={socket}")));
     format!("ready{}", words.collect::<String>())

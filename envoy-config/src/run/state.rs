@@ -10,6 +10,7 @@ use rustix::fs::{Access, access};
 use sha2::{Digest, Sha256};
 
 use super::locate::hex;
+use super::private::PrivateFolder;
 
 /// A locked state folder; unlocked when dropped or when the process ends in any way.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct StateFolder {
     pub(super) rendered: PathBuf,
     /// The folder that outlives restarts: addresses of known origins.
     pub(super) kept: PathBuf,
+    /// The folder of sockets that nobody else may reach.
+    pub(super) private: PrivateFolder,
     /// The folder itself.
     pub(super) path: PathBuf,
     _lock: File,
@@ -72,7 +75,8 @@ impl StateFolder {
         for folder in [&rendered, &kept] {
             fs::create_dir_all(folder).map_err(unusable)?;
         }
-        Ok(Self { rendered, kept, path, _lock: lock })
+        let private = PrivateFolder::open(&path).map_err(unusable)?;
+        Ok(Self { rendered, kept, private, path, _lock: lock })
     }
 }
 

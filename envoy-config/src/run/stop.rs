@@ -1,17 +1,17 @@
 //! The end of a run: a drain on SIGTERM, and the end of the children.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::child::stop_all;
 use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
+use super::endpoint::Endpoint;
 use super::error::RunError;
 use super::events::Event;
 use super::health::Phase;
 use super::held_connections::HeldConnections;
 use super::log::Level;
-use super::probe::{order, stats};
+use super::probe::stats;
 use super::say;
 use super::supervisor::{Run, TICK};
 use crate::config::{Settings, Sockets};
@@ -35,6 +35,7 @@ impl Run {
         loop {
             self.publish();
             self.tend_health();
+            self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
             self.status_page.tend(&self.generation.settings);
             // While another Envoy takes over, none of the two takes orders. It is ready soon, or ends.
             if self.envoy.is_taking_over() {
@@ -42,12 +43,12 @@ impl Run {
             } else if self.envoy.ended().is_some() {
                 say(Level::Warning, "Envoy has ended, so the drain is over");
                 return Ok(());
-            } else if let Some(admin) = self.envoy.admin() {
-                announced = announced || announce(admin);
-                match drain.next(Instant::now(), || under_way(admin, &self.generation.settings)) {
+            } else if let Some(admin) = self.envoy.admin().cloned() {
+                announced = announced || announce(&admin);
+                match drain.next(Instant::now(), || under_way(&admin, &self.generation.settings)) {
                     DrainStep::Serve | DrainStep::Await => {}
                     DrainStep::Close => {
-                        order(admin, "/drain_listeners");
+                        admin.order("/drain_listeners");
                     }
                     DrainStep::End(Ending::NothingUnderWay) => return Ok(()),
                     DrainStep::End(Ending::TimeOver(left)) => {
@@ -91,11 +92,11 @@ impl Run {
 
 /// Makes Envoy end each client connection after its present response: HTTP/1 by `Connection: close`, HTTP/2 and 3 by
 /// GOAWAY. New connections are still accepted.
-fn announce(admin: SocketAddr) -> bool {
-    order(admin, "/healthcheck/fail") && order(admin, "/drain_listeners?graceful&skip_exit")
+fn announce(admin: &Endpoint) -> bool {
+    admin.order("/healthcheck/fail") && admin.order("/drain_listeners?graceful&skip_exit")
 }
 
-fn under_way(admin: SocketAddr, settings: &Settings) -> Option<UnderWay> {
+fn under_way(admin: &Endpoint, settings: &Settings) -> Option<UnderWay> {
     let listen = &settings.listen;
     let clients = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port);
     let ports: BTreeSet<u16> = clients.chain(settings.role.dialled_in().map(|socket| socket.port())).collect();

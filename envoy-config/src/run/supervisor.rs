@@ -1,7 +1,6 @@
 //! The run itself: serves, applies changes, and restarts dead children. `start` and `stop` hold its beginning and end.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -12,6 +11,7 @@ use super::child;
 use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
 use super::diagnosis::Diagnosis;
+use super::endpoint::Endpoint;
 use super::envoy::Envoy;
 use super::error::RunError;
 use super::events::{Event, FileWatch, Stop, forward_signals};
@@ -22,9 +22,11 @@ use super::image_program::ImageProgram;
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level, RecentPages};
+use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
 use super::ports;
 use super::preflight::{prepare_folders, refuse, too_few_files};
+use super::private::{ADMIN, DNS_METRICS, PrivateFolder};
 use super::probe::{ground_in_use, link_is_up, remembered_urls};
 use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
 use super::resolvers::{DnsReport, ResolverWatch};
@@ -84,6 +86,8 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let machine = RunContext {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
+        admin: ADMIN.into(),
+        dns_metrics: Some(DNS_METRICS.into()),
         filters: locate::filters(&loaded.settings, &options.overridden.filters)?,
         dns_ready,
         resolver,
@@ -110,10 +114,16 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let pages = RecentPages::default();
+    let admin = Endpoint::Unix(state.private.admin());
+    let dns_metrics = Endpoint::Unix(state.private.dns_metrics());
+    let metrics_page = MetricsServer::new(admin, dns_metrics);
     let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last(), pages.clone());
     let mut run = Run {
-        envoy: Envoy::new(located.envoy.clone(), &machine, pages),
-        dns: Service::new(dns_program(&located, &machine), Ready::Http(machine.dns_ready)),
+        envoy: Envoy::new(located.envoy.clone(), &machine, state.private.clone(), pages),
+        dns: Service::new(
+            dns_program(&located, &machine.root.join(COREFILE), &state.private),
+            Ready::Http(machine.dns_ready),
+        ),
         images: ImageProgram::new(images, machine.images.clone()),
         options: options.clone(),
         machine,
@@ -135,12 +145,13 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
         started: now(),
         publisher,
+        metrics_page,
         status_page,
         health: HealthServer::default(),
         manager: ServiceManager::of_environment(),
         events,
         watch,
-        _state: state,
+        state,
     };
     run.applied.config_sha256 = run.generation.config_sha256();
     let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(Stop::AtOnce) });
@@ -162,6 +173,7 @@ pub(super) struct Run {
     pub(super) applied: Applied,
     started: u64,
     pub(super) publisher: Publisher,
+    pub(super) metrics_page: MetricsServer,
     pub(super) status_page: StatusServer,
     health: HealthServer,
     pub(super) manager: ServiceManager,
@@ -187,7 +199,7 @@ pub(super) struct Run {
     diagnosis: Diagnosis,
     pub(super) events: Receiver<Event>,
     pub(super) watch: FileWatch,
-    _state: StateFolder,
+    state: StateFolder,
 }
 
 /// The requests that came since the last round of a loop.
@@ -214,7 +226,8 @@ pub(super) struct Applied {
 impl Run {
     /// Serves until asked to stop. Returns how to stop.
     fn serve(&mut self) -> Result<Stop, RunError> {
-        let watch = ResolverWatch::start(&self.generation.settings, self.sender.clone());
+        let metrics = Endpoint::Unix(self.state.private.dns_metrics());
+        let watch = ResolverWatch::start(&self.generation.settings, metrics, self.sender.clone());
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
         self.link = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
@@ -258,6 +271,7 @@ impl Run {
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
             self.reap(&mut reaped_at);
             self.tend_health();
+            self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
             self.status_page.tend(&self.generation.settings);
             self.publish();
             let status = self.status_line();
@@ -319,7 +333,7 @@ impl Run {
         let settings = &self.generation.settings;
         let vitals = Vitals {
             phase: self.phase,
-            envoy: self.envoy.admin(),
+            envoy: self.envoy.admin().cloned(),
             coredns: self.dns.pid().map(|_| self.machine.dns_ready),
             needs_link: needs_link(&settings.role),
         };
@@ -368,11 +382,6 @@ impl Run {
         }
     }
 
-    /// Returns the admin address of the present Envoy. A changed `listen.admin` applies from the next process on.
-    fn admin(&self) -> SocketAddr {
-        self.envoy.admin().unwrap_or(self.generation.settings.listen.admin)
-    }
-
     fn report(&self) -> RunReport {
         let pid = process::id();
         RunReport {
@@ -388,9 +397,9 @@ impl Run {
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
             listen: report::Sockets {
-                admin: self.admin(),
+                metrics: self.metrics_page.socket(),
                 status: self.status_page.socket(),
-                ..report::Sockets::of(&self.generation.settings)
+                ..report::Sockets::of(&self.generation.settings, &self.state.private)
             },
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
@@ -406,11 +415,11 @@ impl Run {
     }
 }
 
-fn dns_program(located: &Located, machine: &RunContext) -> child::Program {
-    let corefile = machine.root.join(COREFILE);
+fn dns_program(located: &Located, corefile: &Path, private: &PrivateFolder) -> child::Program {
     child::Program {
         name: "CoreDNS",
         path: located.coredns.clone(),
+        folder: Some(private.path().to_owned()),
         dialect: Dialect::CoreDns,
         arguments: vec!["-quiet".into(), "-conf".into(), corefile.into()],
         environment: Vec::new(),

@@ -23,10 +23,11 @@ use crate::config::Validity;
 use crate::config::units::Bytes;
 use crate::measure::Noticed;
 use crate::run::{
-    CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, Refusal, ResolverReport, RunReport, Sockets,
-    free_disk, hex, page, serves,
+    CacheReport, CertificateReport, ChildReport, Endpoint, LinkReport, OpenFiles, PageReport, Refusal, ResolverReport,
+    RunReport, Sockets, free_disk, hex, page_at, serves,
 };
 use crate::scrape::Scrape;
+use crate::unix_http::NoPage;
 pub use dns::DnsCounts;
 pub use page::StatusPage;
 pub use pair::{Bundled, Packed, PairStatus};
@@ -67,8 +68,13 @@ pub struct Status {
     pub listen: Sockets,
     /// The certificates that Envoy presents.
     pub certificates: Vec<Certificate>,
+    /// True if this user may not read the counters of Envoy and CoreDNS.
+    #[serde(skip)]
+    is_hidden: bool,
     /// Envoy.
     pub envoy: Child,
+    /// The files that Envoy has open. None if it does not run, and if this user may not see them.
+    pub open_files: Option<OpenFiles>,
     /// CoreDNS.
     pub coredns: Child,
     /// The program that recodes images. None: the configuration does not have it.
@@ -152,8 +158,7 @@ pub fn gather(run: RunReport) -> Status {
     };
     let lists_names = run.set_up.lists_names;
     let mut status = Status::of(run, now);
-    status.ask_envoy();
-    status.ask_coredns(lists_names);
+    status.ask(lists_names);
     status.problems = problem::problems(&status, &machine);
     status.warnings = problem::warnings(&status, &machine);
     status
@@ -192,6 +197,8 @@ impl Status {
             link_measured: run.link,
             compared: run.compared,
             certificates: run.set_up.certificates.into_iter().map(|report| Certificate::of(report, now_s)).collect(),
+            is_hidden: false,
+            open_files: run.envoy.pid.and_then(OpenFiles::of),
             envoy: child(run.envoy),
             coredns: child(run.coredns),
             images: run.images.map(|report| Child { up: report.pid.is_some(), ..child(report) }),
@@ -208,32 +215,76 @@ impl Status {
         }
     }
 
-    fn ask_envoy(&mut self) {
-        let admin = self.listen.admin;
-        let Some(info) = page(admin, "/server_info") else { return };
-        let info: serde_json::Value = serde_json::from_str(&info).unwrap_or_default();
-        self.envoy.up = serves(&info);
+    /// Queries Envoy and CoreDNS. Their own sockets refuse other users of this machine, who read `listen.metrics`.
+    fn ask(&mut self, lists_names: bool) {
+        let admin = &self.listen.admin;
+        match admin.page("/server_info") {
+            Ok(info) => {
+                let stats = admin.page("/stats/prometheus").ok();
+                self.heard_of_envoy(&serde_json::from_str(&info).unwrap_or_default());
+                if let Some(stats) = stats {
+                    self.counted_by_envoy(&Scrape::parse(&stats));
+                }
+                self.ask_coredns(lists_names);
+            }
+            Err(NoPage::Forbidden) => {
+                let public = self.listen.metrics.and_then(|metrics| page_at(metrics, "/metrics"));
+                self.heard_in_public(public.as_deref().map(Scrape::parse).as_ref(), lists_names);
+            }
+            Err(NoPage::Absent) => self.ask_coredns(lists_names),
+        }
+    }
+
+    fn heard_of_envoy(&mut self, info: &serde_json::Value) {
+        self.envoy.up = serves(info);
         // REVISION/VERSION/...
         let version = info.get("version").and_then(|version| version.as_str());
         self.envoy.version = version.and_then(|version| version.split('/').nth(1)).map(str::to_owned);
-        let Some(page) = page(admin, "/stats/prometheus") else { return };
-        let scrape = Scrape::parse(&page);
-        self.traffic = Some(Traffic::of(&self.role, &scrape));
-        self.parents = ParentStatus::all(&scrape);
-        self.pair = PairStatus::of(&self.role, &scrape);
+    }
+
+    fn counted_by_envoy(&mut self, scrape: &Scrape) {
+        self.traffic = Some(Traffic::of(&self.role, scrape));
+        self.parents = ParentStatus::all(scrape);
+        self.pair = PairStatus::of(&self.role, scrape);
+    }
+
+    /// Takes the state from the page of `listen.metrics`. Without it, only the processes are visible.
+    fn heard_in_public(&mut self, scrape: Option<&Scrape>, lists_names: bool) {
+        let Some(scrape) = scrape else {
+            self.envoy.up = self.envoy.pid.is_some();
+            self.coredns.up = self.coredns.pid.is_some();
+            self.is_hidden = true;
+            return;
+        };
+        let up = |name| scrape.sum_of("longhaul_process_up", "process", name) == 1;
+        self.envoy.up = up("envoy");
+        if self.envoy.up {
+            self.counted_by_envoy(scrape);
+        }
+        if self.listen.dns.is_none() {
+            self.coredns.up = self.coredns.pid.is_some();
+        } else if up("coredns") {
+            self.counted_by_coredns(scrape, lists_names);
+        }
     }
 
     fn ask_coredns(&mut self, lists_names: bool) {
-        let Some(metrics) = self.listen.metrics else {
+        // A run of an earlier version has its metrics at `listen.metrics`.
+        let earlier = || self.listen.metrics.map(Endpoint::Tcp);
+        let Some(metrics) = self.listen.dns.as_ref().and(self.listen.dns_metrics.clone().or_else(earlier)) else {
             // Without metrics, only the process of CoreDNS is visible.
             self.coredns.up = self.coredns.pid.is_some();
             return;
         };
-        let Some(page) = page(metrics, "/metrics") else { return };
-        let scrape = Scrape::parse(&page);
+        if let Ok(page) = metrics.page("/metrics") {
+            self.counted_by_coredns(&Scrape::parse(&page), lists_names);
+        }
+    }
+
+    fn counted_by_coredns(&mut self, scrape: &Scrape, lists_names: bool) {
         self.coredns.up = true;
         self.coredns.version = scrape.label("coredns_build_info", "version");
-        self.dns = Some(DnsCounts::of(&scrape, lists_names));
+        self.dns = Some(DnsCounts::of(scrape, lists_names));
     }
 
     /// Returns true if CoreDNS's health check of the proxy at `address` fails. None if there is no such check.

@@ -10,6 +10,7 @@ use super::{Child, Status};
 use crate::config::Lifetime;
 use crate::config::units::Bytes;
 use crate::measure::Misfit;
+use crate::run::OpenFiles;
 
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -107,6 +108,15 @@ pub enum Warning {
         /// Its address and port.
         address: String,
     },
+    /// Envoy comes close to its limit of open files. At the limit, clients get errors.
+    #[error(
+        "Envoy has {} of {} files open; at the limit, clients get errors. Raise it (systemd: LimitNOFILE={}), or lower `limits.connections` and `limits.urls`",
+        .0.open, .0.limit, .0.limit.saturating_mul(2)
+    )]
+    ManyFiles(OpenFiles),
+    /// Another user of the machine, and no metrics page.
+    #[error("this user may not read the counters: run `longhaul status` as root or as the user of the run")]
+    Hidden,
     /// The groups of `compare` are not measured.
     #[error("`compare` measures nothing: {0}")]
     NothingCompared(String),
@@ -181,6 +191,8 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
     let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
     let mut found: Vec<Warning> = Vec::new();
     found.extend((!refused && !status.config.is_the_file).then_some(Warning::ChangePending));
+    found.extend(status.is_hidden.then_some(Warning::Hidden));
+    found.extend(status.open_files.filter(|files| files.are_many()).map(Warning::ManyFiles));
     found.extend(status.link_measured.misfit.clone().map(Warning::LinkMisfit));
     if status.parents.iter().any(|parent| parent.up) {
         let down = status.parents.iter().filter(|parent| !parent.up);

@@ -2,13 +2,13 @@ use super::*;
 use crate::compare::{Difference, Differences, Figures, Median};
 use crate::config::Lifetime;
 use crate::measure::Misfit;
-use crate::run::{DnsReport, Outcome, PageLoad, SetUp};
+use crate::run::{DnsReport, Endpoint, Outcome, PageLoad, SetUp};
 
 const DAY_S: i64 = 24 * 60 * 60;
 const PROXY: &str = "198.51.100.12";
 
 fn report(role: &str) -> RunReport {
-    let admin = "127.0.0.1:9901".parse().unwrap();
+    let admin = Endpoint::Unix("/run/longhaul/private/admin.sock".into());
     RunReport {
         version: String::new(),
         role: role.to_owned(),
@@ -21,7 +21,16 @@ fn report(role: &str) -> RunReport {
         in_force_since: 0,
         changes: 0,
         refused: None,
-        listen: Sockets { http: None, split: None, tls: None, dns: None, admin, metrics: None, status: None },
+        listen: Sockets {
+            http: None,
+            split: None,
+            tls: None,
+            dns: None,
+            admin,
+            dns_metrics: None,
+            metrics: None,
+            status: None,
+        },
         set_up: SetUp::default(),
         dns: DnsReport::default(),
         link: Noticed::default(),

@@ -9,5 +9,5 @@ mod server;
 
 pub use host_name::HostPolicy;
 pub use respond::Resource;
-pub(crate) use respond::Site;
+pub(crate) use respond::{Pages, Site};
 pub(crate) use server::Server;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderMap, HeaderName};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+};
 use hyper::{Method, Response, StatusCode, Uri};
 
 use super::host_name::HostPolicy;
@@ -63,6 +65,16 @@ impl Site {
         }
     }
 
+    /// Refuses a request of a page from elsewhere. Its browser would not show it the response, but also must not cost
+    /// the work.
+    fn refuse_foreign_pages(&self, fields: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+        if fields.get_all(ORIGIN).iter().all(|origin| self.hosts.allows(host_of(origin))) {
+            Ok(())
+        } else {
+            Err((StatusCode::FORBIDDEN, "403 a page of another origin may not read this"))
+        }
+    }
+
     fn refusal(&self, method: &Method, uri: &Uri, fields: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
         if !matches!(*method, Method::GET | Method::HEAD) {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "405 these pages are only read"));
@@ -78,11 +90,16 @@ impl Site {
             None => field.and_then(|field| field.to_str().ok()),
         };
         match host {
-            Some(host) if second.is_none() && self.hosts.allows(host) => Ok(()),
+            Some(host) if second.is_none() && self.hosts.allows(host) => self.refuse_foreign_pages(fields),
             Some(_) => Err((StatusCode::MISDIRECTED_REQUEST, "421 this server has another name; use its address")),
             None => Err((StatusCode::BAD_REQUEST, "400 the request names no host")),
         }
     }
+}
+
+/// Returns the host of an origin (RFC 6454 section 6.1). Empty for `null`, which is the origin of a sandboxed page.
+fn host_of(origin: &HeaderValue) -> &str {
+    origin.to_str().ok().and_then(|origin| origin.split_once("://")).map_or("", |(_, host)| host)
 }
 
 fn response(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
@@ -106,8 +123,6 @@ fn response(status: StatusCode, media_type: &'static str, body: String) -> Respo
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
-
     use super::*;
 
     fn site() -> Site {
@@ -134,6 +149,22 @@ mod tests {
         assert_eq!(status(&Method::GET, "http://evil.test/", &["localhost"]), 421);
         assert_eq!(status(&Method::GET, "/", &["localhost", "evil.test"]), 421);
         assert_eq!(status(&Method::GET, "/", &[]), 400);
+    }
+
+    #[test]
+    fn pages_of_other_origins_read_nothing() {
+        let status = |origins: &[&str]| {
+            let host = (HOST, HeaderValue::from_static("127.0.0.1:9153"));
+            let origins = origins.iter().map(|origin| (ORIGIN, HeaderValue::from_str(origin).unwrap()));
+            let fields = [host].into_iter().chain(origins).collect();
+            site().respond(&Method::GET, &"/".parse().unwrap(), &fields).status().as_u16()
+        };
+        for own in [&[][..], &["http://127.0.0.1:9153"], &["http://localhost"]] {
+            assert_eq!(status(own), 200, "{own:?}");
+        }
+        for foreign in [&["https://evil.test"][..], &["null"], &[""], &["http://localhost", "http://evil.test:9153"]] {
+            assert_eq!(status(foreign), 403, "{foreign:?}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ const CHANGERS: [(&str, &str); 9] = [
 ];
 
 /// Filters in WebAssembly that read and change headers alone.
-const OF_HEADERS: [&str; 7] = [
+const OF_HEADERS: [&str; 8] = [
     "cache-admission-client",
     "cache-admission-fetch",
     "cache-admission-origin",
@@ -43,6 +43,7 @@ const OF_HEADERS: [&str; 7] = [
     "header-compression",
     "header-compression-direct",
     "name-budget",
+    "upgrade_end",
 ];
 
 /// The text of every body. It has a URL that url-rewrite moves.

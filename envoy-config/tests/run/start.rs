@@ -17,7 +17,7 @@ fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on(
     let Some(host) = Host::new() else { return };
     let run = host.start();
     let at = host.address;
-    assert_eq!(run.ready, format!("ready http={at}:8080 dns={at}:1053 admin={at}:9901 metrics={at}:9153\n"));
+    assert_eq!(run.ready, format!("ready http={at}:8080 dns={at}:1053 metrics={at}:9153\n"));
     assert!(host.page_is_rewritten());
     // The first query after `ready` must reach a DNS that serves, whatever it answers about an origin that has none.
     assert!(host.asks("www.example.test").is_some());
@@ -73,12 +73,12 @@ fn an_occupied_tcp_port_is_named_with_the_key_that_sets_it_and_who_has_it() {
 fn an_occupied_udp_port_is_named_too_and_all_occupied_ones_at_once() {
     let Some(host) = Host::new() else { return };
     let dns = UdpSocket::bind(host.socket(1053)).unwrap();
-    let admin = TcpListener::bind(host.socket(9901)).unwrap();
+    let metrics = TcpListener::bind(host.socket(9153)).unwrap();
     let (status, _, stderr) = host.run_refused();
     assert_eq!(status.code(), Some(1));
     assert!(stderr.contains("port 1053 (UDP)") && stderr.contains("`listen.dns`"), "{stderr}");
-    assert!(stderr.contains("port 9901 (TCP)") && stderr.contains("`listen.admin`"), "{stderr}");
-    drop((dns, admin));
+    assert!(stderr.contains("port 9153 (TCP)") && stderr.contains("`listen.metrics`"), "{stderr}");
+    drop((dns, metrics));
 }
 
 #[test]

@@ -111,13 +111,13 @@ fn a_remote_without_a_listening_dns_starts_and_serves_no_names() {
             "role: remote\n\
              link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
              proxy: {{ addresses: [{at}] }}\n\
-             listen: {{ http: {at}:8080, tls: off, dns: off, admin: {at}:9901, metrics: {at}:9153, intercept: none }}\n\
+             listen: {{ http: {at}:8080, tls: off, dns: off, metrics: {at}:9153, intercept: none }}\n\
              split: {{ peer: \"127.0.0.2:8443\", cert: {files}/pep.pem, key: {files}/pep.key, ca: {files}/pep.pem }}\n"
         ),
     );
     let dist = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/dist");
     let run = host.start_with(&[("LONGHAUL_DIST", dist)]);
-    assert_eq!(run.ready, format!("ready http={at}:8080 admin={at}:9901\n"));
+    assert_eq!(run.ready, format!("ready http={at}:8080 metrics={at}:9153\n"));
     let coredns = run.child_named("coredns").unwrap();
     let sockets = std::process::Command::new("ss").args(["-Hlnptu"]).output().unwrap();
     let sockets = String::from_utf8(sockets.stdout).unwrap();

@@ -98,7 +98,7 @@ impl Host {
         format!(
             "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
              proxy: {{ addresses: [{at}] }}\n\
-             listen: {{ http: {at}:8080, tls: off, dns: {at}:1053, admin: {at}:9901, metrics: {at}:9153, status: {at}:9900, intercept: none }}\n\
+             listen: {{ http: {at}:8080, tls: off, dns: {at}:1053, metrics: {at}:9153, status: {at}:9900, intercept: none }}\n\
              upstream:\n  resolvers: [{at}:5300]\n  map: {{ {PAGE}: {at}:8081, img.example.test: {at}:8081 }}\n\
              rewrite: {{ level: safe, target: http }}\n\
              dns: {{ domains: [domains.txt], www: false }}\n\
@@ -220,6 +220,12 @@ impl Host {
         let run = Run { child, log, ready: line };
         assert!(run.ready.starts_with("ready "), "{:?}\n{}", run.ready, run.log());
         run
+    }
+
+    /// The page of `listen.metrics`; empty if there is none.
+    pub(crate) fn metrics(&self) -> String {
+        let response = ureq::get(format!("http://{}/metrics", self.socket(9153))).call();
+        response.ok().and_then(|mut response| response.body_mut().read_to_string().ok()).unwrap_or_default()
     }
 
     /// The page through the proxy; empty if there is none.

@@ -17,7 +17,6 @@ from harness.lab.ideal import Weight, bound, timeout_s
 from harness.lab.measure import Run, measure
 from harness.lab.pages import Page, make_page
 from harness.lab.tables import page_table
-from harness.pair import GROUND_ADMIN
 
 from ..plan import Group
 
@@ -129,8 +128,7 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
 
 def _bundle(bed: Bed) -> dict[str, float]:
     """Returns the unused share of the bundles, by the ground's own counters."""
-    namespace = bed.ground.line.gateway
-    text = namespace.run("curl", "--silent", f"http://{GROUND_ADMIN}/stats?filter=longhaul_bundling").stdout
+    text = bed.pair.ground.admin("/stats?filter=longhaul_bundling")
     counted = {}
     for line in text.splitlines():
         name, _, value = line.rpartition(": ")

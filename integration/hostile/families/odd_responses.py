@@ -85,10 +85,9 @@ def lost_connections(target: Target, response: bytes) -> tuple[float, Reply, Rep
 def _pipe(target: Target, name: str) -> float:
     if not target.both:
         return 0.0
-    pep, admin = target.envoys[0]
     return sum(
         value
-        for key, value in pep.metrics(admin).items()
+        for key, value in target.envoys[0].metrics().items()
         if key.startswith(name) and 'envoy_cluster_name="pipe"' in key
     )
 

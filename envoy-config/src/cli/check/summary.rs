@@ -49,14 +49,12 @@ fn opens(settings: &Settings) -> String {
         Role::Ground(_) => (None, shown(&listen.http)),
         Role::Edge | Role::Remote(_) => (shown(&listen.http), settings.role.dialled_in().map(|at| at.to_string())),
     };
-    let metrics = listen.dns.as_ref().and(listen.metrics);
-    let sockets: [(&str, Option<String>); 8] = [
+    let sockets: [(&str, Option<String>); 7] = [
         ("http", http),
         ("tls", shown(&listen.tls)),
         ("dns", shown(&listen.dns)),
         ("split", split),
-        ("admin", Some(listen.admin.to_string())),
-        ("metrics", metrics.map(|at| at.to_string())),
+        ("metrics", listen.metrics.map(|metrics| metrics.socket.to_string())),
         ("status", listen.status.map(|status| status.socket.to_string())),
         ("health", listen.health.map(|at| at.to_string())),
     ];

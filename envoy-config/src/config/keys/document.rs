@@ -2,7 +2,7 @@
 
 use clap_mangen::roff::{Roff, bold, italic, roman};
 
-use super::{DefaultValue, KEYS, Key};
+use super::{CUT_KEYS, DefaultValue, KEYS, Key};
 use crate::config::overrides::TransportKey;
 
 /// The column of the comments in the example.
@@ -36,6 +36,13 @@ pub fn readme_table(group: Option<&str>) -> String {
         let name = if group.is_some() { key.last() } else { key.name };
         format!("| `{name}` | {} | {} | {} |", key.value, key.default, key.doc)
     }));
+    lines.join("\n") + "\n"
+}
+
+/// Returns rows `| key | instead |` for the keys of earlier releases that have no effect.
+pub fn cut_table() -> String {
+    let mut lines = vec!["| key | instead |".to_owned(), "|---|---|".to_owned()];
+    lines.extend(CUT_KEYS.iter().map(|key| format!("| `{}` | {}: {} |", key.name, key.why, key.instead)));
     lines.join("\n") + "\n"
 }
 

@@ -4,6 +4,7 @@
 //! the packages and the man page `longhaul.yaml(5)` are written from here (`document`), and tests compare them. A key
 //! that the parser reads without a row, or a row that it never reads, fails a test.
 
+mod cut;
 mod document;
 mod table;
 
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use super::overrides::TransportKey;
 use super::units::{Bytes, Rate, show_duration};
-pub use document::{example, man_page, readme_table};
+pub(super) use cut::cut;
+pub use cut::{CUT_KEYS, CutKey};
+pub use document::{cut_table, example, man_page, readme_table};
 pub use table::KEYS;
 
 /// A key of the file.

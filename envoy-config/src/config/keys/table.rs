@@ -92,8 +92,12 @@ pub const KEYS: &[Key] = &[
         Is("[0.0.0.0:53, \"[::]:53\"]"),
         "the sockets for DNS, over UDP and TCP. `0.0.0.0` and `[::]` each serve both families",
     ),
-    key("listen.admin", Form("`ADDRESS:PORT` on loopback"), Is("127.0.0.1:9901"), "Envoy's admin interface"),
-    key("listen.metrics", Form("`ADDRESS:PORT`, `off`"), Is("127.0.0.1:9153"), "CoreDNS's metrics"),
+    key(
+        "listen.metrics",
+        Form("`ADDRESS:PORT`, `off`"),
+        Is("127.0.0.1:9153"),
+        "[the metrics](METRICS.md#scraping) of Envoy and CoreDNS at `/metrics`, read-only. If the default is in use, `run` starts without the page; it does not if another socket is in use",
+    ),
     key(
         "listen.status",
         Form("`ADDRESS:PORT`, `off`"),

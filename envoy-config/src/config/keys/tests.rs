@@ -84,6 +84,26 @@ fn names_are_unique_and_documented() {
 }
 
 #[test]
+fn a_file_with_a_cut_key_is_accepted_and_the_warning_names_what_replaced_it() {
+    let known: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
+    for key in CUT_KEYS {
+        assert!(!known.contains(key.name), "{} is cut and read", key.name);
+        assert!(key.instead.starts_with("remove it") || key.instead.starts_with("write "), "{}", key.instead);
+        let (group, last) = key.name.rsplit_once('.').unwrap();
+        let text = format!(
+            "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             upstream: {{ resolvers: [192.0.2.53] }}\n{group}: {{ {last}: 127.0.0.1:9901 }}\n"
+        );
+        let loaded = load_text(Path::new("longhaul.yaml"), text.clone()).unwrap();
+        let shown = loaded.report.render(false);
+        assert!(shown.contains(&format!("warning: `{}` has no effect", key.name)), "{shown}");
+        assert!(shown.contains(key.instead) && shown.contains("\n4 | "), "{shown}");
+        // A slip in it is still a slip.
+        assert!(load_text(Path::new("longhaul.yaml"), text.replace(last, &format!("{last}x"))).is_err());
+    }
+}
+
+#[test]
 fn the_budget_of_names_has_the_default_of_its_filter() {
     let DefaultValue::Is(default) = row("limits.new_names_per_client").unwrap().default else { panic!("a default") };
     assert_eq!(default, name_budget::limits::DEFAULT.to_string());
@@ -112,7 +132,9 @@ fn the_tables_of_the_readme_are_those_of_the_keys() {
     let path = "README.md";
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let mut expected = readme.clone();
-    for (mark, table) in [("keys", readme_table(None)), ("keys of split", readme_table(Some("split")))] {
+    for (mark, table) in
+        [("keys", readme_table(None)), ("keys of split", readme_table(Some("split"))), ("cut keys", cut_table())]
+    {
         let (begin, end) = (format!("<!-- {mark}: begin -->\n\n"), format!("\n<!-- {mark}: end -->"));
         let (before, rest) = expected.split_once(&begin).unwrap();
         let (_, after) = rest.split_once(&end).unwrap();

@@ -8,7 +8,7 @@ use crate::config::keys::{self, DefaultValue};
 use crate::config::names::HostName;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{
-    DrainTimes, Intercept, Link, Listen, Price, Proxy, RoleName, StatusListen, Upstream, Workers,
+    DrainTimes, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers,
 };
 use crate::config::yaml::NodeValue;
 
@@ -97,25 +97,13 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
     let http = reader.optional(&section, "http", sockets);
     let tls = reader.optional(&section, "tls", sockets_or_off);
     let dns = reader.optional(&section, "dns", sockets_or_off);
-    let admin = reader.optional(&section, "admin", |reader, setting| {
-        let socket = reader.socket(setting)?;
-        if !socket.ip().is_loopback() {
-            let label = format!("{} is not a loopback address", socket.ip());
-            reader.bad(
-                setting,
-                label,
-                "a client of the admin interface can stop the proxy: write 127.0.0.1:9901, and use ssh from other machines",
-            );
-            return None;
-        }
-        Some(socket)
-    });
-    let metrics = reader.optional(&section, "metrics", Reader::socket_or_off);
-    let status = reader.optional(&section, "status", |reader, setting| {
+    let page = |reader: &mut Reader, setting: &Setting<'_>| {
         let socket = reader.socket_or_off(setting)?;
         let is_default = |socket| default_of(&setting.name).is_some_and(|default| default.parse() == Ok(socket));
-        Some(socket.map(|socket| StatusListen { socket, required: !is_default(socket) }))
-    });
+        Some(socket.map(|socket| PageListen { socket, required: !is_default(socket) }))
+    };
+    let metrics = reader.optional(&section, "metrics", page);
+    let status = reader.optional(&section, "status", page);
     let health = reader.optional(&section, "health", Reader::socket_or_off);
     let image_metrics = reader.optional(&section, "image_metrics", Reader::socket_or_off);
     let intercept = reader.optional(&section, "intercept", |reader, setting| {
@@ -128,7 +116,6 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         http: Some(http?),
         tls: tls?,
         dns: dns?,
-        admin: admin?,
         metrics: metrics?,
         status: status?,
         health: health?,

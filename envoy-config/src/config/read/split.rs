@@ -198,7 +198,7 @@ const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
     (RoleName::Remote, "tls", &[], "TLS passes through this end"),
     (RoleName::Remote, "proxy", &["secure_names"], "TLS passes through this end"),
     (RoleName::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground connects to origins"),
-    (RoleName::Ground, "listen", &["http", "tls", "dns", "metrics", "intercept"], "clients are at the remote"),
+    (RoleName::Ground, "listen", &["http", "tls", "dns", "intercept"], "clients are at the remote"),
     (RoleName::Ground, "dns", &[], "clients query the remote"),
     (RoleName::Ground, "tls", &[], "TLS passes through the pair"),
     (RoleName::Ground, "proxy", &[], "clients are at the remote"),
@@ -229,7 +229,7 @@ pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, ki
     }
 }
 
-/// Returns the sockets of a ground: the pipe, on which requests arrive, and the admin interface.
+/// Returns the sockets of a ground: the pipe, on which requests arrive, and its own pages.
 pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
         Role::Edge | Role::Remote(_) => listen,
@@ -237,8 +237,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
             http: ground.remote.listen().map(Sockets::from),
             tls: None,
             dns: None,
-            admin: listen.admin,
-            metrics: None,
+            metrics: listen.metrics,
             status: listen.status,
             health: listen.health,
             image_metrics: listen.image_metrics,

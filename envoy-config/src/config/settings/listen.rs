@@ -33,12 +33,10 @@ pub struct Listen {
     pub tls: Option<Sockets>,
     /// The steering DNS, over UDP and TCP. None: `off`.
     pub dns: Option<Sockets>,
-    /// Envoy's admin interface, always on a loopback address.
-    pub admin: SocketAddr,
-    /// Prometheus metrics of CoreDNS. None: `off`.
-    pub metrics: Option<SocketAddr>,
+    /// Prometheus metrics of Envoy and CoreDNS. None: `off`.
+    pub metrics: Option<PageListen>,
     /// The status page. None: `off`.
-    pub status: Option<StatusListen>,
+    pub status: Option<PageListen>,
     /// The health endpoint for load balancers. None: `off`.
     pub health: Option<SocketAddr>,
     /// Prometheus metrics of the image program. None: `off`.
@@ -47,9 +45,9 @@ pub struct Listen {
     pub intercept: Intercept,
 }
 
-/// The socket of the status page.
+/// The socket of the metrics or of the status page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatusListen {
+pub struct PageListen {
     /// The socket.
     pub socket: SocketAddr,
     /// False for the default socket. If that one is in use, a run starts without the page; without a socket of the
@@ -57,10 +55,19 @@ pub struct StatusListen {
     pub required: bool,
 }
 
+impl PageListen {
+    /// Returns the socket, if a run does not start without it.
+    pub fn if_required(self) -> Option<SocketAddr> {
+        self.required.then_some(self.socket)
+    }
+}
+
 impl Listen {
-    /// Returns the socket of the status page, if a run does not start without it.
-    pub fn required_status(&self) -> Option<SocketAddr> {
-        self.status.filter(|status| status.required).map(|status| status.socket)
+    /// Returns the sockets without which a run does not start, with the key of each group.
+    pub fn required_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+        let is_optional = |page: Option<PageListen>| page.is_some_and(|page| !page.required);
+        let (metrics, status) = (is_optional(self.metrics), is_optional(self.status));
+        self.sockets().filter(move |(key, _)| !(*key == "metrics" && metrics || *key == "status" && status))
     }
 
     /// Returns true if clients' packets are intercepted over IPv4 alone, so that their IPv6 traffic bypasses this box.
@@ -84,11 +91,10 @@ impl Listen {
     pub fn sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
         let clients = [("http", &self.http), ("tls", &self.tls), ("dns", &self.dns)];
         let clients = clients.into_iter().filter_map(|(key, sockets)| sockets.as_ref().map(|sockets| (key, sockets)));
-        let status = self.status.map(|status| status.socket);
+        let page = |listen: Option<PageListen>| listen.map(|page| page.socket);
         let own = [
-            ("admin", Some(self.admin)),
-            ("metrics", self.metrics),
-            ("status", status),
+            ("metrics", page(self.metrics)),
+            ("status", page(self.status)),
             ("health", self.health),
             ("image_metrics", self.image_metrics),
         ];

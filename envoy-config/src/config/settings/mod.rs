@@ -21,7 +21,7 @@ use crate::config::{DeltaGain, LinkClass, LinkModel, Overrides};
 
 pub use dns::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
 pub use link::{Link, Price};
-pub use listen::{DrainTimes, Intercept, Listen, Proxy, StatusListen, Upstream};
+pub use listen::{DrainTimes, Intercept, Listen, PageListen, Proxy, Upstream};
 pub use page::{
     Cache, Compress, CompressionLevel, Delta, ImageLimits, Images, ImagesWish, Inline, Level, Page, Rewrite, TargetWish,
 };

@@ -51,7 +51,7 @@ pub(super) struct View {
     /// The token of this box in `CDN-Loop`, by which it recognises a request that comes back. It survives restarts and
     /// differs between boxes.
     cdn_id: String,
-    admin: Socket,
+    admin: String,
     /// The listener for http. None: a ground that dials.
     http: Option<Bound>,
     /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
@@ -238,19 +238,6 @@ const NAMED_IN_HEADER: &str = "name-in-header.invalid:443";
 /// The seconds for which a client remembers that a name offers HTTP/3: one day, the default of RFC 7838.
 const ALT_SVC_SECONDS: u32 = 86_400;
 
-/// One of the proxy's addresses, with the length of its host prefix.
-#[derive(Debug, Serialize)]
-struct Own {
-    text: String,
-    bits: u8,
-}
-
-impl From<IpAddr> for Own {
-    fn from(address: IpAddr) -> Self {
-        Self { text: address.to_string(), bits: if address.is_ipv4() { 32 } else { 128 } }
-    }
-}
-
 impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings, artifacts);
@@ -268,7 +255,7 @@ impl View {
             pair: Pair::new(settings, derived, artifacts),
             node_id: node_id(settings, artifacts).to_owned(),
             cdn_id: cdn_id(settings, artifacts),
-            admin: settings.listen.admin.into(),
+            admin: artifacts.admin.display().to_string(),
             http: settings.listen.http.as_ref().map(Bound::from),
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,

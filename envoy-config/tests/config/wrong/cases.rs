@@ -39,7 +39,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         edge("port alone", "listen: { http: ▶8080 }\n", "found `8080`", "write `0.0.0.0:8080`"),
         edge("port alone", "listen: { http: ▶\":8080\" }\n", "found `:8080`", "write `0.0.0.0:8080`"),
-        edge("port alone", "listen: { admin: ▶9902 }\n", "found `9902`", "write `127.0.0.1:9902`"),
+        edge("port alone", "listen: { metrics: ▶9902 }\n", "found `9902`", "write `127.0.0.1:9902`"),
         edge("port alone", "listen:\n  http: ▶'*:8080'\n", "ADDRESS:PORT", "write `0.0.0.0:8080`"),
         edge("port out of range", "listen: { http: ▶0.0.0.0:80800 }\n", "found `0.0.0.0:80800`", "from 1 to 65535"),
         edge(
@@ -223,9 +223,9 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         edge(
             "indentation",
-            "listen:\n  http: 0.0.0.0:80\n▶admin: 127.0.0.1:9901\n",
-            "unknown key `admin`",
-            "write `admin` below `listen:`",
+            "listen:\n  http: 0.0.0.0:80\n▶metrics: 127.0.0.1:9153\n",
+            "unknown key `metrics`",
+            "write `metrics` below `listen:`",
         ),
         edge(
             "indentation",
@@ -317,7 +317,6 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         file("YAML", "▶", "the file is empty", "longhaul.yaml(5)"),
         edge("value", "dns: { www: true, ttl: ▶[1h, 60s] }\n", "1h is more than 1m", "write the smaller one first"),
-        edge("value", "listen: { admin: ▶0.0.0.0:9901 }\n", "not a loopback address", "write 127.0.0.1:9901"),
         edge(
             "value",
             "upstream: { resolvers: [▶127.0.0.1] }\n",

@@ -16,7 +16,6 @@ use super::loopback::Block;
 /// The ports every test's box listens on, at [`Config::proxy`].
 pub(crate) const HTTP: u16 = 8080;
 pub(crate) const TLS: u16 = 8443;
-pub(crate) const ADMIN: u16 = 9901;
 
 /// One box, not yet running.
 pub(crate) struct Config {
@@ -43,7 +42,7 @@ impl Config {
             "role: edge\n\
              link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
              proxy: {{ addresses: [{proxy}] }}\n\
-             listen: {{ http: '{proxy}:{HTTP}', tls: '{proxy}:{TLS}', dns: off, admin: '{proxy}:{ADMIN}', metrics: off, intercept: none }}\n\
+             listen: {{ http: '{proxy}:{HTTP}', tls: '{proxy}:{TLS}', dns: off, metrics: off, intercept: none }}\n\
              upstream:\n  resolvers: ['{dns}:5300']\n  ports: {ports}\n  allow_private: [{net}]\n{upstream}{more}",
             dns = block.at(2),
             net = block.net(),
@@ -93,6 +92,7 @@ impl Config {
         Artifacts {
             root: self.path("rendered"),
             state: self.path("state"),
+            admin: self.path("admin.sock"),
             modules: [
                 ("url-rewrite", self.url_rewrite.clone()),
                 ("cache-admission", built("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm")),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -11,7 +11,7 @@ use std::{env, io};
 
 use longhaul::render::RenderedTree;
 
-use super::config::{ADMIN, Config};
+use super::config::Config;
 use super::http;
 
 /// The time limit of every wait, for a busy machine.
@@ -64,8 +64,8 @@ pub(crate) fn write(tree: &RenderedTree, root: &Path) -> io::Result<()> {
 /// A running Envoy. Dropping it kills it.
 pub(crate) struct Envoy {
     child: Child,
-    pub(crate) proxy: IpAddr,
     root: PathBuf,
+    admin: PathBuf,
     log: PathBuf,
 }
 
@@ -86,7 +86,7 @@ impl Envoy {
             .stderr(File::create(&log).expect("a log file"))
             .spawn()
             .expect("Envoy starts");
-        let mut running = Self { child, proxy: config.proxy(), root: artifacts.root, log };
+        let mut running = Self { child, root: artifacts.root, admin: artifacts.admin, log };
         running.wait_until_ready();
         Some(running)
     }
@@ -134,8 +134,9 @@ impl Envoy {
     }
 
     fn try_admin(&self, path: &str) -> Option<String> {
-        let admin = SocketAddr::new(self.proxy, ADMIN);
-        http::send(admin, &http::request("GET", path, &[("host", "admin")])).ok().map(|answer| answer.text())
+        let stream = UnixStream::connect(&self.admin).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        http::exchange(stream, &http::request("GET", path, &[("host", "admin")])).ok().map(|answer| answer.text())
     }
 
     /// The processor time of Envoy's main thread so far.

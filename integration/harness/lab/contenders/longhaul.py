@@ -83,7 +83,7 @@ class Edge(LinkContender):
             "proxy": {"addresses": addresses, "secure_names": addresses if self.secure else []},
             "listen": {
                 "http": "{}:80", "tls": "{}:443", "dns": "{}:53" if self.steering else "off",
-                "admin": f"127.0.0.1:{ground.take_port()}", "metrics": f"127.0.0.1:{ground.take_port()}",
+                "metrics": f"127.0.0.1:{ground.take_port()}",
             },
             **({"tls": {"terminate": terminate}} if self.secure else {}),
             **self.sections,

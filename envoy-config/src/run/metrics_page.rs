@@ -1,0 +1,108 @@
+//! The metrics page (`listen.metrics`): what Envoy, CoreDNS and this run count, in one exposition.
+//!
+//! Envoy serves its statistics on its admin interface, which obeys orders. So this page reads them there and passes on
+//! nothing else.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::endpoint::Endpoint;
+use super::open_files::OpenFiles;
+use super::page_server::PageServer;
+use super::ports::ListenSocket;
+use super::status_page::own_names;
+use crate::config::Settings;
+use crate::scrape::joined;
+use crate::web::{Pages, Resource};
+
+/// The media type of Prometheus' text format.
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The only path.
+const PATH: &str = "/metrics";
+
+/// The metrics page. It is not served while `listen.metrics` is off or its default socket is in use.
+pub(super) struct MetricsServer {
+    pages: Pages,
+    server: PageServer,
+    facts: Arc<Mutex<Facts>>,
+}
+
+/// The facts of a run on which the page depends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Facts {
+    /// True if CoreDNS counts the queries of clients.
+    serves_dns: bool,
+    /// The process of Envoy.
+    envoy: Option<u32>,
+}
+
+impl MetricsServer {
+    /// Reads Envoy's statistics at `admin` and those of CoreDNS at `dns`.
+    pub(super) fn new(admin: Endpoint, dns: Endpoint) -> Self {
+        let facts = Arc::new(Mutex::new(Facts::default()));
+        let shared = Arc::clone(&facts);
+        let page = move |path: &str| {
+            let facts = *shared.lock().unwrap_or_else(PoisonError::into_inner);
+            (path == PATH).then(|| Resource::ok(MEDIA_TYPE, exposition(&admin, &dns, facts)))
+        };
+        Self { pages: Arc::new(page), server: PageServer::new("listen.metrics", "metrics page"), facts }
+    }
+
+    /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy. Call it often.
+    pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>) {
+        let facts = Facts { serves_dns: settings.listen.dns.is_some(), envoy };
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
+        self.server.tend(settings.listen.metrics, own_names(settings), &self.pages);
+    }
+
+    /// Returns the socket on which it serves.
+    pub(super) fn socket(&self) -> Option<SocketAddr> {
+        self.server.socket()
+    }
+
+    /// Returns the same, as a socket that this run has already.
+    pub(super) fn listens_on(&self) -> Option<ListenSocket> {
+        self.server.listens_on()
+    }
+}
+
+fn exposition(admin: &Endpoint, dns: &Endpoint, facts: Facts) -> String {
+    let mut programs = vec![("envoy", admin.page("/stats/prometheus").ok())];
+    if facts.serves_dns {
+        programs.push(("coredns", dns.page(PATH).ok()));
+    }
+    let up = programs.iter().map(|(name, page)| (*name, u64::from(page.is_some())));
+    let mut own = gauge("process_up", "Whether the program responds to this scrape (1) or not (0).", up);
+    if let Some(files) = facts.envoy.and_then(OpenFiles::of) {
+        own += &gauge("open_files", "Files, sockets and pipes that the program has open.", [("envoy", files.open)]);
+        own += &gauge("open_files_limit", "The most that it may have open.", [("envoy", files.limit)]);
+    }
+    joined(programs.iter().filter_map(|(_, page)| page.as_deref()).chain([own.as_str()]))
+}
+
+/// Writes a gauge of this run with a value for each program.
+fn gauge<'n>(name: &str, help: &str, values: impl IntoIterator<Item = (&'n str, u64)>) -> String {
+    let mut text = format!("# HELP longhaul_{name} {help}\n# TYPE longhaul_{name} gauge\n");
+    for (process, value) in values {
+        let _ = writeln!(text, "longhaul_{name}{{process=\"{process}\"}} {value}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_respond_is_counted_as_down() {
+        let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
+        let facts = Facts { serves_dns: true, envoy: Some(std::process::id()) };
+        let page = exposition(&nobody, &nobody, facts);
+        assert!(page.contains("\nlonghaul_process_up{process=\"envoy\"} 0\n"), "{page}");
+        assert!(page.contains("\nlonghaul_process_up{process=\"coredns\"} 0\n"), "{page}");
+        assert!(page.contains("\nlonghaul_open_files{process=\"envoy\"} "), "{page}");
+        let without = exposition(&nobody, &nobody, Facts::default());
+        assert!(!without.contains("coredns") && !without.contains("open_files"), "{without}");
+    }
+}
