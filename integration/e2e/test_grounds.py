@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.authority import issue_as_written
-from harness.grounds import REMOTES, SHIP, GroundsBed, grounds
+from harness.grounds import REMOTES, SHIP, WWW, GroundsBed, grounds
+from harness.unread import Endless, endless, failed, held
 from harness.waiting import wait_for
 
 
@@ -94,3 +95,19 @@ def test_no_get_is_lost_when_a_ground_ends(bed: GroundsBed) -> None:
     load.stop()
     assert load.failures == []
     wait_for("the log of the second ground", lambda: second.served("term") > 100)
+
+
+def test_downloads_that_a_client_does_not_read_hold_up_no_other_client(folder: Path) -> None:
+    """With a window of four streams for all clients, sixteen such downloads closed the pipe."""
+    with endless() as origin, grounds(folder, 1, origin=f"127.0.0.1:{origin}", warm=0) as bed:
+        assert failed("127.0.0.1", bed.http, WWW, 1) == 0
+        with held("127.0.0.1", bed.http, WWW, 16):
+            # Once the origin is told to wait, the windows of all streams are full.
+            amounts = [-1]
+
+            def stands() -> bool:
+                amounts.append(Endless.sent)
+                return amounts[-1] == amounts[-2]
+
+            wait_for("downloads that stand", stands, interval_s=0.5)
+            assert failed("127.0.0.1", bed.http, WWW, 10) == 0

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::cgroup::CgroupLimits;
 use super::host::HostFacts;
 use crate::config::units::Bytes;
-use crate::config::{Settings, Workers};
+use crate::config::{Cache, Settings, Workers};
 
 /// Envoy's share of the machine, with a reason for each number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,14 @@ const LEAST_HEAP: Bytes = Bytes(64 << 20);
 /// The part of the heap for the notes of the cache, and the size of a note about one URL.
 const URLS_PART: u64 = 4;
 const URL: Bytes = Bytes(1 << 10);
+/// The open files of the shipped systemd unit (`LimitNOFILE`), for a machine that is not known.
+const UNIT_FILES: u64 = 131_072;
+/// The files of a client's connection: one to the client and one to the origin.
+const FILES_PER_CONNECTION: u64 = 2;
+/// The files that Envoy has open without clients: sockets of listeners and workers, pipes, logs.
+const OTHER_FILES: u64 = 1024;
+/// The cache gets this part of the files also if connections could take all of them. Connections seldom do.
+const LEAST_FILES_PART: u64 = 8;
 /// The time for a start on one processor or more. A busy machine takes most of it.
 const START_PATIENCE: Duration = Duration::from_mins(3);
 /// The smallest share of a processor that prolongs a start: a hundredth.
@@ -51,7 +59,7 @@ impl Capacity {
         let heap = heap(settings.limits.connections, host.cgroup.memory);
         Self {
             workers: workers(settings, host),
-            urls: urls(settings.limits.urls, &heap),
+            urls: urls(settings, &heap, host.open_files),
             heap,
             start_patience: start_patience(host.cgroup),
         }
@@ -94,12 +102,37 @@ fn heap(connections: u32, limit: Option<Bytes>) -> Reasoned<Bytes> {
     }
 }
 
-fn urls(most: u32, heap: &Reasoned<Bytes>) -> Reasoned<u32> {
-    let fit = u32::try_from(heap.value.0 / URLS_PART / URL.0).unwrap_or(u32::MAX);
-    if fit < most {
-        Reasoned { value: fit, reason: format!("a quarter of the heap of {}, at {URL} each", heap.value) }
-    } else {
-        Reasoned { value: most, reason: "`limits.urls`".to_owned() }
+fn urls(settings: &Settings, heap: &Reasoned<Bytes>, open_files: Option<u64>) -> Reasoned<u32> {
+    let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let in_heap = Reasoned {
+        value: count(heap.value.0 / URLS_PART / URL.0),
+        reason: format!("a quarter of the heap of {}, at {URL} each", heap.value),
+    };
+    let given = settings.limits.urls.map(|value| Reasoned { value, reason: "`limits.urls`".to_owned() });
+    // Without a cache on disk, no file is open.
+    let in_files = matches!(settings.cache, Cache::Disk { .. }).then(|| files(settings.limits.connections, open_files));
+    // Of equal ones the first: what the operator wrote.
+    let bounds = [given, in_files.map(|files| Reasoned { value: count(files.value), reason: files.reason })];
+    bounds.into_iter().flatten().chain([in_heap.clone()]).min_by_key(|bound| bound.value).unwrap_or(in_heap)
+}
+
+/// Returns the files for the cache. Envoy keeps the file of every URL open for as long as it remembers the URL.
+fn files(connections: u32, limit: Option<u64>) -> Reasoned<u64> {
+    let files = limit.unwrap_or(UNIT_FILES);
+    let others = u64::from(connections) * FILES_PER_CONNECTION + OTHER_FILES;
+    let least = files / LEAST_FILES_PART;
+    let rest = files.saturating_sub(others);
+    if rest < least {
+        return Reasoned {
+            value: least,
+            reason: format!("an eighth of the limit of {files} open files (LimitNOFILE)"),
+        };
+    }
+    Reasoned {
+        value: rest,
+        reason: format!(
+            "the limit of {files} open files (LimitNOFILE), less {others} for `limits.connections` and others"
+        ),
     }
 }
 
@@ -115,13 +148,41 @@ mod tests {
     const UNLIMITED: CgroupLimits = CgroupLimits { cpu_thousandths: None, memory: None };
 
     fn capacity(text: &str, processors: u32, cgroup: CgroupLimits) -> Capacity {
+        with_files(text, processors, cgroup, Some(u64::MAX))
+    }
+
+    fn with_files(text: &str, processors: u32, cgroup: CgroupLimits, open_files: Option<u64>) -> Capacity {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("longhaul.yaml");
         let rest = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
                     upstream: { resolvers: [192.0.2.53] }\n";
         std::fs::write(&file, format!("{rest}{text}")).unwrap();
         let settings = crate::config::load(&file).unwrap().settings;
-        Capacity::of(&settings, &HostFacts { processors: Some(processors), cgroup, ..HostFacts::unknown() })
+        Capacity::of(&settings, &HostFacts { processors: Some(processors), cgroup, open_files, ..HostFacts::unknown() })
+    }
+
+    #[test]
+    fn remembered_urls_leave_files_for_connections() {
+        let urls = |text: &str, files| with_files(text, 2, UNLIMITED, files).urls;
+        for (text, files, expected) in [
+            // The shipped unit, and a machine that is not known.
+            ("", Some(131_072), 131_072 - 100_000 - 1024),
+            ("", None, 131_072 - 100_000 - 1024),
+            ("limits: { connections: 1000 }\n", None, 131_072 - 2000 - 1024),
+            // The limit of the fault: connections alone could take more than all files.
+            ("", Some(20_000), 2500),
+            ("limits: { urls: 16000 }\n", Some(20_000), 2500),
+            // What fits is as it was.
+            ("limits: { urls: 2000 }\n", Some(20_000), 2000),
+            ("limits: { urls: 20000 }\n", None, 20_000),
+            ("", Some(1 << 40), 131_072 + 16 * 50_000),
+            // Without a cache on disk, no URL has a file.
+            ("cache: off\n", Some(1024), 131_072 + 16 * 50_000),
+        ] {
+            assert_eq!(urls(text, files).value, expected, "{text:?} {files:?}");
+        }
+        assert!(urls("", Some(20_000)).reason.contains("20000 open files"));
+        assert_eq!(urls("limits: { urls: 2000 }\n", Some(20_000)).reason, "`limits.urls`");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Resource, getrlimit};
 use rustix::thread::sched_getaffinity;
 
 use super::cgroup::CgroupLimits;
@@ -15,6 +16,8 @@ pub struct HostFacts {
     pub processors: Option<u32>,
     /// The limits of its control group.
     pub cgroup: CgroupLimits,
+    /// The files that a process may have open (`RLIMIT_NOFILE`). None: not known.
+    pub open_files: Option<u64>,
 }
 
 /// The TCP congestion controls that a socket may use.
@@ -36,7 +39,12 @@ pub enum CongestionControls {
 impl HostFacts {
     /// Returns the facts about a machine that is not known.
     pub fn unknown() -> Self {
-        Self { congestion_controls: CongestionControls::Unknown, processors: None, cgroup: CgroupLimits::default() }
+        Self {
+            congestion_controls: CongestionControls::Unknown,
+            processors: None,
+            cgroup: CgroupLimits::default(),
+            open_files: None,
+        }
     }
 
     /// Reads the facts from the running kernel.
@@ -56,6 +64,8 @@ impl HostFacts {
             _ => CongestionControls::Unknown,
         };
         let processors = sched_getaffinity(None).ok().map(|set| set.count());
-        Self { congestion_controls, processors, cgroup: CgroupLimits::of_this_process() }
+        // Children get the hard limit.
+        let open_files = Some(getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
+        Self { congestion_controls, processors, cgroup: CgroupLimits::of_this_process(), open_files }
     }
 }

@@ -77,6 +77,8 @@ const PIPES_PART: u64 = 4;
 /// The window of a pipe that is enough, and the streams that it has room for on any link.
 const PIPE_WINDOW: Bytes = Bytes(256 << 20);
 const LEAST_PIPE_STREAMS: u64 = 32;
+/// The largest window of HTTP/2 (RFC 9113 section 6.9.1).
+const MOST_WINDOW: u64 = (1 << 31) - 1;
 
 const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
 const RFC_6349: &str = "RFC 6349 section 3.3";
@@ -359,13 +361,10 @@ impl Table<'_> {
             let formula = format!("4 x stream_window {stream}, at most 64mib");
             return self.bytes(TransportKey::ConnectionWindow, own.0, formula, RFC_9113);
         }
-        let all = stream.0.saturating_mul(PIPE_STREAMS);
-        let memory = capacity.heap.value.0 / PIPES_PART / u64::from(capacity.workers.value);
-        let enough = PIPE_WINDOW.0.max(stream.0.saturating_mul(LEAST_PIPE_STREAMS));
-        let value = all.min(memory).min(enough).clamp(own.0, (1 << 31) - 1);
+        let value = pipe_window(stream, capacity);
         let formula = format!(
             "{PIPE_STREAMS} x stream_window {stream}, because all clients share a pipe; at most a quarter of the heap of {} \
-             for the pipes of {} workers, and at most {PIPE_WINDOW} or {LEAST_PIPE_STREAMS} x stream_window",
+             for the pipes of all workers ({}), and at most {PIPE_WINDOW} or {LEAST_PIPE_STREAMS} x stream_window",
             capacity.heap.value, capacity.workers.value
         );
         self.bytes(TransportKey::ConnectionWindow, value, formula, RFC_9113)
@@ -497,10 +496,61 @@ impl Table<'_> {
     }
 }
 
+/// Returns the window of a pipe whose streams have the window `stream`, in bytes.
+fn pipe_window(stream: Bytes, capacity: &Capacity) -> u64 {
+    let all = stream.0.saturating_mul(PIPE_STREAMS);
+    let memory = capacity.heap.value.0 / PIPES_PART / u64::from(capacity.workers.value);
+    let enough = PIPE_WINDOW.0.max(stream.0.saturating_mul(LEAST_PIPE_STREAMS));
+    all.min(memory).min(enough).clamp(client_connection_window(stream).0, MOST_WINDOW)
+}
+
 fn clamp_count(value: u64, min: u32, max: u32) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX).clamp(min, max)
 }
 
 fn round_up_to_seconds(time: Duration) -> Duration {
     if time.subsec_nanos() == 0 { time } else { Duration::from_secs(time.as_secs() + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::capacity::Reasoned;
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+
+    fn capacity(heap: u64, workers: u32) -> Capacity {
+        let reason = String::new;
+        Capacity {
+            workers: Reasoned { value: workers, reason: reason() },
+            heap: Reasoned { value: Bytes(heap), reason: reason() },
+            urls: Reasoned { value: 1, reason: reason() },
+            start_patience: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_pipe_has_room_for_many_unread_streams_within_memory() {
+        let window = |stream, heap, workers| pipe_window(Bytes(stream), &capacity(heap, workers));
+        // All streams, where they are short.
+        assert_eq!(window(64 * KIB, 4096 * MIB, 2), 64 * KIB * PIPE_STREAMS);
+        // Ship: 2 Mbit/s, 700 ms; GEO: 20 Mbit/s, 600 ms.
+        assert_eq!(window(350_000, 4096 * MIB, 2), 256 * MIB);
+        assert_eq!(window(3_000_000, 4096 * MIB, 2), 256 * MIB);
+        assert_eq!(window(16 * MIB, 65_536 * MIB, 2), 512 * MIB);
+        // Memory decides on a small machine: all workers' pipes take a quarter of the heap.
+        assert_eq!(window(3_000_000, 672 * MIB, 2), 84 * MIB);
+        assert_eq!(window(3_000_000, 672 * MIB, 4), 42 * MIB);
+        // It never falls below what one client has, nor above what the protocol can say.
+        assert_eq!(window(3_000_000, 64 * MIB, 8), 12_000_000);
+        assert_eq!(window(1 << 40, 1 << 60, 1), MOST_WINDOW);
+    }
+
+    #[test]
+    fn the_connection_of_one_client_has_four_of_its_streams() {
+        assert_eq!(client_connection_window(Bytes(350_000)), Bytes(1_400_000));
+        assert_eq!(client_connection_window(Bytes(1)), Bytes(64 * KIB));
+        assert_eq!(client_connection_window(Bytes(64 * MIB)), Bytes(64 * MIB));
+    }
 }

@@ -9,7 +9,7 @@ use super::envoy;
 use super::error::RunError;
 use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
-use super::preflight::too_few_files;
+use super::preflight::{fewer_urls, too_few_files};
 use super::private::{ADMIN, DNS_METRICS};
 use super::{disk_space, ports, state, watches};
 use crate::config::{Cache, Loaded, Settings, reaches};
@@ -72,6 +72,7 @@ pub fn facts(state: Option<&Path>, overridden: &Overridden, loaded: &Loaded, der
     facts.extend(absent_addresses(settings));
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
+    facts.extend(fewer_urls(settings, &derived.capacity).map(|text| Fact::advises(Some("limits.urls"), text)));
     facts.extend(readable_keys(settings));
     facts
 }

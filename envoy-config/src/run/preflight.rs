@@ -7,6 +7,7 @@ use super::disk_space;
 use super::error::RunError;
 use super::ports::PortError;
 use crate::config::{Cache, Settings};
+use crate::derive::Capacity;
 
 /// Returns a warning if the limit of open files is too low. Each connection takes two files, one to the client and one
 /// to the origin.
@@ -16,6 +17,17 @@ pub(super) fn too_few_files(settings: &Settings) -> Option<String> {
     child::most_files().filter(|most| *most < wanted).map(|most| {
         format!(
             "`limits.connections` {connections} needs {wanted} open files, but the limit of this process is {most}; raise the limit (systemd: LimitNOFILE={wanted})"
+        )
+    })
+}
+
+/// Returns a warning if the machine has room for fewer URLs than the file allows.
+pub(super) fn fewer_urls(settings: &Settings, capacity: &Capacity) -> Option<String> {
+    let urls = &capacity.urls;
+    settings.limits.urls.filter(|wanted| *wanted > urls.value).map(|wanted| {
+        format!(
+            "`limits.urls` {wanted} is more than fits: {} is in force ({}); raise that limit, or lower `limits.urls`",
+            urls.value, urls.reason
         )
     })
 }

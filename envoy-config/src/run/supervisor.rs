@@ -11,6 +11,7 @@ use super::child;
 use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
 use super::diagnosis::Diagnosis;
+use super::disk_space::too_much_deleted;
 use super::endpoint::Endpoint;
 use super::envoy::Envoy;
 use super::error::RunError;
@@ -25,7 +26,7 @@ use super::log::{Dialect, Form, Level, RecentPages};
 use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
 use super::ports;
-use super::preflight::{prepare_folders, refuse, too_few_files};
+use super::preflight::{fewer_urls, prepare_folders, refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder};
 use super::probe::{ground_in_use, link_is_up, remembered_urls};
 use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
@@ -100,7 +101,8 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let generation = Generation::of(loaded, &machine)?;
     prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
-    if let Some(warning) = too_few_files(&generation.settings) {
+    let few = [too_few_files(&generation.settings), fewer_urls(&generation.settings, &generation.derived.capacity)];
+    for warning in few.into_iter().flatten() {
         say(Level::Warning, &warning);
     }
     if generation.derived.images.on && machine.images.is_none() {
@@ -362,21 +364,24 @@ impl Run {
         }
     }
 
-    /// Replaces an Envoy whose cache remembers too many URLs. The cache keeps a note of every requested URL, and the
-    /// notes must not fill the heap.
+    /// Replaces an Envoy whose cache remembers too many URLs, or holds too many deleted bytes. The cache keeps a note of
+    /// every requested URL, and an open file of every cached one. They must not fill the heap, the limit of open files, or
+    /// the disk.
     fn exchange_full_envoy(&mut self) {
-        let settings = &self.generation.settings;
-        let Some(admin) = self.envoy.admin().filter(|_| matches!(settings.cache, Cache::Disk { .. })) else { return };
+        let Cache::Disk { dir, size, .. } = &self.generation.settings.cache else { return };
+        let Some(admin) = self.envoy.admin() else { return };
         if self.envoy.is_being_exchanged() {
             return;
         }
         let Reasoned { value: most, reason } = &self.generation.derived.capacity.urls;
-        if let Some(urls) = remembered_urls(admin).filter(|urls| *urls > u64::from(*most)) {
+        let urls = remembered_urls(admin)
+            .filter(|urls| *urls > u64::from(*most))
+            .map(|urls| format!("Envoy's cache remembers {urls} different URLs, of at most {most} ({reason})"));
+        let deleted = || too_much_deleted(self.envoy.report().pid?, dir, *size);
+        if let Some(why) = urls.or_else(deleted) {
             say(
                 Level::Info,
-                &format!(
-                    "Envoy's cache remembers {urls} different URLs, of at most {most} ({reason}): another Envoy takes over, and the present one ends when its connections have"
-                ),
+                &format!("{why}: another Envoy takes over, and the present one ends when its connections have"),
             );
             self.envoy.replace();
         }

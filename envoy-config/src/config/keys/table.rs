@@ -467,8 +467,8 @@ pub const KEYS: &[Key] = &[
     key(
         "limits.urls",
         Number { min: 100, max: 100_000_000 },
-        Derived("131072 + 16 x `connections`"),
-        "the number of different URLs that Envoy's cache may remember, about 1 KiB each, before a hot restart. The default is a quarter of Envoy's heap",
+        Derived("by heap and open files"),
+        "the number of different URLs that Envoy's cache may remember before a hot restart. Each takes about 1 KiB and an open file. The default, and the most, is what fits in a quarter of Envoy's heap and in the limit of open files, less two for each of `connections`",
     ),
     key(
         "limits.clients",

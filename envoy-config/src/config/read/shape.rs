@@ -140,9 +140,7 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     let page_memory = reader.optional(&section, "page_memory", Reader::size);
     let connections = reader.optional(&section, "connections", Reader::number);
     let header = reader.optional(&section, "header_bytes", Reader::size);
-    // The URLs that fill a quarter of the heap that Envoy gets for this number of connections.
-    let most = connections.map_or(0, |connections| connections.saturating_mul(16).saturating_add(131_072));
-    let urls = reader.optional_or(&section, "urls", most, Reader::number);
+    let urls = reader.optional_or(&section, "urls", None, |reader, setting| reader.number(setting).map(Some));
     let clients = reader.optional(&section, "clients", Reader::number);
     let new_names_per_client = reader.optional(&section, "new_names_per_client", Reader::number);
     let images = super::images::limits(reader, &section);
