@@ -1,7 +1,7 @@
 //! One request: to the origin and back, recoded or as it was.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -16,12 +16,15 @@ use image_recode::{Left, Source};
 use image_variants::response::{Fit, Sizes, dropped};
 use image_variants::tag::Variant;
 use image_variants::{Config, request, response};
+use name_budget::{Client, marks};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::body::{Memory, Resumed};
+use crate::failures::{Failures, Image};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
+use crate::slots::Owner;
 
 /// The most fields of a message. Requests between Envoy's hops have fewer (`inner_header_fields`). A response may have
 /// more: then this program gives no response, and Envoy asks the origin itself.
@@ -29,6 +32,13 @@ pub const MOST_FIELDS: usize = 256;
 
 /// The longest time for the rest of a body, once its headers came. A slower origin is not worth waiting for.
 const BODY_TIME: Duration = Duration::from_secs(2);
+
+/// Who asked for an image, and where it is.
+struct Asked {
+    client: Owner,
+    host: String,
+    path: String,
+}
 
 /// The reason why a request gets no response. The connection closes, and Envoy asks the origin itself.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +57,7 @@ pub struct Service {
     config: Config,
     variant: Variant,
     pool: Pool,
+    failures: Failures,
     memory: Memory,
     /// The counters.
     pub metrics: Metrics,
@@ -61,7 +72,14 @@ impl Service {
         let pool = Pool::new(&config)?;
         pool.fill();
         let variant = Variant { quality: config.jpeg_quality };
-        Ok(Self { config, variant, pool, memory: Memory::default(), metrics: Metrics::default() })
+        Ok(Self {
+            config,
+            variant,
+            pool,
+            failures: Failures::default(),
+            memory: Memory::default(),
+            metrics: Metrics::default(),
+        })
     }
 
     /// Responds to a request of Envoy.
@@ -77,6 +95,11 @@ impl Service {
         if self.config.excludes(host) {
             left = left.or(Some(Left::Excluded));
         }
+        let asked = Asked {
+            client: parts.headers.get(marks::CLIENT).and_then(|name| Client::of(name.as_bytes())),
+            host: host.to_owned(),
+            path: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+        };
         // The origin knows its own tags alone.
         let validates = own_tags(&mut parts.headers, self.variant);
         let response = ask(&self.config, Request::from_parts(parts, body)).await?;
@@ -86,7 +109,7 @@ impl Service {
             self.tag(&mut parts.headers);
         }
         let fit = left.map_or_else(|| self.fit(&parts), Err);
-        self.pass(parts, body, fit).await
+        self.pass(&asked, parts, body, fit).await
     }
 
     fn fit(&self, parts: &Parts) -> Result<Fit, Left> {
@@ -100,6 +123,7 @@ impl Service {
     /// meanwhile, Envoy asks again. A part of a body could not be taken back.
     async fn pass(
         &self,
+        asked: &Asked,
         mut parts: Parts,
         body: Incoming,
         fit: Result<Fit, Left>,
@@ -113,7 +137,7 @@ impl Service {
             (None, None) => (Vec::new(), Rest::More(body, Left::Length)),
         };
         let (pieces, image) = match (fit, read) {
-            (Ok(fit), (pieces, Rest::None)) => match self.recoded(fit.source, &pieces.concat()).await {
+            (Ok(fit), (pieces, Rest::None)) => match self.recoded(asked, fit.source, &pieces.concat()).await {
                 Ok(file) => (vec![Bytes::from(file)], Ok(fit.length)),
                 Err(left) => (pieces, Err(left)),
             },
@@ -144,10 +168,17 @@ impl Service {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
 
-    async fn recoded(&self, source: Source, image: &[u8]) -> Result<Vec<u8>, Left> {
+    async fn recoded(&self, asked: &Asked, source: Source, image: &[u8]) -> Result<Vec<u8>, Left> {
         // Most images that stay are known by their headers, without a process.
         image_variants::header::read(source, image, self.config.pixels)?;
-        let recoded = self.pool.recode(source, image).await;
+        let known = Image::at(asked.host.as_bytes(), &asked.path, image.len());
+        if self.failures.include(known, Instant::now()) {
+            return Err(Left::Worker);
+        }
+        let recoded = self.pool.recode(asked.client, source, image).await;
+        if recoded.file == Err(Left::Worker) {
+            self.failures.add(known, Instant::now());
+        }
         self.metrics.cpu(recoded.cpu_us);
         recoded.file
     }

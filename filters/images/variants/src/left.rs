@@ -53,9 +53,9 @@ labelled! {
         Malformed = "malformed";
         /// The variant would have more than nine tenths of the bytes.
         NoGain = "no_gain";
-        /// No worker was free within half of `limits.image_time`.
+        /// No worker was free within half of `limits.image_time`, or at once if the client keeps workers busy.
         Busy = "busy";
-        /// The worker needed more than `limits.image_time` or `limits.image_memory`, or ended.
+        /// The worker needed more than `limits.image_time` or `limits.image_memory`, or ended, now or up to ten minutes ago.
         Worker = "worker";
         /// The origin was slow to send the image.
         Slow = "slow";
