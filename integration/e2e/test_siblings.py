@@ -59,15 +59,27 @@ with socket.socket(socket.AF_INET6 if ":" in proxy else socket.AF_INET, socket.S
         print(f"{time.monotonic() - began:.3f} {answer}", flush=True)
 """
 """A client with one connection. `unknown` begins in the middle of one, which no server knows (`TCP_REPAIR`)."""
+FLOOD = """
+import socket, struct, sys
+source, proxy, count = sys.argv[1:]
+with socket.socket(socket.AF_INET6 if ":" in proxy else socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as one:
+    one.bind((source, 0))
+    for number in range(int(count)):
+        of, to = 1024 + number // 2, (80, 443)[number % 2]
+        one.sendto(struct.pack("!HHIIBBHHH", of, to, 1, 1, 5 << 4, 0x10, 1000, 0, 0), (proxy, 0))
+"""
+"""A client that sends one packet of each of many connections that do not exist."""
+SET_SIZE, MOST_ASKED = 65_536, 2_000
+"""The size of the set of unknown connections, and the most that one client puts into it in a few seconds."""
 FAMILIES: dict[str, dict[str, Any]] = {
     "ipv4": {
-        "client": "192.0.2.2", "proxy": "198.51.100.12", "bits": 32,
+        "client": "192.0.2.2", "other": "192.0.2.3", "proxy": "198.51.100.12", "bits": 32,
         "old": ("192.0.2.129", "192.0.2.130", "198.51.100.33", "198.51.100.34", "198.51.100.41"),
         "new": ("192.0.2.133", "192.0.2.134", "198.51.100.37", "198.51.100.38", "198.51.100.42"),
         "length": 30,
     },
     "ipv6": {
-        "client": "2001:db8:1::2", "proxy": "2001:db8::12", "bits": 128,
+        "client": "2001:db8:1::2", "other": "2001:db8:8::2", "proxy": "2001:db8::12", "bits": 128,
         "old": ("2001:db8:2::1", "2001:db8:2::2", "2001:db8:3::1", "2001:db8:3::2", "2001:db8:6::1"),
         "new": ("2001:db8:4::1", "2001:db8:4::2", "2001:db8:5::1", "2001:db8:5::2", "2001:db8:6::2"),
         "length": 64,
@@ -157,6 +169,19 @@ class Boxes:
         path = folder / "longhaul.yaml"
         path.write_text(json.dumps(config))
         self._stack.enter_context(applied(self.boxes[name], path, folder))
+
+    def flood(self, count: int) -> None:
+        """Another client sends packets of so many made-up connections to the box of the clients."""
+        other = self._plan["other"]
+        self._address(self.client, "lo", other, self._plan["bits"])
+        command = self.client.inside([sys.executable, "-S", "-E", "-c", FLOOD, other, self.proxy, str(count)])
+        subprocess.run(command, check=True)
+
+    def asked(self, name: str) -> int:
+        """Returns the connections for which a box asked its siblings lately."""
+        family = "ip6" if ":" in self.proxy else "ip"
+        command = self.boxes[name].inside(["nft", "list", "set", family, "longhaul", "asked"])
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.count("expires")
 
     def sibling(self, name: str) -> str:
         """Returns the address of a box on the cable between both."""
@@ -270,3 +295,14 @@ def test_a_connection_that_nobody_intercepted_goes_on_at_the_origin(boxes: Boxes
     assert says_for(first, PATIENCE_S * 2) == {"origin"}
     boxes.move("old")
     assert first.says("d")[0] == "origin d"
+
+
+def test_a_client_with_many_made_up_connections_does_not_keep_others_from_moving(boxes: Boxes) -> None:
+    boxes.rules("old", boxes.sibling("new"))
+    boxes.rules("new", boxes.sibling("old"))
+    connection = boxes.connection()
+    assert connection.says("a")[0] == "old a"
+    boxes.move("new")
+    boxes.flood(SET_SIZE + 10_000)
+    assert 0 < boxes.asked("new") < MOST_ASKED
+    assert says_for(connection, PATIENCE_S * 2) == {"old"}

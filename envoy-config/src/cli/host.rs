@@ -53,7 +53,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     }
     let loaded = load_or_refuse(file)?;
     let derived = derive(&loaded.settings, &HostFacts::unknown());
-    let machine = Machine::this(clients);
+    let machine = Machine::this(clients, &loaded.settings.proxy.siblings);
     warn_of_ipv6(&loaded.settings.listen, &machine);
     let plan = plan(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {

@@ -1,5 +1,6 @@
 //! The steps on the machine. Each has a reason and a reversal.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
@@ -73,6 +74,8 @@ pub struct Machine {
     pub rules: String,
     /// The policy routing rules, as `ip -6 rule show` prints them.
     pub ipv6_rules: String,
+    /// The interfaces whose network a sibling is on, sorted. Empty if any sibling is on no network of this machine.
+    pub to_siblings: Vec<String>,
 }
 
 const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";
@@ -91,7 +94,7 @@ const LOCAL_TABLE: &str = "4170";
 
 impl Machine {
     /// Reads the state of this machine.
-    pub fn this(interface: &str) -> Self {
+    pub fn this(interface: &str, siblings: &[IpAddr]) -> Self {
         let read =
             |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
         Self {
@@ -102,6 +105,7 @@ impl Machine {
             ipv6_routes: output(&["-6", "route", "show", "dev", interface]),
             ipv6_rules: output(&["-6", "rule", "show"]),
             ipv6: [interface, "lo"].into_iter().all(ipv6_is_on),
+            to_siblings: to_siblings(siblings),
         }
     }
 
@@ -143,6 +147,13 @@ fn output(arguments: &[&str]) -> String {
         .filter(|output| output.status.success())
         .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         .unwrap_or_default()
+}
+
+/// Returns the interfaces whose network a sibling is on. Empty if one is on none, because its network may come later.
+fn to_siblings(siblings: &[IpAddr]) -> Vec<String> {
+    let device = |sibling: &IpAddr| routes::device_of_neighbour(&output(&["-o", "route", "get", &sibling.to_string()]));
+    let devices: Option<BTreeSet<String>> = siblings.iter().map(device).collect();
+    devices.unwrap_or_default().into_iter().collect()
 }
 
 /// Replaces tabs by spaces. The kernel separates values by tabs, but accepts spaces.
@@ -288,7 +299,7 @@ fn interception(settings: &Settings, machine: &Machine) -> Vec<Step> {
     };
     let rules = nft::rules(settings, &machine.interface);
     steps.push(Step { why: why.to_owned(), action: Action::Rules { table: nft::TABLE.to_owned(), rules } });
-    steps.extend(siblings::tables(settings, &machine.interface).into_iter().map(|(table, rules)| Step {
+    steps.extend(siblings::tables(settings, machine).into_iter().map(|(table, rules)| Step {
         why: "connections of clients that moved here go on where they began".to_owned(),
         action: Action::Rules { table, rules },
     }));

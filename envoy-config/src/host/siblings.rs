@@ -9,11 +9,15 @@
 //! 3. After such a copy, the siblings get all packets of the connection. Without one, it is treated as without the rules:
 //!    reset at the proxy's address, and forwarded to an origin.
 //!
+//! A client may ask the siblings for [`RATE`] connections, [`BURST`] at once. Its further ones are treated as without the
+//! rules. A copy counts only if it comes in by the interface that leads to a sibling.
+//!
 //! A sibling responds by the usual routes, through this box if it is the clients' gateway.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use super::plan::Machine;
 use crate::config::{Family, Intercept, Proxy, Settings};
 
 /// The time in which a sibling has to copy a packet back. Siblings are some ten milliseconds apart. A client with a dead
@@ -27,6 +31,12 @@ const RETRIED: &str = "60s";
 const KEPT: &str = "10m";
 /// The largest number of connections in a set. Further ones are treated as without the rules.
 const MOST: u32 = 65_536;
+/// The connections for which one source may ask the siblings. A client that moves has a few dozen. A source that sends
+/// packets of made-up connections fills no set with this rate: each is in `asked` for [`RETRIED`].
+const RATE: &str = "10/second";
+const BURST: &str = "500";
+/// The time after which a source without unknown connections is forgotten. Its burst is whole again by then.
+const SOURCE_KEPT: &str = "30s";
 /// The match of the first packet of a connection.
 const FIRST: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 /// The match of a connection that this box knows from its first packet. The conntrack entry of a connection under way
@@ -42,12 +52,13 @@ pub(super) fn names() -> [String; 2] {
 /// set again replaces it.
 ///
 /// `dup` exists in the tables of one family alone, so these rules are not in the table of the others.
-pub(super) fn tables(settings: &Settings, interface: &str) -> Vec<(String, String)> {
+pub(super) fn tables(settings: &Settings, machine: &Machine) -> Vec<(String, String)> {
     let listen = &settings.listen;
     let set = |words: Vec<String>| (!words.is_empty()).then(|| format!("{{ {} }}", words.join(", ")));
     let Some(ports) = set(listen.web().map(|sockets| sockets.port().to_string()).collect()) else { return Vec::new() };
     let intercepted = [(80, &listen.http), (443, &listen.tls)].into_iter().filter(|(_, sockets)| sockets.is_some());
     let intercepted = set(intercepted.map(|(port, _): (u16, _)| port.to_string()).collect());
+    let from_siblings = set(machine.to_siblings.iter().map(|device| format!("\"{device}\"")).collect());
     let table = |family: Family| {
         let of_family = |addresses: &[IpAddr]| -> Vec<String> {
             addresses.iter().filter(|one| Family::of(**one) == family).map(ToString::to_string).collect()
@@ -56,7 +67,8 @@ pub(super) fn tables(settings: &Settings, interface: &str) -> Vec<(String, Strin
         let copies: Vec<String> = of_family(siblings).iter().map(|sibling| format!("dup to {sibling}")).collect();
         let rules = Rules {
             family,
-            clients: interface,
+            clients: &machine.interface,
+            from_siblings: from_siblings.as_deref(),
             own: &set(of_family(addresses))?,
             ports: &ports,
             // A `tproxy` rule gives packets under way to a listener, whatever connection they belong to.
@@ -85,6 +97,8 @@ struct Rules<'w> {
     family: Family,
     /// The interface to the clients.
     clients: &'w str,
+    /// The set of interfaces to the siblings, if they are known.
+    from_siblings: Option<&'w str>,
     /// The set of the proxy's addresses.
     own: &'w str,
     /// The set of ports on which the listeners serve.
@@ -103,6 +117,7 @@ impl Rules<'_> {
         for (set, timeout) in [("asked", RETRIED), ("waiting", PATIENCE), ("elsewhere", KEPT), ("told", AGAIN)] {
             out.push_str(&self.set(set, timeout));
         }
+        out.push_str(&self.sources());
         out.push_str(&self.all());
         out.push_str(&self.to_proxy());
         if self.intercepted.is_some() {
@@ -136,6 +151,28 @@ impl Rules<'_> {
              \t\ttimeout {timeout}\n\
              \t}}\n\n"
         )
+    }
+
+    /// Returns the set of sources that asked the siblings lately.
+    fn sources(&self) -> String {
+        let address = match self.family {
+            Family::Ipv4 => "ipv4_addr",
+            Family::Ipv6 => "ipv6_addr",
+        };
+        format!(
+            "\tset sources {{\n\t\ttype {address}\n\t\tsize {MOST}\n\t\tflags dynamic,timeout\n\
+             \t\ttimeout {SOURCE_KEPT}\n\t}}\n\n"
+        )
+    }
+
+    /// Returns the rule that treats a source with too many unknown connections as without the rules.
+    fn too_many(&self) -> String {
+        let source = match self.family {
+            Family::Ipv4 => "ip saddr",
+            // A subscriber has all addresses of a network of 64 bits.
+            Family::Ipv6 => "ip6 saddr & ffff:ffff:ffff:ffff::",
+        };
+        format!("\t\tupdate @sources {{ {source} limit rate over {RATE} burst {BURST} packets }} accept\n")
     }
 
     /// Returns the connection of a client's packet.
@@ -195,6 +232,7 @@ impl Rules<'_> {
              \t\t{connection} @elsewhere {copy} drop\n\
              \t\t{connection} @waiting {copy} drop\n\
              \t\t{connection} @asked accept\n\
+             {}\
              \t\tadd @asked {{ {connection} }} add @waiting {{ {connection} }} {copy} drop\n\
              \t}}\n\n\
              \tchain copies_to_proxy {{\n\
@@ -205,6 +243,7 @@ impl Rules<'_> {
              \t\tdrop\n\
              \t}}\n",
             self.first(),
+            self.too_many(),
             self.copied_back()
         )
     }
@@ -222,6 +261,7 @@ impl Rules<'_> {
              \t\t{connection} @waiting {copy} accept\n\
              \t\t{KNOWN} accept\n\
              \t\t{connection} @asked accept\n\
+             {}\
              \t\tadd @asked {{ {connection} }} add @waiting {{ {connection} }} {copy} accept\n\
              \t}}\n\n\
              \tchain copies_to_origin {{\n\
@@ -232,6 +272,7 @@ impl Rules<'_> {
              \t\tfib saddr oif \"{clients}\" drop\n\
              \t}}\n",
             self.first(),
+            self.too_many(),
             self.copied_back()
         )
     }
@@ -246,7 +287,9 @@ impl Rules<'_> {
     /// Returns the rules that take what a sibling copied back.
     fn copied_back(&self) -> String {
         let connection = self.connection();
-        let rule = |set| format!("\t\t{connection} @{set} update @elsewhere {{ {connection} }} drop\n");
+        // Another interface may lead to anybody. Where a sibling's own one is not known, its copies are believed anywhere.
+        let from = self.from_siblings.map(|devices| format!("iifname {devices} ")).unwrap_or_default();
+        let rule = |set| format!("\t\t{from}{connection} @{set} update @elsewhere {{ {connection} }} drop\n");
         format!("\t\t# a sibling has the connection\n{}{}", rule("asked"), rule("elsewhere"))
     }
 }

@@ -336,6 +336,8 @@ fn siblings_of_each_family_get_the_connections_that_are_not_here() {
     for rule in [
         "dup to 198.51.100.42 dup to 198.51.100.46 drop",
         "dup to 2001:db8:5::2 drop",
+        "update @sources { ip saddr limit rate over 10/second burst 500 packets } accept",
+        "update @sources { ip6 saddr & ffff:ffff:ffff:ffff:: limit rate over 10/second burst 500 packets } accept",
         "ip daddr 198.51.100.12 tcp dport { 443, 8080 } goto to_proxy",
         "ip6 daddr 2001:db8::12 tcp dport { 443, 8080 } goto to_proxy",
         "tcp dport { 80, 443 } fib daddr type != local goto to_origin",
@@ -344,6 +346,23 @@ fn siblings_of_each_family_get_the_connections_that_are_not_here() {
         assert!(applied.contains(rule), "{rule}\n{applied}");
     }
     assert_eq!(before, undone);
+}
+
+#[test]
+fn copies_back_are_believed_from_the_interface_of_the_siblings_alone() {
+    let config = CONFIG.replace("addresses: [198.51.100.12]", "addresses: [198.51.100.12], siblings: [198.51.100.42]");
+    let with = |cable: &str| on_a_host(&config, &format!("{cable}\nlonghaul --apply > /dev/null; state"));
+    let cable = "ip link add sibling0 type veth peer name far1; ip addr add 198.51.100.41/24 dev sibling0; \
+                 ip link set sibling0 up; ip link set far1 up";
+    let Some(known) = with(cable) else { return };
+    let believed =
+        |text: &str| text.lines().filter(|line| line.contains("update @elsewhere")).map(str::to_owned).collect();
+    let lines: Vec<String> = believed(&known);
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("iifname \"sibling0\" ")), "{known}");
+    // A tunnel may come up after the rules.
+    let Some(unknown) = with("") else { return };
+    let lines: Vec<String> = believed(&unknown);
+    assert!(!lines.is_empty() && lines.iter().all(|line| !line.contains("sibling0")), "{unknown}");
 }
 
 #[test]
