@@ -16,7 +16,7 @@ from .lab import links
 from .lab.contenders.base import intercept, rules
 from .lab.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 from .origins import Origins, Site
-from .pair import GROUND_ADMIN, REDIRECTS, REMOTE_ADMIN, Ends, pair
+from .pair import REDIRECTS, Ends, pair
 from .pep import Pep, gateway_config, write_config
 from .processes import Child
 from .topology import CLIENT_DEVICE, RESOLVER
@@ -41,8 +41,7 @@ class TunnelBed:
     """The round trip of the link."""
     log: Path
     """Lines of JSON: what the server saw of uploads and WebSockets."""
-    boxes: dict[str, tuple[Pep, str]]
-    """Each box, with its admin address."""
+    boxes: dict[str, Pep]
 
     def start(self, **ask: Any) -> subprocess.Popen[str]:
         """Starts a client. `finish` returns its result."""
@@ -67,8 +66,8 @@ class TunnelBed:
     def counters(self, *parts: str) -> dict[str, float]:
         """Counters of the boxes whose names contain one of `parts`, without those that are 0."""
         found = {}
-        for box, (pep, admin) in self.boxes.items():
-            for name, value in pep.metrics(admin).items():
+        for box, pep in self.boxes.items():
+            for name, value in pep.metrics().items():
                 if value and any(part in name for part in parts):
                     found[f"{box}:{name}"] = value
         return found
@@ -101,11 +100,11 @@ def tunnel_bed(
             pep = stack.enter_context(Pep(write_config(folder, config), folder, line.gateway))
             tcp = [one for one in REDIRECTS if "53" not in one]
             stack.enter_context(rules(line.gateway, intercept(CLIENT_DEVICE, *tcp)))
-            boxes = {"edge": (pep, "127.0.0.1:9901")}
+            boxes = {"edge": pep}
         elif way != "direct":
             both = stack.enter_context(_pair(folder, line, setting, way, sections))
             stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
-            boxes = {"remote": (both.remote, REMOTE_ADMIN), "ground": (both.ground, GROUND_ADMIN)}
+            boxes = {"remote": both.remote, "ground": both.ground}
             both.until_piped()
         yield TunnelBed(line, way, links.link(profile).rtt_ms / 1000, log, boxes)
 
