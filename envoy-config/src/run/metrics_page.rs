@@ -8,9 +8,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::endpoint::Endpoint;
+use super::log::Level;
 use super::open_files::OpenFiles;
 use super::page_server::PageServer;
 use super::ports::ListenSocket;
+use super::say;
 use super::status_page::own_names;
 use crate::config::Settings;
 use crate::scrape::joined;
@@ -53,7 +55,9 @@ impl MetricsServer {
     pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>) {
         let facts = Facts { serves_dns: settings.listen.dns.is_some(), envoy };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
-        self.server.tend(settings.listen.metrics, own_names(settings), &self.pages);
+        if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {
+            say(Level::Info, &format!("the metrics are at http://{socket}{PATH}"));
+        }
     }
 
     /// Returns the socket on which it serves.

@@ -108,11 +108,7 @@ fn two_edits_of_the_limits_within_a_second_lose_no_request_and_the_second_comes_
         host.change("connections: 700", "connections: 701");
         run.says("another Envoy takes over, and the present one");
         host.change("connections: 701", "connections: 702");
-        let limit = || {
-            let text = ureq::get(format!("http://{}/config_dump", host.socket(9901))).call();
-            let text = text.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok());
-            text.is_some_and(|text| text.contains("\"max_active_downstream_connections\": \"702\""))
-        };
+        let limit = || host.admin("/config_dump").contains("\"max_active_downstream_connections\": \"702\"");
         eventually("the second edit is in force", limit);
         stop.store(true, Ordering::Relaxed);
         assert!(client.join().unwrap() > 10);
@@ -140,12 +136,7 @@ fn an_envoy_that_dies_while_it_takes_over_leaves_the_present_one_serving_and_is_
     assert!(host.page_is_rewritten());
     eventually("a third Envoy starts", || run.child_named("envoy").is_some_and(|pid| pid != first));
     let third = run.child_named("envoy").unwrap();
-    eventually("it serves", || {
-        let info = ureq::get(format!("http://{}/server_info", host.socket(9901))).call();
-        info.ok()
-            .and_then(|mut info| info.body_mut().read_to_string().ok())
-            .is_some_and(|text| text.contains("\"LIVE\""))
-    });
+    eventually("it serves", || host.admin("/server_info").contains("\"LIVE\""));
     assert_ne!(Some(third), second);
     assert!(host.page_is_rewritten());
     assert!(!run.log().contains("starting it again"), "{}", run.log());
@@ -194,11 +185,23 @@ fn a_changed_dns_takes_effect_in_the_same_process() {
     let Some(host) = Host::new() else { return };
     let run = host.start();
     let coredns = run.child_named("coredns");
-    host.change(":9153", ":9154");
+    host.change(":1053", ":1054");
     run.says("applied (Corefile");
-    let metrics = format!("http://{}/metrics", host.socket(9154));
-    assert!(ureq::get(&metrics).call().is_ok(), "it was said to be applied");
+    assert!(host.asks_at(1054, "www.example.test").is_some(), "it was said to be applied");
     assert_eq!(run.child_named("coredns"), coredns);
+}
+
+#[test]
+fn the_metrics_move_to_another_socket_without_a_new_process() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start();
+    let before = run.children();
+    assert!(host.metrics().contains("\nlonghaul_process_up{process=\"coredns\"} 1\n"));
+    host.change(":9153", ":9154");
+    run.says(&format!("the metrics are at http://{}/metrics", host.socket(9154)));
+    assert!(ureq::get(format!("http://{}/metrics", host.socket(9154))).call().is_ok(), "it was said to serve");
+    assert!(TcpListener::bind(host.socket(9153)).is_ok(), "the old socket is free");
+    assert_eq!(run.children(), before);
 }
 
 #[test]
@@ -258,8 +261,7 @@ fn an_overwritten_certificate_is_used_and_a_key_of_another_is_refused() {
         (made.cert.pem(), made.signing_key.serialize_pem())
     };
     let in_use = || {
-        let url = format!("http://{}/certs", host.socket(9901));
-        let text = ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap();
+        let text = host.admin("/certs");
         let certs: serde_json::Value = serde_json::from_str(&text).unwrap();
         // In no order, with the contexts towards origins, which have no certificate of their own.
         let all = certs["certificates"].as_array().unwrap().iter();

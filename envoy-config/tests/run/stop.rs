@@ -19,7 +19,7 @@ fn ctrl_c_ends_both_children_frees_the_ports_and_leaves_no_shared_memory() {
     for child in children {
         assert!(!is_alive(child));
     }
-    for port in [8080, 9901, 1053, 9153] {
+    for port in [8080, 1053, 9153, 9900] {
         assert!(TcpListener::bind(host.socket(port)).is_ok(), "{port}");
     }
     assert!(!memory.exists());

@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, process, thread};
+use std::{env, io, process, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -228,6 +229,17 @@ impl Host {
         response.ok().and_then(|mut response| response.body_mut().read_to_string().ok()).unwrap_or_default()
     }
 
+    /// The page of Envoy's admin interface at `path`; empty if there is none.
+    pub(crate) fn admin(&self, path: &str) -> String {
+        let page = || {
+            let mut stream = UnixStream::connect(self.path("state/private/admin.sock"))?;
+            stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+            write!(stream, "GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n")?;
+            chunked_body(&mut BufReader::new(stream))
+        };
+        page().unwrap_or_default()
+    }
+
     /// The page through the proxy; empty if there is none.
     pub(crate) fn page(&self, port: u16) -> String {
         self.get(port, "/")
@@ -259,6 +271,11 @@ impl Host {
 
     /// Sends an A query for `name`. Returns the response, or None if there is none.
     pub(crate) fn asks(&self, name: &str) -> Option<Vec<u8>> {
+        self.asks_at(1053, name)
+    }
+
+    /// The same at another port.
+    pub(crate) fn asks_at(&self, port: u16, name: &str) -> Option<Vec<u8>> {
         let socket = UdpSocket::bind((self.address, 0)).ok()?;
         socket.set_read_timeout(Some(Duration::from_secs(3))).ok()?;
         let mut query = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
@@ -267,11 +284,33 @@ impl Host {
             query.extend(label.bytes());
         }
         query.extend([0, 0, 1, 0, 1]);
-        socket.send_to(&query, self.socket(1053)).ok()?;
+        socket.send_to(&query, self.socket(port)).ok()?;
         let mut answer = vec![0; 512];
         let size = socket.recv(&mut answer).ok()?;
         answer.truncate(size);
         Some(answer)
+    }
+}
+
+/// Reads the body of a response that is sent in chunks, as all of Envoy's admin interface are.
+fn chunked_body(response: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        if response.read_line(&mut line)? == 0 {
+            return Ok(String::new());
+        }
+    }
+    let mut body = Vec::new();
+    loop {
+        line.clear();
+        response.read_line(&mut line)?;
+        let length = u64::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
+        if length == 0 {
+            return String::from_utf8(body).map_err(io::Error::other);
+        }
+        response.by_ref().take(length).read_to_end(&mut body)?;
+        response.read_line(&mut line)?;
     }
 }
 
