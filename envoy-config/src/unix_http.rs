@@ -1,4 +1,4 @@
-//! HTTP over Unix sockets, for the interfaces of Envoy and CoreDNS that obey whoever reaches them.
+//! HTTP over Unix sockets, for the interfaces of Envoy and CoreDNS that obey every program that reaches them.
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -256,9 +256,7 @@ def envoy_command() -> list[str | Path]:
     return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
 
 
-def rendered_edge(
-    ground: CoreGround, folder: Path, port: int, programs: Path | None = None
-) -> Command:
+def rendered_edge(ground: CoreGround, folder: Path, port: int, programs: Path | None = None) -> Command:
     """Renders a common configuration: content encodings, cache and guard around the filter.
 
     `programs` is the folder of another build.

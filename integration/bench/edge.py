@@ -38,6 +38,7 @@ from bench.edge_objects import (
 from bench.instructions import counted, without_flushes
 from bench.prefetch import hit_ratio
 from bench.wrk import Wrk
+from harness.admin import ask
 from harness.artifacts import Missing, built, need_commands, scratch
 from harness.desk import desk_in
 from harness.figures import at_least, at_most, ratio, table, verdicts, write

@@ -36,7 +36,7 @@ The demo site is up, seen through Longhaul. In another terminal:
   a name that is not on the list is left alone
     dig @127.0.0.1 -p 1053 unlisted.test A
   what the filter counted
-    curl -s http://127.0.0.1:9901/stats/prometheus | grep longhaul_url_rewrite
+    curl -s http://127.0.0.1:9153/metrics | grep longhaul_url_rewrite
   the page in a browser
     chromium --user-data-dir=/tmp/longhaul-demo --host-resolver-rules='MAP *.demo.test 127.0.0.1:8080' http://www.demo.test/
 

@@ -1,4 +1,4 @@
-"""The Helm chart without a cluster: schemas, derived values, refusals, and the pages of its metrics container.
+"""The Helm chart without a cluster: schemas, derived values, refusals, and its metrics.
 
 `make test-k8s` puts the same manifests to a real API server.
 """
@@ -13,7 +13,6 @@ import subprocess
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from harness.kubernetes import (
     helm,
     objects,
     one,
+    parsed,
     template,
     validate,
     workload,
@@ -39,7 +39,6 @@ from harness.pep import Pep, command
 from harness.ports import free_ports
 from harness.processes import Child
 from harness.waiting import wait_for
-from harness.web import Request, Response, web_server
 
 FOREIGN = {"Certificate", "PodMonitor"}
 """Kinds of other projects, which Kubernetes has no schema of."""
@@ -200,13 +199,13 @@ def test_longhaul_refuses_a_file_whose_list_the_chart_does_not_mount(folder: Pat
 
 
 def test_a_box_started_from_the_chart_passes_the_probes_and_ends_within_the_grace_period(folder: Path) -> None:
-    http, tls, dns, admin, metrics, health = free_ports(6)
+    http, tls, dns, metrics, health = free_ports(5)
     listen = {
         "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
-        "admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{metrics}", "health": f"0.0.0.0:{health}",
-        "status": False,
+        "health": f"0.0.0.0:{health}", "status": False,
     }  # fmt: skip
-    values = {"longhaul": {"listen": listen, "cache": False, "dns": {"www": True, "health": False}}}
+    longhaul = {"listen": listen, "cache": False, "dns": {"www": True, "health": False}}
+    values = {"longhaul": longhaul, "metrics": {"enabled": True, "port": metrics}}
     rendered = objects(*written(folder, MINIMAL, values))
     [container] = pod(rendered)["containers"]
     file = mounted(rendered, folder)
@@ -215,15 +214,13 @@ def test_a_box_started_from_the_chart_passes_the_probes_and_ends_within_the_grac
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             path = container[probe]["httpGet"]["path"]
             wait_for(f"the {probe}", lambda path=path: get(health, path)[0] == 200)
+        wait_for("the metrics", lambda: 'longhaul_process_up{process="envoy"} 1' in get(metrics, "/metrics")[1])
+        for path in ("/", "/quitquitquit", "/config_dump", "/stats/prometheus", "/metrics/../quitquitquit"):
+            assert get(metrics, path)[0] == 404
         box.child.process.terminate()
         grace_s = pod(rendered)["terminationGracePeriodSeconds"]
         assert box.child.process.wait(timeout=grace_s) == 0
     assert get(health, "/ready")[0] == 0
-
-
-def path_as_page(request: Request) -> Response:
-    """Responds with the path of the request."""
-    return Response(request.target.encode())
 
 
 def get(port: int, path: str) -> tuple[int, str]:
@@ -236,20 +233,18 @@ def get(port: int, path: str) -> tuple[int, str]:
         return 0, ""
 
 
-def test_the_metrics_container_serves_two_pages_of_loopback_and_nothing_else(folder: Path) -> None:
-    shown, admin, coredns = free_ports(3)
-    listen = {"admin": f"127.0.0.1:{admin}", "metrics": f"127.0.0.1:{coredns}"}
-    values: Mapping[str, Any] = {"longhaul": {"listen": listen}, "metrics": {"enabled": True, "port": shown}}
-    rendered = objects(*written(folder, MINIMAL, values))
-    (folder / "envoy.yaml").write_text(one(rendered, "ConfigMap", "box-longhaul-metrics")["data"]["envoy.yaml"])
-    [container] = [each for each in pod(rendered)["containers"] if each["name"] == "metrics"]
-    options = [str(folder / "envoy.yaml") if each == "/etc/metrics/envoy.yaml" else each for each in container["args"]]
-    first, second = (web_server(path_as_page, port) for port in (admin, coredns))
-    with first, second, Child([built("envoy"), *options], folder / "metrics.log"):
-        wait_for("the page of Envoy", lambda: get(shown, "/stats/prometheus") == (200, "/stats/prometheus"))
-        assert get(shown, "/metrics") == (200, "/metrics")
-        for path in ("/", "/quitquitquit", "/config_dump", "/stats/prometheus/../../quitquitquit"):
-            assert get(shown, path)[0] == 404
+def test_metrics_are_on_loopback_until_they_are_enabled(folder: Path) -> None:
+    def metrics_of(**values: Any) -> tuple[str | None, list[int]]:
+        rendered = objects(*written(folder, MINIMAL, values))
+        [container] = pod(rendered)["containers"]
+        ports = [port["containerPort"] for port in container["ports"] if port["name"] == "metrics"]
+        [file] = parsed(one(rendered, "ConfigMap", "box-longhaul")["data"]["longhaul.yaml"])
+        return file["listen"].get("metrics"), ports
+
+    assert metrics_of() == (None, [])
+    assert metrics_of(metrics={"enabled": True, "port": 9155}) == ("0.0.0.0:9155", [9155])
+    over_ipv6 = {"listen": {"health": "[::]:9902"}}
+    assert metrics_of(longhaul=over_ipv6, metrics={"enabled": True}) == ("[::]:9910", [9910])
 
 
 PRIMARY = """\

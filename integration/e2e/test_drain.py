@@ -36,7 +36,7 @@ class Download:
 
 
 @contextmanager
-def download(desk: Desk, pause_ms: int) -> Iterator[Download]:
+def download(desk: Desk, pep: Pep, pause_ms: int) -> Iterator[Download]:
     """A download that has begun."""
     found = Download()
     target = f"/_/answer?body=noise&size={PIECES}000&chunk=1000&pause={pause_ms}&header=cache-control:no-store"
@@ -64,7 +64,7 @@ def end(pep: Pep, number: int = signal.SIGTERM) -> float:
 
 
 def test_a_response_under_way_ends_whole_while_new_connections_are_refused(desk: Desk, tmp_path: Path) -> None:
-    with Pep(desk.write(), tmp_path) as pep, download(desk, 150) as found:
+    with Pep(desk.write(), tmp_path) as pep, download(desk, pep, 150) as found:
         pep.child.process.send_signal(signal.SIGTERM)
         wait_for("a closed listener", lambda: not is_taken(desk.http), timeout_s=5)
         status = command("status", "--state", pep.state)
@@ -75,7 +75,7 @@ def test_a_response_under_way_ends_whole_while_new_connections_are_refused(desk:
 
 
 def test_a_second_signal_ends_a_busy_box_at_once(desk: Desk, tmp_path: Path) -> None:
-    with Pep(desk.write(), tmp_path) as pep, download(desk, 1000) as found:
+    with Pep(desk.write(), tmp_path) as pep, download(desk, pep, 1000) as found:
         pep.child.process.send_signal(signal.SIGTERM)
         pep.child.wait_for_output("draining")
         assert pep.child.process.poll() is None
@@ -87,8 +87,8 @@ def test_a_second_signal_ends_a_busy_box_at_once(desk: Desk, tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_the_end_of_drain_time_ends_a_busy_box_and_ctrl_c_does_not_wait(desk: Desk, tmp_path: Path) -> None:
-    with Pep(desk.write(drain={"time": "1s"}), tmp_path) as pep, download(desk, 1000):
+    with Pep(desk.write(drain={"time": "1s"}), tmp_path) as pep, download(desk, pep, 1000):
         assert 1.0 <= end(pep) < 6.0
         assert "`drain.time` is over: 1 requests and 0 other connections break off" in pep.output()
-    with Pep(desk.write(), tmp_path) as pep, download(desk, 1000):
+    with Pep(desk.write(), tmp_path) as pep, download(desk, pep, 1000):
         assert end(pep, signal.SIGINT) < 5.0

@@ -102,7 +102,7 @@ def test_downloads_that_a_client_does_not_read_hold_up_no_other_client(folder: P
     with endless() as origin, grounds(folder, 1, origin=f"127.0.0.1:{origin}", warm=0) as bed:
         assert failed("127.0.0.1", bed.http, WWW, 1) == 0
         with held("127.0.0.1", bed.http, WWW, 16):
-            # Once the origin is told to wait, the windows of all streams are full.
+            # Once the origin has to wait, the windows of all streams are full.
             amounts = [-1]
 
             def stands() -> bool:

@@ -20,7 +20,7 @@ from harness.ports import is_open
 from harness.processes import Child, is_running
 from harness.waiting import wait_for
 
-SOCKETS = {"http": 8080, "dns": 1053, "admin": 9901, "metrics": 9153}
+SOCKETS = {"http": 8080, "dns": 1053, "metrics": 9153}
 OWN = ("127.0.0.1:8080",)
 
 

@@ -17,7 +17,7 @@ from harness.dashboards import ALERTS, FLEET, FLEET_RULES, Prometheus, has_data,
 from harness.waiting import wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
-ADMIN, COREDNS = "127.0.0.1:9901", "127.0.0.1:9153"
+PAGE = "http://127.0.0.1:9153/metrics"
 
 AFTER_A_FAILURE = {"coredns_longhaul_healthcheck_failures_total", "coredns_longhaul_reload_failures_total"}
 """Documented as absent before the first failure."""
@@ -33,15 +33,11 @@ def use(bed: Bed) -> None:
         bed.dig(OBJECTS, kind)
 
 
-def page_of(bed: Bed, address: str, path: str) -> str:
-    return bed.pep.admin(path, address)
-
-
 @pytest.fixture(scope="module")
 def live(bed: Bed) -> dict[str, list[set[str]]]:
-    """Returns the samples of both live pages: the labels of each sample, by name."""
+    """Returns the samples of the live page: the labels of each sample, by name."""
     use(bed)
-    text = page_of(bed, ADMIN, "/stats/prometheus") + page_of(bed, COREDNS, "/metrics")
+    text = bed.pep.page(PAGE)
     found: dict[str, list[set[str]]] = {}
     for name, labels in re.findall(r"^([a-z][\w:]*)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
         found.setdefault(name, []).append(set(re.findall(r'(\w+)="', labels)))
@@ -78,8 +74,7 @@ def prometheus(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     config = re.search(r"^```yaml\n(scrape_configs:.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert config
     with running(tmp_path_factory.mktemp("prometheus"), bed.topology.gateway, config[1]) as one:
-        for job in ("longhaul-envoy", "longhaul-coredns"):
-            one.wait_for_scrapes(job, 3, lambda: use(bed))
+        one.wait_for_scrapes("longhaul", 3, lambda: use(bed))
         yield one
 
 

@@ -257,8 +257,8 @@ def test_names_that_no_public_resolver_has_go_to_the_address_that_the_client_dia
 
 def test_http_without_a_host_goes_to_the_address_that_the_client_dialled(warm: PairBed) -> None:
     address = warm.address(LAB)
-    ask = f"import socket; s = socket.create_connection(({address!r}, 80), 20); s.sendall(b'GET /lost HTTP/1.0\\r\\n\\r\\n')"
-    warm.line.clients.run("python3", "-c", f"{ask}; print(s.recv(100))")
+    connect = f"import socket; s = socket.create_connection(({address!r}, 80), 20)"
+    warm.line.clients.run("python3", "-c", rf"{connect}; s.sendall(b'GET /lost HTTP/1.0\r\n\r\n'); s.recv(100)")
     assert [one["target"] for one in warm.origins.requests(host=f"{address}:80")] == ["/lost"]
 
 

@@ -162,9 +162,7 @@ def test_chromium_loads_http_and_https_pages(bed: PairBed) -> None:
     bed.load_in_chromium("h2.example.org")
 
 
-@pytest.mark.parametrize(
-    "end", ["ground", pytest.param("remote", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("end", ["ground", pytest.param("remote", marks=pytest.mark.long)])
 def test_an_envoy_that_dies_is_dialled_again_and_clients_get_an_error_meanwhile(bed: PairBed, end: str) -> None:
     serves(bed)
     (bed.pair.remote if end == "remote" else bed.pair.ground).quit_envoy()

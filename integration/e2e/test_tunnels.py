@@ -31,7 +31,7 @@ def bed(
 
 
 def downloads(bed: TunnelBed, **ask: Any) -> list[dict[str, Any]]:
-    """Two downloads at the same time over TLS, to two names, and one over bare TCP. None can be faster than the link."""
+    """Two downloads at the same time over TLS, to two names, and one over bare TCP. None is faster than the link."""
     size = 400_000
     kinds: list[dict[str, Any]] = [{"tls": True}, {"tls": True, "name": UNDERSCORED}]
     # On the ship the end of bare TCP comes 10 s after the last byte.

@@ -40,7 +40,7 @@ def empty_machine(tmp_path: Path) -> Machine:
 @pytest.mark.long
 def test_two_commands_on_a_machine_with_rustup_go_and_python(empty_machine: Machine, tmp_path: Path) -> None:
     need_commands("curl", "dig")
-    if taken := [port for port in (8080, 1053, 9901, 9153) if is_open(port)]:
+    if taken := [port for port in (8080, 1053, 9153) if is_open(port)]:
         raise Missing(f"ports {taken} are taken: is `make run` running?")
     begun = time.monotonic()
     with Child(

@@ -22,7 +22,7 @@ from .lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from .link import Link
 from .namespaces import Namespace
 from .origins import Origins, Site
-from .pair import GROUND_ADMIN, GROUND_NAME, REDIRECTS, REMOTE_ADMIN, REMOTE_NAME, Ends, pair
+from .pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, pair
 from .pep import Pep
 from .sockets import connected
 from .topology import CLIENT_DEVICE, PROXY, RESOLVER
@@ -47,8 +47,8 @@ class Boxes:
     """The first box that clients meet, or the router in its place."""
     front: str
     """The address that a steered name has."""
-    peps: list[tuple[Pep, str]] = field(default_factory=list)
-    """Each Longhaul, with the address of its Envoy's admin interface. The last one sends requests to origins."""
+    peps: list[Pep] = field(default_factory=list)
+    """Each Longhaul. The last one sends requests to origins."""
     link: Link | None = None
 
     def open(self, address: str, port: int, **options: Any):
@@ -81,8 +81,7 @@ def edge(
         net = bed.topology
         _add_client(net.clients)
         _resolves(net.internet, net.clients)
-        admin = "127.0.0.1:9901"
-        yield Boxes("edge", folder, signer, net.clients, net.internet, net.gateway, PROXY, [(bed.pep, admin)], net.link)
+        yield Boxes("edge", folder, signer, net.clients, net.internet, net.gateway, PROXY, [bed.pep], net.link)
 
 
 @contextmanager
@@ -104,7 +103,7 @@ def pair_of_boxes(
         both = stack.enter_context(pair(folder, ends, setting, trusted=signer.files.cert, steered=steered, **changes))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         both.until_piped()
-        peps = [(both.remote, REMOTE_ADMIN), (both.ground, GROUND_ADMIN)]
+        peps = [both.remote, both.ground]
         yield Boxes("pair", folder, signer, line.clients, line.internet, line.near, NEAR_HOME, peps, line.link)
 
 

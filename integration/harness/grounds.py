@@ -212,7 +212,13 @@ def _own_listen(program: Path | None) -> dict[str, str]:
 
 
 def _ground_config(
-    address: str, port: int, listen: dict[str, str], identity: KeyFiles, ca: Path, origins: dict[str, str], both: dict[str, Any]
+    address: str,
+    port: int,
+    listen: dict[str, str],
+    identity: KeyFiles,
+    ca: Path,
+    origins: dict[str, str],
+    both: dict[str, Any],
 ) -> dict[str, Any]:
     return {
         "role": "ground",

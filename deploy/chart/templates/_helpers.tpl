@@ -96,10 +96,3 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "longhaul.secret" -}}
 {{- .certificate.secret | default (printf "%s-%s" (include "longhaul.name" .root) .folder) -}}
 {{- end -}}
-
-{{/* The socket of CoreDNS's metrics; nothing where they are off. */}}
-{{- define "longhaul.coreDnsMetrics" -}}
-{{- $listen := .Values.longhaul.listen | default dict -}}
-{{- $socket := hasKey $listen "metrics" | ternary $listen.metrics "127.0.0.1:9153" -}}
-{{- if include "longhaul.port" $socket }}{{ $socket }}{{ end -}}
-{{- end -}}

@@ -6,7 +6,7 @@
 //!
 //! | file | holds | changes with |
 //! |---|---|---|
-//! | `bootstrap.yaml` | admin, overload manager, metric labels | limits, admin address: needs a restart |
+//! | `bootstrap.yaml` | admin, overload manager, metric labels | limits, `id`: needs a restart |
 //! | `lds.yaml` | listeners, filter chains | addresses, names with certificates, transport, compression, cache, resolvers |
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |

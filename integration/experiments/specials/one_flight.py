@@ -11,6 +11,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from harness.admin import admin_socket, ask
 from harness.lab.bed import Bed, standing
 from harness.lab.contenders import contender
 from harness.lab.ideal import Weight, bound, timeout_s
@@ -128,7 +129,8 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
 
 def _bundle(bed: Bed) -> dict[str, float]:
     """Returns the unused share of the bundles, by the ground's own counters."""
-    text = bed.pair.ground.admin("/stats?filter=longhaul_bundling")
+    state = bed.ground.folder_of("pair") / "ground" / "state"
+    text = ask(admin_socket(state), "/stats?filter=longhaul_bundling")
     counted = {}
     for line in text.splitlines():
         name, _, value = line.rpartition(": ")

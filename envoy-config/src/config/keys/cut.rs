@@ -7,7 +7,7 @@ pub struct CutKey {
     pub name: &'static str,
     /// The reason why it has no effect, in a few words.
     pub why: &'static str,
-    /// What replaced it, and what to do with the key, in Markdown.
+    /// The replacement, and the cure for the file, in Markdown.
     pub instead: &'static str,
 }
 
