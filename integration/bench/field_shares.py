@@ -147,9 +147,8 @@ def requests_blocked_by_unread() -> int:
             with tempfile.TemporaryDirectory(prefix="lh-bench-") as name:
                 folder = Path(name)
                 with tunnel_bed(folder, "pair", profile) as bed:
-                    serve = bed.line.internet.inside(
-                        [sys.executable, "-P", "-S", "-E", PROGRAM, "serve", ENDLESS, "80"]
-                    )
+                    words = [sys.executable, "-P", "-S", "-E", PROGRAM, "serve", ENDLESS, "80"]
+                    serve = bed.line.internet.inside(words)
                     with Child(serve, folder / "endless.log") as server:
                         server.wait_for_output("ready")
                         one = requests_blocked(bed, folder, count)

@@ -48,3 +48,29 @@ pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::load_text;
+    use crate::derive::{HostFacts, derive};
+
+    #[test]
+    fn more_urls_than_the_open_files_allow_are_a_warning_that_names_the_number_in_force() {
+        let warned = |limits: &str| {
+            let text = format!(
+                "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+                 upstream: {{ resolvers: [192.0.2.53] }}\nlimits: {{ connections: 1000{limits} }}\n"
+            );
+            let settings = load_text(Path::new("longhaul.yaml"), text).unwrap().settings;
+            let host = HostFacts { open_files: Some(20_000), ..HostFacts::unknown() };
+            fewer_urls(&settings, &derive(&settings, &host).capacity)
+        };
+        let text = warned(", urls: 50000").unwrap();
+        assert!(text.contains("`limits.urls` 50000") && text.contains("16976 is in force"), "{text}");
+        assert_eq!(warned(", urls: 10000"), None);
+        assert_eq!(warned(""), None, "nobody asked for a number");
+    }
+}
