@@ -17,10 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from harness.admin import admin_socket, ask
 from harness.artifacts import Missing, need_commands, scratch
 from harness.figures import at_least, at_most, table, verdicts, write
 from harness.lab.bed import Bed, standing
 from harness.lab.contenders import contender
+from harness.lab.contenders.pair import LonghaulPair
 from harness.lab.ideal import timeout_s
 from harness.lab.links import link
 from harness.lab.measure import Run, measure
@@ -113,7 +115,9 @@ def _ask(bed: Bed, page: Page, requests: int) -> None:
 
 
 def _pipe_connections(bed: Bed) -> int:
-    text = bed.pair.remote.admin("/stats?filter=^cluster.pipe.upstream_cx_total$")
+    pair = bed.contenders[PAIR]
+    assert isinstance(pair, LonghaulPair)
+    text = ask(admin_socket(pair.remote_state(bed.ground)), "/stats?filter=^cluster.pipe.upstream_cx_total$")
     return int(text.rsplit(":", 1)[1])
 
 

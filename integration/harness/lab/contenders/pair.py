@@ -87,6 +87,10 @@ class LonghaulPair(LinkContender):
             finally:
                 ground.line.set_near_route()
 
+    def remote_state(self, ground: LinkGround) -> Path:
+        """Returns the state folder of the remote."""
+        return self._folder(ground) / "remote" / "state"
+
     def _folder(self, ground: LinkGround) -> Path:
         return ground.folder_of("pair")
 
