@@ -1,12 +1,13 @@
 //! The state folder of a run: rendered files, files that outlive restarts, and a lock so that two runs do not share it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, Mode, access};
+use rustix::process::umask;
 use sha2::{Digest, Sha256};
 
 use super::locate::hex;
@@ -72,8 +73,11 @@ impl StateFolder {
         }
         let lock = lock(&path)?;
         let (rendered, kept) = (path.join("rendered"), path.join("kept"));
+        // Other users may read the report alone. The addresses in `kept` say which origins clients use.
         for folder in [&rendered, &kept] {
-            fs::create_dir_all(folder).map_err(unusable)?;
+            fs::create_dir_all(folder)
+                .and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o700)))
+                .map_err(unusable)?;
         }
         let private = PrivateFolder::open(&path).map_err(unusable)?;
         Ok(Self { rendered, kept, private, path, _lock: lock })
@@ -111,12 +115,15 @@ fn refuse_foreign(path: &Path) -> Result<(), StateError> {
 
 fn lock(folder: &Path) -> Result<File, StateError> {
     let unusable = |error| StateError::Unusable { path: folder.to_owned(), error };
+    // Whoever can open the file can lock it, and then no run starts.
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(LOCK_MODE)
         .open(folder.join("lock"))
+        .and_then(|file| file.set_permissions(Permissions::from_mode(LOCK_MODE)).map(|()| file))
         .map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => {}
@@ -143,6 +150,17 @@ pub(super) fn default_folder(config: &Path) -> PathBuf {
     let hash = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()));
     let stem = config.file_stem().map_or_else(|| "longhaul".into(), |stem| stem.to_string_lossy().into_owned());
     base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
+}
+
+/// Reads and writes of the owner alone.
+const LOCK_MODE: u32 = 0o600;
+
+/// Takes all rights of other users from the files that this process and its children make: the access log and the cache
+/// hold what clients read. The service has the same `UMask=`.
+pub(super) fn hide_new_files() {
+    const OTHERS: u32 = 0o027;
+    let before = umask(Mode::from_raw_mode(OTHERS));
+    umask(before | Mode::from_raw_mode(OTHERS));
 }
 
 /// The state folder of `longhaul.service`.

@@ -34,7 +34,7 @@ use super::resolvers::{DnsReport, ResolverWatch};
 use super::say;
 use super::service::{Ready, Service};
 use super::set_up::SetUp;
-use super::state::StateFolder;
+use super::state::{StateFolder, hide_new_files};
 use super::status_page::{StatusPages, StatusServer};
 use super::tree::write_tree;
 use super::watches;
@@ -72,6 +72,7 @@ const LOOK: Duration = Duration::from_secs(30);
 pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let located = locate(&options.overridden)?;
     let state = StateFolder::open(options.state.as_deref(), &options.file)?;
+    hide_new_files();
     let (sender, events) = mpsc::channel();
     forward_signals(sender.clone()).map_err(|error| RunError::System(error.to_string()))?;
     let watch = watches::are_to_be_had(1)
