@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness import labelled_origin
 from harness.bodies import Fetch, labelled_files_changed, ranges_wrong, stale_digests
 from harness.clients import Answer, Curl
 from harness.processes import Child
@@ -21,8 +20,7 @@ LABELLED, ADDRESS = "labelled.example.org", "203.0.113.202"
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
     folder = tmp_path_factory.mktemp("bodies")
     with standing_pair(folder, profile="leo", records={LABELLED: [ADDRESS]}, warm=0) as standing:
-        script = Path(__file__).with_name("labelled_origin.py")
-        origin = Child(standing.line.internet.inside([sys.executable, script, ADDRESS]), folder / "labelled.log")
+        origin = Child(standing.line.internet.inside(labelled_origin.command(ADDRESS)), folder / "labelled.log")
         try:
             origin.wait_for_output("ready")
             standing.pair.until_piped()

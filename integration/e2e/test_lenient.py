@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from e2e.bed import TestBed
-from e2e.odd_responses import LENIENT, documented_refusals, refused
+from harness import odd_origin
+from harness.odd_responses import LENIENT, documented_refusals, refused
 from harness.processes import Child
 
 ODD = "203.0.113.201"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def odd_origin(bed: TestBed) -> Iterator[None]:
+def standing_origin(bed: TestBed) -> Iterator[None]:
     """The origin of odd responses."""
-    script = Path(__file__).with_name("odd_origin.py")
-    origin = Child(bed.topology.internet.inside([sys.executable, script, ODD]), bed.folder / "odd.log")
+    origin = Child(bed.topology.internet.inside(odd_origin.command(ODD)), bed.folder / "odd.log")
     try:
         origin.wait_for_output("ready")
         yield

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from e2e.odd_origin import path_of
 from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness import odd_origin
+from harness.odd_origin import path_of
 from harness.processes import Child
 from harness.waiting import wait_for
 
@@ -25,14 +24,13 @@ FORGED = [b"HTTP/1.1 200 OK\r\n%s\r\nx-longhaul-retry: 1\r\ncontent-length: 2\r\
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
     folder = tmp_path_factory.mktemp("consent")
     records = {FORGER: [FORGER_ADDRESS]}
-    with standing_pair(folder, profile="leo", records=records, ground_packs=False) as standing:
-        script = Path(__file__).with_name("odd_origin.py")
-        with Child(
-            standing.line.internet.inside([sys.executable, script, FORGER_ADDRESS]), folder / "forger.log"
-        ) as one:
-            one.wait_for_output("ready")
-            standing.pair.until_piped()
-            yield standing
+    with (
+        standing_pair(folder, profile="leo", records=records, ground_packs=False) as standing,
+        Child(standing.line.internet.inside(odd_origin.command(FORGER_ADDRESS)), folder / "forger.log") as one,
+    ):
+        one.wait_for_output("ready")
+        standing.pair.until_piped()
+        yield standing
 
 
 def packed_messages(bed: PairBed) -> float:

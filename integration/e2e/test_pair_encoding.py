@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import brotli
 import pytest
 
-from e2e.odd_origin import path_of
 from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness import odd_origin
 from harness.clients import Answer, Curl
 from harness.lab.line import FAR
+from harness.odd_origin import path_of
 from harness.pair import PIPE_PORT
 from harness.processes import Child
 from harness.waiting import wait_for
@@ -29,8 +28,7 @@ TAG = b'etag: "x"\r\n'
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
     folder = tmp_path_factory.mktemp("encoding")
     with standing_pair(folder, profile="leo", records={ODD: [ODD_ADDRESS]}, warm=0) as standing:
-        script = Path(__file__).with_name("odd_origin.py")
-        origin = Child(standing.line.internet.inside([sys.executable, script, ODD_ADDRESS]), folder / "odd.log")
+        origin = Child(standing.line.internet.inside(odd_origin.command(ODD_ADDRESS)), folder / "odd.log")
         try:
             origin.wait_for_output("ready")
             standing.pair.until_piped()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from e2e.bed import made_to_order
-from e2e.odd_origin import ASKED, METHODS, path_of
-from e2e.odd_responses import Odd, all_odd, documented_refusals, refused
 from e2e.pair_bed import LAB, PairBed, standing_pair
+from harness import odd_origin
 from harness.clients import Answer
+from harness.odd_origin import ASKED, METHODS, path_of
+from harness.odd_responses import Odd, all_odd, documented_refusals, refused
 from harness.processes import Child
 from harness.waiting import wait_for
 
@@ -51,8 +50,7 @@ def bed(
 ) -> Iterator[PairBed]:
     folder = tmp_path_factory.mktemp("odd")
     with standing_pair(folder, profile="leo", records={ODD: [ODD_ADDRESS]}, **KINDS[request.param]) as standing:
-        script = Path(__file__).with_name("odd_origin.py")
-        origin = Child(standing.line.internet.inside([sys.executable, script, ODD_ADDRESS]), folder / "odd.log")
+        origin = Child(standing.line.internet.inside(odd_origin.command(ODD_ADDRESS)), folder / "odd.log")
         try:
             origin.wait_for_output("ready")
             standing.pair.until_piped()

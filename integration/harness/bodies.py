@@ -1,6 +1,6 @@
 """Bodies through Longhaul, compared with direct ones: ranges, labelled files, and the fields that describe a body.
 
-Each function takes two ways to fetch a path of `e2e/labelled_origin.py`, through Longhaul and direct. It returns the
+Each function takes two ways to fetch a path of `labelled_origin.py`, through Longhaul and direct. It returns the
 differences in words, and the number of comparisons. So a test and a benchmark can count the same.
 """
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from e2e.odd_origin import path_of
-from harness.artifacts import REPOSITORY
-from harness.clients import Answer
+from .artifacts import REPOSITORY
+from .clients import Answer
+from .odd_origin import path_of
 
 _OK = b"HTTP/1.1 200 OK\r\n"
 _EMPTY = b"content-length: 0\r\n\r\n"

@@ -80,6 +80,11 @@ class Handler(BaseHTTPRequestHandler):
         """Writes no log."""
 
 
+def command(address: str) -> list[str]:
+    """Returns the command that runs this origin. With -P, no module beside this file replaces one of Python's."""
+    return [sys.executable, "-P", __file__, address]
+
+
 def main(address: str) -> None:
     """Serves until it is stopped."""
     server = ThreadingHTTPServer((address, 80), Handler)

@@ -66,6 +66,11 @@ def _answer(connection: socket.socket) -> None:
         return
 
 
+def command(address: str) -> list[str]:
+    """Returns the command that runs this origin. With -P, no module beside this file replaces one of Python's."""
+    return [sys.executable, "-P", __file__, address]
+
+
 def main(address: str) -> None:
     """Serves until it is stopped."""
     listener = socket.create_server((address, 80), backlog=256)
