@@ -42,6 +42,7 @@ class TunnelBed:
     log: Path
     """Lines of JSON: what the server saw of uploads and WebSockets."""
     boxes: dict[str, Pep]
+    """Longhaul on each box, by the box's role."""
 
     def start(self, **ask: Any) -> subprocess.Popen[str]:
         """Starts a client. `finish` returns its result."""
