@@ -1,25 +1,21 @@
-"""Figures of what one client can hold of all that clients share. `make bench ONLY=field` calls them."""
+"""Figures of what one client can hold of all that clients share."""
 
 from __future__ import annotations
 
 import http.client
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from harness import unread
+from bench.counted import Counted
 from harness.artifacts import REPOSITORY
+from harness.figures import at_most
 from harness.grounds import GroundsBed, grounds
-from harness.processes import Child
-from harness.tunnels import TunnelBed, tunnel_bed
-from harness.waiting import wait_for
 from harness.web import Request, Response, web_server
 
-MADE_PAGES = 18_000
+TARGETS = [at_most("delta_panics", 0), at_most("private_bases", 0)]
+MADE_PAGES, QUICK_PAGES = 18_000, 1_000
 """Pages that are encoded as deltas. Of as many, 84 once made the encoder panic."""
 
 
@@ -102,75 +98,10 @@ def private_bases() -> int:
     return told
 
 
-UNREAD = (4, 8, 16, 24)
-"""Downloads that one client leaves unread at a time."""
-LINKS = ("maritime", "geo")
-"""Ship and GEO."""
-REQUESTS = 10
-SMALL = 20_000
-"""Bytes of probes and pings in two seconds, at most."""
-STANDS_S = 120
-"""The time for so many unread downloads to fill every window. A ship's link carries 2 Mbit/s."""
-ENDLESS = "203.0.113.202"
-PROGRAM = Path(unread.__file__)
-
-
-def requests_blocked(bed: TunnelBed, folder: Path, count: int) -> int:
-    """Holds so many unread downloads of one client. Returns how many requests of another client fail meanwhile."""
-    clients = bed.line.clients
-    words = [sys.executable, "-P", "-S", "-E", PROGRAM]
-    hold = [*words, "hold", ENDLESS, "80", ENDLESS, str(count)]
-    log = folder / f"held-{count}.log"
-    command = [str(word) for word in clients.inside(hold)]
-    with log.open("w") as out, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, text=True) as holder:
-        try:
-            wait_for("unread downloads", lambda: "held" in log.read_text(), timeout_s=STANDS_S, interval_s=0.2)
-            crossed = [-1.0]
-
-            def stands() -> bool:
-                crossed.append(sum(bed.counters("cluster_upstream_cx_rx_bytes_total").values()))
-                # Probes and pings go on.
-                return crossed[-1] - crossed[-2] < SMALL
-
-            wait_for("downloads that stand", stands, timeout_s=STANDS_S, interval_s=2)
-            get = [str(word) for word in clients.inside([*words, "get", ENDLESS, "80", ENDLESS, str(REQUESTS)])]
-            return int(subprocess.run(get, capture_output=True, text=True, check=True).stdout)
-        finally:
-            holder.communicate("")
-
-
-def requests_blocked_by_unread() -> int:
-    """Returns the sum over ship and GEO and each number of unread downloads."""
-    blocked = 0
-    for profile in LINKS:
-        for count in UNREAD:
-            with tempfile.TemporaryDirectory(prefix="lh-bench-") as name:
-                folder = Path(name)
-                with tunnel_bed(folder, "pair", profile) as bed:
-                    words = [sys.executable, "-P", "-S", "-E", PROGRAM, "serve", ENDLESS, "80"]
-                    serve = bed.line.internet.inside(words)
-                    with Child(serve, folder / "endless.log") as server:
-                        server.wait_for_output("ready")
-                        one = requests_blocked(bed, folder, count)
-                print(f"{profile}, {count} unread: {one} of {REQUESTS} blocked", file=sys.stderr, flush=True)
-                blocked += one
-    return blocked
-
-
-def main() -> int:
-    """Prints each figure."""
-    figures = {
-        "delta_panics": delta_panics,
-        "private_bases": private_bases,
-        "requests_blocked_by_unread": requests_blocked_by_unread,
+def measure(folder: Path, *, quick: bool) -> dict[str, Counted]:  # noqa: ARG001 - every part takes the same
+    """Returns both figures."""
+    pages = QUICK_PAGES if quick else MADE_PAGES
+    return {
+        "delta_panics": Counted(delta_panics(pages), pages),
+        "private_bases": Counted(private_bases(), len(PRIVATE)),
     }
-    wanted = sys.argv[1:] or figures
-    for name, figure in figures.items():
-        if name not in wanted:
-            continue
-        print(f"{name}: {figure()}", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,29 +1,34 @@
-"""The figures of connections that pass unread: downloads cut, half-closes lost, idle connections cut, banners late.
-
-`python bench/field_tunnels.py [--idle SECONDS]` prints them. It needs root, because its beds are network namespaces.
-"""
+"""The figures of connections that pass unread: downloads cut, half-closes lost, idle connections cut, banners late."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-import tempfile
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
+from bench.counted import Counted, count, together
+from harness.figures import at_most
 from harness.lab import links
 from harness.tunnels import SPEAKS_FIRST, TunnelBed, tunnel_bed
 
+TARGETS = [
+    at_most("tunnel_downloads_cut", 0),
+    at_most("half_closes_lost", 0),
+    at_most("idle_cut", 0),
+    at_most("banner_s_443", 1.0),
+    at_most("banner_s_80", 5.0),
+]
 LINKS = ("maritime", "geo", "rural-lte", "cdma-average")
 """Ship, GEO, LTE, average cell."""
 AT_ONCE = 5
 """Each download has four others beside it. All of them count: 4 links x 2 ends x 5 = 40."""
-DOWNLOAD_S = 12
+DOWNLOAD_S, QUICK_DOWNLOAD_S = 12, 4
 """The seconds of the link that all downloads at once fill."""
-CLEAN, RESET = "close", "reset"
+IDLE_S, QUICK_IDLE_S = 400, 5
+PATIENCE_S = 240
+ENDS = {"clean": "close", "reset": "reset"}
 KINDS: dict[str, dict[str, Any]] = {
     "tls": {"tls": True},
     "tls without a name": {"tls": True, "name": None},
@@ -36,66 +41,75 @@ HTTP_KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def cut_downloads(bed: TunnelBed, profile: str) -> int:
-    """Returns how many of 2 x AT_ONCE downloads over TLS are cut, with clean and reset ends. A clean end must say
-    `close_notify`, and the end of a reset must not."""
-    size = links.link(profile).down_bps // 8 * DOWNLOAD_S // AT_ONCE
-    cut = 0
-    for end in (CLEAN, RESET):
-        ask = {"do": "download", "end": end, "size": size, "tls": True, "ends_at_close_notify": True, "timeout": 240}
-        seen = [bed.finish(client) for client in [bed.start(**ask) for _ in range(AT_ONCE)]]
-        cut += sum((one.get("bytes"), one.get("told")) != (size, end == CLEAN) for one in seen)
-    return cut
+def measure(folder: Path, *, quick: bool) -> dict[str, Counted]:
+    """Returns all figures. Only a pair has a link of its own for downloads; an edge and a pair show the others."""
+    cuts = [("pair", profile) for profile in (("rural-lte",) if quick else LINKS)]
 
+    def one(at: tuple[str, str]) -> dict[str, Counted]:
+        way, profile = at
+        (home := folder / f"{way}-{profile}").mkdir(mode=0o755)
+        with tunnel_bed(home, way, profile) as bed:
+            return cut_downloads(bed, profile, quick=quick)
 
-def lost_half_closes(bed: TunnelBed) -> int:
-    """Returns how many clients get no response after they ended their own direction, of two a kind: with a FIN in the
-    packet of the request, and one second later."""
-    seen = [bed.ask(do="half", size=1000, late=late, timeout=30, **kind) for kind in KINDS.values() for late in (0, 1)]
-    return sum(one.get("answer") != "1000 fin\n" for one in seen)
+    def other(way: str) -> dict[str, Counted]:
+        (home := folder / way).mkdir(mode=0o755)
+        with tunnel_bed(home, way, "geo") as bed:
+            return banners(bed) | lost_half_closes(bed) | cut_idle(bed, QUICK_IDLE_S if quick else IDLE_S)
 
-
-def cut_idle(bed: TunnelBed, idle_s: int) -> int:
-    """Returns how many connections do not survive an idle time, of each kind one, all at the same time."""
-    asks = (KINDS | HTTP_KINDS).values()
-    started = [bed.start(do="idle", idle=idle_s, timeout=idle_s + 60, **ask) for ask in asks]
-    return sum(not bed.finish(client)["survived"] for client in started)
-
-
-def banner_s(bed: TunnelBed, port: int) -> float:
-    """Returns the seconds until a client hears a server that speaks first."""
-    heard = bed.ask(do="banner", address=SPEAKS_FIRST, port=port)
-    return heard["seconds"] if heard["right"] else float("inf")
-
-
-def measure(folder: Path, *, idle_s: int = 400) -> Mapping[str, float]:
-    """Returns all figures. A pair shows each of them; the idle time and the half-close are those of an edge, too."""
-    figures = {"tunnel_downloads_cut": 0.0, "half_closes_lost": 0.0, "idle_cut": 0.0}
-    for profile in LINKS:
-        (home := folder / profile).mkdir()
-        with tunnel_bed(home, "pair", profile) as bed:
-            figures["tunnel_downloads_cut"] += cut_downloads(bed, profile)
-            if profile == "geo":
-                figures |= {f"banner_s_{port}": banner_s(bed, port) for port in (443, 80)}
-                figures["half_closes_lost"] += lost_half_closes(bed)
-                figures["idle_cut"] += cut_idle(bed, idle_s)
-    (home := folder / "edge").mkdir()
-    with tunnel_bed(home, "edge", "geo") as bed:
-        figures["half_closes_lost"] += lost_half_closes(bed)
-        figures["idle_cut"] += cut_idle(bed, idle_s)
+    # The connections of these two are idle while those of the others are not.
+    with ThreadPoolExecutor(2) as idle, ThreadPoolExecutor(2) as busy:
+        quiet = idle.map(other, ("edge", "pair"))
+        parts = [*busy.map(one, cuts), *quiet]
+    figures = {}
+    for target in TARGETS:
+        found = [part[target.figure] for part in parts if target.figure in part]
+        is_time = target.figure.startswith("banner_s")
+        figures[target.figure] = max(found, key=lambda one: one.value) if is_time else together(found)
     return figures
 
 
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--idle", type=int, default=400, help="idle seconds")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="lh-field-tunnels-") as folder:
-        for name, value in measure(Path(folder), idle_s=options.idle).items():
-            print(f"{name:24} {value:g}")
-    return 0
+def cut_downloads(bed: TunnelBed, profile: str, *, quick: bool = False) -> dict[str, Counted]:
+    """Counts the cut ones of 2 x AT_ONCE downloads over TLS, with clean and reset ends. A clean end must say
+    `close_notify`, and the end of a reset must not."""
+    size = links.link(profile).down_bps // 8 * (QUICK_DOWNLOAD_S if quick else DOWNLOAD_S) // AT_ONCE
+
+    def cases() -> Iterator[tuple[str, str]]:
+        for name, end in ENDS.items():
+            ask = {"do": "download", "end": end, "size": size, "tls": True, "ends_at_close_notify": True}
+            started = [bed.start(**ask, timeout=PATIENCE_S) for _ in range(AT_ONCE)]
+            for seen in map(bed.finish, started):
+                whole = (seen.get("bytes"), seen.get("told")) == (size, name == "clean")
+                yield f"{bed.way}, {profile}, {name} end of {size} bytes", "" if whole else str(seen)
+
+    return {"tunnel_downloads_cut": count(cases())}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def lost_half_closes(bed: TunnelBed) -> dict[str, Counted]:
+    """Counts the clients that get no response after they ended their own direction, of two a kind: with a FIN in the
+    packet of the request, and one second later."""
+
+    def cases() -> Iterator[tuple[str, str]]:
+        for (name, kind), late in itertools.product(KINDS.items(), (0, 1)):
+            seen = bed.ask(do="half", size=1000, late=late, timeout=30, **kind)
+            whole = seen.get("answer") == "1000 fin\n"
+            yield f"{bed.way}, {name}, {'later' if late else 'at once'}", "" if whole else str(seen)
+
+    return {"half_closes_lost": count(cases())}
+
+
+def cut_idle(bed: TunnelBed, idle_s: int) -> dict[str, Counted]:
+    """Counts the connections that do not survive an idle time. One of each kind is idle, all at the same time."""
+    kinds = KINDS | HTTP_KINDS
+    started = [bed.start(do="idle", idle=idle_s, timeout=idle_s + 60, **ask) for ask in kinds.values()]
+    ended = [bed.finish(client) for client in started]
+    survived = [(name, "" if seen.get("survived") else str(seen)) for name, seen in zip(kinds, ended, strict=True)]
+    return {"idle_cut": count((f"{bed.way}, {name}", problem) for name, problem in survived)}
+
+
+def banners(bed: TunnelBed) -> dict[str, Counted]:
+    """Returns the seconds until a client hears a server that speaks first, by port."""
+    found = {}
+    for port in (443, 80):
+        heard = bed.ask(do="banner", address=SPEAKS_FIRST, port=port)
+        found[f"banner_s_{port}"] = Counted(heard["seconds"] if heard["right"] else float("inf"), 1)
+    return found

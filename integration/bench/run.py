@@ -65,6 +65,10 @@ BENCHES = {
         "(root) what hostile clients and origins cost an edge and a pair",
         "integration/hostile", "figures.py", (sys.executable, "figures.py"),
     ),
+    "field": Bench(
+        "(root) faults of the field: programs, browsers, links and users of other kinds than our tests had",
+        "integration/bench", "field.py", (sys.executable, "field.py"),
+    ),
     "fleet": Bench(
         "boxes that work together: a ring of caches of which one node dies",
         "integration/bench", "fleet.py", (sys.executable, "fleet.py"),
