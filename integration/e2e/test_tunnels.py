@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.tunnels import SPEAKS_FIRST, UNDERSCORED, TunnelBed, tunnel_bed
+from harness.waiting import quickest
 
 BEDS = {
     "edge": ("edge", "rural-lte"),
@@ -31,7 +32,7 @@ def bed(
 
 
 def downloads(bed: TunnelBed, **ask: Any) -> list[dict[str, Any]]:
-    """Two downloads at the same time over TLS, to two names, and one over bare TCP. None is faster than the link."""
+    """Two downloads at the same time over TLS, to two names, and one over bare TCP. All are as slow as the link."""
     size = 400_000
     kinds: list[dict[str, Any]] = [{"tls": True}, {"tls": True, "name": UNDERSCORED}]
     # On the ship the end of bare TCP comes 10 s after the last byte.
@@ -59,6 +60,17 @@ def test_a_server_that_speaks_first_is_heard_soon(bed: TunnelBed) -> None:
         heard = bed.ask(do="banner", address=SPEAKS_FIRST, port=port)
         assert heard["right"], heard
         assert heard["seconds"] < within_s, heard
+
+
+def test_a_websocket_ends_soon_after_its_server_has_ended_it(bed: TunnelBed) -> None:
+    def end_s() -> float:
+        seen = bed.ask(do="ws_end", kind="ws", port=80)
+        assert seen["end"] == "fin", seen
+        return seen["seconds"]
+
+    # The client hears the last byte at once. Envoy gives it some time before the end, so that no reset takes that byte.
+    within_s = 1.0 + (2 if bed.way == "edge" else 1) * bed.rtt_s
+    assert quickest(end_s, within_s) < within_s
 
 
 IDLE_S = 400
