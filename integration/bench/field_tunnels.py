@@ -42,7 +42,7 @@ HTTP_KINDS: dict[str, dict[str, Any]] = {
 
 
 def measure(folder: Path, *, quick: bool) -> dict[str, Counted]:
-    """Returns all figures. Only a pair has a link of its own for downloads; an edge and a pair show the others."""
+    """Returns all figures. Downloads cross a pair alone; an edge and a pair show the others."""
     cuts = [("pair", profile) for profile in (("rural-lte",) if quick else LINKS)]
 
     def one(at: tuple[str, str]) -> dict[str, Counted]:
@@ -54,18 +54,15 @@ def measure(folder: Path, *, quick: bool) -> dict[str, Counted]:
     def other(way: str) -> dict[str, Counted]:
         (home := folder / way).mkdir(mode=0o755)
         with tunnel_bed(home, way, "geo") as bed:
-            return banners(bed) | lost_half_closes(bed) | cut_idle(bed, QUICK_IDLE_S if quick else IDLE_S)
+            heard = {name if way == "pair" else f"{way}_{name}": wait for name, wait in banners(bed).items()}
+            return heard | lost_half_closes(bed) | cut_idle(bed, QUICK_IDLE_S if quick else IDLE_S)
 
     # The connections of these two are idle while those of the others are not.
     with ThreadPoolExecutor(2) as idle, ThreadPoolExecutor(2) as busy:
         quiet = idle.map(other, ("edge", "pair"))
         parts = [*busy.map(one, cuts), *quiet]
-    figures = {}
-    for target in TARGETS:
-        found = [part[target.figure] for part in parts if target.figure in part]
-        is_time = target.figure.startswith("banner_s")
-        figures[target.figure] = max(found, key=lambda one: one.value) if is_time else together(found)
-    return figures
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: together(part[name] for part in parts if name in part) for name in names}
 
 
 def cut_downloads(bed: TunnelBed, profile: str, *, quick: bool = False) -> dict[str, Counted]:

@@ -1,3 +1,4 @@
+import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
 import java.net.URI;
@@ -14,8 +15,7 @@ public class Get {
         System.setProperty("sun.net.http.allowRestrictedHeaders", "true");
         URI uri = URI.create(arguments[0]);
         // java.net.http asks each plain http origin for an upgrade to h2c.
-        HttpResponse<byte[]> first = HttpClient.newHttpClient()
-            .send(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofByteArray());
+        HttpResponse<byte[]> first = get(uri, 3);
         print("default", first.statusCode(), first.body());
         // Apache HttpClient from 5.4 on sends these two fields with each plain request.
         HttpURLConnection second = (HttpURLConnection) uri.toURL().openConnection();
@@ -24,6 +24,17 @@ public class Get {
         int status = second.getResponseCode();
         try (InputStream body = status < 400 ? second.getInputStream() : second.getErrorStream()) {
             print("upgrade to TLS", status, body.readAllBytes());
+        }
+    }
+
+    /** A busy Apache may end the upgraded connection before Java has sent its first request there. */
+    private static HttpResponse<byte[]> get(URI uri, int attempts) throws Exception {
+        try {
+            return HttpClient.newHttpClient()
+                .send(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofByteArray());
+        } catch (IOException error) {
+            if (attempts == 1) throw error;
+            return get(uri, attempts - 1);
         }
     }
 
