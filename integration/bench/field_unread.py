@@ -69,7 +69,7 @@ def held(box: Boxes, downloads: int, scheme: str) -> Iterator[None]:
 
     with ExitStack() as stack:
 
-        def hold(_: int) -> None:
+        def hold(_: int) -> bool:
             # On a link that is full, the later ones may get nothing.
             with suppress(OSError):
                 port = 443 if scheme == "https" else 80
@@ -81,9 +81,13 @@ def held(box: Boxes, downloads: int, scheme: str) -> Iterator[None]:
                 got = 0
                 while got < READ_BYTES and (piece := connection.recv(4096)):
                     got += len(piece)
+                return got >= READ_BYTES
+            return False
 
         with ThreadPoolExecutor(downloads) as pool:
-            list(pool.map(hold, range(downloads)))
+            began = sum(pool.map(hold, range(downloads)))
+        if began < downloads / 2:
+            raise RuntimeError(f"only {began} of {downloads} downloads began, so the figure would say nothing")
         assert box.link
         settle(box.link)
         yield
