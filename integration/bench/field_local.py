@@ -41,12 +41,14 @@ with ThreadPoolExecutor(16) as pool:
     found += [f"{one[0]} {one[2]} on port {one[1]}" for one, said in zip(asks, pool.map(lambda one: ask(*one), asks))
               if " 200" in said]
 names = {line.split()[-1] for line in open("/proc/net/unix").read().splitlines()[1:] if len(line.split()) == 8}
-for name in sorted(names):
-    address = "\\0" + name[1:] if name.startswith("@") else name
+for name in sorted({name for name in names if name.startswith("@")} | set(sys.argv[3:])):
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
         with socket.socket(socket.AF_UNIX, kind) as one:
             try:
-                one.connect(address)
+                if name.startswith("/"):
+                    # A path may be longer than the address of a socket.
+                    os.chdir(os.path.dirname(name))
+                one.connect("\\0" + name[1:] if name.startswith("@") else os.path.basename(name))
                 found.append(f"a connection to {name}")
             except OSError:
                 pass
@@ -64,7 +66,8 @@ def _of(folder: Path, kind: str) -> Counted:
     (home := folder / kind).mkdir(mode=0o755)
     with KINDS[kind](home, {}, ["nobody.example.com"]) as box:
         # Abstract names belong to the network namespace, and so does the list of them.
-        program = box.host.inside([sys.executable, "-c", PROBE, " ".join(COMMANDS), " ".join(READS)])
+        sockets = sorted(path for path in home.rglob("*") if path.is_socket())
+        program = box.host.inside([sys.executable, "-c", PROBE, " ".join(COMMANDS), " ".join(READS), *sockets])
         done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=True)
     obeyed = sorted({re.sub(r"[0-9a-f]{12,}", "...", one) for one in json.loads(done.stdout)})
     return Counted(len(obeyed), len(COMMANDS) + len(READS), [f"{kind}: {one}" for one in obeyed])

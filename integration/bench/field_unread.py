@@ -25,7 +25,7 @@ UNREAD, SCHEMES = (4, 8, 16, 24), ("http", "https")
 HOST, ADDRESS = "files.example.org", "203.0.113.204"
 BODY_BYTES = 16_000_000
 """More than all buffers between the origin and a client that does not read."""
-DOWNLOAD = f"/_/answer?body=noise&size={BODY_BYTES}&header=cache-control:no-store"
+DOWNLOAD = f"/_/answer?size={BODY_BYTES}&type=application/octet-stream&header=cache-control:no-store"
 READ_BYTES = 20_000
 REQUESTS = 10
 TIMEOUT_S = 20.0
