@@ -214,13 +214,15 @@ def _datagrams(address: str, port: int) -> Iterator[str]:
 
 
 def _unix(path: str) -> Iterator[str]:
-    address = f"\0{path[1:]}" if path.startswith("@") else path
+    # The kernel prints @ for each NUL. Envoy's abstract names are padded with them.
+    name = path.rstrip("@")
+    address = f"\0{name[1:]}" + "\0" * (len(path) - len(name)) if path.startswith("@") else path
     for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
         with socket.socket(socket.AF_UNIX, kind) as client, suppress(OSError):
             client.connect(address)
             # Envoy's hot restart: the length of the message, and a request (of any content) to a parent.
             client.send(struct.pack("!Q", 0))
-            yield f"a message to {path}"
+            yield f"a message to {name}"
 
 
 def _pages(address: str, port: int) -> Iterator[str]:
