@@ -1,4 +1,4 @@
-//! HTTP over Unix sockets, for the interfaces of Envoy and CoreDNS that obey every program that reaches them.
+//! HTTP over Unix sockets, for the interfaces of Envoy and CoreDNS that obey each client.
 
 use std::ffi::OsStr;
 use std::fmt;

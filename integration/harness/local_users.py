@@ -1,4 +1,4 @@
-"""What a user of the box who is neither root nor the service obtains from a running box.
+"""The surfaces of a running box, tried by a user who is neither root nor the service.
 
 `surfaces` finds what the processes of a run offer, by the kernel's own lists. `obeyed` tries all of it as another user.
 It returns what was obeyed: an empty list for a box that trusts no local user.
@@ -37,7 +37,7 @@ SECRETS = (
 )  # fmt: skip
 """Pages that say more than the metrics and the status page."""
 PAGES = ("/", "/status.json", "/metrics")
-"""What every local user may read, under no foreign name and for no foreign page."""
+"""The pages that every local user may read, under no foreign name and for no foreign page."""
 PROC = ("environ", "mem", "maps", "auxv", "pagemap", "stack", "syscall", "io")
 LINKS = ("cwd", "root", "exe")
 READABLE = frozenset({"run.json"})
@@ -48,7 +48,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass
 class Surfaces:
-    """All that a run offers to whoever is on its machine."""
+    """All that a run offers to the users of its machine."""
 
     pids: list[int]
     tcp: set[tuple[str, int]] = field(default_factory=set)

@@ -1,4 +1,4 @@
-//! The private folder of a run. It holds the sockets that obey every program that reaches them: Envoy's admin interface, the sockets
+//! The private folder of a run. It holds the sockets that obey each client: Envoy's admin interface, the sockets
 //! of its hot restart, and CoreDNS's metrics.
 //!
 //! A Unix socket in a folder of mode 0700 is the only kind that other users of this machine cannot reach. An abstract one
