@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -71,7 +70,7 @@ def uptime_s(bed: PairBed) -> float:
     """Returns the seconds since the ground's Envoy started, or infinity while none runs."""
     try:
         told = json.loads(bed.pair.ground.admin("/server_info"))["uptime_current_epoch"]
-    except (subprocess.CalledProcessError, ValueError):
+    except (OSError, ValueError):
         return float("inf")
     return float(told.rstrip("s"))
 

@@ -58,6 +58,11 @@ class Surfaces:
     files: list[Path] = field(default_factory=list)
     """Files and folders of the state folder, and the keys."""
 
+    @property
+    def number(self) -> int:
+        """The number of surfaces."""
+        return sum(len(kind) for kind in (self.pids, self.tcp, self.udp, self.unix, self.files))
+
 
 def descendants(pid: int) -> list[int]:
     """Returns a process and all its descendants."""

@@ -110,12 +110,13 @@ def _attack(response: bytes) -> Callable[[Target], str]:
 
 def _over_http2(target: Target) -> str:
     """Objects of many pages share a browser's HTTP/2 connection: an odd response must not end it."""
-    shared = target.http2_tls() if target.has_tls else target.http2()
+    if not target.has_tls:
+        # HTTP/2 without TLS passes unread, so no client of a pair shares a connection of it.
+        return ""
+    shared = target.http2_tls()
 
     def get(path: str) -> Reply:
-        if target.has_tls:
-            return shared.get("https", "pep.example.net", f"/{HOST}{path}", [("sec-fetch-dest", "image")])
-        return shared.get("http", HOST, path)
+        return shared.get("https", "pep.example.net", f"/{HOST}{path}", [("sec-fetch-dest", "image")])
 
     for name in IS_SHORT[:5]:
         odd = get(f"/raw/{base64.urlsafe_b64encode(RESPONSES[name]).decode()}/{fresh('odd')}")
