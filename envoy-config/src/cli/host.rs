@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
 use crate::config::{Intercept, Listen};
 use crate::derive::{HostFacts, derive};
-use crate::host::{Machine, Plan, RECORD, apply, interfaces, plan, script, undo, undo_command};
+use crate::host::{Machine, Plan, RECORD, apply, interfaces, plan, script, this_machine, undo, undo_command};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -53,7 +53,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     }
     let loaded = load_or_refuse(file)?;
     let derived = derive(&loaded.settings, &HostFacts::unknown());
-    let machine = Machine::this(clients, &loaded.settings.proxy.siblings);
+    let machine = this_machine(clients, &loaded.settings.proxy.siblings);
     warn_of_ipv6(&loaded.settings.listen, &machine);
     let plan = plan(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {

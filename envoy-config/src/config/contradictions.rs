@@ -7,14 +7,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use http_semantics::addresses;
 
-use super::diagnostic::Problem;
+use super::diagnostic::{Place, Problem};
 use super::names::Host;
 use super::read::Draft;
 use super::settings::{
     Acme, Cache, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
 };
 use super::sockets::{Family, Sockets, overlap, reaches};
-use super::yaml::{Node, NodeValue, Place};
+use super::yaml::{Node, NodeValue};
 use crate::config::{OverrideValue, TransportKey};
 
 /// Finds the places of settings for the messages.

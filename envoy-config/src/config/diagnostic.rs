@@ -1,11 +1,17 @@
 //! Problems of a configuration: the fault, its place and the remedy, printed as compilers print them.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
-use super::yaml::{self, Place};
+/// SHA-256 of the content of files at the time they were read.
+pub type FileHashes = BTreeMap<PathBuf, [u8; 32]>;
+
+/// A range of bytes of the configuration file.
+pub(super) type Place = Range<usize>;
 
 /// An error or a warning, with its place in the configuration file.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,15 +114,6 @@ impl Report {
     pub(super) fn new(path: PathBuf, text: String, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| problem.place.start);
         Self { path, text, problems }
-    }
-
-    /// Returns a problem with the value of `key`, such as `listen.http`. None if the file does not set it.
-    pub fn problem_of(&self, severity: Severity, key: &str, title: &str) -> Option<Problem> {
-        let mut node = yaml::parse(&self.text, &mut Vec::new())?;
-        for step in key.split('.') {
-            node = node.entry(step)?.node.clone();
-        }
-        Some(Problem { severity, ..Problem::error(title, node.place, "set here") })
     }
 
     /// Returns true if the file is refused.

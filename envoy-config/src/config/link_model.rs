@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::config::units::Rate;
-use crate::config::{Link, Price, units};
+use crate::config::{CompressionLevel, Delta, Inline, Link, Price, Role, RoleName, Settings, units};
 
 /// Bytes of the reference page.
 const PAGE_BYTES: u64 = 197_000;
@@ -113,6 +113,31 @@ impl DeltaGain {
     /// Describes the gain, for `longhaul check`.
     pub fn words(self) -> String {
         format!("they save {} of the link for a page", units::show_duration(round_to_millis(self.saved)))
+    }
+}
+
+impl Settings {
+    /// Returns true if small objects are inlined. They must have been prefetched, and no remote of a pair may be there
+    /// to hold them.
+    pub fn inlines(&self) -> bool {
+        let pays = match self.page.inline {
+            Inline::On => true,
+            Inline::Off => false,
+            Inline::Auto => LinkModel::of(&self.link).class == LinkClass::LongRoundTrips,
+        };
+        pays && self.prefetches() && matches!(self.role, Role::Edge)
+    }
+
+    /// Returns true if pages cross the link of a pair as differences from other pages of their sites.
+    pub fn sends_deltas(&self) -> bool {
+        let pays = match self.page.delta {
+            Delta::On => true,
+            Delta::Off => false,
+            Delta::Auto => DeltaGain::of(&self.link).pays,
+        };
+        // A first page is decompressed to be kept, and must be compressed again.
+        let compresses = [self.compress.brotli, self.compress.gzip].iter().any(|level| *level != CompressionLevel::Off);
+        pays && compresses && self.role.name() != RoleName::Edge
     }
 }
 

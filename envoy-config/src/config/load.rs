@@ -1,6 +1,5 @@
 //! Loads a configuration file: returns checked settings, or all problems of the file.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
@@ -8,7 +7,7 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-use super::diagnostic::Report;
+use super::diagnostic::{FileHashes, Problem, Report, Severity};
 use super::reader::Reader;
 use super::settings::Settings;
 use super::yaml::NodeValue;
@@ -25,9 +24,6 @@ pub struct Loaded {
     pub read: FileHashes,
 }
 
-/// SHA-256 of the content of files at the time they were read.
-pub type FileHashes = BTreeMap<PathBuf, [u8; 32]>;
-
 /// The reason why a file was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -42,6 +38,17 @@ pub enum LoadError {
     /// The file has errors. The report holds at least one.
     #[error("{0}")]
     Refused(Report),
+}
+
+impl Report {
+    /// Returns a problem with the value of `key`, such as `listen.http`. None if the file does not set it.
+    pub fn problem_of(&self, severity: Severity, key: &str, title: &str) -> Option<Problem> {
+        let mut node = yaml::parse(&self.text, &mut Vec::new())?;
+        for step in key.split('.') {
+            node = node.entry(step)?.node.clone();
+        }
+        Some(Problem { severity, ..Problem::error(title, node.place, "set here") })
+    }
 }
 
 /// Reads and checks the file at `path` and the files that it names.

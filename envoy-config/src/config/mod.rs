@@ -25,8 +25,9 @@ pub mod units;
 mod validity;
 mod yaml;
 
+pub use diagnostic::FileHashes;
 pub use link_model::{DeltaGain, LinkClass, LinkModel, bandwidth_delay_product};
-pub use load::{FileHashes, LoadError, Loaded, load, load_text};
+pub use load::{LoadError, Loaded, load, load_text};
 pub use names::{Host, HostName, HostPort};
 pub use overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 pub use peer_name::{PeerName, PeerNameError};

@@ -6,10 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::diagnostic::Problem;
+use super::diagnostic::{FileHashes, Place, Problem};
 use super::keys::{self, DefaultValue, KEYS};
-use super::load::FileHashes;
-use super::yaml::{self, Entry, Node, NodeValue, Place};
+use super::yaml::{self, Entry, Node, NodeValue};
 use unknown::UnknownKey;
 pub(super) use values::LIST_ENDINGS;
 

@@ -1,8 +1,7 @@
 //! Finds the slip behind a YAML error. A parser often stumbles lines after the slip, and then names another fault.
 
-use super::diagnostic::Problem;
+use super::diagnostic::{Place, Problem};
 use super::keys::KEYS;
-use super::yaml::Place;
 
 /// The lines above an error that are searched for the slip.
 const LINES_BACK: usize = 4;

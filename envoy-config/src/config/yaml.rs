@@ -4,15 +4,10 @@
 //! `0x10`) would only be in the way. Anchors, aliases and tags are refused: a value that is written elsewhere has no
 //! place to which an error could point.
 
-use std::ops::Range;
-
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
 
-use super::diagnostic::Problem;
+use super::diagnostic::{Place, Problem};
 use super::slips;
-
-/// A range of bytes of the configuration file.
-pub(super) type Place = Range<usize>;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]

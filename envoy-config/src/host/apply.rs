@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::nft::TABLE;
-use super::plan::{Action, Plan, sysctl_path};
+use super::plan::{Action, Plan};
 use super::siblings;
+use super::this_machine::sysctl_path;
 use crate::replaced_file;
 
 /// The default path of the record. A reboot removes it together with everything that was applied.

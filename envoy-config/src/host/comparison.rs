@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::nft::Listener;
+use super::listener::Listener;
 use crate::compare::{Group, NFLOG_GROUP};
 use crate::config::Share;
 use crate::config::share::{BUCKETS, SEED};

@@ -5,12 +5,17 @@
 
 mod apply;
 mod comparison;
+mod listener;
+mod machine;
 mod nft;
 mod plan;
 mod routes;
 mod script;
 mod siblings;
+mod this_machine;
 
 pub use apply::{HostError, NotDone, RECORD, apply, undo, undo_command};
-pub use plan::{Action, Machine, Plan, Step, interfaces, plan};
+pub use machine::Machine;
+pub use plan::{Action, Plan, Step, plan};
 pub use script::script;
+pub use this_machine::{interfaces, this_machine};

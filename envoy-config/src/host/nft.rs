@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use super::comparison;
-use crate::config::{Family, Intercept, Remote, Role, Settings, Sockets, Udp443};
+use super::listener::Listener;
+use crate::config::{Intercept, Remote, Role, Settings, Sockets, Udp443};
 use crate::derive::offers_http3;
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
@@ -53,38 +54,6 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     chain(guard(settings, interface));
     out.push_str("}\n");
     out
-}
-
-/// A listener for packets that clients send to a port of other hosts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Listener {
-    /// The port of the other hosts.
-    pub(super) from: u16,
-    /// The port of the listener.
-    pub(super) to: u16,
-    ipv4: bool,
-    ipv6: bool,
-}
-
-impl Listener {
-    fn new(from: u16, sockets: &Sockets) -> Self {
-        let (ipv4, ipv6) = (sockets.serves(Family::Ipv4), sockets.serves(Family::Ipv6));
-        Self { from, to: sockets.port(), ipv4, ipv6 }
-    }
-
-    /// Returns the match of packets that the listener can take. The table has the packets of both families.
-    fn family(self) -> &'static str {
-        match (self.ipv4, self.ipv6) {
-            (true, false) => "meta nfproto ipv4 ",
-            (false, true) => "meta nfproto ipv6 ",
-            _ => "",
-        }
-    }
-
-    /// Returns the families of the listener, as `tproxy` writes them.
-    pub(super) fn families(self) -> impl Iterator<Item = &'static str> {
-        [("ip", self.ipv4), ("ip6", self.ipv6)].into_iter().filter_map(|(name, served)| served.then_some(name))
-    }
 }
 
 /// Returns a chain for the packets that clients send to other hosts.

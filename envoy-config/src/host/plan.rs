@@ -1,10 +1,8 @@
 //! The steps on the machine. Each has a reason and a reversal.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
 
+use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, FORWARD, Machine, RMEM, SLOW_START, WMEM};
 use super::nft;
 use super::routes;
 use super::siblings;
@@ -56,114 +54,8 @@ pub enum Action {
     },
 }
 
-/// The present state of the machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Machine {
-    /// The interface to the clients.
-    pub interface: String,
-    /// The routes of the interface, as `ip -4 route show dev IF` prints them. Empty if the interface does not exist
-    /// yet.
-    pub routes: String,
-    /// The routes of the interface, as `ip -6 route show dev IF` prints them.
-    pub ipv6_routes: String,
-    /// True if IPv6 is on at the interface and at `lo`.
-    pub ipv6: bool,
-    /// The values of kernel settings, by name.
-    pub sysctls: Vec<(&'static str, String)>,
-    /// The policy routing rules, as `ip -4 rule show` prints them.
-    pub rules: String,
-    /// The policy routing rules, as `ip -6 rule show` prints them.
-    pub ipv6_rules: String,
-    /// The interfaces whose network a sibling is on, sorted. Empty if any sibling is on no network of this machine.
-    pub to_siblings: Vec<String>,
-}
-
-const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";
-const WMEM: &str = "net.ipv4.tcp_wmem";
-const RMEM: &str = "net.ipv4.tcp_rmem";
-const FORWARD: &str = "net.ipv4.ip_forward";
-const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
-const IPV6_FORWARD: &str = "net.ipv6.conf.all.forwarding";
-/// Counts the packets of connections. The rules of `compare` turn it on, so that `--undo` has to know the value before.
-const ACCOUNTING: &str = "net.netfilter.nf_conntrack_acct";
-/// Lets packets in whose source is an address of this host: the responses of siblings.
-const ACCEPT_LOCAL: &str = "net.ipv4.conf.all.accept_local";
-const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL];
 /// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
-
-impl Machine {
-    /// Reads the state of this machine.
-    pub fn this(interface: &str, siblings: &[IpAddr]) -> Self {
-        let read =
-            |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
-        Self {
-            interface: interface.to_owned(),
-            routes: output(&["-4", "route", "show", "dev", interface]),
-            sysctls: SYSCTLS.iter().filter_map(read).collect(),
-            rules: output(&["-4", "rule", "show"]),
-            ipv6_routes: output(&["-6", "route", "show", "dev", interface]),
-            ipv6_rules: output(&["-6", "rule", "show"]),
-            ipv6: [interface, "lo"].into_iter().all(ipv6_is_on),
-            to_siblings: to_siblings(siblings),
-        }
-    }
-
-    /// Returns true if the interface has an IPv6 address that clients of other networks can use, by its routes.
-    pub fn has_ipv6_network(&self) -> bool {
-        self.ipv6 && self.ipv6_routes.lines().any(|route| !routes::is_of_the_kernel_alone(route))
-    }
-
-    /// Returns true if this machine forwards IPv6 packets.
-    pub fn forwards_ipv6(&self) -> bool {
-        self.sysctl(IPV6_FORWARD) == Some("1")
-    }
-
-    fn sysctl(&self, name: &str) -> Option<&str> {
-        self.sysctls.iter().find(|(have, _)| *have == name).map(|(_, value)| value.as_str())
-    }
-}
-
-/// Returns true if IPv6 is on at the interface. An interface that does not exist yet gets the setting of all.
-fn ipv6_is_on(interface: &str) -> bool {
-    let read = |of: &str| fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6")).ok();
-    read(interface).or_else(|| read("all")).is_some_and(|value| value.trim() == "0")
-}
-
-/// Returns the network interfaces of this machine, sorted. Returns None if `/proc/net/dev` cannot be read.
-pub fn interfaces() -> Option<Vec<String>> {
-    let table = fs::read_to_string("/proc/net/dev").ok()?;
-    let mut names: Vec<String> =
-        table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
-    names.sort();
-    Some(names)
-}
-
-/// Returns the output of `ip`. A failure returns the empty string, which means that there are no such routes or rules.
-fn output(arguments: &[&str]) -> String {
-    let output = Command::new("ip").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    output
-        .ok()
-        .filter(|output| output.status.success())
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default()
-}
-
-/// Returns the interfaces whose network a sibling is on. Empty if one is on none, because its network may come later.
-fn to_siblings(siblings: &[IpAddr]) -> Vec<String> {
-    let device = |sibling: &IpAddr| routes::device_of_neighbour(&output(&["-o", "route", "get", &sibling.to_string()]));
-    let devices: Option<BTreeSet<String>> = siblings.iter().map(device).collect();
-    devices.unwrap_or_default().into_iter().collect()
-}
-
-/// Replaces tabs by spaces. The kernel separates values by tabs, but accepts spaces.
-fn normal(value: &str) -> String {
-    value.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-pub(super) fn sysctl_path(name: &str) -> String {
-    format!("/proc/sys/{}", name.replace('.', "/"))
-}
 
 /// Returns the steps that `settings` need on `machine`, without those that are in place already.
 pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {

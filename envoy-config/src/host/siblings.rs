@@ -17,7 +17,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use super::plan::Machine;
+use super::machine::Machine;
 use crate::config::{Family, Intercept, Proxy, Settings};
 
 /// The time in which a sibling has to copy a packet back. Siblings are some ten milliseconds apart. A client with a dead

@@ -5,9 +5,12 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use super::folder::{AUTHORITY, GROUND};
 use crate::config::names::{Host, HostName, HostPort};
 
+/// The authority's certificate, which each end has.
+pub(super) const AUTHORITY: &str = "pair-ca.pem";
+/// The folder of the ground, and the base name of its files.
+pub const GROUND: &str = "ground";
 /// The port of a ground, unless `split.listen` names another one.
 const DEFAULT_PORT: u16 = 8443;
 

@@ -14,16 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::authority::{Authority, AuthorityError, Issued};
-use super::files::{self, Site};
+use super::files::{self, AUTHORITY, GROUND, Site};
 use crate::config::names::{HostName, HostPort};
 use crate::replaced_file;
 
-/// The authority's certificate, which each end has.
-pub const AUTHORITY: &str = "pair-ca.pem";
 /// The authority's key.
 pub const AUTHORITY_KEY: &str = "pair-ca.key";
-/// The folder of the ground, and the base name of its files.
-pub const GROUND: &str = "ground";
 /// An end's configuration file.
 const CONFIG: &str = "longhaul.yaml";
 /// The address of the ground, as the first `pair init` received it.

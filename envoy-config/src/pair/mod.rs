@@ -17,6 +17,6 @@ mod reason;
 pub use authority::AuthorityError;
 pub(crate) use check::problem;
 pub use check::{CheckError, Line, Verdict, check};
-pub use files::{LinkText, Site};
-pub use folder::{AUTHORITY, AUTHORITY_KEY, Added, Folder, GROUND, PairError, Peers};
+pub use files::{GROUND, LinkText, Site};
+pub use folder::{AUTHORITY_KEY, Added, Folder, PairError, Peers};
 pub(crate) use reason::Reason;

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::probe::page_at;
 use crate::unix_http::{self, NoPage};
+
+/// The time that a program on this machine has for a response.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A socket with pages of Envoy or CoreDNS. In JSON it is a string.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,4 +44,15 @@ impl fmt::Display for Endpoint {
             Self::Unix(path) => path.display().fmt(f),
         }
     }
+}
+
+/// Returns the page at `path` of the program on `socket`. None if there is none, or if the child does not respond in time.
+pub(crate) fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
+    let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;
+    (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
+}
+
+/// Returns the client for pages on loopback.
+pub(super) fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false).build().into()
 }

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
+use super::dns_report::DnsReport;
 use super::locate::{hex, local_addresses};
-use super::resolvers::DnsReport;
 use crate::compare::Compared;
 use crate::config::{FileHashes, Peer, Settings};
 use crate::measure::Noticed;

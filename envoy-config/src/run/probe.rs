@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::time::Duration;
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, TIMEOUT, agent};
 use crate::config::WhenDown;
-
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns true if `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
@@ -43,12 +40,6 @@ pub(crate) fn serves(info: &serde_json::Value) -> bool {
 pub(super) fn envoy_serves(admin: &Endpoint) -> bool {
     let info = admin.page("/server_info").ok().and_then(|text| serde_json::from_str(&text).ok());
     info.is_some_and(|info: serde_json::Value| serves(&info))
-}
-
-/// Returns the page at `path` of the program on `socket`. None if there is none, or if the child does not respond in time.
-pub(crate) fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
-    let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;
-    (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
 }
 
 /// Returns Envoy's counters and gauges whose names match the regular expression `filter`, a line each: `NAME: VALUE`.
@@ -172,10 +163,6 @@ impl XdsCounters {
             .map(|(name, value)| value.saturating_sub(before.0.get(name).copied().unwrap_or(0)))
             .sum()
     }
-}
-
-fn agent() -> ureq::Agent {
-    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false).build().into()
 }
 
 fn percent_encoded(text: &str) -> String {

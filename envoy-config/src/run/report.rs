@@ -7,18 +7,17 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use super::dns_report::DnsReport;
 use super::endpoint::Endpoint;
 use super::log::PageReport;
 use super::private::PrivateFolder;
-use super::resolvers::DnsReport;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
-use super::status_page::LastReport;
 use crate::compare::Compared;
 use crate::config::{self, Role, Settings};
 use crate::measure::Noticed;
@@ -29,6 +28,9 @@ use crate::replaced_file;
 const REPORT: &str = "run.json";
 /// The longest report that is read, in bytes. The message of a refusal is its longest part.
 const MAX_REPORT_BYTES: u64 = 1 << 20;
+
+/// The last report of a run, for the threads that show it.
+pub(super) type LastReport = Arc<Mutex<Option<RunReport>>>;
 
 /// The present state of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

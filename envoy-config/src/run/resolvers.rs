@@ -12,8 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
+use super::dns_report::{DnsReport, ResolverReport};
 use super::endpoint::Endpoint;
 use super::events::Event;
 use crate::config::{Role, Settings};
@@ -30,24 +29,6 @@ const ATTEMPTS: u32 = 2;
 const STREAK: u64 = 10;
 /// The time without failed queries after which a streak is over, because nobody asks any more.
 const REST: Duration = Duration::from_mins(1);
-
-/// The state of the resolvers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DnsReport {
-    /// The resolvers that are watched, in the order of the file. Empty at a remote.
-    pub resolvers: Vec<ResolverReport>,
-    /// True if queries of clients and of Envoy came and every one of them failed.
-    pub every_query_fails: bool,
-}
-
-/// The state of one resolver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResolverReport {
-    /// The resolver.
-    pub address: SocketAddr,
-    /// True if it responds, with whatever result.
-    pub up: bool,
-}
 
 /// The resolvers and counters to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::locate::host_name;
 use super::log::{Level, RecentPages};
 use super::page_server::PageServer;
 use super::ports::ListenSocket;
-use super::report::RunReport;
+use super::report::{LastReport, RunReport};
 use super::say;
 use crate::config::{Host, Settings};
 use crate::web::{HostPolicy, Pages, Resource};
@@ -18,9 +18,6 @@ pub trait StatusPages: Debug + Send + Sync {
     /// Returns the page or file at `path`. None if there is none. May wait for the children.
     fn page(&self, run: RunReport, path: &str) -> Option<Resource>;
 }
-
-/// The last report of a run, for the threads that show it.
-pub(super) type LastReport = Arc<Mutex<Option<RunReport>>>;
 
 /// The status page. It is not served while `listen.status` is off or its default socket is in use.
 pub(super) struct StatusServer {

@@ -2,6 +2,7 @@
 
 mod all;
 mod json;
+mod lines;
 mod summary;
 
 pub use all::describe;

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::all::{pair, parent};
+use super::lines::{images, pair, parent, uses};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
 use crate::config::{
-    Cache, DeltaGain, Images, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity,
+    Cache, DeltaGain, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity,
 };
-use crate::derive::{Capacity, Compressors, Derived, ImagesChoice, LevelInUse, TargetKind};
+use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -60,13 +60,6 @@ fn opens(settings: &Settings) -> String {
     ];
     let open = sockets.into_iter().filter_map(|(key, socket)| socket.map(|socket| format!("{key} {socket}")));
     open.collect::<Vec<_>>().join(", ")
-}
-
-/// Envoy's threads and memory, each with its reason.
-pub(super) fn uses(capacity: &Capacity) -> String {
-    let Capacity { workers, heap, .. } = capacity;
-    let plural = if workers.value == 1 { "" } else { "s" };
-    format!("{} worker{plural} ({}), {} of heap ({})", workers.value, workers.reason, heap.value, heap.reason)
 }
 
 /// The ways on which clients arrive. None at a ground.
@@ -159,17 +152,6 @@ fn page(settings: &Settings, model: &LinkModel) -> String {
         Inline::Auto => format!("inlining by the link ({pays})"),
     };
     format!("{prefetch}, {inline}")
-}
-
-/// The variants of images: on or off, and the reason.
-pub(super) fn images(settings: &Settings, choice: &ImagesChoice) -> String {
-    let Images { quality, png_quality, .. } = &settings.images;
-    let png = png_quality.map_or_else(|| "lossless".to_owned(), |quality| format!("of quality {quality}"));
-    if choice.on {
-        format!("WebP of quality {quality} for JPEG, and {png} for PNG ({})", choice.reason)
-    } else {
-        format!("as their origins send them ({})", choice.reason)
-    }
 }
 
 /// The ends of the certificates that this box presents.

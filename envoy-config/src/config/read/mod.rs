@@ -5,6 +5,7 @@ mod compare;
 mod dns;
 mod edge;
 mod images;
+mod other_end;
 mod page;
 mod peer;
 mod pem;

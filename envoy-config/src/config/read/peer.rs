@@ -13,8 +13,8 @@ use crate::config::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::config::settings::{Identity, Peer, RoleName};
 use crate::config::yaml::NodeValue;
 
+use super::other_end::not_of_this_end;
 use super::pem;
-use super::split::not_of_this_end;
 
 /// The order in which a remote uses its grounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use crate::config::LinkModel;
-use crate::config::diagnostic::Problem;
+use crate::config::diagnostic::{Place, Problem};
 use crate::config::link_model::LinkClass;
 use crate::config::reader::{Reader, Section};
 use crate::config::settings::{
     Ground, Intercept, Link, Listen, Peer, PipeTransport, Price, Remote, Role, RoleName, Udp443, WarmAs, WhenDown,
 };
 use crate::config::sockets::Sockets;
-use crate::config::yaml::{NodeValue, Place};
+use crate::config::yaml::NodeValue;
 
+use super::other_end::not_of_this_end;
 use super::peer;
 
 /// The number of connections that a browser opens for one page.
@@ -256,13 +257,6 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
     }
     reader.problems.push(problem.help("remove `split`, or write `role: remote` or `role: ground`"));
     None
-}
-
-pub(super) fn not_of_this_end(reader: &mut Reader, section: &Section<'_>, keys: &[&str], why: &str) {
-    for setting in keys.iter().filter_map(|key| section.get(key)) {
-        let title = format!("`{}` has no effect at this end of the link", setting.name);
-        reader.problems.push(Problem::error(title, setting.key_place.clone(), why.to_owned()).help("remove it"));
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::certificate::{Certificate, Covers};
-use crate::config::diagnostic::Problem;
+use crate::config::diagnostic::{Place, Problem};
 use crate::config::names::Host;
 use crate::config::reader::{Reader, Section, Setting};
 use crate::config::settings::{Acme, ChallengeResponses, Termination};
-use crate::config::yaml::Place;
 
 use super::pem;
 

@@ -13,11 +13,11 @@ mod tls;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::config::Overrides;
 use crate::config::names::Host;
 use crate::config::share::Share;
 use crate::config::sockets::Family;
 use crate::config::units::Bytes;
-use crate::config::{DeltaGain, LinkClass, LinkModel, Overrides};
 
 pub use dns::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
 pub use link::{Link, Price};
@@ -150,29 +150,6 @@ impl Settings {
     /// else would keep the objects.
     pub fn prefetches(&self) -> bool {
         self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
-    }
-
-    /// Returns true if small objects are inlined. They must have been prefetched, and no remote of a pair may be there
-    /// to hold them.
-    pub fn inlines(&self) -> bool {
-        let pays = match self.page.inline {
-            Inline::On => true,
-            Inline::Off => false,
-            Inline::Auto => LinkModel::of(&self.link).class == LinkClass::LongRoundTrips,
-        };
-        pays && self.prefetches() && matches!(self.role, Role::Edge)
-    }
-
-    /// Returns true if pages cross the link of a pair as differences from other pages of their sites.
-    pub fn sends_deltas(&self) -> bool {
-        let pays = match self.page.delta {
-            Delta::On => true,
-            Delta::Off => false,
-            Delta::Auto => DeltaGain::of(&self.link).pays,
-        };
-        // A first page is decompressed to be kept, and must be compressed again.
-        let compresses = [self.compress.brotli, self.compress.gzip].iter().any(|level| *level != CompressionLevel::Off);
-        pays && compresses && self.role.name() != RoleName::Edge
     }
 
     /// Returns every authority of the proxy itself, secure names first.

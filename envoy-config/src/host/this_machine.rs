@@ -1,0 +1,65 @@
+//! Reads the state of this machine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+
+use super::machine::{Machine, SYSCTLS};
+use super::routes;
+
+/// Reads the state of this machine.
+pub fn this_machine(interface: &str, siblings: &[IpAddr]) -> Machine {
+    let read = |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
+    Machine {
+        interface: interface.to_owned(),
+        routes: output(&["-4", "route", "show", "dev", interface]),
+        sysctls: SYSCTLS.iter().filter_map(read).collect(),
+        rules: output(&["-4", "rule", "show"]),
+        ipv6_routes: output(&["-6", "route", "show", "dev", interface]),
+        ipv6_rules: output(&["-6", "rule", "show"]),
+        ipv6: [interface, "lo"].into_iter().all(ipv6_is_on),
+        to_siblings: to_siblings(siblings),
+    }
+}
+
+/// Returns true if IPv6 is on at the interface. An interface that does not exist yet gets the setting of all.
+fn ipv6_is_on(interface: &str) -> bool {
+    let read = |of: &str| fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6")).ok();
+    read(interface).or_else(|| read("all")).is_some_and(|value| value.trim() == "0")
+}
+
+/// Returns the network interfaces of this machine, sorted. Returns None if `/proc/net/dev` cannot be read.
+pub fn interfaces() -> Option<Vec<String>> {
+    let table = fs::read_to_string("/proc/net/dev").ok()?;
+    let mut names: Vec<String> =
+        table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
+    names.sort();
+    Some(names)
+}
+
+/// Returns the output of `ip`. A failure returns the empty string, which means that there are no such routes or rules.
+fn output(arguments: &[&str]) -> String {
+    let output = Command::new("ip").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    output
+        .ok()
+        .filter(|output| output.status.success())
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default()
+}
+
+/// Returns the interfaces whose network a sibling is on. Empty if one is on none, because its network may come later.
+fn to_siblings(siblings: &[IpAddr]) -> Vec<String> {
+    let device = |sibling: &IpAddr| routes::device_of_neighbour(&output(&["-o", "route", "get", &sibling.to_string()]));
+    let devices: Option<BTreeSet<String>> = siblings.iter().map(device).collect();
+    devices.unwrap_or_default().into_iter().collect()
+}
+
+/// Replaces tabs by spaces. The kernel separates values by tabs, but accepts spaces.
+fn normal(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn sysctl_path(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
