@@ -3,6 +3,7 @@
 //! The operator gives the RTT and the rates of the link. One table ([`table`]) holds the values that follow from them.
 //! The operator can override each value by the name that `longhaul check` prints.
 
+mod bounds;
 mod capacity;
 mod cgroup;
 mod compression;
@@ -13,14 +14,16 @@ mod table;
 mod target;
 mod timers;
 mod value;
+mod windows;
 
+pub use bounds::{Bounds, HeaderBound};
 pub use capacity::{Capacity, Reasoned};
 pub use cgroup::CgroupLimits;
 pub use compression::{Compressors, LevelInUse};
 pub use host::{CongestionControls, HostFacts};
 pub use images::ImagesChoice;
 pub use intervals::Intervals;
-pub use table::{Derived, client_connection_window, derive, offers_http3};
+pub use table::{Derived, derive, offers_http3};
 pub use target::{TargetChoice, TargetKind};
-pub use timers::{Timer, Timers, Traffic};
+pub use timers::{Timer, Timers, Traffic, pair_check};
 pub use value::{CongestionControl, Origin, Row, Value};

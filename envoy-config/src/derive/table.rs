@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::bounds::Bounds;
 use super::capacity::Capacity;
 use super::compression::Compressors;
 use super::host::{CongestionControls, HostFacts};
@@ -10,6 +11,7 @@ use super::intervals::Intervals;
 use super::target::{TargetChoice, TargetKind, choose};
 use super::timers::{self, Timers};
 use super::value::{CongestionControl, Origin, Row, Value};
+use super::windows::client_connection_window;
 use crate::config::units::{Bytes, show_duration};
 use crate::config::{Link, Role, RoleName, Settings};
 use crate::config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
@@ -50,6 +52,8 @@ pub struct Derived {
     pub intervals: Intervals,
     /// The timers of Envoy.
     pub timers: Timers,
+    /// The bounds on headers, buffers and windows.
+    pub bounds: Bounds,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -264,6 +268,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         ping_reason: intervals.ping_reason,
     });
 
+    let bounds = Bounds::of(settings, &connection_buffer, &stream_window, &connection_window);
+
     Derived {
         bdp_down,
         bdp_up,
@@ -294,18 +300,13 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         capacity,
         intervals,
         timers,
+        bounds,
         images: ImagesChoice::of(settings),
         target,
         model,
         rows: [table.rows, compression.rows(&settings.role)].concat(),
         compression,
     }
-}
-
-/// Returns the window of a connection that belongs to one client: four of its streams at full speed.
-#[must_use]
-pub fn client_connection_window(stream: Bytes) -> Bytes {
-    Bytes(stream.0.saturating_mul(4).clamp(64 << 10, 64 << 20))
 }
 
 /// Returns true if listeners offer HTTP/3 to clients: TLS ends on this box, and `transport.http3` is not `off`.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::units::{Bytes, show_duration};
-use crate::config::{Role, Settings};
+use crate::config::{Link, Role, Settings};
 
 /// A kind of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +80,12 @@ pub struct Timers {
     pub ping: Timer,
     /// The time for the response to a ping.
     pub ping_answer: Timer,
+    /// The time for a new connection of a pipe.
+    pub pipe_connect: Timer,
+    /// The silence of a QUIC connection of a pipe.
+    pub pipe_quic_idle: Timer,
+    /// The time for each step of `longhaul pair check`.
+    pub pair_check: Timer,
 }
 
 /// The values that timers follow from.
@@ -151,6 +157,20 @@ impl Timers {
                 time: from.user_timeout,
                 formula: "user_timeout".to_owned(),
             },
+            pipe_connect: Timer {
+                traffic: &[Traffic::Pipe],
+                purpose: "the other end does not accept a connection: the next attempt",
+                time: Duration::from_secs(5) + link.rtt * 10 + link.queueing_delay(),
+                formula: "5 s + 10 x RTT + the time in a full queue: a lost SYN is sent again after 1 s, 3 s and 7 s"
+                    .to_owned(),
+            },
+            pipe_quic_idle: Timer {
+                traffic: &[Traffic::Pipe],
+                purpose: "no packet on a pipe over QUIC: the end of the pipe",
+                time: from.ping + from.user_timeout,
+                formula: "a ping's interval and user_timeout".to_owned(),
+            },
+            pair_check: pair_check(link),
         }
     }
 
@@ -169,6 +189,9 @@ impl Timers {
             &self.lookup,
             &self.ping,
             &self.ping_answer,
+            &self.pipe_connect,
+            &self.pipe_quic_idle,
+            &self.pair_check,
         ];
         let mut rows: Vec<_> =
             all.iter().flat_map(|timer| timer.traffic.iter().map(move |kind| (*kind, *timer))).collect();
@@ -190,6 +213,17 @@ fn early_end(near: bool, rtt: Duration) -> Timer {
         purpose: "the response came before the end of the request, or an upgrade is over: the end",
         time,
         formula,
+    }
+}
+
+/// Returns the time for each step of `longhaul pair check`.
+#[must_use]
+pub fn pair_check(link: &Link) -> Timer {
+    Timer {
+        traffic: &[Traffic::Pipe],
+        purpose: "a step of `longhaul pair check` has no response: the step failed",
+        time: Duration::from_secs(5) + link.rtt * 4,
+        formula: "5 s + 4 x RTT: a handshake takes a few round trips, and the link's queue may be full".to_owned(),
     }
 }
 

@@ -34,7 +34,6 @@ mod images;
 mod parent;
 mod tree;
 mod view;
-mod windows;
 
 pub use artifacts::{AccessLog, Artifacts, ImageSockets, Modules, NearSockets, WasmModule};
 pub use corefile::{CorefileContext, corefile};

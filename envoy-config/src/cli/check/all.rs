@@ -32,6 +32,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         parent(settings),
         pair(settings),
         timers(derived, width),
+        bounds(derived, width),
         "\ntransport: each value can be set under `transport:` by its name, one with a dot in its group\n".to_owned(),
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
@@ -52,6 +53,13 @@ fn timers(derived: &Derived, width: usize) -> String {
         &table(&["traffic", "time", "event and reason"], &rows, width),
     ]
     .concat()
+}
+
+/// The bounds that follow from the limits, the role and the values below.
+fn bounds(derived: &Derived, width: usize) -> String {
+    let lines = |[name, value, reason]: [String; 3]| [vec![name, value], vec![String::new(), format!("= {reason}")]];
+    let rows: Vec<Vec<String>> = derived.bounds.rows().into_iter().flat_map(lines).collect();
+    ["\nbounds: the most that a hop accepts or holds\n", &table(&["bound", "value and reason"], &rows, width)].concat()
 }
 
 /// The other boxes with the proxy's addresses.

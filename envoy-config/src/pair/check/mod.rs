@@ -21,6 +21,7 @@ pub use words::{Line, Verdict};
 
 use super::reason::Reason;
 use crate::config::{HostPort, Peer, Role, Settings};
+use crate::derive::pair_check;
 use credentials::Credentials;
 
 /// The reason why there was nothing to check.
@@ -132,10 +133,5 @@ pub(crate) fn problem(settings: &Settings) -> Option<String> {
 fn attempt(settings: &Settings, at: &HostPort, own: &Credentials, ends: Ends) -> io::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let speaks = if ends.here == "remote" { dial::Speaks::Pipe } else { dial::Speaks::Tunnel };
-    Ok(runtime.block_on(dial::attempt(at, own, speaks, patience(settings.link.rtt))))
-}
-
-/// The time for each step. A handshake takes a few round trips, and the link's queue may be full.
-fn patience(rtt: Duration) -> Duration {
-    Duration::from_secs(5) + rtt * 4
+    Ok(runtime.block_on(dial::attempt(at, own, speaks, pair_check(&settings.link).time)))
 }

@@ -9,7 +9,6 @@ use page_flights::{Config, Role as End};
 use super::{Context, Filter, Position};
 use crate::config::{RoleName, Settings};
 use crate::render::RenderError;
-use crate::render::windows::stream_window_bytes;
 
 pub(super) const GROUND: Filter = Filter {
     name: "bundling",
@@ -74,6 +73,6 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         // Envoy's stream buffer holds as much of a response as the stream window admits of a request.
         flights: settings.page.bundle,
         deltas: settings.sends_deltas(),
-        buffer_bytes: usize::try_from(stream_window_bytes(context.derived)).unwrap_or(usize::MAX),
+        buffer_bytes: usize::try_from(context.derived.bounds.stream_buffer).unwrap_or(usize::MAX),
     })?))
 }

@@ -263,7 +263,7 @@ impl View {
             challenges: Challenges::of(settings, artifacts),
             edges: edges(settings),
             certificates,
-            transport: Transport::new(settings, derived),
+            transport: Transport::new(derived),
             upgrades: Upgrades::new(),
             own_addresses: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
             max_connections: settings.limits.connections,

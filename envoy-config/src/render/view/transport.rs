@@ -6,9 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-use crate::config::{Role, RoleName, Settings};
-use crate::derive::{CongestionControl, Derived, Origin, Timer, Value, client_connection_window};
-use crate::render::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, http2_window};
+use crate::derive::{CongestionControl, Derived, Origin, Reasoned, Timer, Value};
 
 /// A value and the comment beside it.
 #[derive(Debug, Serialize)]
@@ -68,38 +66,9 @@ pub(super) struct Transport {
     pipe_quic_idle: Commented<String>,
 }
 
-/// The largest header block that Envoy accepts, in KiB.
-const MAX_HEADER_KIB: u64 = 8192;
-
-/// The most fields that a request of a client has. nginx and Apache take 100 and 200.
-const REQUEST_FIELDS: u64 = 200;
-
-/// The header of a response that browsers accept, in KiB: Chromium takes 256, Firefox 384.
-const BROWSERS_HEADER_KIB: u64 = 256;
-
-/// The header of a response that crosses a pipe, in KiB. Envoy's HTTP/2 ends a stream with a field of 96 KiB, and the
-/// remote would send the request again and again.
-const PIPES_HEADER_KIB: u64 = 92;
-
-/// The most fields that a response of an origin has. Browsers have no such limit.
-const RESPONSE_FIELDS: u64 = 1000;
-
-/// The room for the fields that the hops add, in KiB and in fields. The outer hop enforces the limit. An inner hop with
-/// the same limit would refuse a message that the outer hop made larger.
-const ROOM_KIB: u64 = 16;
-const ROOM_FIELDS: u64 = 32;
-
 impl Transport {
-    pub(super) fn new(settings: &Settings, d: &Derived) -> Self {
-        let link = &settings.link;
-        let header = settings.limits.header;
-        let header_kib = header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB);
-        let (most, whose) = match &settings.role {
-            Role::Edge => (BROWSERS_HEADER_KIB, "that browsers accept"),
-            Role::Remote(_) | Role::Ground(_) => (PIPES_HEADER_KIB, "that a field may have on a pipe"),
-        };
-        let response_header_kib = header_kib.max(most);
-        let with_room = |kib: u64| (kib + ROOM_KIB).min(MAX_HEADER_KIB);
+    pub(super) fn new(d: &Derived) -> Self {
+        let bounds = &d.bounds;
         Self {
             congestion_control: match &d.congestion_control.value {
                 CongestionControl::HostDefault => None,
@@ -124,46 +93,30 @@ impl Transport {
             silent_http: timer(&d.timers.silent_http),
             origin_connect: timer(&d.timers.origin_connect),
             lookup: timer(&d.timers.lookup),
-            stream_window: commented(&d.stream_window, |bytes| http2_window(bytes.0)),
-            connection_window: commented(&d.connection_window, |bytes| http2_window(bytes.0)),
-            client_connection_window: client_window(settings, d),
-            quic_stream_window: commented(&d.stream_window, |bytes| bytes.0.min(QUIC_STREAM_WINDOW_BYTES)),
-            quic_connection_window: commented(&d.connection_window, |bytes| bytes.0.min(QUIC_CONNECTION_WINDOW_BYTES)),
+            stream_window: bound(&bounds.stream_window),
+            connection_window: bound(&bounds.connection_window),
+            client_connection_window: bound(&bounds.client_window),
+            quic_stream_window: bound(&bounds.quic_stream_window),
+            quic_connection_window: bound(&bounds.quic_connection_window),
             quic_bbr: !matches!(
                 (&d.congestion_control.value, d.congestion_control.origin),
                 (CongestionControl::Named(name), Origin::Overridden { .. }) if !name.starts_with("bbr")
             ),
             concurrent_streams: commented(&d.concurrent_streams, |count| *count),
             connection_buffer: commented(&d.connection_buffer, |bytes| bytes.0),
-            listener_buffer: Commented {
-                value: d.connection_buffer.value.0 * 2,
-                comment:
-                    "2 x connection_buffer: a chunk that a filter made longer fits, or its origin would be stopped and \
-                          started again"
-                        .to_owned(),
-            },
+            listener_buffer: bound(&bounds.listener_buffer),
             upstream_connections: commented(&d.upstream_connections, |count| *count),
-            header_kib: Commented { value: header_kib, comment: format!("limits.header_bytes {header}") },
-            header_fields: REQUEST_FIELDS,
-            inner_header_kib: with_room(header_kib),
-            inner_header_fields: REQUEST_FIELDS + ROOM_FIELDS,
-            response_header_kib: Commented {
-                value: response_header_kib,
-                comment: format!("the larger of limits.header_bytes {header} and the {most} KiB {whose}"),
-            },
-            response_header_fields: RESPONSE_FIELDS,
-            inner_response_header_kib: with_room(response_header_kib),
-            inner_response_header_fields: RESPONSE_FIELDS + ROOM_FIELDS,
-            pipe_connect_timeout: Commented {
-                value: envoy(Duration::from_secs(5) + link.rtt * 10 + link.queueing_delay()),
-                comment: "5 s + 10 x RTT + the time in a full queue: a lost SYN is sent again after 1 s, 3 s and 7 s"
-                    .to_owned(),
-            },
+            header_kib: bound(&bounds.request.kib),
+            header_fields: bounds.request.fields,
+            inner_header_kib: bounds.inner_request.kib.value,
+            inner_header_fields: bounds.inner_request.fields,
+            response_header_kib: bound(&bounds.response.kib),
+            response_header_fields: bounds.response.fields,
+            inner_response_header_kib: bounds.inner_response.kib.value,
+            inner_response_header_fields: bounds.inner_response.fields,
+            pipe_connect_timeout: reason_of(&d.timers.pipe_connect),
             pipe_ping_interval: timer(&d.timers.ping),
-            pipe_quic_idle: Commented {
-                value: envoy(d.intervals.ping + d.user_timeout.value),
-                comment: "a ping's interval and user_timeout".to_owned(),
-            },
+            pipe_quic_idle: reason_of(&d.timers.pipe_quic_idle),
             pipe_ping_timeout: timer(&d.timers.ping_answer),
         }
     }
@@ -173,13 +126,13 @@ fn timer(timer: &Timer) -> Commented<String> {
     Commented { value: envoy(timer.time), comment: format!("{}: {}", timer.purpose, timer.formula) }
 }
 
-/// Returns the window of a connection from clients. At a remote, `connection_window` is that of the pipe.
-fn client_window(settings: &Settings, d: &Derived) -> Commented<u64> {
-    if settings.role.name() != RoleName::Remote {
-        return commented(&d.connection_window, |bytes| http2_window(bytes.0));
-    }
-    let window = client_connection_window(d.stream_window.value).0.min(d.connection_window.value.0);
-    Commented { value: http2_window(window), comment: "4 x stream_window: the connection of one client".to_owned() }
+/// Returns the time of a timer whose name says its purpose.
+fn reason_of(timer: &Timer) -> Commented<String> {
+    Commented { value: envoy(timer.time), comment: timer.formula.clone() }
+}
+
+fn bound(bound: &Reasoned<u64>) -> Commented<u64> {
+    Commented { value: bound.value, comment: bound.reason.clone() }
 }
 
 fn commented<T, U>(value: &Value<T>, envoy: impl Fn(&T) -> U) -> Commented<U> {

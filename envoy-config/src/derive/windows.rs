@@ -1,6 +1,6 @@
 //! Flow-control windows of streams and connections, within Envoy's bounds.
 
-use crate::derive::Derived;
+use crate::config::units::Bytes;
 
 /// Envoy's bounds for HTTP/2 windows, in bytes. The upper one is from RFC 9113 section 6.9.1, the lower one is Envoy's
 /// own.
@@ -15,7 +15,7 @@ pub(super) fn http2_window(bytes: u64) -> u64 {
     bytes.clamp(*HTTP2_WINDOW_BYTES.start(), *HTTP2_WINDOW_BYTES.end())
 }
 
-/// Returns the bytes that one stream buffers, for HTTP/2 and HTTP/3 alike.
-pub(super) fn stream_window_bytes(derived: &Derived) -> u64 {
-    http2_window(derived.stream_window.value.0).min(QUIC_STREAM_WINDOW_BYTES)
+/// Returns the window of a connection that belongs to one client: four of its streams at full speed.
+pub(super) fn client_connection_window(stream: Bytes) -> Bytes {
+    Bytes(stream.0.saturating_mul(4).clamp(64 << 10, 64 << 20))
 }
