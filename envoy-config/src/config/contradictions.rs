@@ -88,7 +88,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         if let Some(dns) = &draft.dns {
             steering_without_dns(&places, listen, !dns.domains.is_empty(), dns.www, problems);
         }
-        if !matches!(draft.role, Some(Role::Ground(_))) {
+        if draft.role.as_ref().is_none_or(Role::meets_clients) {
             ipv6_bypasses(&places, listen, problems);
         }
         if let (Some(proxy), Some(terminate)) = (&draft.proxy, &draft.terminate) {
@@ -247,7 +247,7 @@ fn parent_is_ourselves(
 fn images_without_cache(places: &Places<'_>, draft: &Draft, problems: &mut Vec<Problem>) {
     let wanted = draft.images.as_ref().is_some_and(|images| images.wish == ImagesWish::On);
     let no_disk = draft.cache.as_ref().is_some_and(|cache| !matches!(cache, Cache::Disk { .. }));
-    if wanted && no_disk && !matches!(draft.role, Some(Role::Remote(_))) {
+    if wanted && no_disk && draft.role.as_ref().is_none_or(Role::changes_pages) {
         problems.push(
             Problem::error(
                 "`page.images` needs a cache on disk",

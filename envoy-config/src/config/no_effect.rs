@@ -24,7 +24,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
 }
 
 fn prefetch_without_cache(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
-    let fetches = !matches!(draft.role, Some(Role::Remote(_)))
+    let fetches = draft.role.as_ref().is_none_or(Role::changes_pages)
         && places.written("page", "prefetch")
         && draft.page.is_some_and(|page| page.prefetch);
     let no_disk = draft.cache.as_ref().is_some_and(|cache| !matches!(cache, Cache::Disk { .. }));
@@ -69,11 +69,7 @@ fn resolvers_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
 
 /// Only a pair that compresses headers remembers clients.
 fn clients_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
-    let remembers = match draft.role.as_ref()? {
-        Role::Edge => false,
-        Role::Remote(remote) => remote.pack_headers,
-        Role::Ground(ground) => ground.pack_headers,
-    };
+    let remembers = draft.role.as_ref()?.packs_headers();
     (places.written("limits", "clients") && !remembers).then(|| {
         Problem::warning(
             "`limits.clients` has no effect at this box",
@@ -86,7 +82,7 @@ fn clients_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
 
 /// Nothing is rewritten, cached, compressed or served.
 fn no_page_changes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
-    let idle = matches!(draft.role, Some(Role::Edge))
+    let idle = draft.role.as_ref()?.is_alone()
         && draft.rewrite.as_ref()?.level == Level::Off
         && matches!(draft.cache.as_ref()?, Cache::Off)
         && matches!(draft.compress.as_ref()?, Compress { brotli: CompressionLevel::Off, gzip: CompressionLevel::Off })
@@ -102,7 +98,7 @@ fn no_page_changes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
 /// No packet rule and no DNS response leads a client to this box.
 fn no_client_comes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
     let (listen, dns) = (draft.listen.as_ref()?, draft.dns.as_ref()?);
-    let served = matches!(draft.role, Some(Role::Edge | Role::Remote(_)));
+    let served = draft.role.as_ref()?.meets_clients();
     let steered = !dns.domains.is_empty() || dns.www;
     let named = !draft.terminate.as_ref()?.is_empty();
     (served && listen.intercept == Intercept::None && !steered && !named).then(|| {

@@ -3,8 +3,8 @@
 use super::capacity::Reasoned;
 use super::value::Value;
 use super::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, client_connection_window, http2_window};
+use crate::config::Settings;
 use crate::config::units::Bytes;
-use crate::config::{Role, RoleName, Settings};
 
 /// The largest header block that Envoy accepts, in KiB.
 const MAX_HEADER_KIB: u64 = 8192;
@@ -62,9 +62,10 @@ impl Bounds {
     pub(super) fn of(settings: &Settings, buffer: &Value<Bytes>, stream: &Value<Bytes>, pipe: &Value<Bytes>) -> Self {
         let header = settings.limits.header;
         let request_kib = header.0.div_ceil(1024).clamp(1, MAX_HEADER_KIB);
-        let (most, whose) = match &settings.role {
-            Role::Edge => (BROWSERS_HEADER_KIB, "that browsers accept"),
-            Role::Remote(_) | Role::Ground(_) => (PIPES_HEADER_KIB, "that a field may have on a pipe"),
+        let (most, whose) = if settings.role.is_alone() {
+            (BROWSERS_HEADER_KIB, "that browsers accept")
+        } else {
+            (PIPES_HEADER_KIB, "that a field may have on a pipe")
         };
         let request =
             HeaderBound { kib: reasoned(request_kib, format!("limits.header_bytes {header}")), fields: REQUEST_FIELDS };
@@ -133,7 +134,7 @@ fn reasoned(value: u64, reason: String) -> Reasoned<u64> {
 
 /// Returns the window of a connection from clients. At a remote, `connection_window` is that of the pipe.
 fn client_window(settings: &Settings, stream: &Value<Bytes>, pipe: &Value<Bytes>) -> Reasoned<u64> {
-    if settings.role.name() != RoleName::Remote {
+    if !settings.role.stands_beside_clients() {
         return reasoned(http2_window(pipe.value.0), pipe.comment());
     }
     let window = client_connection_window(stream.value).0.min(pipe.value.0);

@@ -123,7 +123,7 @@ impl Compressors {
 
     /// Returns a row for each derived level, for `longhaul check`. A remote compresses nothing: its ground does.
     pub(super) fn rows(&self, role: &Role) -> Vec<Row> {
-        if matches!(role, Role::Remote(_)) {
+        if !role.changes_pages() {
             return Vec::new();
         }
         [(&BROTLI, &self.brotli), (&GZIP, &self.gzip)]

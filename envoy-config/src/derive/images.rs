@@ -4,7 +4,7 @@
 //! 0.7 s sooner, and at 20 Mbit/s 13 ms.
 
 use crate::config::units::Rate;
-use crate::config::{Cache, ImagesWish, Link, Price, Role, Settings};
+use crate::config::{Cache, ImagesWish, Link, Price, Settings};
 
 /// The fastest link on which `page.images: auto` recodes images.
 const FASTEST: Rate = Rate::from_bits_per_second(2_000_000);
@@ -21,8 +21,8 @@ pub struct ImagesChoice {
 impl ImagesChoice {
     pub(super) fn of(settings: &Settings) -> Self {
         let Link { down, price, .. } = settings.link;
-        let (on, reason) = match (&settings.role, &settings.cache, settings.images.wish) {
-            (Role::Remote(_), ..) => (false, "the ground recodes them".to_owned()),
+        let (on, reason) = match (settings.role.changes_pages(), &settings.cache, settings.images.wish) {
+            (false, ..) => (false, "the ground recodes them".to_owned()),
             (_, _, ImagesWish::Off) => (false, "page.images is off".to_owned()),
             (_, Cache::Off | Cache::Parents(_), _) => {
                 (false, "no cache on disk, so each request would recode".to_owned())

@@ -13,7 +13,7 @@ use super::timers::{self, Timers};
 use super::value::{CongestionControl, Origin, Row, Value};
 use super::windows::client_connection_window;
 use crate::config::units::{Bytes, show_duration};
-use crate::config::{Link, Role, RoleName, Settings};
+use crate::config::{Link, RoleName, Settings};
 use crate::config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
 
 /// The values computed from the link. The fields above `target` are the [`TransportKey`]s.
@@ -116,10 +116,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let initial_window = table.initial_window(bdp_down.value);
     let window_clamp = table.window_clamp();
     // The BDP of the link toward this box, and of the link away from it.
-    let (inward, outward) = match settings.role {
-        Role::Edge | Role::Ground(_) => (("bdp_up", bdp_up.value), ("bdp_down", bdp_down.value)),
-        Role::Remote(_) => (("bdp_down", bdp_down.value), ("bdp_up", bdp_up.value)),
-    };
+    let (down_row, up_row) = (("bdp_down", bdp_down.value), ("bdp_up", bdp_up.value));
+    let (inward, outward) = if settings.role.stands_beside_clients() { (down_row, up_row) } else { (up_row, down_row) };
     let send_buffer_max = table.bytes(
         TransportKey::SendBufferMax,
         (outward.1.0.saturating_mul(4)).max(KERNEL_WMEM),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::units::{Bytes, show_duration};
-use crate::config::{Link, Role, Settings};
+use crate::config::{Link, Settings};
 
 /// A kind of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +104,7 @@ impl Timers {
     pub(super) fn of(from: &From<'_>) -> Self {
         let link = &from.settings.link;
         let header = from.settings.limits.header;
-        let near = matches!(from.settings.role, Role::Remote(_));
+        let near = from.settings.role.stands_beside_clients();
         Self {
             request_headers: Timer {
                 traffic: &[Traffic::Request],

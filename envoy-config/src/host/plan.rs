@@ -7,7 +7,7 @@ use super::nft;
 use super::routes;
 use super::siblings;
 use crate::config::units::Bytes;
-use crate::config::{Family, Intercept, Role, Settings};
+use crate::config::{Family, Intercept, Settings};
 use crate::derive::{CongestionControl, Derived};
 
 /// The steps for one configuration on one machine.
@@ -106,8 +106,8 @@ const SEGMENT_BYTES: u64 = 1460;
 fn receive_buffers(settings: &Settings, derived: &Derived, present: Option<&str>) -> String {
     let with_maximum = with_maximum(present, derived.receive_buffer_max.value);
     let words: Vec<u64> = with_maximum.split(' ').filter_map(|word| word.parse().ok()).collect();
-    match (&settings.role, words.as_slice()) {
-        (Role::Remote(_), [least, default, most]) => {
+    match words.as_slice() {
+        [least, default, most] if settings.role.stands_beside_clients() => {
             let first = 2 * SEGMENT_BYTES * u64::from(derived.initial_window.value);
             format!("{least} {} {most}", first.clamp(*default, (*most).max(*default)))
         }

@@ -100,9 +100,10 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         }
         out.line(1, "}");
     }
-    match settings.role {
-        Role::Edge | Role::Ground(_) => ask(out, &resolvers(settings)),
-        Role::Remote(_) => ask(out, &through_the_ground(context)),
+    if settings.role.stands_beside_clients() {
+        ask(out, &through_the_ground(context));
+    } else {
+        ask(out, &resolvers(settings));
     }
 }
 

@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::log::Level;
 use super::probe::{envoy_serves, is_ready, link_is_up};
 use super::say;
-use crate::config::{Remote, Role, Settings, WhenDown};
+use crate::config::{Settings, WhenDown};
 use crate::web::{HostPolicy, Resource, Server, Site};
 
 /// The phase of a run.
@@ -49,11 +49,6 @@ enum NotReady {
     CoreDns,
     #[error("the ground does not respond")]
     Link,
-}
-
-/// Returns true if clients of a box with this role get errors while the other end of the pair does not respond.
-pub(super) fn needs_link(role: &Role) -> bool {
-    matches!(role, Role::Remote(Remote { when_down: WhenDown::Error, .. }))
 }
 
 fn readiness(

@@ -8,7 +8,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{ImagesWish, Role, Settings};
+use crate::config::{ImagesWish, Settings};
 use crate::render::{FILTERS, Filter, Modules, WasmModule};
 
 /// Paths of filters, by [`Filter::name`].
@@ -141,7 +141,7 @@ pub(crate) fn images(settings: &Settings, overridden: Option<&Path>) -> Result<O
         flag: "images",
         variable: "LONGHAUL_IMAGES".to_owned(),
     };
-    let needed = settings.images.wish == ImagesWish::On && !matches!(settings.role, Role::Remote(_));
+    let needed = settings.images.wish == ImagesWish::On && settings.role.changes_pages();
     match find(&lookup, overridden) {
         Ok(path) => Ok(Some(path)),
         Err(error) if needed || overridden.is_some() => Err(error),

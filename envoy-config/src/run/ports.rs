@@ -111,7 +111,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
 
 /// Returns the key of the socket on which requests arrive.
 pub(super) fn http_key(settings: &Settings) -> &'static str {
-    if matches!(settings.role, Role::Ground(_)) { "split.listen" } else { "listen.http" }
+    if settings.role.meets_clients() { "listen.http" } else { "split.listen" }
 }
 
 /// Binds each socket and releases it again. Returns the errors.

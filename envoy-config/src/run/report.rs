@@ -19,7 +19,7 @@ use super::private::PrivateFolder;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use crate::compare::Compared;
-use crate::config::{self, Role, Settings};
+use crate::config::{self, Settings};
 use crate::measure::Noticed;
 use crate::render::AccessLog;
 use crate::replaced_file;
@@ -140,9 +140,10 @@ pub struct ChildReport {
 impl Sockets {
     pub(super) fn of(settings: &Settings, private: &PrivateFolder) -> Self {
         let listen = &settings.listen;
-        let (http, split) = match &settings.role {
-            Role::Ground(_) => (None, listen.http.as_ref().map(config::Sockets::first)),
-            Role::Edge | Role::Remote(_) => (listen.http.clone(), settings.role.dialled_in()),
+        let (http, split) = if settings.role.meets_clients() {
+            (listen.http.clone(), settings.role.dialled_in())
+        } else {
+            (None, listen.http.as_ref().map(config::Sockets::first))
         };
         Self {
             http,

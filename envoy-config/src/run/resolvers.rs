@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::dns_report::{DnsReport, ResolverReport};
 use super::endpoint::Endpoint;
 use super::events::Event;
-use crate::config::{Role, Settings};
+use crate::config::Settings;
 use crate::scrape::Scrape;
 
 /// The pause between two rounds of queries.
@@ -40,10 +40,9 @@ struct Watched {
 
 impl Watched {
     fn of(settings: &Settings, metrics: &Endpoint) -> Self {
-        let resolvers = match settings.role {
-            Role::Edge | Role::Ground(_) => settings.upstream.resolvers.clone(),
-            Role::Remote(_) => Vec::new(),
-        };
+        // The ground resolves for its remote.
+        let resolvers =
+            if settings.role.stands_beside_clients() { Vec::new() } else { settings.upstream.resolvers.clone() };
         Self { resolvers, metrics: settings.listen.dns.as_ref().map(|_| metrics.clone()) }
     }
 }

@@ -18,7 +18,7 @@ use super::envoy::Envoy;
 use super::error::RunError;
 use super::events::{Event, FileWatch, Stop, forward_signals};
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
-use super::health::{HealthServer, Phase, Vitals, needs_link};
+use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
 use super::image_program::ImageProgram;
 use super::link_watch::LinkWatch;
@@ -339,7 +339,7 @@ impl Run {
             phase: self.phase,
             envoy: self.envoy.admin().cloned(),
             coredns: self.dns.pid().map(|_| self.machine.dns_ready),
-            needs_link: needs_link(&settings.role),
+            needs_link: settings.role.needs_the_other_end(),
         };
         self.health.tend(settings, vitals);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::lines::{images, listed, pair, parent, uses};
 use crate::cli::table::table;
 use crate::config::units::show_duration;
-use crate::config::{DnsMode, Role, Settings};
+use crate::config::{DnsMode, Settings};
 use crate::derive::{Derived, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
@@ -90,7 +90,7 @@ fn names(settings: &Settings) -> String {
     let DnsMode::Prepend { max_origin } = settings.dns.mode else { return String::new() };
     let steered = settings.listen.dns.is_some() && (!settings.dns.domains.is_empty() || settings.dns.www);
     let raced = settings.link.rtt >= CONNECTION_ATTEMPT_DELAY && max_origin > 0;
-    if !(steered && raced && settings.role == Role::Edge) {
+    if !(steered && raced && settings.role.is_alone()) {
         return String::new();
     }
     format!(

@@ -7,23 +7,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::lines::{images, pair, parent, uses};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
-use crate::config::{
-    Cache, DeltaGain, Inline, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity,
-};
+use crate::config::{Cache, DeltaGain, Inline, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity};
 use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
-    let edge_or_ground = !matches!(settings.role, Role::Remote(_));
+    let changes_pages = settings.role.changes_pages();
     let all = [
         Some(("link", link(settings, &derived.model))),
         Some(("opens", opens(settings))),
         Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
         settings.compare.map(|share| ("compare", compare(share))),
-        edge_or_ground.then(|| ("moved URLs", target(settings, derived))),
-        edge_or_ground.then(|| ("cache", cache(settings))),
-        edge_or_ground.then(|| ("compression", compression(&derived.compression))),
+        changes_pages.then(|| ("moved URLs", target(settings, derived))),
+        changes_pages.then(|| ("cache", cache(settings))),
+        changes_pages.then(|| ("compression", compression(&derived.compression))),
         Some(("page", page(settings, &derived.model))),
         derived.images.on.then(|| ("images", images(settings, &derived.images))),
         settings.role.identity().map(|_| ("pair", joined(&pair(settings)).trim_start_matches("pair: ").to_owned())),
@@ -45,9 +43,10 @@ fn link(settings: &Settings, model: &LinkModel) -> String {
 fn opens(settings: &Settings) -> String {
     let listen = &settings.listen;
     let shown = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
-    let (http, split) = match &settings.role {
-        Role::Ground(_) => (None, shown(&listen.http)),
-        Role::Edge | Role::Remote(_) => (shown(&listen.http), settings.role.dialled_in().map(|at| at.to_string())),
+    let (http, split) = if settings.role.meets_clients() {
+        (shown(&listen.http), settings.role.dialled_in().map(|at| at.to_string()))
+    } else {
+        (None, shown(&listen.http))
     };
     let sockets: [(&str, Option<String>); 7] = [
         ("http", http),
@@ -64,7 +63,7 @@ fn opens(settings: &Settings) -> String {
 
 /// The ways on which clients arrive. None at a ground.
 fn clients(settings: &Settings) -> Option<String> {
-    let served = !matches!(settings.role, Role::Ground(_));
+    let served = settings.role.meets_clients();
     let rule = match settings.listen.intercept {
         Intercept::Redirect => "a redirect rule (`longhaul host`)",
         Intercept::Tproxy => "a tproxy rule (`longhaul host`)",
@@ -135,16 +134,11 @@ fn page(settings: &Settings, model: &LinkModel) -> String {
         (true, _) => "prefetch off (no cache on disk)",
     };
     let switch = |on: bool| if on { "on" } else { "off" };
-    let (of_pair, packs) = match &settings.role {
-        Role::Edge => (false, false),
-        Role::Remote(remote) => (true, remote.pack_headers),
-        Role::Ground(ground) => (true, ground.pack_headers),
-    };
-    if of_pair {
-        let prefetch = if matches!(settings.role, Role::Ground(_)) { format!("{prefetch}, ") } else { String::new() };
+    if !settings.role.is_alone() {
+        let prefetch = if settings.role.changes_pages() { format!("{prefetch}, ") } else { String::new() };
         let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), DeltaGain::of(&settings.link).words());
         let bundling = format!("bundling {} ({pays})", switch(page.bundle));
-        return format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(packs));
+        return format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(settings.role.packs_headers()));
     }
     let inline = match page.inline {
         Inline::Off => "inlining off".to_owned(),

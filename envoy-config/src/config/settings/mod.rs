@@ -138,12 +138,8 @@ impl Settings {
 
     /// Returns true if a filter sends requests of its own, through the hop `fetch`.
     pub fn fetches(&self) -> bool {
-        let sees_pages = match self.role {
-            Role::Edge | Role::Ground(_) => true,
-            Role::Remote(_) => false,
-        };
-        let bundles = self.page.bundle && matches!(self.role, Role::Ground(_));
-        sees_pages && (self.prefetches() || bundles)
+        let bundles = self.page.bundle && !self.role.meets_clients();
+        self.role.changes_pages() && (self.prefetches() || bundles)
     }
 
     /// Returns true if a page's moved objects are prefetched: if URLs move, and if this box has a disk cache. Nothing

@@ -63,6 +63,40 @@ impl Role {
         }
     }
 
+    /// Returns true for a single box: there is no other end.
+    pub fn is_alone(&self) -> bool {
+        matches!(self, Self::Edge)
+    }
+
+    /// Returns true if this box is at the same end of the link as the clients.
+    pub fn stands_beside_clients(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
+    /// Returns true if clients connect to this box. A ground meets its remote alone.
+    pub fn meets_clients(&self) -> bool {
+        !matches!(self, Self::Ground(_))
+    }
+
+    /// Returns true if this box rewrites, caches, compresses and recodes what origins send.
+    pub fn changes_pages(&self) -> bool {
+        !matches!(self, Self::Remote(_))
+    }
+
+    /// Returns true if clients get errors while the other end does not respond.
+    pub fn needs_the_other_end(&self) -> bool {
+        matches!(self, Self::Remote(Remote { when_down: WhenDown::Error, .. }))
+    }
+
+    /// Returns true if headers are compressed before they cross the link.
+    pub fn packs_headers(&self) -> bool {
+        match self {
+            Self::Edge => false,
+            Self::Remote(remote) => remote.pack_headers,
+            Self::Ground(ground) => ground.pack_headers,
+        }
+    }
+
     /// Returns the other end of a pair. None for a single box.
     pub fn peer(&self) -> Option<&Peer> {
         match self {

@@ -166,7 +166,7 @@ impl Edge {
             Role::Remote(_) => ("remote", "part/remote_filters.yaml", "part/remote_replies.yaml"),
         };
         // A request to a parent has the scheme of the hop in front of it, which is the client's here.
-        let direct = matches!(settings.role, Role::Edge) && Parents::of(&settings.cache).is_none();
+        let direct = settings.role.is_alone() && Parents::of(&settings.cache).is_none();
         Self { name, scheme, routes, filters, replies, codec, alt_svc, direct }
     }
 }
