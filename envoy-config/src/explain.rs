@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use page_objects::inline::{Inliner, NotInlined};
 use serde::Serialize;
 use url::Url;
 use url_mapping::{Outcome, Reason};
@@ -30,7 +29,7 @@ pub use self::transcript::{Response, Transcript, Unreadable};
 
 use crate::config::{Host, Settings};
 use crate::derive::Derived;
-use crate::render::{RewriteConfig, filter_config};
+use crate::render::filter_config;
 
 /// The page to explain and the response that carries it.
 #[derive(Debug, Clone)]
@@ -62,8 +61,6 @@ pub struct Explanation {
     pub headers: Vec<HeaderChange>,
     /// Every URL found, in the order of the page.
     pub urls: Vec<UrlFate>,
-    /// The objects that could be inlined, one entry for each URL found. Empty if `page.inline` is off.
-    pub inline: Vec<InlineFate>,
     /// The number of URLs that move.
     pub moved: u64,
     /// The number of URLs that stay, by reason.
@@ -117,18 +114,6 @@ pub struct UrlFate {
     pub explanation: Option<&'static str>,
 }
 
-/// The result of inlining for one object of the page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct InlineFate {
-    /// The line in the page, from 1.
-    pub line: usize,
-    /// The URL of the object, as written.
-    pub url: String,
-    /// The reason not to inline the object. None: the filter inlines it once it holds it, if the object is small
-    /// enough.
-    pub reason: Option<&'static str>,
-}
-
 /// The number of URLs that stay for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Count {
@@ -160,8 +145,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
     if let Some(untouched) = passed_through(settings, &url) {
         return Ok(Explanation { page: untouched, ..Explanation::of_nothing(&url) });
     }
-    let config = filter_config(settings, derived);
-    let plan = Plan::new(&config)?;
+    let plan = Plan::new(&filter_config(settings, derived))?;
     let visit = visit(&plan, &url)?;
     let status = question.status.to_string();
     let fields: Fields<'_> = [(":status".as_bytes(), status.as_bytes())]
@@ -173,7 +157,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
     let delta = DeltaFate::of(settings, &fields);
     match response::decide(&plan, &visit, &fields) {
         response::Decision::Rewrite { edits, body } => {
-            let rewritten = rewritten(&url, (&config, plan), &visit, *body, &edits, question.page);
+            let rewritten = rewritten(&url, plan, *body, &edits, question.page);
             Ok(Explanation { cache, images, delta, ..rewritten })
         }
         response::Decision::Pass { edits } => {
@@ -228,30 +212,13 @@ fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
     }
 }
 
-fn rewritten(
-    url: &Url,
-    (config, plan): (&RewriteConfig, Rc<Plan>),
-    visit: &request::Visit,
-    body: url_rewriting::Body,
-    edits: &[Edit],
-    page: &[u8],
-) -> Explanation {
+fn rewritten(url: &Url, plan: Rc<Plan>, body: url_rewriting::Body, edits: &[Edit], page: &[u8]) -> Explanation {
     let found: Rc<RefCell<Vec<UrlFate>>> = Rc::default();
-    let inline: Rc<RefCell<Vec<InlineFate>>> = Rc::default();
-    let places = Rc::new(LineStarts::of(page));
     let observer = {
-        let (found, places) = (Rc::clone(&found), Rc::clone(&places));
+        let (found, places) = (Rc::clone(&found), LineStarts::of(page));
         move |event: &UrlEvent<'_>| found.borrow_mut().push(UrlFate::of(event, &places))
     };
-    let refused = {
-        let inline = Rc::clone(&inline);
-        move |event: &UrlEvent<'_>, why| inline.borrow_mut().push(InlineFate::of(event, why, &places))
-    };
-    let inliner = Inliner::explaining(config, &plan, visit, refused);
     let mut rewriter = Rewriter::new(plan, body, Some(Box::new(observer)));
-    if let Some(inliner) = inliner {
-        rewriter.substitute(Box::new(inliner));
-    }
     let mut out = Vec::new();
     rewriter.write(page, &mut out);
     rewriter.finish(&mut out);
@@ -264,7 +231,6 @@ fn rewritten(
         delta: None,
         headers: edits.iter().map(HeaderChange::of).collect(),
         urls: found.take(),
-        inline: inline.take(),
         moved: tally.moved,
         left: tally.left().map(|(reason, urls)| Count { reason: reason.as_str(), urls }).collect(),
         stopped,
@@ -291,7 +257,6 @@ impl Explanation {
             delta: None,
             headers: Vec::new(),
             urls: Vec::new(),
-            inline: Vec::new(),
             moved: 0,
             left: Vec::new(),
             stopped: None,
@@ -327,14 +292,6 @@ impl UrlFate {
             reason: reason.map(Reason::as_str),
             explanation: reason.map(Reason::explanation),
         }
-    }
-}
-
-impl InlineFate {
-    /// Treats [`NotInlined::NotHeld`] as no refusal, because `explain` never holds the objects of a page.
-    fn of(event: &UrlEvent<'_>, why: NotInlined, places: &LineStarts) -> Self {
-        let reason = (why != NotInlined::NotHeld).then(|| why.as_str());
-        Self { line: places.line_and_column(event.offset).0, url: event.url.to_owned(), reason }
     }
 }
 
@@ -391,25 +348,6 @@ mod tests {
         let told =
             asked(HTTP, "http://www.example.org/", &[HTML, csp], "<img src=http://img.example.net/a.png>").unwrap();
         assert_eq!((told.moved, told.urls[0].reason), (0, Some("csp")));
-    }
-
-    #[test]
-    fn objects_that_could_be_inlined_are_named_where_inlining_is_on() {
-        let page = "<img src=http://img.example.net/a.png>\n<img loading=lazy src=http://img.example.net/b.png><img src=/c.png>";
-        let told =
-            |more: &str| asked(&format!("{HTTP}{more}"), "http://www.example.org/", &[HTML], page).unwrap().inline;
-        let fates: Vec<_> = told("page: { inline: on }\n").iter().map(|fate| (fate.line, fate.reason)).collect();
-        assert_eq!(fates, [(1, None), (2, Some("uncertain"))]);
-        let texts = "<link rel=stylesheet href=http://img.example.net/a.css>\n<link rel=stylesheet id=b href=http://img.example.net/b.css>\n\
-                    <script src=http://img.example.net/c.js></script>";
-        let at_level = |level: &str| {
-            let more = format!("rewrite: {{ target: http, level: {level} }}\npage: {{ inline: on }}\n");
-            let fates = asked(&more, "http://www.example.org/", &[HTML], texts).unwrap().inline;
-            fates.iter().map(|fate| fate.reason).collect::<Vec<_>>()
-        };
-        assert_eq!(at_level("safe"), [None, Some("attributes"), Some("level")]);
-        assert_eq!(at_level("full"), [None, Some("attributes"), None]);
-        assert!(told("").is_empty());
     }
 
     #[test]

@@ -139,13 +139,6 @@ fn describe(explanation: &Explanation) -> String {
         lines.push(String::new());
         lines.push(table(&["line", "where", "fate", "URL, and the result"], &rows, width()));
     }
-    lines.extend(explanation.inline.iter().map(|object| match object.reason {
-        None => format!(
-            "  line {}: {} is embedded in a visitor's first page of the site, if it is cached and small enough",
-            object.line, object.url
-        ),
-        Some(reason) => format!("  line {}: {} is not embedded in the page: {reason}", object.line, object.url),
-    }));
     if explanation.page == PageFate::Rewritten {
         lines.push(counts(explanation.moved, &explanation.left));
     }

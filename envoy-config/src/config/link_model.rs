@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::config::units::Rate;
-use crate::config::{CompressionLevel, Delta, Inline, Link, Price, Role, RoleName, Settings, units};
+use crate::config::{CompressionLevel, Delta, Link, Price, RoleName, Settings, units};
 
 /// Bytes of the reference page.
 const PAGE_BYTES: u64 = 197_000;
@@ -117,17 +117,6 @@ impl DeltaGain {
 }
 
 impl Settings {
-    /// Returns true if small objects are inlined. They must have been prefetched, and no remote of a pair may be there
-    /// to hold them.
-    pub fn inlines(&self) -> bool {
-        let pays = match self.page.inline {
-            Inline::On => true,
-            Inline::Off => false,
-            Inline::Auto => LinkModel::of(&self.link).class == LinkClass::LongRoundTrips,
-        };
-        pays && self.prefetches() && matches!(self.role, Role::Edge)
-    }
-
     /// Returns true if pages cross the link of a pair as differences from other pages of their sites.
     pub fn sends_deltas(&self) -> bool {
         let pays = match self.page.delta {

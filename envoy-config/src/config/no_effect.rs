@@ -3,7 +3,7 @@
 use super::contradictions::Places;
 use super::diagnostic::Problem;
 use super::read::Draft;
-use super::settings::{Cache, Compress, CompressionLevel, Inline, Intercept, Level, Remote, Role, WhenDown};
+use super::settings::{Cache, Compress, CompressionLevel, Intercept, Level, Remote, Role, WhenDown};
 use super::yaml::Node;
 
 /// Checks all groups of the draft. Skips a group that has a problem of its own.
@@ -12,7 +12,6 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     problems.extend(
         [
             prefetch_without_cache(&places, draft),
-            inline_without_objects(&places, draft),
             resolvers_of_nobody(&places, draft),
             clients_of_nobody(&places, draft),
             no_page_changes(&places, draft),
@@ -36,20 +35,6 @@ fn prefetch_without_cache(places: &Places<'_>, draft: &Draft) -> Option<Problem>
         )
         .and(places.of(&["cache"]), "is off, or belongs to another proxy")
         .help("set `cache.dir`, or write `prefetch: false`")
-    })
-}
-
-fn inline_without_objects(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
-    let (page, cache) = (draft.page?, draft.cache.as_ref()?);
-    let wanted = page.inline != Inline::Off && matches!(draft.role, Some(Role::Edge));
-    let objects = page.prefetch && matches!(cache, Cache::Disk { .. });
-    (wanted && !objects).then(|| {
-        Problem::warning(
-            "`page.inline` has no effect without prefetched objects",
-            places.of(&["page", "inline"]),
-            "no object could be embedded in pages",
-        )
-        .help("set `cache.dir`, and remove `prefetch: false`")
     })
 }
 

@@ -124,8 +124,6 @@ transport_keys! {
     Http3 "http3" ValueKind::Switch, "HTTP/3 (QUIC on the UDP port of `listen.tls`) for names whose TLS ends here";
     ConnectionBuffer "connection_buffer" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "bytes that Envoy buffers for one connection, and the largest chunk that a filter sees";
     UpstreamConnections "upstream_connections" ValueKind::Count { min: 1, max: 10_000, off: false }, "concurrent connections to one origin";
-    InlineObject "inline_object" ValueKind::Bytes { min: 1, max: 256 * KIB }, "the largest object that `page.inline` puts into a page";
-    InlinePage "inline_page" ValueKind::Bytes { min: 1, max: 4 * MIB }, "the most bytes that `page.inline` adds to a page";
     Shards "shards" ValueKind::Count { min: 1, max: 16, off: false }, "names or addresses that moved objects are spread over";
 }
 

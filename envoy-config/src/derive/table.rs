@@ -43,8 +43,6 @@ pub struct Derived {
     pub http3: Value<bool>,
     pub connection_buffer: Value<Bytes>,
     pub upstream_connections: Value<u32>,
-    pub inline_object: Value<Bytes>,
-    pub inline_page: Value<Bytes>,
     pub shards: Value<u32>,
     /// The threads and the memory of Envoy.
     pub capacity: Capacity,
@@ -87,7 +85,6 @@ const MOST_WINDOW: u64 = (1 << 31) - 1;
 const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
 const RFC_6349: &str = "RFC 6349 section 3.3";
 const TCP_7: &str = "tcp(7)";
-const INLINE: &str = "design: an object is worth inlining while its bytes cost less time than the round trips it saves";
 const PAPER_OUTAGE: &str = "WWW over GPRS, 2002: outages of 5 to 40 s";
 const RFC_9000: &str = "RFC 9000, RFC 9114";
 const RFC_9113: &str = "RFC 9113 section 6.9";
@@ -236,21 +233,6 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         "six for each of ten browsers: the proxy must not flood an origin".to_owned(),
         "browsers open six connections to a name",
     );
-    let inline_object = table.bytes(
-        TransportKey::InlineObject,
-        (bdp_down.value.0 / 6).clamp(256, 64 << 10),
-        format!("bdp_down {} / 6, from 256 to 64kib: its bytes take no longer than its share of a round trip, six objects at a time", bdp_down.value),
-        INLINE,
-    );
-    let inline_page = table.bytes(
-        TransportKey::InlinePage,
-        bdp_down.value.0.clamp(1 << 10, 1 << 20),
-        format!(
-            "bdp_down {}, from 1kib to 1mib: what the link carries in the round trip that is saved",
-            bdp_down.value
-        ),
-        INLINE,
-    );
     let shards = table.shards(&target, bdp_down.value);
     let target = target.first(usize::try_from(shards.value).unwrap_or(usize::MAX));
 
@@ -292,8 +274,6 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         http3,
         connection_buffer,
         upstream_connections,
-        inline_object,
-        inline_page,
         shards,
         capacity,
         intervals,

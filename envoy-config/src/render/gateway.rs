@@ -69,7 +69,7 @@ pub const LIMITS: &[Limit] = &[
         istio: "Istio has its own way",
     },
     Limit {
-        what: "the cache hop: prefetched, cached and inlined objects",
+        what: "the cache hop: prefetched and cached objects",
         envoy_gateway: "no: there is no second hop behind the filter",
         istio: "no: there is no second hop behind the filter",
     },
@@ -193,14 +193,13 @@ pub fn gateway(
 }
 
 /// Returns the configuration of the filter without the keys that have their defaults. A gateway has no cache behind
-/// the filter, so nothing is prefetched or inlined.
+/// the filter, so nothing is prefetched.
 fn configuration(
     settings: &Settings,
     derived: &Derived,
 ) -> Result<serde_json::Map<String, serde_json::Value>, serde_json::Error> {
     let mut config = filter_config(settings, derived);
     config.prefetch = false;
-    config.inline = None;
     let has_default_limits = config.limits == Limits::default();
     let serde_json::Value::Object(mut keys) = serde_json::to_value(config)? else {
         return Ok(serde_json::Map::new());

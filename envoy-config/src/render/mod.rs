@@ -39,7 +39,7 @@ pub use artifacts::{AccessLog, Artifacts, ImageSockets, Modules, NearSockets, Wa
 pub use corefile::{CorefileContext, corefile};
 pub(crate) use corefile::{DNS_FAILURES, steers};
 pub use engine::RenderError;
-pub use filters::{FILTERS, Filter, RewriteConfig, filter_config};
+pub use filters::{FILTERS, Filter, filter_config};
 pub use gateway::{ControlPlane, Gateway, GatewayError, LIMITS, Limit, gateway};
 pub(crate) use guard::Guard;
 pub use guard::Refused;

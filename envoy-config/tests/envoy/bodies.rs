@@ -22,13 +22,12 @@ const HOST: &str = "www.test:8081";
 const BROWSER: &str = "gzip, deflate, br, zstd";
 
 /// Every filter that can change a body, with the place of its test.
-const CHANGERS: [(&str, &str); 9] = [
+const CHANGERS: [(&str, &str); 8] = [
     ("compressor_br", "this file"),
     ("compressor_gzip", "this file"),
     ("compress_stored", "this file"),
     ("plain_client_gzip", "this file"),
     ("gzip_to_br", "this file"),
-    ("plain_for_pages", "inline.rs: its responses reach no client"),
     ("url-rewrite", "this file"),
     ("bundling", "integration/e2e/test_pair_encoding.py, test_deltas.py"),
     ("longhaul-images", "integration/e2e/test_images.py: a program behind the cluster images"),
@@ -192,9 +191,7 @@ fn differences(answer: &Answer, direct: &Answer) -> Vec<&'static str> {
 fn every_filter_that_changes_bodies_is_in_the_table() {
     let mut found: BTreeSet<String> = BTreeSet::new();
     let known: BTreeSet<&str> = CHANGERS.iter().map(|(name, _)| *name).chain(OF_HEADERS).collect();
-    for (slow, more) in
-        [(false, ""), (true, ""), (false, "page: { inline: true }\n"), (false, "rewrite: { level: off }\n")]
-    {
+    for (slow, more) in [(false, ""), (true, ""), (false, "rewrite: { level: off }\n")] {
         let Some(mut config) = Config::new(more).with_filter() else { return };
         if slow {
             config.edit("down: 20mbit", "down: 2mbit");

@@ -22,7 +22,6 @@ mod filter;
 mod guard;
 mod hardening;
 mod headers;
-mod inline;
 mod intercept;
 mod methods;
 mod names;

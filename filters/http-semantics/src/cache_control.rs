@@ -9,7 +9,7 @@ const MOST_SECONDS: u64 = 1 << 31;
 
 /// The argument of a directive, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seconds {
+enum Seconds {
     /// The directive is absent.
     Absent,
     /// One number. Equal repetitions count as one.
@@ -19,7 +19,7 @@ pub enum Seconds {
 }
 
 /// Reads the argument of `directive` in the field `cache-control`, in seconds.
-pub fn seconds(fields: &Fields<'_>, directive: &str) -> Seconds {
+fn seconds(fields: &Fields<'_>, directive: &str) -> Seconds {
     let mut found = Seconds::Absent;
     for item in fields.all("cache-control").flat_map(|value| value.split(|&byte| byte == b',')) {
         let mut parts = item.splitn(2, |&byte| byte == b'=');
@@ -35,22 +35,6 @@ pub fn seconds(fields: &Fields<'_>, directive: &str) -> Seconds {
         };
     }
     found
-}
-
-/// Returns the longest time, in milliseconds, for which a browser may reuse a response without validation. This
-/// includes `stale-while-revalidate` and caches in front of the browser. Returns 0 if the response states no lifetime:
-/// a lifetime that browsers guess from `Last-Modified` does not count.
-pub fn kept_by_browsers_ms(fields: &Fields<'_>) -> u64 {
-    let says = |directive| fields.lists("cache-control", directive);
-    if says("no-store") || says("no-cache") {
-        return 0;
-    }
-    let of = |directive| match seconds(fields, directive) {
-        Seconds::Are(said) => Some(said),
-        Seconds::Absent | Seconds::Malformed => None,
-    };
-    let longest = [of("max-age"), of("s-maxage"), until_expiry(fields)].into_iter().flatten().max().unwrap_or(0);
-    longest.saturating_add(of("stale-while-revalidate").unwrap_or(0)).saturating_mul(1_000)
 }
 
 /// Returns the freshness lifetime for a shared cache (RFC 9111 section 4.2.1), in seconds. Returns None if the response
@@ -125,18 +109,5 @@ mod tests {
         ] {
             assert_eq!(seconds(&fields(&[("cache-control", value)]), "max-age"), expected, "{value}");
         }
-    }
-
-    #[test]
-    fn browsers_cache_for_the_longest_stated_time_and_not_without_one() {
-        let of = |value| {
-            kept_by_browsers_ms(&fields(&[
-                ("cache-control", value),
-                ("last-modified", "Sat, 21 Nov 2026 13:00:00 GMT"),
-            ]))
-        };
-        assert_eq!(of("private, max-age=60"), 60_000);
-        assert_eq!(of("max-age=60, s-maxage=5, stale-while-revalidate=10"), 70_000);
-        assert_eq!((of("no-store, max-age=60"), of("no-cache, max-age=60"), of("public")), (0, 0, 0));
     }
 }

@@ -105,16 +105,6 @@ impl Browser {
         }
     }
 
-    /// Returns its `User-Agent`, or an empty string if it sends none.
-    pub fn agent(&self) -> &str {
-        self.repeated.iter().find(|(name, _)| *name == "user-agent").map_or("", |(_, value)| value)
-    }
-
-    /// Returns true if the browser accepts the newer image formats.
-    pub fn knows_newer_pictures(&self) -> bool {
-        self.pictures == NEWER_PICTURES
-    }
-
     /// Builds the request for `object`. Names are lower case, and pseudo-header fields come first.
     pub fn request(&self, object: Object<'_>) -> Vec<(&'static str, String)> {
         let Object { is_secure, authority, path, destination, referer } = object;
@@ -233,7 +223,7 @@ mod tests {
         assert_eq!(accept(&newer, None).as_deref(), Some(ANYTHING));
         let older = browser(&[("accept", "text/html,*/*;q=0.8")]);
         assert_eq!(accept(&older, Some(Destination::Image)).as_deref(), Some(PICTURES));
-        assert!(newer.knows_newer_pictures() && !older.knows_newer_pictures());
+        assert_eq!(accept(&newer, Some(Destination::Image)).as_deref(), Some(NEWER_PICTURES));
     }
 
     #[test]

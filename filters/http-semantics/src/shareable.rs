@@ -1,4 +1,4 @@
-//! Decides if any client may have a response. The cache, bundling and inlining share this rule.
+//! Decides if any client may have a response. The cache and bundling share this rule.
 //!
 //! Sites do not know that there is a shared cache. So the rule is stricter than RFC 9111 where the RFC relies on a
 //! careful origin. A response that sets a cookie is never shared. A response to a request with a cookie is shared only
@@ -7,16 +7,15 @@
 //! | condition | RFC | purposes |
 //! |---|---|---|
 //! | GET or HEAD, no part of a body | 9111 sections 3 and 3.3 | all |
-//! | a final status of the list | 9111 section 3 | [`Purpose::Cache`]: [`STORED`]; others: 200 |
+//! | a final status of the list | 9111 section 3 | [`Purpose::Cache`]: [`STORED`]; [`Purpose::Push`]: 200 |
 //! | no targeted field for another kind of cache (`CDN-Cache-Control`) | 9213 section 2.2 | all |
 //! | no `no-store` in the request or the response, no `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all |
 //! | no field by which the site recognises the client | stricter than 9111 section 7.3 | all |
 //! | with `Authorization`: `public`, `s-maxage` or `must-revalidate` | 9111 section 3.5 | all |
 //! | with `Cookie`: `public` or `s-maxage` | stricter than 9111 | all |
 //! | no `Vary`; [`Purpose::Push`] allows `Accept-Encoding` | 9111 section 4.1 | all |
-//! | no `no-cache` | 9111 section 5.2.2.4 | [`Purpose::Cache`], [`Purpose::Inline`] |
-//! | no field that forbids another page | Fetch (CORP), HTML | [`Purpose::Inline`] |
-//! | some of the stated freshness lifetime is left | 9111 section 4.2 | [`Purpose::Cache`], [`Purpose::Inline`] |
+//! | no `no-cache` | 9111 section 5.2.2.4 | [`Purpose::Cache`] |
+//! | some of the stated freshness lifetime is left | 9111 section 4.2 | [`Purpose::Cache`] |
 
 use std::time::SystemTime;
 
@@ -29,8 +28,6 @@ pub enum Purpose {
     Cache,
     /// Transfer to the next client of the same page within moments. The caller handles freshness.
     Push,
-    /// Inlining in pages.
-    Inline,
 }
 
 /// The terms on which a response may be shared.
@@ -69,8 +66,6 @@ labelled! {
         NoCache = "no_cache";
         /// The response states no freshness lifetime, or none of it is left (RFC 9111 section 4.2).
         NotFresh = "not_fresh";
-        /// Other sites may not embed the response, or a field of it has no meaning inside a page.
-        Embedding = "embedding";
     }
 }
 
@@ -90,9 +85,6 @@ const MARKS_THE_CLIENT: [&str; 7] = [
     "authentication-info",
 ];
 
-/// Fields of the response as a whole. They are lost, or wrong, once the body stands in a page.
-const NOT_IN_PAGES: [&str; 3] = ["content-encoding", "content-disposition", "refresh"];
-
 /// Decides if any client may have `response` to `request` at `now`. Pseudo-header fields count as fields: `:method` of
 /// the request (GET by default) and `:status` of the response.
 ///
@@ -109,10 +101,10 @@ pub fn shareable(
     let status = response.get(":status").unwrap_or_default();
     let good_status = match purpose {
         Purpose::Cache => STORED.contains(&status),
-        Purpose::Push | Purpose::Inline => status == b"200",
+        Purpose::Push => status == b"200",
     };
     let varies = match purpose {
-        Purpose::Cache | Purpose::Inline => response.has("vary"),
+        Purpose::Cache => response.has("vary"),
         Purpose::Push => response.items("vary").any(|item| !item.eq_ignore_ascii_case(b"accept-encoding")),
     };
     let rows = [
@@ -127,7 +119,6 @@ pub fn shareable(
         (request.has("cookie") && !public, Unshared::Cookie),
         (varies, Unshared::Vary),
         (purpose != Purpose::Push && says("no-cache"), Unshared::NoCache),
-        (purpose == Purpose::Inline && !is_embeddable(response), Unshared::Embedding),
     ];
     if let Some((_, why)) = rows.into_iter().find(|(applies, _)| *applies) {
         return Err(why);
@@ -140,25 +131,12 @@ pub fn shareable(
     Ok(Freshness { left, public })
 }
 
-/// Returns true if the body may stand in a page of another site. `Cross-Origin-Resource-Policy` may forbid that. So
-/// does `Referrer-Policy` of a style sheet: it governs the requests for the style sheet's URLs, but a page has its own
-/// policy.
-fn is_embeddable(response: &Fields<'_>) -> bool {
-    let essence = response.get("content-type").unwrap_or_default().split(|&byte| byte == b';').next();
-    let is_sheet = essence.unwrap_or_default().trim_ascii().eq_ignore_ascii_case(b"text/css");
-    let forbids = response.get("cross-origin-resource-policy").is_some_and(|value| value != b"cross-origin")
-        || (is_sheet && response.has("referrer-policy"))
-        || NOT_IN_PAGES.iter().any(|name| response.has(name))
-        || response.lists("cache-control", "no-transform");
-    !forbids
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
 
-    const EVERY: [Purpose; 3] = [Purpose::Cache, Purpose::Push, Purpose::Inline];
+    const EVERY: [Purpose; 2] = [Purpose::Cache, Purpose::Push];
 
     /// Sat, 21 Nov 2026 13:00:00 GMT
     fn now() -> SystemTime {
@@ -220,7 +198,6 @@ mod tests {
         ] {
             assert_eq!(of(Purpose::Push, &[], response, now()).map(|fresh| fresh.left), Ok(0), "{response:?}");
             assert_eq!(of(Purpose::Cache, &[], response, now()), Err(Unshared::NotFresh), "{response:?}");
-            assert_eq!(of(Purpose::Inline, &[], response, now()), Err(Unshared::NotFresh), "{response:?}");
         }
         let revalidated = [("cache-control", "no-cache, max-age=60")];
         assert_eq!(of(Purpose::Push, &[], &revalidated, now()).map(|fresh| fresh.left), Ok(0));
@@ -269,20 +246,16 @@ mod tests {
     }
 
     #[test]
-    fn purposes_differ_in_status_encoding_and_pages() {
+    fn purposes_differ_in_status_and_encoding() {
         const FRESH: (&str, &str) = ("cache-control", "max-age=60");
-        for (response, cache, push, inline) in [
-            (&[FRESH, (":status", "404")][..], true, false, false),
-            (&[FRESH, ("vary", "Accept-Encoding")], false, true, false),
-            (&[FRESH, ("content-encoding", "gzip")], true, true, false),
-            (&[FRESH, ("cross-origin-resource-policy", "same-site")], true, true, false),
-            (&[FRESH, ("content-type", "text/css; x"), ("referrer-policy", "no-referrer")], true, true, false),
-            (&[FRESH, ("content-type", "image/png"), ("referrer-policy", "no-referrer")], true, true, true),
-            (&[("cache-control", "max-age=60, no-transform")], true, true, false),
+        for (response, cache, push) in [
+            (&[FRESH, (":status", "404")][..], true, false),
+            (&[FRESH, ("vary", "Accept-Encoding")], false, true),
+            (&[FRESH, ("content-encoding", "gzip")], true, true),
+            (&[("cache-control", "max-age=60, no-transform")], true, true),
         ] {
             let is_shared = |purpose| of(purpose, &[], response, now()).is_ok();
-            let found = (is_shared(Purpose::Cache), is_shared(Purpose::Push), is_shared(Purpose::Inline));
-            assert_eq!(found, (cache, push, inline), "{response:?}");
+            assert_eq!((is_shared(Purpose::Cache), is_shared(Purpose::Push)), (cache, push), "{response:?}");
         }
     }
 }

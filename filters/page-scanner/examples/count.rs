@@ -13,7 +13,7 @@
 
 use std::hint::black_box;
 
-use page_scanner::{Fits, Kind, Limits, Packing, Replacement, Scanner, UrlReference, Visitor};
+use page_scanner::{Fits, Kind, Limits, Packing, Scanner, UrlReference, Visitor};
 
 /// The size in which Envoy hands bodies over.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 struct Count(u64);
 
 impl Visitor for Count {
-    fn url(&mut self, _: &UrlReference<'_>, _: Fits<'_>) -> Option<Replacement> {
+    fn url(&mut self, _: &UrlReference<'_>, _: Fits<'_>) -> Option<String> {
         self.0 += 1;
         None
     }

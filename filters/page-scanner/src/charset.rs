@@ -59,11 +59,6 @@ impl Charset {
         *self = Self { encoding: Some(encoding), certain: true };
     }
 
-    /// Returns true if the body is declared to be UTF-8.
-    pub fn is_utf_8(self) -> bool {
-        self.encoding == Some(UTF_8)
-    }
-
     /// Returns true if markup can be found at all.
     pub(crate) fn is_ascii_compatible(self) -> bool {
         self.encoding.is_none_or(Encoding::is_ascii_compatible)

@@ -53,4 +53,4 @@ pub use limits::Limits;
 pub use places::Place;
 pub use scanner::{Chunk, Kind, Scanner};
 pub use unpack::{Broken, Packing, Unpacker};
-pub use visitor::{Fits, LoadRequest, Replacement, Surroundings, TagContext, UrlReference, Visitor};
+pub use visitor::{Fits, LoadRequest, UrlReference, Visitor};

@@ -34,14 +34,14 @@ pub enum Chunk {
 /// up to some point, and the input's own bytes from there ([`Scanner::bail_out`] says why).
 ///
 /// ```
-/// use page_scanner::{Fits, Kind, Limits, Packing, Replacement, Scanner, UrlReference, Visitor};
+/// use page_scanner::{Fits, Kind, Limits, Packing, Scanner, UrlReference, Visitor};
 ///
 /// struct ToHttps;
 ///
 /// impl Visitor for ToHttps {
-///     fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<Replacement> {
+///     fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<String> {
 ///         let https = format!("https:{}", reference.url.strip_prefix("http:")?);
-///         fits(&https).ok().map(|()| Replacement::Url(https))
+///         fits(&https).ok().map(|()| https)
 ///     }
 /// }
 ///

@@ -2,8 +2,6 @@
 
 use url_mapping::{Reason, Use};
 
-use crate::charset::Charset;
-use crate::markup::tag::Tag;
 use crate::places::Place;
 
 /// Decides about the URLs of one body. The scanner calls it in the order of the body, once for each URL.
@@ -12,9 +10,10 @@ use crate::places::Place;
 pub trait Visitor {
     /// One URL was read. Returns what is written in its place; None leaves it as it is.
     ///
-    /// `fits` says whether a text can stand in place of the URL, and if not, why. A visitor that returns
-    /// [`Replacement::Url`] must have called it with that text, once: the scanner writes the text of that call.
-    fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<Replacement>;
+    /// The scanner escapes that text for where it stands. `fits` says whether a text can stand in place of the URL, and if
+    /// not, why. A visitor that returns a text must have called `fits` with it, once: the scanner writes the text of that
+    /// call.
+    fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<String>;
 
     /// A place holds URLs that were not read, for this reason. `offset`: where its value begins in the body, in bytes.
     fn unread(&mut self, place: &'static Place, offset: usize, reason: Reason) {
@@ -33,12 +32,6 @@ pub trait Visitor {
         let _ = policy;
         None
     }
-
-    /// Returns true if the visitor may replace a `script` by a [`Replacement::Element`]. The scanner then holds
-    /// each such tag back until it knows whether the element is empty ([`Surroundings::is_empty`]).
-    fn replaces_scripts(&self) -> bool {
-        false
-    }
 }
 
 /// Says if a text can stand in place of a URL; see [`Visitor::url`].
@@ -55,8 +48,6 @@ pub struct UrlReference<'r> {
     pub url: &'r str,
     /// How a browser loads the object, or why that does not matter.
     pub request: Result<LoadRequest, Reason>,
-    /// The tag, where [`Replacement::Element`] is possible.
-    pub tag: Option<&'r TagContext<'r>>,
 }
 
 /// How a browser comes to load an object, as far as its place in the page says.
@@ -80,48 +71,16 @@ impl LoadRequest {
     }
 }
 
-/// A start tag and where it stands.
-#[derive(Debug)]
-pub struct TagContext<'t> {
-    /// Its name and attributes.
-    pub tag: &'t Tag<'t>,
-    /// The page's encoding, as far as the page has said it.
-    pub charset: Charset,
-    /// Where it stands.
-    pub surroundings: Surroundings,
-}
-
-/// Where a start tag stands.
-#[derive(Debug, Clone, Copy)]
-pub struct Surroundings {
-    /// Nothing but the head of the page has come so far. Elsewhere, `link` and `style` may end up in different places: in a
-    /// table, in a `select`.
-    pub in_head: bool,
-    /// Only HTML has come so far: no SVG, no `MathML`, no frames, in which a script may be none.
-    pub only_html: bool,
-    /// Only white space and the end tag follow. Known of a `script` if [`Visitor::replaces_scripts`], else false.
-    pub is_empty: bool,
-}
-
-/// The text that is written for a URL.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Replacement {
-    /// In place of the URL. The scanner escapes it for where it stands.
-    Url(String),
-    /// In place of the whole tag, byte for byte. Only if the reference has a [`TagContext`].
-    Element(Vec<u8>),
-}
-
-/// Gets the text in place of a URL where no element can stand. `write` turns the visitor's URL into that text.
+/// Gets the text in place of a URL. `write` turns the visitor's URL into that text.
 pub(crate) fn ask<T>(
     visitor: &mut dyn Visitor,
     reference: &UrlReference<'_>,
     write: impl Fn(&str) -> Result<T, Reason>,
 ) -> Option<T> {
     let mut written = None;
-    let replacement = visitor.url(reference, &mut |url| {
+    visitor.url(reference, &mut |url| {
         written = Some(write(url)?);
         Ok(())
-    });
-    written.filter(|_| matches!(replacement, Some(Replacement::Url(_))))
+    })?;
+    written
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use lol_html::{HtmlRewriter, Settings, element};
 use page_scanner::places::PLACES;
-use page_scanner::{BailOut, Fits, Kind, Limits, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
+use page_scanner::{BailOut, Fits, Kind, Limits, Packing, Place, Scanner, UrlReference, Visitor};
 use proptest::prelude::*;
 use url_mapping::Reason;
 
@@ -27,7 +27,7 @@ impl Collector {
 }
 
 impl Visitor for Collector {
-    fn url(&mut self, reference: &UrlReference<'_>, _: Fits<'_>) -> Option<Replacement> {
+    fn url(&mut self, reference: &UrlReference<'_>, _: Fits<'_>) -> Option<String> {
         if !reference.url.trim_matches(|character| character <= ' ').is_empty() {
             self.collect(reference.place, reference.offset);
         }
@@ -152,8 +152,8 @@ fn real_pages_are_read_as_the_parser_reads_them() {
 fn a_tag_that_foreign_content_is_too_small_for_ends_reading_and_changes_nothing_behind_it() {
     struct Mover;
     impl Visitor for Mover {
-        fn url(&mut self, _: &UrlReference<'_>, fits: Fits<'_>) -> Option<Replacement> {
-            fits("moved").ok().map(|()| Replacement::Url("moved".to_owned()))
+        fn url(&mut self, _: &UrlReference<'_>, fits: Fits<'_>) -> Option<String> {
+            fits("moved").ok().map(|()| "moved".to_owned())
         }
     }
     let limits = Limits { page_memory_bytes: 4096, ..Limits::default() };

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::lines::{images, pair, parent, uses};
 use crate::config::allowlist;
 use crate::config::units::show_duration;
-use crate::config::{Cache, DeltaGain, Inline, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity};
+use crate::config::{Cache, DeltaGain, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity};
 use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
@@ -127,25 +127,20 @@ fn compression(compressors: &Compressors) -> String {
 /// The means for pages: which are on, which are off, and the reason.
 fn page(settings: &Settings, model: &LinkModel) -> String {
     let page = settings.page;
-    let pays = if model.saving_rounds_pays() { "rounds cost more than bytes" } else { "bytes cost more than rounds" };
     let prefetch = match (page.prefetch, &settings.cache) {
         (false, _) => "prefetch off",
         (true, Cache::Disk { .. }) => "prefetch on",
         (true, _) => "prefetch off (no cache on disk)",
     };
-    let switch = |on: bool| if on { "on" } else { "off" };
-    if !settings.role.is_alone() {
-        let prefetch = if settings.role.changes_pages() { format!("{prefetch}, ") } else { String::new() };
-        let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), DeltaGain::of(&settings.link).words());
-        let bundling = format!("bundling {} ({pays})", switch(page.bundle));
-        return format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(settings.role.packs_headers()));
+    if settings.role.is_alone() {
+        return prefetch.to_owned();
     }
-    let inline = match page.inline {
-        Inline::Off => "inlining off".to_owned(),
-        Inline::On => "inlining on".to_owned(),
-        Inline::Auto => format!("inlining by the link ({pays})"),
-    };
-    format!("{prefetch}, {inline}")
+    let prefetch = if settings.role.changes_pages() { format!("{prefetch}, ") } else { String::new() };
+    let switch = |on: bool| if on { "on" } else { "off" };
+    let pays = if model.saving_rounds_pays() { "rounds cost more than bytes" } else { "bytes cost more than rounds" };
+    let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), DeltaGain::of(&settings.link).words());
+    let bundling = format!("bundling {} ({pays})", switch(page.bundle));
+    format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(settings.role.packs_headers()))
 }
 
 /// The ends of the certificates that this box presents.

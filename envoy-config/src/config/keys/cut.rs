@@ -12,11 +12,28 @@ pub struct CutKey {
 }
 
 /// Every cut key.
-pub const CUT_KEYS: &[CutKey] = &[CutKey {
-    name: "listen.admin",
-    why: "no TCP port obeys orders",
-    instead: "remove it. `listen.metrics` serves Envoy's statistics at `/metrics`, `longhaul status` shows the state, and Envoy's admin interface is the Unix socket `private/admin.sock` in the state folder",
-}];
+pub const CUT_KEYS: &[CutKey] = &[
+    CutKey {
+        name: "listen.admin",
+        why: "no TCP port obeys orders",
+        instead: "remove it. `listen.metrics` serves Envoy's statistics at `/metrics`, `longhaul status` shows the state, and Envoy's admin interface is the Unix socket `private/admin.sock` in the state folder",
+    },
+    CutKey {
+        name: "page.inline",
+        why: "no object stands in pages",
+        instead: "remove it. It slowed heavy pages. `page.prefetch` has the objects of a page in the cache before browsers request them",
+    },
+    CutKey {
+        name: "transport.inline_object",
+        why: "no object stands in pages",
+        instead: "remove it. It was a limit of `page.inline`, which is cut",
+    },
+    CutKey {
+        name: "transport.inline_page",
+        why: "no object stands in pages",
+        instead: "remove it. It was a limit of `page.inline`, which is cut",
+    },
+];
 
 /// Returns the row of the cut key with this full name.
 pub(in crate::config) fn cut(name: &str) -> Option<&'static CutKey> {

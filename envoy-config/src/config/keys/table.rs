@@ -416,12 +416,6 @@ pub const KEYS: &[Key] = &[
         "a pair, at both ends: objects of http pages are sent to the remote [before browsers request them](../filters/bundling/README.md). On unless a page takes four times longer for its bytes than for its request rounds",
     ),
     key(
-        "page.inline",
-        Words(&["auto", "on", "true", "off", "false"]),
-        Is("off"),
-        "one box: small prefetched pictures and style sheets, at level `full` scripts too, stand [in the page itself](../filters/url-rewrite/README.md#inlining), at a visitor's first page of a site. `check` derives the limits `inline_object` and `inline_page` from the link. `auto`: where long round trips bound pages. The default stays `off` until measurements show a gain",
-    ),
-    key(
         "page.images",
         Form("`auto`, `off`, or a group"),
         Is("auto"),

@@ -1,10 +1,9 @@
-//! `page`: prefetching, bundling and inlining of a page's objects, smaller variants of images, and the encoding of pages
-//! on a pair.
+//! `page`: prefetching and bundling of a page's objects, smaller variants of images, and the encoding of pages on a pair.
 
 use crate::config::LinkModel;
 use crate::config::diagnostic::Problem;
 use crate::config::reader::{Reader, Section};
-use crate::config::settings::{Delta, Images, Inline, Link, Page, RoleName};
+use crate::config::settings::{Delta, Images, Link, Page, RoleName};
 
 use super::images::images;
 
@@ -23,20 +22,6 @@ fn objects(reader: &mut Reader, section: &Section<'_>, kind: RoleName, link: Opt
     let prefetch = reader.optional(section, "prefetch", |reader, setting| reader.word(setting, &switch));
     let bundle = reader
         .optional_or(section, "bundle", bundling_pays(kind, link), |reader, setting| reader.word(setting, &switch));
-    let inline = reader.optional(section, "inline", |reader, setting| {
-        let words = [
-            ("auto", Inline::Auto),
-            ("on", Inline::On),
-            ("true", Inline::On),
-            ("off", Inline::Off),
-            ("false", Inline::Off),
-        ];
-        reader.word(setting, &words)
-    });
-    if let Some(setting) = section.get("inline").filter(|setting| kind != RoleName::Edge && !setting.is_off()) {
-        let is_for_one = Problem::warning("`page.inline` is for one box", setting.place(), "has no effect");
-        reader.problems.push(is_for_one.help("a pair uses `page.bundle` instead, which sends objects before requests"));
-    }
     if let Some(setting) = section.get("bundle").filter(|setting| kind == RoleName::Edge && !setting.is_off()) {
         let needs_a_pair = Problem::warning("`page.bundle` needs a pair", setting.place(), "has no effect");
         reader.problems.push(needs_a_pair.help("objects are sent to the box beside the clients: `role: remote` there"));
@@ -50,7 +35,7 @@ fn objects(reader: &mut Reader, section: &Section<'_>, kind: RoleName, link: Opt
         let needs_a_pair = Problem::warning("`page.delta` needs a pair", setting.place(), "has no effect");
         reader.problems.push(needs_a_pair.help("both ends of a pair keep pages: `role: remote` beside the clients"));
     }
-    Some(Page { prefetch: prefetch?, bundle: bundle?, inline: inline?, delta: delta? })
+    Some(Page { prefetch: prefetch?, bundle: bundle?, delta: delta? })
 }
 
 /// Returns the default of `page.bundle`. Objects sent before a request save request rounds, but cost bytes if the page

@@ -23,7 +23,7 @@ pub use dns::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
 pub use link::{Link, Price};
 pub use listen::{DrainTimes, Intercept, Listen, PageListen, Proxy, Upstream};
 pub use page::{
-    Cache, Compress, CompressionLevel, Delta, ImageLimits, Images, ImagesWish, Inline, Level, Page, Rewrite, TargetWish,
+    Cache, Compress, CompressionLevel, Delta, ImageLimits, Images, ImagesWish, Level, Page, Rewrite, TargetWish,
 };
 pub use role::{Ground, Identity, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WarmAs, WhenDown};
 pub use tls::{Acme, ChallengeResponses, Termination};
@@ -59,7 +59,7 @@ pub struct Settings {
     pub cache: Cache,
     /// The compression of responses.
     pub compress: Compress,
-    /// Prefetching, bundling and inlining of a page's objects.
+    /// Prefetching and bundling of a page's objects, and the encoding of pages on a pair.
     pub page: Page,
     /// Smaller variants of images.
     pub images: Images,

@@ -94,15 +94,13 @@ pub enum CompressionLevel {
     Set(u8),
 }
 
-/// Prefetching, bundling and inlining of a page's objects.
+/// Prefetching and bundling of a page's objects, and the encoding of pages on a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     /// True if its moved objects are prefetched into the cache while the page passes.
     pub prefetch: bool,
     /// True if its objects are sent to the remote of a pair behind the page.
     pub bundle: bool,
-    /// The inlining of small objects.
-    pub inline: Inline,
     /// The way of pages over a pair's link, as differences from other pages of their sites.
     pub delta: Delta,
 }
@@ -113,17 +111,6 @@ pub enum Delta {
     /// If the link model expects a gain.
     Auto,
     /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-/// The cases in which small objects are inlined into pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inline {
-    /// If the link model expects a gain.
-    Auto,
-    /// Always, within the budget of the link.
     On,
     /// Never.
     Off,

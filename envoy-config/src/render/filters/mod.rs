@@ -27,7 +27,7 @@ use super::engine::RenderError;
 use crate::config::{RoleName, Settings};
 use crate::derive::Derived;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
-pub use url_rewrite::{Config as RewriteConfig, filter_config};
+pub use url_rewrite::filter_config;
 use wasm::OF_EVERY_FILTER;
 pub(super) use wasm::WasmFilter;
 

@@ -1,22 +1,20 @@
 //! url-rewrite: moves sub-resource URLs of pages to the proxy, and requests for them back.
 
 use name_budget::marks;
-use page_objects::Budget;
 use url_mapping::Level as FilterLevel;
 use url_rewriting::Limits;
 use url_rewriting::config::Targets;
 
 use super::{CACHE_VM, Context, Filter, Position};
-use crate::config::units::Bytes;
 use crate::config::{Family, Level, RoleName, Settings};
 use crate::derive::{Derived, TargetKind};
 use crate::render::RenderError;
 
 /// The configuration of the filter as written.
-pub type Config = page_objects::Config<cache_admission::Config>;
+type Config = url_rewriting::Config<cache_admission::Config>;
 
-/// The calls for requests of the filter's own, and for values that workers share: prefetching, inlining and admission to
-/// the cache. A gateway has none of them.
+/// The calls for requests of the filter's own, and for values that workers share: prefetching and admission to the cache.
+/// A gateway has none of them.
 const FETCHING: &[&str] = &[
     "proxy_get_shared_data",
     "proxy_http_call",
@@ -99,11 +97,10 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
         ports: settings.upstream.ports.iter().copied().collect(),
         peer_fields: peer_fields(settings.role.name()),
         prefetch: settings.prefetches(),
-        inline: settings.inlines().then(|| Budget {
-            object_bytes: to_usize(derived.inline_object.value),
-            page_bytes: to_usize(derived.inline_page.value),
-        }),
-        limits: Limits { page_memory_bytes: to_usize(settings.limits.page_memory), ..Limits::default() },
+        limits: Limits {
+            page_memory_bytes: usize::try_from(settings.limits.page_memory.0).unwrap_or(usize::MAX),
+            ..Limits::default()
+        },
         admission: None,
         account: false,
     }
@@ -112,10 +109,6 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
 /// Returns the fields that the remote sets on requests. A ground counts new names for each client of the remote.
 fn peer_fields(role: RoleName) -> Vec<String> {
     if role == RoleName::Ground { vec![marks::CLIENT.to_owned()] } else { Vec::new() }
-}
-
-fn to_usize(bytes: Bytes) -> usize {
-    usize::try_from(bytes.0).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -94,8 +94,6 @@ pub(super) struct View {
     page_mark: Option<&'static str>,
     /// True if a filter sends requests of its own.
     fetches: bool,
-    /// True if small objects stand in pages.
-    inlines: bool,
     tracing: Option<Spans>,
     /// The regular expression of the media types worth compressing.
     compressible: String,
@@ -289,7 +287,6 @@ impl View {
             },
             page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
             fetches: settings.fetches(),
-            inlines: settings.inlines(),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),
                 socket: tracing.collector.into(),

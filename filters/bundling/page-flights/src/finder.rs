@@ -1,7 +1,7 @@
 //! Finds the objects that a page and its style sheets name, by the scanner that also finds the URLs to move.
 
 use http_semantics::Fields;
-use page_scanner::{Fits, Kind, Limits, LoadRequest, Packing, Place, Replacement, Scanner, UrlReference, Visitor};
+use page_scanner::{Fits, Kind, Limits, LoadRequest, Packing, Place, Scanner, UrlReference, Visitor};
 use url_mapping::{Base, Reason, Scheme, Use};
 
 use crate::faces;
@@ -191,7 +191,7 @@ struct Collector {
 }
 
 impl Visitor for Collector {
-    fn url(&mut self, reference: &UrlReference<'_>, _: Fits<'_>) -> Option<Replacement> {
+    fn url(&mut self, reference: &UrlReference<'_>, _: Fits<'_>) -> Option<String> {
         let place = reference.place;
         let is_candidate = self.in_picture && place.element == "img";
         self.follow(place);

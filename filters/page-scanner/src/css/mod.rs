@@ -68,7 +68,7 @@ pub(crate) fn patch(
         Err(reason) => return visitor.unread(place, range.start, reason),
     };
     let request = load_request(found.fetch);
-    let reference = UrlReference { place, offset: range.start, url: &value.url, request, tag: None };
+    let reference = UrlReference { place, offset: range.start, url: &value.url, request };
     let written = ask(visitor, &reference, |url| {
         if value.opaque.as_ref().is_some_and(|original| !charset::keeps_opaque(original, url)) {
             return Err(Reason::Encoding);

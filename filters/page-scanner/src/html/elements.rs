@@ -24,8 +24,6 @@ pub(super) enum Role {
     Svg,
     Math,
     Template,
-    Frameset,
-    Script,
 }
 
 /// One kind of element.
@@ -48,14 +46,13 @@ pub(super) struct Element {
 static ANY: Element = Element::new("", Content::Markup);
 
 /// The others, in the order of their keys.
-pub(super) static KNOWN: [Element; 37] = sorted([
+pub(super) static KNOWN: [Element; 36] = sorted([
     Element::new("audio", Content::Markup),
     Element::new("base", Content::Markup),
     Element::new("body", Content::Markup),
     Element::new("embed", Content::Markup),
     Element::new("feimage", Content::Markup),
     Element::new("frame", Content::Markup),
-    Element::new("frameset", Content::Markup),
     Element::new("iframe", ignored("iframe")),
     Element::new("image", Content::Markup),
     Element::new("img", Content::Markup),
@@ -155,8 +152,6 @@ impl Role {
             b"svg" => Self::Svg,
             b"math" => Self::Math,
             b"template" => Self::Template,
-            b"frameset" => Self::Frameset,
-            b"script" => Self::Script,
             _ => Self::None,
         }
     }

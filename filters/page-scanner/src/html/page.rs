@@ -15,7 +15,7 @@ use crate::markup::tag::Tag;
 use crate::patch::Patch;
 use crate::places::{self, META_REFRESH, Place, STYLE_ELEMENT};
 use crate::rules;
-use crate::visitor::{Surroundings, TagContext, Visitor};
+use crate::visitor::Visitor;
 use url_mapping::{Reason, Use};
 
 /// Where a tag stands.
@@ -24,8 +24,6 @@ pub(super) struct Context {
     pub(super) in_svg: bool,
     pub(super) in_template: bool,
     pub(super) in_noscript: bool,
-    /// The part that visitors see.
-    pub(super) surroundings: Surroundings,
 }
 
 /// A page on its way through.
@@ -97,18 +95,12 @@ impl Page {
                     }
                     request => request,
                 };
-                let around = TagContext { tag: &tag, charset: known.charset, surroundings: context.surroundings };
-                let element = value.urls(visitor, place, request, Some(&around), &mut self.edits);
-                if let Some(element) = element {
-                    // Nothing else of such a tag changes.
-                    self.edits.push((range.clone(), element));
-                    break;
-                }
+                value.urls(visitor, place, request, &mut self.edits);
             } else if context.in_svg
                 && let Some(place) = presentation(&attribute).filter(|place| first(place.attribute))
             {
                 let value = known.value(&attribute, range.start);
-                value.urls(visitor, place, request(place), None, &mut self.edits);
+                value.urls(visitor, place, request(place), &mut self.edits);
             } else if attribute.is("style") && first("style") {
                 let value = known.value(&attribute, range.start);
                 value.declarations(visitor, &mut self.edits);
@@ -220,7 +212,7 @@ impl Known {
                 self.value(&content, start).policy(visitor, edits);
             } else if tag.says("http-equiv", "refresh") {
                 let request = rules::load_request(META_REFRESH, tag);
-                self.value(&content, start).urls(visitor, META_REFRESH, request, None, edits);
+                self.value(&content, start).urls(visitor, META_REFRESH, request, edits);
             }
         }
     }

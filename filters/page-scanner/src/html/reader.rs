@@ -12,7 +12,7 @@ use crate::bail_out::BailOut;
 use crate::css;
 use crate::css::Stream;
 use crate::markup::attributes::Span;
-use crate::visitor::{Surroundings, Visitor};
+use crate::visitor::Visitor;
 
 /// One reader. Positions count from the start of the body.
 #[derive(Debug)]
@@ -25,7 +25,6 @@ pub(super) struct Reader {
     /// Bytes before this are not needed any more.
     needed: usize,
     text: Option<ToldText>,
-    has_frames: bool,
 }
 
 /// Text of an element that is looked into.
@@ -37,41 +36,10 @@ enum ToldText {
     Noscript { start: usize },
 }
 
-/// The content between the start tag of a script and its end tag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Inside {
-    /// White space at most.
-    Nothing,
-    /// Something, or it does not matter.
-    Something,
-    /// It takes more bytes to tell.
-    Unknown,
-}
-
-/// More white space than this in an empty script is taken for content, in bytes: it would be held back.
-const MOST_BLANK: usize = 64;
-
-impl Inside {
-    /// `behind`: what comes behind the start tag, `last`: to the end.
-    fn of_script(behind: &[u8], last: bool) -> Self {
-        const END: &[u8] = b"</script";
-        let blank = behind.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        let rest = behind.get(blank..).unwrap_or_default();
-        let start = rest.get(..END.len()).unwrap_or(rest);
-        let may_be = blank <= MOST_BLANK && END.get(..start.len()).is_some_and(|end| end.eq_ignore_ascii_case(start));
-        match rest.get(END.len()) {
-            _ if !may_be => Self::Something,
-            Some(byte) if byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>') => Self::Nothing,
-            None if !last => Self::Unknown,
-            _ => Self::Something,
-        }
-    }
-}
-
 impl Reader {
     pub(super) fn new(start: usize, depth: usize, page: &Page) -> Self {
         let tags = TagScanner::new(start, page.longest_markup());
-        Self { tags, foreign: None, depth, needed: start, text: None, has_frames: false }
+        Self { tags, foreign: None, depth, needed: start, text: None }
     }
 
     /// Up to where the input may leave.
@@ -94,13 +62,7 @@ impl Reader {
         loop {
             match self.tags.next(page.patch.bytes(self.needed..end), self.needed, last) {
                 Found::StartTag(range, name, element) => {
-                    let inside = self.inside(page, visitor, element, range.end..end, last);
-                    if inside == Inside::Unknown {
-                        self.tags.wait_at(range.start);
-                        self.needed = range.start;
-                        return Ok(());
-                    }
-                    self.start_tag(page, visitor, range, name, element, inside)?;
+                    self.start_tag(page, visitor, range, name, element)?;
                 }
                 Found::EndOfForeign(at) => self.end_of_foreign(page, at)?,
                 Found::LongTag(name) => self.long_tag(name)?,
@@ -115,24 +77,6 @@ impl Reader {
                 }
             }
         }
-    }
-
-    /// The content behind a start tag, if it is a script that its own text could stand for. `behind`: what is at hand of it.
-    fn inside(
-        &self,
-        page: &Page,
-        visitor: &dyn Visitor,
-        element: &Element,
-        behind: Range<usize>,
-        last: bool,
-    ) -> Inside {
-        let matters = element.role == Role::Script && self.only_html() && visitor.replaces_scripts();
-        if matters { Inside::of_script(page.patch.bytes(behind), last) } else { Inside::Something }
-    }
-
-    /// Returns true if no content has come in which a name may mean another kind of element.
-    fn only_html(&self) -> bool {
-        self.foreign.is_none() && !self.has_frames
     }
 
     /// Returns true where foreign content may stand, so that only its parser knows the tags.
@@ -168,10 +112,8 @@ impl Reader {
         range: Range<usize>,
         name_length: usize,
         element: &Element,
-        inside: Inside,
     ) -> Result<(), BailOut> {
         let bytes = page.patch.bytes(range.clone());
-        self.has_frames |= element.role == Role::Frameset;
         let in_svg = self.tags.in_svg();
         // Without a parser to ask, looking for what matters costs no less than looking at it.
         if may_hold_any(element, bytes, self.tags.attributes())
@@ -181,16 +123,7 @@ impl Reader {
                 self.tags.step_over(range.start);
                 return Ok(());
             }
-            let context = Context {
-                in_svg,
-                in_template: self.tags.in_template(),
-                in_noscript: self.depth > 0,
-                surroundings: Surroundings {
-                    in_head: self.tags.in_head(),
-                    only_html: self.only_html(),
-                    is_empty: inside == Inside::Nothing,
-                },
-            };
+            let context = Context { in_svg, in_template: self.tags.in_template(), in_noscript: self.depth > 0 };
             page.look_at(visitor, range.clone(), name_length, self.tags.attributes(), element, context)?;
         }
         if begins_foreign(element) && !self.is_foreign() {

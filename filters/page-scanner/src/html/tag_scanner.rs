@@ -68,8 +68,6 @@ pub(super) struct TagScanner {
     /// How many of them are `svg`, and how many `template` elements are open.
     svg: usize,
     template: usize,
-    /// Every tag so far belongs to the page's head.
-    in_head: bool,
     /// Of the start tag that was found last.
     attributes: Vec<Span>,
 }
@@ -114,7 +112,6 @@ impl TagScanner {
             foreign: Vec::new(),
             svg: 0,
             template: 0,
-            in_head: true,
             attributes: Vec::new(),
         }
     }
@@ -132,17 +129,6 @@ impl TagScanner {
     /// Returns true if a `template` element is open.
     pub(super) fn in_template(&self) -> bool {
         self.template > 0
-    }
-
-    /// Returns true if every tag so far, the last one included, belongs to the page's head.
-    pub(super) fn in_head(&self) -> bool {
-        self.in_head
-    }
-
-    /// After a start tag: goes back in front of it, to read it again when there are more bytes.
-    pub(super) fn wait_at(&mut self, start: usize) {
-        self.at = start;
-        self.state = State::Markup;
     }
 
     /// After a start tag: its element's content is text, not markup.
@@ -187,8 +173,7 @@ impl TagScanner {
         let bytes = input.bytes;
         let mut at = self.at.saturating_sub(input.start);
         loop {
-            let is_watched = self.in_head || self.svg > 0;
-            let Some(open) = next_tag(bytes, at, is_watched) else { return Some(self.more(input.end())) };
+            let Some(open) = next_tag(bytes, at, self.svg > 0) else { return Some(self.more(input.end())) };
             let behind = bytes.get(open..).unwrap_or_default();
             let Some(whole) = Whole::read(behind, &mut self.attributes) else {
                 return self.no_whole_tag(input, open);
@@ -197,7 +182,6 @@ impl TagScanner {
             let name = name_in(behind, whole.closing);
             let element = elements::of(name);
             if self.svg == 0 && !whole.has_style && element.is_any() {
-                self.in_head = self.in_head && is_of_head(name);
                 continue;
             }
             let tag = input.start + open..input.start + at;
@@ -276,7 +260,6 @@ impl TagScanner {
             return Some(Found::More(if input.last { read } else { start }));
         }
         let opens = (!closing).then(|| Name::of(name_in(input.from(start), closing)));
-        self.in_head = false;
         self.enter(State::LongTag { end, opens }, read);
         Some(Found::More(read))
     }
@@ -299,7 +282,6 @@ impl TagScanner {
         closing: bool,
     ) -> Option<Found> {
         self.enter(State::Markup, range.end);
-        self.in_head = self.in_head && is_of_head(name) && range.len() <= self.longest;
         if range.len() > self.longest {
             return (!closing).then(|| Found::LongTag(Name::of(name)));
         }
@@ -317,11 +299,11 @@ impl TagScanner {
             Role::Svg | Role::Math => self.count_foreign(tag, role == Role::Svg, closing),
             Role::Template if closing => self.template = self.template.saturating_sub(1),
             Role::Template => self.template += 1,
-            _ if self.svg > 0 && !closing && ends_svg(name) => {
+            Role::None if self.svg > 0 && !closing && ends_svg(name) => {
                 self.foreign.clear();
                 self.svg = 0;
             }
-            _ => {}
+            Role::None => {}
         }
     }
 
@@ -405,14 +387,6 @@ fn next_tag(bytes: &[u8], from: usize, all: bool) -> Option<usize> {
 fn name_in(tag: &[u8], closing: bool) -> &[u8] {
     let name = tag.get(if closing { 2 } else { 1 }..).unwrap_or_default();
     name.get(..name_length(name).unwrap_or(name.len())).unwrap_or_default()
-}
-
-/// Returns true if a tag of this name leaves a page in its head
-/// (<https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inhead>).
-fn is_of_head(name: &[u8]) -> bool {
-    const NAMES: [&[u8]; 10] =
-        [b"html", b"head", b"meta", b"title", b"link", b"style", b"script", b"base", b"noscript", b"template"];
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Returns true if an HTML element of this name closes all SVG around it; the elements that pages really have are enough.

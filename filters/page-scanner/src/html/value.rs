@@ -15,7 +15,7 @@ use crate::markup::attributes::Attribute;
 use crate::places::{Place, STYLE_ATTRIBUTE, Syntax};
 use crate::refresh;
 use crate::srcset::{self, Candidates};
-use crate::visitor::{LoadRequest, Replacement, TagContext, UrlReference, Visitor, ask};
+use crate::visitor::{LoadRequest, UrlReference, Visitor, ask};
 
 /// A replacement in the body.
 pub(super) type Edit = (Range<usize>, Vec<u8>);
@@ -47,31 +47,26 @@ impl<'v> Value<'v> {
         Decoded::of(&self.written.text).text.into_owned()
     }
 
-    /// Reports what stands in an attribute that holds URLs. Returns what is to stand in the place of its whole tag, if
-    /// that is the object's own text.
+    /// Reports what stands in an attribute that holds URLs.
     pub(super) fn urls(
         &self,
         visitor: &mut dyn Visitor,
         place: &'static Place,
         request: Result<LoadRequest, Reason>,
-        tag: Option<&TagContext<'_>>,
         edits: &mut Vec<Edit>,
-    ) -> Option<Vec<u8>> {
+    ) {
         let decoded = Decoded::of(&self.written.text);
         if self.is_unreadable(&decoded) {
             visitor.unread(place, self.range.start, Reason::Encoding);
-            return None;
+            return;
         }
         let changes = match place.syntax {
-            Syntax::Url => match self.url(visitor, place, request, tag, &decoded.text)? {
-                (_, Replacement::Element(element)) => return Some(element),
-                (range, Replacement::Url(url)) => vec![(range, url)],
-            },
+            Syntax::Url => self.url(visitor, place, request, &decoded.text).into_iter().collect(),
             Syntax::Srcset => self.candidates(visitor, place, request, &decoded.text),
             Syntax::Css => self.css_urls(visitor, place, |_| request, &decoded.text),
             Syntax::Refresh => {
                 if let Some((_, url)) = refresh::target(&decoded.text) {
-                    let reference = UrlReference { place, offset: self.range.start, url, request, tag: None };
+                    let reference = UrlReference { place, offset: self.range.start, url, request };
                     visitor.url(&reference, &mut |_| Err(Reason::Document));
                 }
                 Changes::new()
@@ -82,7 +77,6 @@ impl<'v> Value<'v> {
             }
         };
         self.apply(&decoded, changes, edits);
-        None
     }
 
     /// Reports the URLs in a `style` attribute.
@@ -117,16 +111,15 @@ impl<'v> Value<'v> {
         visitor: &mut dyn Visitor,
         place: &'static Place,
         request: Result<LoadRequest, Reason>,
-        tag: Option<&TagContext<'_>>,
         text: &str,
-    ) -> Option<(Range<usize>, Replacement)> {
+    ) -> Option<(Range<usize>, String)> {
         // Browsers drop these around a URL. They are not part of what moves, so they stay.
         let is_dropped = |character: char| character <= ' ';
         let start = text.len() - text.trim_start_matches(is_dropped).len();
         let url = text.trim_matches(is_dropped);
-        let reference = UrlReference { place, offset: self.range.start, url, request, tag };
-        let replacement = visitor.url(&reference, &mut |moved| self.fits(url, moved))?;
-        Some((start..start + url.len(), replacement))
+        let reference = UrlReference { place, offset: self.range.start, url, request };
+        let moved = visitor.url(&reference, &mut |moved| self.fits(url, moved))?;
+        Some((start..start + url.len(), moved))
     }
 
     fn candidates(
@@ -144,14 +137,12 @@ impl<'v> Value<'v> {
         let mut changes = Changes::new();
         for range in Candidates::of(text) {
             let url = text.get(range.clone()).unwrap_or_default();
-            let reference = UrlReference { place, offset, url, request, tag: None };
-            let replacement = visitor.url(&reference, &mut |moved| {
+            let reference = UrlReference { place, offset, url, request };
+            let moved = visitor.url(&reference, &mut |moved| {
                 self.fits(url, moved)?;
                 if srcset::can_hold(moved) { Ok(()) } else { Err(Reason::Srcset) }
             });
-            if let Some(Replacement::Url(moved)) = replacement {
-                changes.push((range, moved));
-            }
+            changes.extend(moved.map(|moved| (range, moved)));
         }
         changes
     }
@@ -174,7 +165,7 @@ impl<'v> Value<'v> {
                 continue;
             }
             let Some(reference) = text.get(url.token).and_then(css::scanner::value) else { continue };
-            let reference = UrlReference { place, offset, url: &reference, request: request(url.fetch), tag: None };
+            let reference = UrlReference { place, offset, url: &reference, request: request(url.fetch) };
             let original = text.get(url.range.clone()).unwrap_or_default();
             let moved =
                 ask(visitor, &reference, |moved| self.fits(original, moved).map(|()| css::escape(moved).into_owned()));

@@ -14,7 +14,6 @@ use url_rewriting::{Body, Kind, Plan, Policies, Preloads, Rewriter};
 /// All targets.
 pub const TARGETS: &[Target] = &[
     ("html", html, || owned(seeds::HTML)),
-    ("inline", inline::inline, || owned(seeds::INLINE)),
     ("css", css, || owned(seeds::CSS)),
     ("srcset", srcset, || owned(seeds::SRCSET)),
     ("mapping", mapping, || owned(seeds::URLS)),
@@ -22,10 +21,7 @@ pub const TARGETS: &[Target] = &[
     ("headers", headers, || owned(seeds::HEADERS)),
 ];
 
-mod inline;
 mod seeds;
-
-pub use inline::inline;
 
 /// The targets and their inputs.
 pub const FUZZ: Fuzz = Fuzz { targets: TARGETS, tokens: seeds::TOKENS, folder: env!("CARGO_MANIFEST_DIR") };

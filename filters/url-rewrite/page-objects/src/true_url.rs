@@ -1,7 +1,5 @@
 //! Derives the true URL of an object from its moved URL, if the browser will request exactly that URL.
 
-use std::fmt;
-
 use url_mapping::{Mapper, Reverse, Scheme};
 
 /// The URL of an object at its origin, without fragment.
@@ -20,12 +18,6 @@ impl<'u> TrueUrl<'u> {
         let Reverse::Origin(origin) = mapper.reverse(authority.as_bytes(), path.as_bytes()) else { return None };
         let path = std::str::from_utf8(origin.path).ok().filter(|path| is_spelled_as_sent(path))?;
         Some(Self { scheme: origin.scheme, authority: origin.authority, path })
-    }
-}
-
-impl fmt::Display for TrueUrl<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}://{}{}", self.scheme, self.authority, self.path)
     }
 }
 

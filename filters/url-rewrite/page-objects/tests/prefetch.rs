@@ -6,7 +6,7 @@
 mod headers;
 
 use headers::{fields, plan};
-use page_objects::prefetch::{Candidate, Ended, Failure, Fetcher, Order, PrefetchObserver, RequestTemplate, Skip};
+use page_objects::{Candidate, Ended, Failure, Fetcher, Order, PrefetchObserver, RequestTemplate, Skip};
 use url_mapping::Base;
 use url_rewriting::headers::request::{Decision, Visit, decide};
 use url_rewriting::{Body, Kind, Packing, Policies, Preloads, Rewriter};
@@ -128,11 +128,11 @@ fn one_host_is_asked_six_things_at_a_time_and_does_not_hold_up_another() {
     };
     let first = send_all(&mut fetcher);
     assert_eq!((first.len(), first.last().map(String::as_str)), (7, Some("b.example/last.png")));
-    assert_eq!(fetcher.ended(0, Some(&fields(FRESH)), 1, |_, _| ()), Some(Ended::Stored));
+    assert_eq!(fetcher.ended(0, Some(&fields(FRESH)), 1), Some(Ended::Stored));
     assert_eq!(send_all(&mut fetcher), ["a.example/6.png"], "one ended, one goes");
-    assert_eq!(fetcher.ended(1, None, 1, |_, _| ()), Some(Ended::Failed(Failure::NoAnswer)));
+    assert_eq!(fetcher.ended(1, None, 1), Some(Ended::Failed(Failure::NoAnswer)));
     assert_eq!(send_all(&mut fetcher), ["a.example/7.png"]);
-    assert_eq!(fetcher.ended(99, None, 1, |_, _| ()), None, "not ours");
+    assert_eq!(fetcher.ended(99, None, 1), None, "not ours");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn finished_prefetches_and_the_browsers_own_requests_teach() {
         fetcher.ask(script(), 0).unwrap();
         let (order, _) = next(&mut fetcher, 0).unwrap();
         fetcher.sent(order, 7);
-        let ended = fetcher.ended(7, answer.map(fields).as_ref(), 0, |_, _| ()).unwrap();
+        let ended = fetcher.ended(7, answer.map(fields).as_ref(), 0).unwrap();
         (ended, fetcher.ask(script(), 1).err())
     };
     assert_eq!(after(Some(FRESH)), (Ended::Stored, Some(Skip::Held)));

@@ -10,11 +10,11 @@ use url_mapping::Level;
 
 /// The configuration as written. [`Plan`](crate::plan::Plan) is its checked and compiled form.
 ///
-/// `Inline` and `Admission` are sections of other crates. Those read the keys `prefetch`, `inline` and `admission`; this
-/// crate only accepts them.
+/// `Admission` is a section of another crate. Other crates read the keys `prefetch` and `admission`; this crate only
+/// accepts them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config<Inline = IgnoredAny, Admission = IgnoredAny> {
+pub struct Config<Admission = IgnoredAny> {
     /// The targets of moved URLs. If both lists are empty, no URL moves.
     pub targets: Targets,
     /// The targets for pages of clients that connect over IPv6. None: `targets` serve all clients. A client of one family
@@ -38,9 +38,6 @@ pub struct Config<Inline = IgnoredAny, Admission = IgnoredAny> {
     /// read it.
     #[serde(default)]
     pub prefetch: bool,
-    /// The prefetched objects that may be put into pages. `None` puts nothing into them. This crate does not read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub inline: Option<Inline>,
     /// The rules of admission to the cache behind the filter. `None` lets another filter, or nothing, admit requests.
     /// This crate does not read it.
     #[serde(skip_serializing_if = "Option::is_none")]

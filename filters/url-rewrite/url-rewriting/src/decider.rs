@@ -3,39 +3,27 @@
 use std::fmt;
 use std::rc::Rc;
 
-use page_scanner::places::STYLE_ELEMENT;
-use page_scanner::{Fits, LoadRequest, Place, Replacement, UrlReference, Visitor};
-use url_mapping::{Base, Outcome, Reason};
+use page_scanner::{Fits, LoadRequest, Place, UrlReference, Visitor};
+use url_mapping::{Base, Level, Object, Outcome, Reason, Use};
 
 use crate::event::{Observer, UrlEvent};
 use crate::headers::csp::{self, Policies};
 use crate::plan::Plan;
 use crate::preloads::{Preloads, may_lack_consumer};
 use crate::savings::{MovedHosts, Savings};
-use crate::substitute::{DecidedUrl, Decider, Substitute, Substitution};
 
 /// The number of URLs of a body that moved, and of those that stayed, by reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlCounts {
     /// URLs that now point to the proxy.
     pub moved: u64,
-    /// URLs that the object itself replaced.
-    pub substituted: u64,
-    /// Bytes of these objects as they stand in the page.
-    pub substituted_bytes: u64,
     left: [u64; Reason::ALL.len()],
     hosts: MovedHosts,
 }
 
 impl Default for UrlCounts {
     fn default() -> Self {
-        Self {
-            moved: 0,
-            substituted: 0,
-            substituted_bytes: 0,
-            left: [0; Reason::ALL.len()],
-            hosts: MovedHosts::default(),
-        }
+        Self { moved: 0, left: [0; Reason::ALL.len()], hosts: MovedHosts::default() }
     }
 }
 
@@ -50,17 +38,12 @@ impl UrlCounts {
         self.hosts.savings()
     }
 
-    /// Counts one URL. `substituted` is the length in bytes of the object itself, if it stands in the page.
-    fn count(&mut self, outcome: &Outcome, substituted: Option<usize>, page_host: &str) {
+    /// Counts one URL.
+    fn count(&mut self, outcome: &Outcome, page_host: &str) {
         match outcome {
             Outcome::Moved(url) => {
                 self.hosts.count(url, page_host);
-                if let Some(bytes) = substituted {
-                    self.substituted += 1;
-                    self.substituted_bytes += bytes as u64;
-                } else {
-                    self.moved += 1;
-                }
+                self.moved += 1;
             }
             Outcome::Left(reason) | Outcome::Pinned(_, reason) => {
                 if let Some(count) = self.left.get_mut(reason.index()) {
@@ -79,8 +62,6 @@ pub(crate) struct UrlDecider {
     pub(crate) policies: Policies,
     preloads: Preloads,
     pub(crate) counts: UrlCounts,
-    /// `None` if nothing is put into the page.
-    pub(crate) substitute: Option<Box<dyn Substitute>>,
     observer: Option<Box<dyn Observer>>,
 }
 
@@ -92,7 +73,7 @@ impl UrlDecider {
         preloads: Preloads,
         observer: Option<Box<dyn Observer>>,
     ) -> Self {
-        Self { plan, base, policies, preloads, counts: UrlCounts::default(), substitute: None, observer }
+        Self { plan, base, policies, preloads, counts: UrlCounts::default(), observer }
     }
 
     /// Returns true for a preload that stays, and for any other use of the object that such a preload names.
@@ -106,16 +87,29 @@ impl UrlDecider {
         }
     }
 
-    /// Returns the object itself, if it takes the URL's place.
-    fn substituted(&mut self, reference: &UrlReference<'_>, outcome: &Outcome) -> Option<Substitution> {
-        let Self { plan, base, policies, substitute: Some(substitute), .. } = self else { return None };
-        let UrlReference { place, offset, url, request, tag } = *reference;
-        let event = UrlEvent { place, url, outcome, load: request.ok(), base, offset };
-        substitute.consider(&event, tag, &Decider { plan, base, policies })
+    fn outcome(&self, reference: &UrlReference<'_>) -> Outcome {
+        let (mapper, base) = (self.plan.mapper(), &self.base);
+        match reference.request {
+            Ok(LoadRequest { usage, cors, .. }) => mapper.forward_if(base, reference.url, usage, |object| {
+                if cors && (mapper.level() < Level::Full || self.is_own_origin(object)) {
+                    return Err(Reason::Cors);
+                }
+                self.policies.permit(usage, object)
+            }),
+            Err(reason) => match mapper.forward_if(base, reference.url, Use::Image, |_| Err(reason)) {
+                // A moved style sheet has another base, so its references must be pinned even if they stay.
+                Outcome::Pinned(url, _) => Outcome::Pinned(url, reason),
+                Outcome::Left(none @ (Reason::Empty | Reason::Fragment | Reason::Scheme)) => Outcome::Left(none),
+                _ => Outcome::Left(reason),
+            },
+        }
     }
 
-    fn decider(&self) -> Decider<'_> {
-        Decider { plan: &self.plan, base: &self.base, policies: &self.policies }
+    /// Returns true if the object is of the page's own origin. The page may read it without CORS now, but could not
+    /// after a move.
+    fn is_own_origin(&self, object: &Object<'_>) -> bool {
+        let base = &self.base;
+        object.host == base.page_host() && object.scheme == base.page_scheme() && object.port == base.page_port()
     }
 
     fn record(
@@ -125,9 +119,8 @@ impl UrlDecider {
         url: &str,
         outcome: &Outcome,
         load: Option<LoadRequest>,
-        substituted: Option<usize>,
     ) {
-        self.counts.count(outcome, substituted, self.base.page_host());
+        self.counts.count(outcome, self.base.page_host());
         if let Some(observer) = &mut self.observer {
             observer.url(&UrlEvent { place, url, outcome, load, base: &self.base, offset });
         }
@@ -135,41 +128,27 @@ impl UrlDecider {
 }
 
 impl Visitor for UrlDecider {
-    fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<Replacement> {
-        let mut outcome = self.decider().outcome(reference, &self.base);
+    fn url(&mut self, reference: &UrlReference<'_>, fits: Fits<'_>) -> Option<String> {
+        let mut outcome = self.outcome(reference);
         if self.waits_for_preload(reference, &outcome) {
             outcome = Outcome::Left(Reason::Preload);
         }
-        let object = self.substituted(reference, &outcome);
-        let written = match (&outcome, &object) {
-            (Outcome::Left(_), _) | (_, Some(Substitution::Element { .. })) => None,
-            (_, Some(Substitution::Url(url))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => Some(url),
-        };
-        if let Some(Err(reason)) = written.map(|url| fits(url)) {
+        if let Outcome::Moved(url) | Outcome::Pinned(url, _) = &outcome
+            && let Err(reason) = fits(url)
+        {
             outcome = Outcome::Left(reason);
         }
-        let bytes = object.as_ref().map(Substitution::bytes);
-        let UrlReference { place, offset, url, request, .. } = *reference;
-        self.record(place, offset, url, &outcome, request.ok(), bytes);
-        match (outcome, object) {
-            (Outcome::Left(_), _) => None,
-            (_, Some(Substitution::Element { text, urls })) => {
-                for DecidedUrl { url, outcome, load } in urls {
-                    self.record(STYLE_ELEMENT, offset, &url, &outcome, load, None);
-                }
-                Some(Replacement::Element(text))
-            }
-            (_, Some(Substitution::Url(url))) | (Outcome::Moved(url) | Outcome::Pinned(url, _), _) => {
-                Some(Replacement::Url(url))
-            }
+        let UrlReference { place, offset, url, request } = *reference;
+        self.record(place, offset, url, &outcome, request.ok());
+        match outcome {
+            Outcome::Left(_) => None,
+            Outcome::Moved(url) | Outcome::Pinned(url, _) => Some(url),
         }
     }
 
     fn unread(&mut self, place: &'static Place, offset: usize, reason: Reason) {
         let outcome = Outcome::Left(reason);
-        // A substitute that counts the uses of objects must see this use, too.
-        self.substituted(&UrlReference { place, offset, url: "", request: Err(reason), tag: None }, &outcome);
-        self.record(place, offset, "", &outcome, None, None);
+        self.record(place, offset, "", &outcome, None);
     }
 
     fn base(&mut self, href: &str) {
@@ -191,10 +170,6 @@ impl Visitor for UrlDecider {
             self.base.upgrade_insecure_requests();
         }
         translation.text
-    }
-
-    fn replaces_scripts(&self) -> bool {
-        self.substitute.is_some()
     }
 }
 

@@ -12,7 +12,6 @@
 //! | `decider` | the scanner's visitor: decides and counts each URL |
 //! | [`Preloads`] | moves a preload and its consumers together |
 //! | [`Observer`] | the interface for code that observes decided URLs |
-//! | [`Substitute`], [`sheet`] | the interface for code that puts objects into pages |
 //! | [`Savings`] | an estimate of what moves save on the link |
 
 pub mod config;
@@ -25,8 +24,6 @@ mod preloads;
 pub mod response;
 mod rewriter;
 mod savings;
-pub mod sheet;
-mod substitute;
 
 pub use config::Config;
 pub use decider::UrlCounts;
@@ -37,4 +34,3 @@ pub use plan::{Plan, PlanError, Plans};
 pub use preloads::Preloads;
 pub use rewriter::{Body, Rewriter};
 pub use savings::Savings;
-pub use substitute::{DecidedUrl, Decider, Substitute, Substitution};

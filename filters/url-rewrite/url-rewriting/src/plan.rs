@@ -22,7 +22,7 @@ pub enum PlanError {
     ZeroLimit(&'static str),
 }
 
-impl<Inline: DeserializeOwned, Admission: DeserializeOwned> Config<Inline, Admission> {
+impl<Admission: DeserializeOwned> Config<Admission> {
     /// Reads a configuration.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Plans {
     ///
     /// # Errors
     /// Names the key and the expected value.
-    pub fn new<Inline: Clone, Admission: Clone>(config: &Config<Inline, Admission>) -> Result<Self, PlanError> {
+    pub fn new<Admission: Clone>(config: &Config<Admission>) -> Result<Self, PlanError> {
         let of_ipv6 = |targets: &Targets| Plan::new(&Config { targets: targets.clone(), ..config.clone() });
         Ok(Self { plan: Plan::new(config)?, ipv6: config.ipv6_targets.as_ref().map(of_ipv6).transpose()? })
     }
@@ -87,7 +87,7 @@ impl Plan {
     ///
     /// # Errors
     /// Names the key and the expected value.
-    pub fn new<Inline, Admission>(config: &Config<Inline, Admission>) -> Result<Rc<Self>, PlanError> {
+    pub fn new<Admission>(config: &Config<Admission>) -> Result<Rc<Self>, PlanError> {
         let limits = config.limits;
         let zero = [
             ("page_memory_bytes", limits.page_memory_bytes),
@@ -140,11 +140,11 @@ impl Plan {
 
 /// Hashes with fixed keys by `DefaultHasher::new()`. If a compiler release changes them, browsers fetch each page once
 /// more.
-fn fingerprint<Inline, Admission>(config: &Config<Inline, Admission>) -> u64 {
+fn fingerprint<Admission>(config: &Config<Admission>) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    // Prefetching, the account, admission to the cache and fields of requests change no page, and a page that objects are
-    // put into has no tag. The targets for IPv6 stand in `targets` of a plan of their own.
+    // Prefetching, the account, admission to the cache and fields of requests change no page. The targets for IPv6 stand
+    // in `targets` of a plan of their own.
     let Config {
         targets,
         own,
@@ -154,7 +154,6 @@ fn fingerprint<Inline, Admission>(config: &Config<Inline, Admission>) -> u64 {
         limits,
         ipv6_targets: _,
         prefetch: _,
-        inline: _,
         admission: _,
         peer_fields: _,
         account: _,

@@ -11,7 +11,6 @@ use crate::event::Observer;
 use crate::headers::csp::Policies;
 use crate::plan::Plan;
 use crate::preloads::Preloads;
-use crate::substitute::Substitute;
 
 /// The properties of a body that rewriting needs, from the headers of its response.
 #[derive(Debug)]
@@ -58,7 +57,6 @@ pub struct Body {
 pub struct Rewriter {
     scanner: Scanner,
     decider: UrlDecider,
-    is_page: bool,
 }
 
 impl Rewriter {
@@ -67,14 +65,7 @@ impl Rewriter {
         let Body { kind, packing, base, encoding, policies, preloads } = body;
         let scanner = Scanner::new(kind, packing, encoding, *plan.limits());
         let decider = UrlDecider::new(plan, base, policies, preloads, observer);
-        Self { scanner, decider, is_page: kind == Kind::Html }
-    }
-
-    /// Lets `substitute` put objects into the body, if the body is a page. Call it before the first bytes.
-    pub fn substitute(&mut self, substitute: Box<dyn Substitute>) {
-        if self.is_page {
-            self.decider.substitute = Some(substitute);
-        }
+        Self { scanner, decider }
     }
 
     /// Reads the next bytes of the body and appends to `out` all bytes that are certain by now.

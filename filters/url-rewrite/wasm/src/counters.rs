@@ -1,8 +1,7 @@
 //! The filter's metrics, defined once for each configuration.
 
 use filter_host::metrics::{self, Counter, Metrics};
-use page_objects::inline::{NotInlined, Refusals};
-use page_objects::prefetch::{Ended, Failure, Skip};
+use page_objects::{Ended, Failure, Skip};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
 use url_rewriting::{BailOut, UrlCounts};
@@ -18,9 +17,6 @@ pub(crate) struct Counters {
     round_trips_saved: Counter,
     link_bytes_saved: Counter,
     pub(crate) broken: Counter,
-    inlined: Counter,
-    inlined_bytes: Counter,
-    not_inlined: metrics::Counters,
     redirected: Counter,
     links_offered: Counter,
     prefetched: Counter,
@@ -46,9 +42,6 @@ impl Counters {
             round_trips_saved: metrics.counter("round_trips_saved_total"),
             link_bytes_saved: metrics.counter("link_bytes_saved_total"),
             broken: metrics.counter("broken_total"),
-            inlined: metrics.counter("inlined_total"),
-            inlined_bytes: metrics.counter("inlined_bytes_total"),
-            not_inlined: metrics.by_reason("inline_kept_total", NotInlined::ALL.iter().map(|it| it.as_str())),
             redirected: metrics.counter("redirected_total"),
             links_offered: metrics.counter("links_offered_total"),
             prefetched: metrics.counter("prefetched_total"),
@@ -79,21 +72,12 @@ impl Counters {
         for (reason, count) in tally.left() {
             self.urls_left.at(reason.index()).add(count);
         }
-        self.inlined.add(tally.substituted);
-        self.inlined_bytes.add(tally.substituted_bytes);
         let savings = tally.savings();
         self.hosts_saved.add(savings.hosts);
         self.round_trips_saved.add(savings.round_trips);
         self.link_bytes_saved.add(savings.bytes);
         if let Some(cause) = bail_out {
             self.bail_outs.at(cause.index()).add(1);
-        }
-    }
-
-    /// Counts the objects that were not inlined in a page.
-    pub(crate) fn not_inlined(&self, refusals: &Refusals) {
-        for (reason, count) in refusals.iter() {
-            self.not_inlined.at(reason.index()).add(count);
         }
     }
 

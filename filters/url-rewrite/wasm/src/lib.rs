@@ -11,13 +11,11 @@
 //! | `admission` | admission of requests to the cache |
 //! | `edits` | edits of headers |
 //! | `counters` | metrics for Prometheus |
-//! | `objects` | a page's objects: prefetched, and inlined in pages |
-//! | `board` | state that all workers share about visitors |
+//! | `objects` | the prefetching of a page's objects |
 //! | `account` | a page's fields in the access log |
 
 mod account;
 mod admission;
-mod board;
 mod counters;
 mod edits;
 mod objects;

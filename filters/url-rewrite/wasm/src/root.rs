@@ -20,7 +20,7 @@ impl Filter for Shared {
     fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
         let plans = Plans::new(&config).map_err(|error| error.to_string())?;
-        let objects = Objects::new(&config);
+        let objects = config.prefetch.then(Objects::new);
         let admission = config.admission.map(|config| Rc::new(Admission::new(config)));
         Ok(Self { plans, counters: Counters::define(metrics), objects, admission })
     }

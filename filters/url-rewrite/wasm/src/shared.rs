@@ -8,7 +8,7 @@ use std::rc::Rc;
 use url_rewriting::Plans;
 
 /// The configuration of the filter as written.
-pub(crate) type Config = page_objects::Config<AdmissionConfig>;
+pub(crate) type Config = url_rewriting::Config<AdmissionConfig>;
 
 /// State that all streams of a configuration share.
 #[derive(Debug)]

@@ -2,16 +2,14 @@
 
 use crate::account;
 use crate::admission::Applicant;
-use crate::board;
 use crate::edits::apply;
-use crate::objects::{Found, Objects, PageAssist};
+use crate::objects::{self, Found};
 use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
-use filter_host::{HostError, reply};
-use page_objects::inline::Refusals;
-use page_objects::prefetch::{RequestTemplate, Skip};
+use filter_host::{HostError, property, reply};
+use page_objects::{RequestTemplate, Skip};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
@@ -41,7 +39,6 @@ const KEPT_BYTES: usize = 64 * 1024;
 struct Page {
     rewriter: Rewriter,
     found: Option<Found>,
-    refusals: Option<Refusals>,
     /// Reused for every chunk, so that a page costs one allocation of a chunk's size.
     out: Vec<u8>,
     bytes_in: u64,
@@ -59,7 +56,7 @@ impl Stream {
         let fields: Fields<'_> = pairs.iter().collect();
         #[cfg(feature = "panic-for-tests")]
         panic_for_tests(&fields);
-        let plan = shared.plans.of_client(board::client_address);
+        let plan = shared.plans.of_client(client_address);
         match request::decide(&plan, &fields) {
             request::Decision::Forward { edits, visit } => {
                 apply(Map::Request, &edits)?;
@@ -92,19 +89,10 @@ impl Stream {
             response::Decision::Rewrite { edits, body } => {
                 apply(Map::Response, &edits)?;
                 shared.counters.pages.add(1);
-                let assist = |(objects, template): (&Objects, _)| {
-                    objects.assist(plan, template, visit, &fields, &shared.counters)
-                };
-                let assist = shared.objects.as_ref().zip(self.template.take()).map(assist);
-                let PageAssist { observer, found, inliner } = assist.unwrap_or_default();
-                let mut rewriter = Rewriter::new(Rc::clone(plan), *body, observer);
-                let mut refusals = None;
-                if let Some((inliner, refused)) = inliner {
-                    apply(Map::Response, &inliner.edits())?;
-                    rewriter.substitute(Box::new(inliner));
-                    refusals = Some(refused);
-                }
-                self.page = Some(Page { rewriter, found, refusals, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
+                let observe = |template| objects::observe(plan, template, &fields, &shared.counters);
+                let (observer, found) = self.template.take().and_then(observe).unzip();
+                let rewriter = Rewriter::new(Rc::clone(plan), *body, observer);
+                self.page = Some(Page { rewriter, found, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
             }
             response::Decision::Reply(reply) => return send(shared, &reply),
         }
@@ -240,10 +228,12 @@ impl Page {
         shared.counters.bytes_in.add(self.bytes_in);
         shared.counters.bytes_out.add(self.bytes_out);
         shared.counters.rewritten(&self.rewriter.counts(), self.rewriter.bail_out());
-        if let Some(refusals) = &self.refusals {
-            shared.counters.not_inlined(refusals);
-        }
     }
+}
+
+/// Returns the client address of the stream's connection, or nothing if the proxy does not report it.
+fn client_address() -> Vec<u8> {
+    property::get(&["source", "address"]).ok().flatten().unwrap_or_default()
 }
 
 fn send(shared: &Shared, answer: &Reply) -> Result<Action, HostError> {

@@ -115,18 +115,6 @@ impl Policies {
         if permitted { Ok(()) } else { Err(Reason::Csp) }
     }
 
-    /// Returns true if an object may stand in the page as a `data:` URL.
-    pub fn permit_data(&self, usage: Use) -> bool {
-        self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| list.has_data && !policy.frozen))
-    }
-
-    /// Returns true if an element may contain the text of a style sheet or script (6.7.3, "does a source list allow all
-    /// inline behavior"). The policy must say `'unsafe-inline'`, and no nonce or hash may cancel it.
-    pub fn permit_inline(&self, usage: Use) -> bool {
-        let permits = |list: &SourceList| list.has_unsafe_inline && !list.has_nonces;
-        self.policies.iter().all(|policy| policy.governing(usage).is_none_or(|list| permits(list) && !policy.frozen))
-    }
-
     /// Returns true if the browser accepts a `<base href>` that resolves to `url`.
     pub fn permits_base(&self, url: &str) -> bool {
         self.policies.iter().all(|policy| match (&policy.base_uri, Place::of_url(url)) {

@@ -48,18 +48,12 @@ pub(super) struct SourceList {
     pub(super) sources: Vec<Source>,
     /// True with a nonce, a hash or `strict-dynamic`.
     pub(super) has_nonces: bool,
-    /// True with `data:`, which `*` does not cover.
-    pub(super) has_data: bool,
-    /// True with `'unsafe-inline'`.
-    pub(super) has_unsafe_inline: bool,
 }
 
 impl SourceList {
     pub(super) fn read<'a>(tokens: impl Iterator<Item = &'a str>) -> Self {
         let mut list = Self::default();
         for token in tokens {
-            list.has_data |= token.eq_ignore_ascii_case("data:");
-            list.has_unsafe_inline |= token.eq_ignore_ascii_case("'unsafe-inline'");
             if token.eq_ignore_ascii_case("'self'") {
                 list.sources.push(Source::Itself);
             } else if let Some(keyword) = token.strip_prefix('\'') {

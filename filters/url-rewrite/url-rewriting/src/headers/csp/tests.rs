@@ -15,7 +15,6 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         ports: vec![80, 443, 8080],
         peer_fields: Vec::new(),
         prefetch: false,
-        inline: None,
         admission: None,
         limits: Limits::default(),
         account: false,

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
-use super::limits::{BELIEVED_MS, LEFT_ALONE_MS, REMEMBERED};
+use crate::limits::{BELIEVED_MS, LEFT_ALONE_MS, REMEMBERED};
 
 /// A fact about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// This very object is cached.
     Held,
     /// This very object could not be fetched.
@@ -20,7 +20,7 @@ pub(super) enum Known {
 
 /// The table finds entries by keyed hashes, so that no site can choose URLs that stand for those of another.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     entries: HashMap<u64, (Known, u64)>,
     order: VecDeque<u64>,
     keys: RandomState,
@@ -28,32 +28,32 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Returns the fact about this object at `now_ms`. A fact about itself goes before one about its path.
-    pub(super) fn of(&self, scheme: &str, authority: &str, path: &str, now_ms: u64) -> Option<Known> {
+    pub(crate) fn of(&self, scheme: &str, authority: &str, path: &str, now_ms: u64) -> Option<Known> {
         let alive = |key| self.entries.get(&key).filter(|(_, until)| *until > now_ms).map(|(known, _)| *known);
         alive(self.object(scheme, authority, path)).or_else(|| alive(self.place(scheme, authority, path)))
     }
 
     /// Records that the object is cached for `fresh_ms` from now on.
-    pub(super) fn held(&mut self, scheme: &str, authority: &str, path: &str, fresh_ms: u64, now_ms: u64) {
+    pub(crate) fn held(&mut self, scheme: &str, authority: &str, path: &str, fresh_ms: u64, now_ms: u64) {
         let object = self.object(scheme, authority, path);
         self.put(object, Known::Held, now_ms.saturating_add(fresh_ms.min(BELIEVED_MS)));
         self.kept(scheme, authority, path, now_ms);
     }
 
     /// Records that caches store objects of the path.
-    pub(super) fn kept(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
+    pub(crate) fn kept(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
         let place = self.place(scheme, authority, path);
         self.put(place, Known::Kept, now_ms.saturating_add(BELIEVED_MS));
     }
 
     /// Records that the cache does not store objects of the path.
-    pub(super) fn not_kept(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
+    pub(crate) fn not_kept(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
         let place = self.place(scheme, authority, path);
         self.put(place, Known::NotKept, now_ms.saturating_add(BELIEVED_MS));
     }
 
     /// Records that the object could not be fetched.
-    pub(super) fn leave_alone(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
+    pub(crate) fn leave_alone(&mut self, scheme: &str, authority: &str, path: &str, now_ms: u64) {
         let object = self.object(scheme, authority, path);
         self.put(object, Known::LeftAlone, now_ms.saturating_add(LEFT_ALONE_MS));
     }

@@ -8,30 +8,18 @@ use page_scanner::LoadRequest;
 use url_mapping::{Outcome, Scheme, Use};
 use url_rewriting::{Observer, Plan, UrlEvent};
 
-use super::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
-use super::{RequestTemplate, Skip};
+use crate::limits::{OBJECTS_A_HOST, OBJECTS_A_PAGE};
 use crate::true_url::TrueUrl;
+use crate::{RequestTemplate, Skip};
 
 /// An object that a browser is about to request.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    pub(super) scheme: Scheme,
-    pub(super) authority: String,
-    pub(super) path: String,
-    pub(super) usage: Use,
-    pub(super) template: Rc<RequestTemplate>,
-}
-
-impl Candidate {
-    /// Returns its true URL.
-    pub(crate) fn true_url(&self) -> TrueUrl<'_> {
-        TrueUrl { scheme: self.scheme, authority: &self.authority, path: &self.path }
-    }
-
-    /// See [`RequestTemplate::knows_newer_pictures`].
-    pub(crate) fn knows_newer_pictures(&self) -> bool {
-        self.template.knows_newer_pictures()
-    }
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: String,
+    pub(crate) path: String,
+    pub(crate) usage: Use,
+    pub(crate) template: Rc<RequestTemplate>,
 }
 
 /// The finds of an observer since they were last taken.

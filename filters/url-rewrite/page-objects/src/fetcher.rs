@@ -8,10 +8,10 @@ use url_mapping::Use;
 use url_rewriting::headers::Fields;
 use url_rewriting::headers::request::{Exchange, Visit};
 
-use super::limits::{IN_FLIGHT, IN_FLIGHT_A_HOST, LATE_MS, WAITING};
-use super::memory::{Known, Memory};
-use super::observer::Candidate;
-use super::{Failure, Skip};
+use crate::limits::{IN_FLIGHT, IN_FLIGHT_A_HOST, LATE_MS, WAITING};
+use crate::memory::{Known, Memory};
+use crate::observer::Candidate;
+use crate::{Failure, Skip};
 
 /// A request to be sent now.
 #[derive(Debug)]
@@ -125,15 +125,8 @@ impl Fetcher {
         Ended::Failed(Failure::NotSent)
     }
 
-    /// Records the end of a fetch, with the headers of its response if one came. `stored` receives a candidate that is
-    /// cached now, and its freshness lifetime in milliseconds. `None` for an unknown token.
-    pub fn ended(
-        &mut self,
-        token: u32,
-        answer: Option<&Fields<'_>>,
-        now_ms: u64,
-        stored: impl FnOnce(&Candidate, u64),
-    ) -> Option<Ended> {
+    /// Records the end of a fetch, with the headers of its response if one came. `None` for an unknown token.
+    pub fn ended(&mut self, token: u32, answer: Option<&Fields<'_>>, now_ms: u64) -> Option<Ended> {
         let candidate = self.in_flight.remove(&token)?;
         if let Some(count) = self.of_host.get_mut(&candidate.authority) {
             *count = count.saturating_sub(1);
@@ -152,7 +145,6 @@ impl Fetcher {
                     return Some(Ended::Failed(Failure::Uncacheable));
                 };
                 self.memory.held(scheme, authority, path, fresh_ms, now_ms);
-                stored(&candidate, fresh_ms);
                 return Some(Ended::Stored);
             }
         };

@@ -4,11 +4,11 @@
 
 use http_semantics::navigation;
 use http_semantics::object_request::{Browser, Object};
-use url_mapping::{Scheme, Use, may_be_same_site};
+use url_mapping::{Scheme, Use};
+use url_rewriting::headers::Fields;
 use url_rewriting::headers::request::Visit;
-use url_rewriting::headers::{Fields, host_of};
 
-use super::Skip;
+use crate::Skip;
 
 /// The common part of the requests for the objects of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,6 @@ pub struct RequestTemplate {
     browser: Browser,
     referrer: Option<String>,
     page_scheme: Scheme,
-    is_returning: bool,
-    is_referred: bool,
 }
 
 impl RequestTemplate {
@@ -46,10 +44,6 @@ impl RequestTemplate {
             // The default of browsers for another origin (strict-origin-when-cross-origin).
             referrer: Some(format!("{}://{}/", visit.scheme, visit.authority)),
             page_scheme: visit.scheme,
-            is_returning: ["cookie", "if-none-match", "if-modified-since"]
-                .iter()
-                .any(|name| fields.get(name).is_some()),
-            is_referred: fields.get("referer").is_some_and(|referer| is_of_site(referer, &visit.authority)),
         })
     }
 
@@ -69,29 +63,8 @@ impl RequestTemplate {
         Ok(self)
     }
 
-    /// Returns true if the browser was here before and may still have objects of the page. Its request has a cookie or is
-    /// conditional.
-    pub(crate) fn is_returning(&self) -> bool {
-        self.is_returning
-    }
-
-    /// Returns true if the reader came from another page of the site.
-    pub(crate) fn is_referred(&self) -> bool {
-        self.is_referred
-    }
-
-    /// Returns the browser's `User-Agent`, empty if it sends none.
-    pub(crate) fn user_agent(&self) -> &str {
-        self.browser.agent()
-    }
-
-    /// Returns true if the browser accepts pictures in newer formats.
-    pub(crate) fn knows_newer_pictures(&self) -> bool {
-        self.browser.knows_newer_pictures()
-    }
-
     /// Returns the request for one object. `authority` and `path` are its true ones.
-    pub(super) fn fields(
+    pub(crate) fn fields(
         &self,
         scheme: Scheme,
         authority: &str,
@@ -102,12 +75,4 @@ impl RequestTemplate {
         let referer = self.referrer.as_deref().filter(|_| self.page_scheme == Scheme::Http || is_secure);
         self.browser.request(Object { is_secure, authority, path, destination: Some(usage.destination()), referer })
     }
-}
-
-/// Returns true if a `Referer` may name a page of the site at `authority`.
-fn is_of_site(referer: &[u8], authority: &str) -> bool {
-    let referer = String::from_utf8_lossy(referer).to_ascii_lowercase();
-    let behind_scheme = referer.split_once("://").map_or("", |(_, behind)| behind);
-    let page = behind_scheme.split(['/', '?', '#']).next().unwrap_or_default();
-    may_be_same_site(host_of(page), host_of(&authority.to_ascii_lowercase()))
 }
