@@ -61,7 +61,7 @@ func (f *listFile) refresh(ctx context.Context, settle time.Duration) bool {
 	}
 	f.using, f.refused = list, nil
 	f.report()
-	log.Infof("List %s changed: %d names", f.path, list.Listed.Len())
+	log.Infof("List %s changed: %d names", f.path, list.Names.Len())
 	return true
 }
 
@@ -83,7 +83,7 @@ func (f *listFile) fail(err error) {
 
 // report shows the list in use in the metrics.
 func (f *listFile) report() {
-	entries.WithLabelValues(f.path).Set(float64(f.using.Listed.Len() + f.using.Exempt.Len()))
+	entries.WithLabelValues(f.path).Set(float64(f.using.Names.Len()))
 	reloadTime.WithLabelValues(f.path).Set(float64(f.using.version.ModTime().UnixNano()) / 1e9)
 }
 
@@ -161,7 +161,7 @@ func halfWritten(next, inUse *names.List) error {
 	if inUse.Terminated && !next.Terminated {
 		return errors.New("the last line does not end in a newline, as it used to: the file looks half written")
 	}
-	was, is := inUse.Listed.Len(), next.Listed.Len()
+	was, is := inUse.Names.Len(), next.Names.Len()
 	if was >= guardedEntries && is < was/2 {
 		return fmt.Errorf("only %d names where %d are in use: the file looks half written", is, was)
 	}

@@ -61,11 +61,10 @@ func (l *lists) publish() {
 	add(&sets.excepted, l.inlineExcept)
 	for _, f := range l.files {
 		if f.except {
-			add(&sets.excepted, f.using.Listed)
+			add(&sets.excepted, f.using.Names)
 		} else {
-			add(&sets.listed, f.using.Listed)
+			add(&sets.listed, f.using.Names)
 		}
-		add(&sets.excepted, f.using.Exempt)
 	}
 	l.sets.Store(&sets)
 }

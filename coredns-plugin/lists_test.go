@@ -202,21 +202,6 @@ func TestExceptFilesAreWatchedToo(t *testing.T) {
 	}
 }
 
-func TestPassthruRecordsOfAPolicyZoneExcept(t *testing.T) {
-	path := writeFile(t, "policy.zone", `
-$TTL 60
-$ORIGIN rpz.example.
-@ SOA localhost. nobody.invalid. 1 3600 1200 604800 60
-  NS localhost.
-*.example.org A 198.51.100.12
-bank.example.org CNAME rpz-passthru.
-`)
-	l := newPlugin(t, "longhaul "+path+" {\nproxy 198.51.100.12\n}", nil)
-	if !isListed(l, "www.example.org.") || isListed(l, "bank.example.org.") || isListed(l, "example.org.") {
-		t.Error("The zone's policies are not in use")
-	}
-}
-
 func TestServersOfOneProcessShareAList(t *testing.T) {
 	path := writeFile(t, "allow.txt", "one.example\n")
 	first := newPlugin(t, "longhaul "+path+" {\nproxy 198.51.100.12\n}", nil)

@@ -51,7 +51,7 @@ func measureLookups(p plan, listed []string, figures map[string]float64) error {
 			for i := odd; i < len(queries); i += 2 {
 				var k names.Key
 				k.Read(queries[i])
-				if list.Listed.Has(&k) {
+				if list.Names.Has(&k) {
 					found++
 				}
 			}
@@ -67,7 +67,7 @@ func measureLookups(p plan, listed []string, figures map[string]float64) error {
 	figures["lookup_hit_ns"] = median(hits)
 	figures["lookup_miss_ns"] = median(misses)
 	figures["lookup_allocs"] = float64((after.Mallocs - before.Mallocs) / uint64(p.repeats*len(queries)))
-	figures["bytes_per_name"] = float64(list.Listed.Bytes()) / float64(list.Listed.Len())
+	figures["bytes_per_name"] = float64(list.Names.Bytes()) / float64(list.Names.Len())
 	figures["load_seconds_per_million"] = median(loads)
 	fmt.Printf("Lookups: hit %.0f ns, miss %.0f ns; %.1f bytes a name; list of %d names read in %.2f s (slowest of %d: %.2f)\n",
 		median(hits), median(misses), figures["bytes_per_name"], len(listed), median(loads), p.repeats, slices.Max(loads))

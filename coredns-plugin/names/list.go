@@ -9,41 +9,20 @@ import (
 	"net/netip"
 )
 
-// Format is how a list file is written. A file is of one format throughout; its first line that is not blank or a comment
+// format is how a list file is written. A file is of one format throughout; its first line that is not blank or a comment
 // tells which.
-type Format uint8
+type format uint8
 
 const (
-	// Plain has one entry a line: example.org, =example.org or *.example.org.
-	Plain Format = iota + 1
-	// Hosts is the format of /etc/hosts: an address, which is ignored, and names, each standing for itself only.
-	Hosts
-	// RPZ is the zone file of a response policy zone (draft-vixie-dnsop-dns-rpz).
-	RPZ
+	// plain has one entry a line: example.org, =example.org or *.example.org.
+	plain format = iota + 1
+	// hosts is the format of /etc/hosts: an address, which is ignored, and names, each standing for itself only.
+	hosts
 )
-
-func (f Format) String() string {
-	switch f {
-	case Plain:
-		return "plain"
-	case Hosts:
-		return "hosts"
-	case RPZ:
-		return "rpz"
-	}
-	return "empty"
-}
 
 // List is what a list file says.
 type List struct {
-	// Listed holds the names the file is about.
-	Listed *Set
-	// Exempt holds the names an RPZ exempts from its own policy (CNAME rpz-passthru.). Other formats have none.
-	Exempt *Set
-	Format Format
-	// Ignored counts what a file of its format may hold and is no name to steer: RPZ records that block or that match by
-	// address, names of the local machine in a hosts file.
-	Ignored int
+	Names *Set
 	// Terminated says that the file ends in a newline. A file that used to and no longer does is half written.
 	Terminated bool
 }
@@ -86,8 +65,8 @@ var (
 func Parse(r io.Reader, file string, sizeHint int, giveWay func()) (*List, error) {
 	// A plain list's names take a byte more each than in the file. Without room for it all would be copied at the end.
 	room := sizeHint + sizeHint/8
-	p := &parser{file: file, in: bufio.NewReaderSize(r, maxLineBytes), listed: NewBuilder(room), exempt: NewBuilder(0)}
-	p.listed.giveWay, p.exempt.giveWay = giveWay, giveWay
+	p := &parser{file: file, in: bufio.NewReaderSize(r, maxLineBytes), names: NewBuilder(room)}
+	p.names.giveWay = giveWay
 	if bom, _ := p.in.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := p.in.Discard(3); err != nil {
 			return nil, p.fail(0, err)
@@ -96,24 +75,21 @@ func Parse(r io.Reader, file string, sizeHint int, giveWay func()) (*List, error
 	if err := p.run(); err != nil {
 		return nil, err
 	}
-	list := &List{Format: p.format, Ignored: p.ignored, Terminated: p.terminated}
-	if p.listed.Len() == 0 && p.exempt.Len() == 0 && !p.mayBeEmpty {
+	if p.names.Len() == 0 && !p.mayBeEmpty {
 		p.line = 0
 		return nil, p.fail(0, errEmpty)
 	}
-	list.Listed, list.Exempt = p.listed.Set(), p.exempt.Set()
-	return list, nil
+	return &List{Names: p.names.Set(), Terminated: p.terminated}, nil
 }
 
 type parser struct {
-	file           string
-	in             *bufio.Reader
-	line           int // number of the line read last
-	format         Format
-	listed, exempt *Builder
-	ignored        int
-	mayBeEmpty     bool
-	terminated     bool
+	file       string
+	in         *bufio.Reader
+	line       int // number of the line read last
+	format     format
+	names      *Builder
+	mayBeEmpty bool
+	terminated bool
 }
 
 func (p *parser) fail(column int, problem error) error {
@@ -134,16 +110,13 @@ func (p *parser) run() error {
 			continue
 		}
 		if p.format == 0 {
-			if p.format = formatOf(text); p.format == RPZ {
-				return p.zone(line)
-			}
+			p.format = formatOf(text)
 		}
-		if p.format == Hosts {
-			err = p.hosts(line, text)
-		} else {
-			err = p.plain(line, text)
+		read := p.plain
+		if p.format == hosts {
+			read = p.hosts
 		}
-		if err != nil {
+		if err := read(line, text); err != nil {
 			return err
 		}
 	}
@@ -166,8 +139,8 @@ func (p *parser) next() ([]byte, error) {
 	return line, err
 }
 
-// strip returns line without its comment and the blanks around it. While the format is not known yet, lines of nothing but
-// a zone file's comment are passed over too.
+// strip returns line without its comment and the blanks around it. Before the first name, a line that begins with a
+// semicolon is a comment, too.
 func (p *parser) strip(line []byte) []byte {
 	text := line
 	if i := bytes.IndexByte(text, '#'); i >= 0 {
@@ -201,24 +174,24 @@ func trim(text []byte) []byte {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// formatOf tells the format by the first line that says anything: one word is a plain list's, an address and words a hosts
-// file's, and a directive or a record a zone file's.
-func formatOf(text []byte) Format {
-	end := bytes.IndexAny(text, " \t")
-	if end < 0 {
-		return Plain
+// formatOf tells the format by the first line that says anything: a hosts file's has an address and words.
+func formatOf(text []byte) format {
+	if end := bytes.IndexAny(text, " \t"); end >= 0 {
+		if _, err := netip.ParseAddr(string(text[:end])); err == nil {
+			return hosts
+		}
 	}
-	if _, err := netip.ParseAddr(string(text[:end])); err == nil {
-		return Hosts
-	}
-	return RPZ
+	return plain
 }
+
+var errWords = errors.New("more than one word; expected one name a line, or a hosts file, which has an address first. " +
+	"README.md says how to convert the zone file of a response policy zone")
 
 func (p *parser) plain(line, text []byte) error {
 	if i := bytes.IndexAny(text, " \t"); i >= 0 {
-		return p.fail(columnOf(line, text)+i, errors.New("more than one word; this is a plain list, one name a line"))
+		return p.fail(columnOf(line, text)+i, errWords)
 	}
-	if err := p.listed.addEntry(text); err != nil {
+	if err := p.names.addEntry(text); err != nil {
 		return p.fail(columnOf(line, text), err)
 	}
 	return nil
@@ -237,10 +210,9 @@ func (p *parser) hosts(line, text []byte) error {
 		name, rest = cutWord(rest)
 		// Every hosts file begins with localhost and its like: the machine's own names, which nobody means to list.
 		if bytes.IndexByte(name, '.') < 0 || string(name) == "localhost.localdomain" || string(name) == "0.0.0.0" {
-			p.ignored++
 			continue
 		}
-		if err := p.listed.addName(name, Self); err != nil {
+		if err := p.names.addName(name, Self); err != nil {
 			return p.fail(columnOf(line, name), err)
 		}
 	}

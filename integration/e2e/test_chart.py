@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
-import subprocess
 import tomllib
 import urllib.error
 import urllib.request
@@ -18,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import REPOSITORY, built, need_commands
+from harness.artifacts import REPOSITORY
 from harness.authority import Authority
 from harness.kubernetes import (
     CHART,
@@ -37,7 +34,6 @@ from harness.kubernetes import (
 )
 from harness.pep import Pep, command
 from harness.ports import free_ports
-from harness.processes import Child
 from harness.waiting import wait_for
 
 FOREIGN = {"Certificate", "PodMonitor"}
@@ -245,57 +241,3 @@ def test_metrics_are_on_loopback_until_they_are_enabled(folder: Path) -> None:
     assert metrics_of(metrics={"enabled": True, "port": 9155}) == ("0.0.0.0:9155", [9155])
     over_ipv6 = {"listen": {"health": "[::]:9902"}}
     assert metrics_of(longhaul=over_ipv6, metrics={"enabled": True}) == ("[::]:9910", [9910])
-
-
-PRIMARY = """\
-options {{ directory "{folder}"; pid-file none; session-keyfile none; listen-on port {port} {{ 127.0.0.1; }};
-  listen-on-v6 {{ none; }}; recursion no; dnssec-validation no;
-  notify explicit; also-notify {{ 127.0.0.1 port {other}; }}; }};
-controls {{ }};
-zone "steered" {{ type primary; file "zone"; allow-transfer {{ any; }}; }};
-"""
-COREFILE = """\
-.:{port} {{
-  bind 127.0.0.1
-  longhaul {zone} {{
-    proxy 198.51.100.12
-    reload 1s
-  }}
-  template IN A . {{
-    answer "{{{{ .Name }}}} 60 IN A 203.0.113.9"
-  }}
-}}
-"""
-
-
-def test_a_list_by_zone_transfer_is_in_force_after_each_change(folder: Path) -> None:
-    need_commands("named", "dig")
-    primary, secondary, dns = free_ports(3)
-    lists = folder / "lists"
-    lists.mkdir()
-    zone = folder / "zone"
-    records = "@ NS localhost.\nexample.org A 192.0.2.1\nbank.example.org CNAME rpz-passthru.\n"
-    zone.write_text(f"$TTL 60\n@ SOA localhost. nobody.invalid. 1 60 60 1200 60\n{records}")
-    (folder / "primary.conf").write_text(PRIMARY.format(folder=folder, port=primary, other=secondary))
-    found = re.search(r"  named\.conf: \|\n((?:    .*\n)+)", (CHART / "README.md").read_text())
-    assert found
-    text = found[1].replace("/var/lib/lists", str(lists)).replace("port 5300", f"port {secondary}")
-    (folder / "secondary.conf").write_text(text.replace("{ 192.0.2.54; }", f"{{ 127.0.0.1 port {primary}; }}"))
-    (folder / "Corefile").write_text(COREFILE.format(port=dns, zone=lists / "steered.zone"))
-
-    def first(name: str) -> str:
-        line = ["dig", "@127.0.0.1", "-p", str(dns), "+short", "+tries=1", "+time=1", name]
-        return subprocess.run(line, capture_output=True, text=True, check=False).stdout.split("\n")[0]
-
-    def named(which: str) -> Child:
-        return Child(["named", "-g", "-c", folder / f"{which}.conf"], folder / f"{which}.log")
-
-    with named("primary") as source, named("secondary"):
-        wait_for("the zone", (lists / "steered.zone").exists)
-        with Child([built("coredns"), "-conf", folder / "Corefile"], folder / "coredns.log"):
-            wait_for("a steered name", lambda: first("example.org") == "198.51.100.12")
-            assert first("bank.example.org") == "203.0.113.9"
-            assert first("new.example") == "203.0.113.9"
-            zone.write_text(zone.read_text().replace("invalid. 1 ", "invalid. 2 ") + "new.example A 192.0.2.1\n")
-            os.kill(source.process.pid, signal.SIGHUP)
-            wait_for("the new name", lambda: first("new.example") == "198.51.100.12")

@@ -62,7 +62,7 @@ def need_commands(*commands: str) -> None:
     packages = {
         "ip": "iproute2", "nft": "nftables", "curl": "curl", "dig": "dnsutils", "chromium": "chromium",
         "certutil": "libnss3-tools", "nsenter": "util-linux", "unshare": "util-linux", "sysctl": "procps",
-        "strip": "binutils", "rpm2cpio": "rpm", "named": "bind9", "apache2": "apache2-bin", "aria2c": "aria2",
+        "strip": "binutils", "rpm2cpio": "rpm", "apache2": "apache2-bin", "aria2c": "aria2",
         "java": "default-jdk-headless", "javac": "default-jdk-headless", "apt-get": "apt", "getent": "libc-bin",
     }  # fmt: skip
     for command in commands:

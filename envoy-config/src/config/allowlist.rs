@@ -10,6 +10,7 @@ use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::names::{HostName, NameError};
+use super::policy_zone;
 
 /// The names that a line of a list covers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,6 +47,8 @@ pub enum LineError {
     NoName,
     /// More than the DNS server reads of one line.
     TooLong,
+    /// The list is a response policy zone, which earlier releases read.
+    PolicyZone,
 }
 
 impl fmt::Display for LineError {
@@ -55,6 +58,7 @@ impl fmt::Display for LineError {
             Self::NoAddress => f.write_str("no address first, as in the other lines of this hosts file"),
             Self::NoName => f.write_str("an address without a name"),
             Self::TooLong => write!(f, "a line of more than {MAX_LINE_BYTES} bytes"),
+            Self::PolicyZone => f.write_str("the zone file of a response policy zone"),
         }
     }
 }
@@ -119,16 +123,13 @@ enum Format {
     Plain,
     /// As /etc/hosts: an address, which is ignored, and names.
     Hosts,
-    /// A response policy zone; only the DNS server reads these.
-    Zone,
 }
 
 impl Format {
     fn of(entry: &str) -> Self {
         match entry.split_once(BLANKS) {
-            None => Self::Plain,
             Some((first, _)) if is_address(first) => Self::Hosts,
-            Some(_) => Self::Zone,
+            _ => Self::Plain,
         }
     }
 }
@@ -141,8 +142,8 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Checks every line by the DNS server's rules (`coredns-plugin/names`), and returns at most `MAX_ERRORS` errors. Reads
-/// only the first line of a response policy zone; the DNS server reads the rest.
+/// Checks every line by the DNS server's rules (`coredns-plugin/names`), and returns at most `MAX_ERRORS` errors. A
+/// response policy zone is one error.
 pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     let mut summary = ListSummary { names: 0, may_be_empty: false };
     let mut errors = Vec::new();
@@ -157,9 +158,10 @@ pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
             Err(LineError::TooLong)
         } else if entry.is_empty() || zone_comment.is_some() {
             continue;
+        } else if format.is_none() && policy_zone::begins_with(entry) {
+            Err(LineError::PolicyZone)
         } else {
             match format.get_or_insert_with(|| Format::of(entry)) {
-                Format::Zone => return Ok(ListSummary { names: 1, may_be_empty: true }),
                 Format::Plain => plain_line(entry),
                 Format::Hosts => hosts_line(entry),
             }
@@ -170,7 +172,7 @@ pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
                 let column = content.chars().take_while(|c| BLANKS.contains(c)).count() + 1;
                 let entry = entry.chars().take(MOST_SHOWN).collect();
                 errors.push(ListError { line: index + 1, column, entry, error });
-                if errors.len() == MAX_ERRORS {
+                if errors.len() == MAX_ERRORS || error == LineError::PolicyZone {
                     break;
                 }
             }

@@ -15,6 +15,7 @@ pub mod names;
 mod no_effect;
 mod overrides;
 mod peer_name;
+mod policy_zone;
 mod read;
 mod reader;
 mod settings;

@@ -1,10 +1,11 @@
 //! `dns`: the lists of steered names, and the form of the responses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::allowlist::{self, NamePattern};
+use crate::config::allowlist::{self, LineError, NamePattern};
 use crate::config::diagnostic::Problem;
+use crate::config::policy_zone;
 use crate::config::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::config::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
 use crate::config::units::show_duration;
@@ -15,19 +16,20 @@ const MAX_TTL: Duration = Duration::from_hours(7 * 24);
 
 pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
     let section = reader.section(top, "dns");
+    let mut zones = PolicyZones::default();
     let domains = reader.optional(&section, "domains", |reader, setting| {
         let files = reader.list(setting, |reader, item| {
             let path = reader.path(item, "a file with one name a line")?;
             if !path.exists() && reader.is_name_for_file(item) {
                 return None;
             }
-            check_list(reader, item, &path).then_some(path)
+            check_list(reader, item, &path, &mut zones).then_some(path)
         });
         reader.without_duplicates(setting, files)
     });
     let listed = domains.clone().unwrap_or_default();
     let except = reader.optional(&section, "except", |reader, setting| {
-        let exceptions = reader.list(setting, |reader, item| exception(reader, item, &listed));
+        let exceptions = reader.list(setting, |reader, item| exception(reader, item, &listed, &mut zones));
         reader.without_duplicates(setting, exceptions)
     });
     let www = reader.optional(&section, "www", Reader::boolean);
@@ -61,11 +63,14 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
             Exception::File(path) => except_files.push(path),
         }
     }
+    except_files.retain(|path| !zones.files.contains(path));
+    let mut domains = domains?;
+    domains.retain(|path| !zones.hide_exceptions && !zones.files.contains(path));
     Some(Dns {
-        domains: domains?,
+        domains,
         except_names,
         except_files,
-        www: www?,
+        www: www? && !zones.hide_exceptions,
         mode: mode?,
         ttl: ttl?,
         aaaa: aaaa?,
@@ -84,8 +89,21 @@ enum Exception {
     File(PathBuf),
 }
 
+/// The response policy zones among the lists. They are not read.
+#[derive(Default)]
+struct PolicyZones {
+    files: Vec<PathBuf>,
+    /// True if one of them has exceptions. Nothing is steered then, because the exceptions are not known.
+    hide_exceptions: bool,
+}
+
 /// Reads an exception. `listed` are the lists of steered names.
-fn exception(reader: &mut Reader, setting: &Setting<'_>, listed: &[PathBuf]) -> Option<Exception> {
+fn exception(
+    reader: &mut Reader,
+    setting: &Setting<'_>,
+    listed: &[PathBuf],
+    zones: &mut PolicyZones,
+) -> Option<Exception> {
     let text = reader.text(setting, "a name or a file of names", "")?;
     if text.contains('/') || LIST_ENDINGS.iter().any(|ending| text.ends_with(ending)) {
         let path = reader.resolve(text);
@@ -97,7 +115,7 @@ fn exception(reader: &mut Reader, setting: &Setting<'_>, listed: &[PathBuf]) -> 
             );
             return None;
         }
-        return check_list(reader, setting, &path).then_some(Exception::File(path));
+        return check_list(reader, setting, &path, zones).then_some(Exception::File(path));
     }
     match NamePattern::parse(text) {
         Ok(name) => Some(Exception::Name(name)),
@@ -112,8 +130,32 @@ fn exception(reader: &mut Reader, setting: &Setting<'_>, listed: &[PathBuf]) -> 
     }
 }
 
+impl PolicyZones {
+    /// Takes note of a zone, and warns that it is not read.
+    fn add(&mut self, setting: &Setting<'_>, path: &Path, text: &str) -> Problem {
+        let excepts = setting.name.starts_with("dns.except");
+        let label = if excepts || policy_zone::has_exceptions(text) {
+            self.hide_exceptions = true;
+            "no name is steered, because the exceptions in it are not known"
+        } else {
+            "its names are not steered"
+        };
+        self.files.push(path.to_owned());
+        let (command, name) = (policy_zone::conversion(path), setting.text().unwrap_or_default());
+        let names = if excepts { "dns.except" } else { "dns.domains" };
+        Problem::warning(
+            format!("`{}` names a response policy zone, which is not read any more", setting.name),
+            setting.place(),
+            label,
+        )
+        .help(format!(
+            "convert it: {command}\nThen write `{name}.txt` in `{names}` instead, and `{name}.except.txt` in `dns.except` if that file is there"
+        ))
+    }
+}
+
 /// Reads a list and reports each bad line with its place in the list.
-fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &std::path::Path) -> bool {
+fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &Path, zones: &mut PolicyZones) -> bool {
     let Some(text) = reader.file_text(setting, path) else { return false };
     match allowlist::check(&text) {
         Ok(summary) if summary.names == 0 && !summary.may_be_empty => {
@@ -130,6 +172,11 @@ fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &std::path::Path
             false
         }
         Ok(_) => true,
+        Err(errors) if errors.iter().any(|error| error.error == LineError::PolicyZone) => {
+            let warning = zones.add(setting, path, &text);
+            reader.problems.push(warning);
+            true
+        }
         Err(errors) => {
             for error in errors {
                 reader.problems.push(
@@ -207,4 +254,43 @@ fn one_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
         return None;
     }
     Some(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::config::load_text;
+
+    #[test]
+    fn a_policy_zone_is_skipped_and_if_it_has_exceptions_nothing_is_steered() {
+        let folder = tempfile::tempdir().unwrap();
+        let soa = "@ SOA localhost. nobody.invalid. 1 2 3 4 5\n";
+        for (name, text) in [
+            ("list.txt", "example.org\n".to_owned()),
+            ("plain.zone", format!("{soa}example.net A 192.0.2.1\n")),
+            ("excepting.zone", format!("{soa}bank.example CNAME rpz-passthru.\n")),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        for (lists, warns, steers) in [
+            ("domains: [list.txt], except: [bank.example]", false, true),
+            ("domains: [list.txt, plain.zone]", true, true),
+            ("domains: [list.txt, excepting.zone]", true, false),
+            ("domains: [list.txt], except: [./plain.zone]", true, false),
+        ] {
+            let text = format!(
+                "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+                 upstream: {{ resolvers: [192.0.2.53] }}\ndns: {{ www: true, {lists} }}\n"
+            );
+            let loaded = load_text(&folder.path().join("longhaul.yaml"), text).unwrap();
+            let warned =
+                loaded.report.render(false).contains("names a response policy zone, which is not read any more");
+            assert_eq!(warned, warns, "{lists}");
+            let dns = &loaded.settings.dns;
+            let expected = if steers { vec![folder.path().join("list.txt")] } else { Vec::new() };
+            assert_eq!((&dns.domains, dns.www), (&expected, steers), "{lists}");
+            assert!(dns.except_files.is_empty(), "{lists}");
+        }
+    }
 }
