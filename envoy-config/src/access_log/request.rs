@@ -1,6 +1,9 @@
 //! One line of the access log as a request.
 
+use http_semantics::authority;
 use serde::{Deserialize, Serialize};
+
+use crate::config::Host;
 
 /// The flag of Envoy for a response from its cache.
 const FROM_CACHE: &str = "RFCF";
@@ -112,7 +115,7 @@ impl Request {
         });
         Some(Self {
             url: visible(&format!("{scheme}{}{}", fields.authority, fields.path)),
-            host: visible(without_port(&fields.authority)).to_ascii_lowercase(),
+            host: one_form(authority::host(&visible(&fields.authority))),
             time: visible(&fields.time),
             hop,
             client: fields.client,
@@ -130,7 +133,7 @@ impl Request {
 
     /// Returns true if the request was for `site` or a name below it.
     pub fn is_of(&self, site: &str) -> bool {
-        let site = site.trim_end_matches('.').to_ascii_lowercase();
+        let site = one_form(site.trim_end_matches('.'));
         self.host.strip_suffix(site.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     }
 }
@@ -141,11 +144,9 @@ pub(crate) fn counts(text: &str) -> Vec<(String, u64)> {
     text.split_ascii_whitespace().filter_map(one).collect()
 }
 
-fn without_port(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    }
+/// Returns a host in lower case, and an address in its one spelling.
+fn one_form(host: &str) -> String {
+    authority::address(host).map_or_else(|| host.to_ascii_lowercase(), |address| Host::Address(address).to_string())
 }
 
 /// Replaces control characters. A client chooses the URL, and a terminal must not obey it.
@@ -206,6 +207,19 @@ pub(super) mod tests {
         for (site, is) in [("example.org", true), ("WWW.example.org.", true), ("ample.org", false), ("a.org", false)] {
             assert_eq!(request.is_of(site), is, "{site}");
         }
+    }
+
+    #[test]
+    fn an_address_is_one_host_in_every_spelling() {
+        let of = |authority: &str| Request::parse(&line("").replace("www.example.org", authority)).unwrap();
+        for authority in ["[2001:db8::1]:8443", "[2001:DB8:0::1]", "2001:db8::1"] {
+            let request = of(authority);
+            assert_eq!(request.host, "[2001:db8::1]", "{authority}");
+            assert!(request.is_of("2001:db8:0:0::1") && request.is_of("[2001:db8::1]"), "{authority}");
+            assert!(!request.is_of("2001:db8::2"), "{authority}");
+        }
+        assert_eq!(of("192.0.2.1:80").host, "192.0.2.1");
+        assert_eq!(of("WWW.example.org:8080").host, "www.example.org");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::dns_report::DnsReport;
-use super::locate::{hex, local_addresses};
+use super::locate::local_addresses;
 use crate::compare::Compared;
 use crate::config::{FileHashes, Peer, Settings};
 use crate::measure::Noticed;
@@ -116,7 +116,7 @@ impl Inputs {
     /// Returns SHA-256 of the content of `path`, in hex. Empty if the file could not be read.
     pub(super) fn hash_of(&self, path: &Path) -> String {
         let content = self.files.get(path).and_then(Option::as_ref);
-        content.map(|content| hex(&content.hash)).unwrap_or_default()
+        content.map(|content| hex::encode(content.hash)).unwrap_or_default()
     }
 
     /// Returns the hash of each of `paths`, one on a line. None if there are no paths.

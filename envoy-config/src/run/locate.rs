@@ -1,7 +1,6 @@
 //! Finds the programs and filters of a run, and the host's certificate authorities and addresses.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -185,14 +184,7 @@ pub(super) fn wasm_modules(paths: &FilterPaths) -> Result<Modules, LocateError> 
 
 fn wasm_module(path: &Path) -> Result<WasmModule, LocateError> {
     let bytes = fs::read(path).map_err(|error| LocateError::Filter { path: path.to_owned(), error })?;
-    Ok(WasmModule { path: path.to_owned(), sha256: hex(&Sha256::digest(&bytes)) })
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Ok(WasmModule { path: path.to_owned(), sha256: hex::encode(Sha256::digest(&bytes)) })
 }
 
 /// Returns the host's bundle of certificate authorities. `SSL_CERT_FILE` names another one, as for OpenSSL.

@@ -70,6 +70,6 @@ pub(crate) use bound::{BOUND_COMMAND, COMPANION_COMMAND};
 pub(crate) use disk_space::free as free_disk;
 pub(crate) use endpoint::page_at;
 pub(crate) use generation::{Generation, RunContext};
-pub(crate) use locate::{filters, hex, local_addresses, trusted_ca};
+pub(crate) use locate::{filters, local_addresses, trusted_ca};
 pub(crate) use log::{flush, say, start};
 pub(crate) use probe::serves;

@@ -10,7 +10,6 @@ use rustix::fs::{Access, Mode, access};
 use rustix::process::umask;
 use sha2::{Digest, Sha256};
 
-use super::locate::hex;
 use super::private::PrivateFolder;
 
 /// A locked state folder; unlocked when dropped or when the process ends in any way.
@@ -147,7 +146,7 @@ fn locked(folder: &Path, lock: &mut File) -> StateError {
 /// Returns the default folder. Each configuration file has its own, so that several runs fit on one machine.
 pub(super) fn default_folder(config: &Path) -> PathBuf {
     let path = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
-    let hash = hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()));
+    let hash = hex::encode(Sha256::digest(path.as_os_str().as_encoded_bytes()));
     let stem = config.file_stem().map_or_else(|| "longhaul".into(), |stem| stem.to_string_lossy().into_owned());
     base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
 }

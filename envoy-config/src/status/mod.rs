@@ -24,7 +24,7 @@ use crate::config::units::Bytes;
 use crate::measure::Noticed;
 use crate::run::{
     CacheReport, CertificateReport, ChildReport, Endpoint, LinkReport, OpenFiles, PageReport, Refusal, ResolverReport,
-    RunReport, Sockets, free_disk, hex, page_at, serves,
+    RunReport, Sockets, free_disk, page_at, serves,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
@@ -186,7 +186,8 @@ impl Status {
             role: run.role,
             uptime_s: since(run.started),
             config: Config {
-                is_the_file: fs::read(&run.file).is_ok_and(|bytes| hex(&Sha256::digest(bytes)) == run.config_sha256),
+                is_the_file: fs::read(&run.file)
+                    .is_ok_and(|bytes| hex::encode(Sha256::digest(bytes)) == run.config_sha256),
                 file: run.file,
                 sha256: run.config_sha256,
                 in_force_s: since(run.in_force_since),

@@ -3,7 +3,7 @@
 //! A foreign page can let its own name resolve to this server's address, and then read the server as its own origin (DNS
 //! rebinding). The browser names the foreign host, so the server refuses every name that is not its own.
 
-use std::net::IpAddr;
+use http_semantics::authority;
 
 /// The names of a server, in lower case. Addresses are always allowed: a page at an address needs no DNS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,18 +31,9 @@ impl HostPolicy {
 
     /// Returns true if a request with this `Host` (RFC 9110 section 7.2) is for this server. The port does not matter.
     pub fn allows(&self, host: &str) -> bool {
-        let name = without_port(host);
-        let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        address.parse::<IpAddr>().is_ok() || self.names.contains(&name)
-    }
-}
-
-/// Returns a host without its port. An IPv6 address keeps its brackets.
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
-        _ => host,
+        let host = authority::host(host);
+        let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        authority::address(host).is_some() || self.names.contains(&name)
     }
 }
 
@@ -64,6 +55,8 @@ mod tests {
             "[::1]",
             "[::1]:9900",
             "[2001:db8::1]:80",
+            "2001:db8::1:2",
+            "[2001:DB8:0::1]",
             "gateway:9900",
             "pep.example.net",
             "PEP.example.net:9900",

@@ -6,8 +6,8 @@
 //! | module | question |
 //! |---|---|
 //! | [`addresses`] | Which addresses may no client reach through the proxy? |
+//! | [`authority`] | Where does a host end and its port begin, and which address is it? |
 //! | [`fields`] | Which values does this header list hold? |
-//! | [`client`] | Which address has the client of a connection? |
 //! | [`cache_control`] | How long is this response fresh? |
 //! | [`mod@shareable`] | May any client have this response? |
 //! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
@@ -21,9 +21,9 @@
 
 pub mod accept_encoding;
 pub mod addresses;
+pub mod authority;
 pub mod body_fields;
 pub mod cache_control;
-pub mod client;
 pub mod content_encoding;
 pub mod fields;
 pub mod labels;

@@ -8,7 +8,6 @@ mod transport;
 mod upgrades;
 mod upstream;
 
-use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use http_semantics::body_fields::{Change, gone_beside_envoy};
@@ -350,10 +349,5 @@ fn node_id<'a>(settings: &'a Settings, artifacts: &'a Artifacts) -> &'a str {
 
 /// Returns 12 hexadecimal digits of a SHA-256. They make names that must change with the thing they name.
 fn short_hash(text: &str) -> String {
-    let mut hex = String::new();
-    for byte in Sha256::digest(text.as_bytes()).iter().take(6) {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex::encode(Sha256::digest(text.as_bytes())).chars().take(12).collect()
 }

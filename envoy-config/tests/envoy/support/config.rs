@@ -1,6 +1,5 @@
 //! A configuration for a test: YAML as an operator would write it, checked and rendered like one.
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -132,9 +131,6 @@ fn built(variable: &str, file: &str) -> Option<WasmModule> {
 
 /// A filter with the hash of its bytes.
 pub(crate) fn module(path: PathBuf) -> WasmModule {
-    let mut sha256 = String::new();
-    for byte in Sha256::digest(fs::read(&path).expect("the filter is read")) {
-        write!(sha256, "{byte:02x}").expect("a string takes it");
-    }
+    let sha256 = hex::encode(Sha256::digest(fs::read(&path).expect("the filter is read")));
     WasmModule { path, sha256 }
 }

@@ -49,23 +49,6 @@ pub(crate) fn key(text: &[u8]) -> u64 {
     u64::from_le_bytes(first(&Sha256::digest(text)))
 }
 
-/// Returns `bytes` as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-/// Returns the bytes that pairs of hexadecimal digits name; `None` for any other text.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|_| pair.len() == 2)?, 16).ok()).collect()
-}
-
-/// Reads hexadecimal digits as [`unhex`] does, if they name exactly `N` bytes.
-pub(crate) fn unhex_array<const N: usize>(text: &str) -> Option<[u8; N]> {
-    unhex(text)?.try_into().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,14 +58,5 @@ mod tests {
         assert_eq!(ident(b"ab", b"c"), ident(b"ab", b"c"));
         assert_ne!(ident(b"ab", b"c"), ident(b"a", b"bc"));
         assert_ne!(mark(&[1; 16], "http://a.example/"), mark(&[2; 16], "http://a.example/"));
-    }
-
-    #[test]
-    fn hexadecimal_reads_back_and_nothing_else_does() {
-        assert_eq!(unhex(&hex(&[0, 0x9f, 255])), Some(vec![0, 0x9f, 255]));
-        assert_eq!(unhex_array::<2>("00ff"), Some([0, 255]));
-        for bad in ["0", "0g", "é0", "000"] {
-            assert_eq!(unhex_array::<1>(bad), None, "{bad}");
-        }
     }
 }

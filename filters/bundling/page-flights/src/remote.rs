@@ -8,16 +8,16 @@ mod replies;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Read;
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use http_semantics::Fields;
+use http_semantics::{Fields, authority};
 use pipe_encoding::{TAKES, TAKES_FIELD, decode};
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, hex, key};
+use crate::digest::{FlightId, key};
 use crate::fields::borrowed;
 use crate::frames::{self, Frame};
 use crate::limits;
@@ -173,7 +173,7 @@ impl RemoteEnd {
         let client = log::client_key(address);
         if let Some(url) = request::page(&fields) {
             if let Some(field) = self.open(board, client, &url, now_ms) {
-                return Verdict::Open(format!("{field};{}", hex(&self.pseudonym(address))));
+                return Verdict::Open(format!("{field};{}", hex::encode(self.pseudonym(address))));
             }
         } else if let Some(url) = request::written(&fields) {
             log::written(board, client, &url, now_ms);
@@ -293,14 +293,16 @@ impl RemoteEnd {
         }
         self.spare.extend((BATCH..slots).map(|_| id));
         self.counts.add(Count::Flights, 1);
-        Some(format!("{};{}", hex(&id), hex(&self.store)))
+        Some(format!("{};{}", hex::encode(id), hex::encode(self.store)))
     }
 
     /// Returns a pseudonym of the client. The ground distinguishes this store's clients by it when they teach. An IPv6
     /// network counts as one client, because it has countless addresses.
     fn pseudonym(&self, address: &[u8]) -> [u8; 4] {
-        let text = std::str::from_utf8(address).unwrap_or_default().trim_matches(['[', ']']);
-        let network = text.parse::<Ipv6Addr>().ok().and_then(|address| address.octets().first_chunk::<8>().copied());
+        let network = match std::str::from_utf8(address).ok().and_then(authority::address) {
+            Some(IpAddr::V6(address)) => address.octets().first_chunk::<8>().copied(),
+            _ => None,
+        };
         let name = network.as_ref().map_or(address, |network| &network[..]);
         let key = key(&[&self.store[..], name].concat()).to_le_bytes();
         key.first_chunk().copied().unwrap_or_default()

@@ -2,9 +2,10 @@
 //! the objects that were used, the objects that the remote has lost, and URLs that were requested beside them. It is
 //! the path of a request; `filters/bundling/README.md` has the format.
 
+use hex::FromHex as _;
 use url::form_urlencoded;
 
-use crate::digest::{FlightId, hex, unhex, unhex_array};
+use crate::digest::FlightId;
 use crate::limits;
 use crate::log::{Flight, State};
 
@@ -44,7 +45,7 @@ fn bit(bits: &[u8], index: usize) -> bool {
 
 /// Returns the path of a slot.
 pub(crate) fn slot(id: &FlightId) -> String {
-    format!("/{}", hex(id))
+    format!("/{}", hex::encode(id))
 }
 
 /// Returns the path of a report; `None` if there is nothing to report.
@@ -56,7 +57,7 @@ pub(crate) fn write(flight: &Flight) -> Option<String> {
         let bytes = flight.entries.chunks(8).map(|eight| {
             eight.iter().enumerate().fold(0, |byte: u8, (bit, entry)| byte | (u8::from(entry.state == *state) << bit))
         });
-        hex(&bytes.collect::<Vec<u8>>())
+        hex::encode(bytes.collect::<Vec<u8>>())
     };
     let before = slot(&flight.id) + "?";
     let query_at = before.len();
@@ -69,16 +70,16 @@ pub(crate) fn write(flight: &Flight) -> Option<String> {
 /// Reads a path that [`slot`] or [`write`] made. Omits URLs that no browser would request in this spelling.
 pub(crate) fn read(path: &str) -> Option<Path> {
     let path = path.strip_prefix('/')?;
-    let Some((id, query)) = path.split_once('?') else { return Some(Path::Slot(unhex_array(path)?)) };
-    let id = unhex_array(id)?;
+    let Some((id, query)) = path.split_once('?') else { return Some(Path::Slot(FlightId::from_hex(path).ok()?)) };
+    let id = FlightId::from_hex(id).ok()?;
     let (mut report, mut is_report) = (Report::default(), false);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
             "used" => {
-                report.used = unhex(&value).unwrap_or_default();
+                report.used = hex::decode(&*value).unwrap_or_default();
                 is_report = true;
             }
-            "lost" => report.lost = unhex(&value).unwrap_or_default(),
+            "lost" => report.lost = hex::decode(&*value).unwrap_or_default(),
             "other" if report.others.len() < limits::OTHERS && is_plain(&value) => report.others.push(value.into()),
             _ => {}
         }
@@ -119,6 +120,18 @@ mod tests {
         assert_eq!((of(&|index| report.used(index)), of(&|index| report.lost(index))), (vec![0, 9], vec![11]));
         assert_eq!(write(&flight(vec![], &[])), None, "nothing to say");
         assert_eq!(read(&slot(&[9; 16])), Some(Path::Slot([9; 16])));
+    }
+
+    #[test]
+    fn a_name_is_hexadecimal_digits_and_nothing_else() {
+        let digits = slot(&[0x0f; 16]);
+        assert_eq!(read(&digits.to_uppercase()), read(&digits));
+        for other in [digits.replace("0f", "+f"), digits.replacen('f', "g", 1), digits.replacen("0f", "\u{e9}", 1)] {
+            assert_eq!(read(&other), None, "{other}");
+        }
+        for length in [1, digits.len() - 2, digits.len() - 1] {
+            assert_eq!(read(&digits[..length]), None, "{length}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::worker::{Worker, now_ms, send};
 use filter_host::headers::{self, Map};
 use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, property};
-use http_semantics::client::without_port;
+use http_semantics::authority::without_port;
 use page_flights::remote::Verdict;
 use page_flights::{FLIGHT_FIELD, RemoteEnd};
 use proxy_wasm::traits::{Context, HttpContext};

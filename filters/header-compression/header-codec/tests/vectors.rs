@@ -57,17 +57,6 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap();
-        text
-    })
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
-}
-
 fn write_file(messages: &[Message]) -> String {
     let mut text = "# Format 1, dictionary 1. Frozen: read by tests/vectors.rs, never written again.\n".to_owned();
     for message in messages {
@@ -76,7 +65,7 @@ fn write_file(messages: &[Message]) -> String {
         for (name, value) in &message.fields {
             writeln!(text, "  {}: {}|", escaped(name), escaped(value)).unwrap();
         }
-        writeln!(text, "= {}", hex(&message.packed)).unwrap();
+        writeln!(text, "= {}", hex::encode(&message.packed)).unwrap();
     }
     text
 }
@@ -90,7 +79,7 @@ fn read_file(text: &str) -> Vec<Message> {
             let value = field[at + 2..].strip_suffix('|').unwrap();
             messages.last_mut().unwrap().fields.push((unescaped(&field[..at]), unescaped(value)));
         } else if let Some(packed) = line.strip_prefix("= ") {
-            messages.last_mut().unwrap().packed = unhex(packed);
+            messages.last_mut().unwrap().packed = hex::decode(packed).unwrap();
         } else {
             let (way, exchange) = line.split_once(' ').unwrap();
             let exchange = exchange.parse().unwrap();

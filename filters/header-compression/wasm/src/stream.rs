@@ -8,7 +8,7 @@ use filter_host::log::{self, Level};
 use filter_host::{HostError, property, reply};
 use header_codec::{Edit, GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream, is_of_a_client};
 use header_compression_config::ClientKey;
-use http_semantics::client::without_port;
+use http_semantics::authority::without_port;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use http_semantics::authority;
 use serde::{Deserialize, Serialize};
 
 /// The configuration, as JSON.
@@ -48,7 +49,7 @@ impl Config {
 /// one.
 pub fn excludes<'a>(mut names: impl Iterator<Item = &'a str>, authority: &str) -> bool {
     let authority = authority.to_ascii_lowercase();
-    let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
+    let host = authority::host(&authority);
     names.any(|name| host.strip_suffix(name).is_some_and(|start| start.is_empty() || start.ends_with('.')))
 }
 

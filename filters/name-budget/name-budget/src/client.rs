@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use http_semantics::authority;
+
 /// The owner of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Client {
@@ -19,10 +21,7 @@ impl Client {
         if mark == b"self" {
             return Some(Self::Ourselves);
         }
-        let text = std::str::from_utf8(mark).ok()?;
-        // A link-local address may end with its interface.
-        let address = text.split('%').next()?.parse::<IpAddr>().ok()?;
-        Some(match address.to_canonical() {
+        Some(match authority::address(std::str::from_utf8(mark).ok()?)? {
             IpAddr::V4(address) => Self::V4(address.octets()),
             IpAddr::V6(address) => Self::V6(first_half(address)),
         })

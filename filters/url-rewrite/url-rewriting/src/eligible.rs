@@ -1,5 +1,6 @@
 //! Decides whether a response is rewritten, and names the reason if it is not.
 
+use http_semantics::authority;
 use http_semantics::body_fields::is_of_range;
 use http_semantics::content_encoding::{codings, is_gzip};
 use http_semantics::labels::labelled;
@@ -62,7 +63,7 @@ pub fn kind(plan: &Plan, visit: &Visit, status: u16, fields: &Fields<'_>) -> Res
         _ if visit.moved.is_some() => return Err(Ineligible::Type),
         _ => Kind::Html,
     };
-    let host = visit.authority.rsplit_once(':').map_or(visit.authority.as_str(), |(host, _)| host);
+    let host = authority::host(&visit.authority);
     if visit.moved.is_none() && plan.mapper().moves_nothing() {
         Err(Ineligible::MovesNothing)
     } else if visit.moved.is_none() && plan.mapper().is_excluded(&host.to_ascii_lowercase()) {

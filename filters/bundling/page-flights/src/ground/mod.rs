@@ -16,12 +16,13 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use hex::FromHex;
 use http_semantics::Fields;
 use pipe_encoding::{decode, is_br};
 
 use crate::config::Config;
 use crate::counts::{Count, Counts};
-use crate::digest::{FlightId, key, unhex_array};
+use crate::digest::{FlightId, key};
 use crate::fields::media_type;
 use crate::finder::{Finder, Found};
 use crate::limits;
@@ -438,9 +439,9 @@ struct Opening {
 fn read_opening(value: &str) -> Option<Opening> {
     let mut parts = value.split(';');
     Some(Opening {
-        id: unhex_array(parts.next()?)?,
-        store: u64::from_le_bytes(unhex_array(parts.next()?)?),
-        client: u32::from_le_bytes(unhex_array(parts.next()?)?),
+        id: FromHex::from_hex(parts.next()?).ok()?,
+        store: u64::from_le_bytes(FromHex::from_hex(parts.next()?).ok()?),
+        client: u32::from_le_bytes(FromHex::from_hex(parts.next()?).ok()?),
     })
 }
 

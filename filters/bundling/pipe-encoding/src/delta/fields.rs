@@ -9,8 +9,7 @@
 //!
 //! A remote has no base before a ground has said `keep`. So a ground that does not know deltas never sees the names.
 
-use std::fmt::Write as _;
-
+use hex::FromHex as _;
 use http_semantics::Fields;
 
 use super::bases::Name;
@@ -35,12 +34,12 @@ pub(super) fn short(name: &Name) -> Short {
 
 /// Returns the value of a request's field.
 pub(super) fn offer(names: &[Name]) -> Vec<u8> {
-    names.iter().map(|name| hex(&short(name))).collect::<Vec<_>>().join(",").into_bytes()
+    names.iter().map(|name| hex::encode(short(name))).collect::<Vec<_>>().join(",").into_bytes()
 }
 
 /// Returns the bases that a request names, [`limits::PAGES`] at most.
 pub(super) fn offered(request: &Fields<'_>) -> Vec<Short> {
-    request.items(BASE_FIELD).filter_map(unhex).take(limits::PAGES).collect()
+    request.items(BASE_FIELD).filter_map(|item| Short::from_hex(item).ok()).take(limits::PAGES).collect()
 }
 
 /// The ground's message about one page.
@@ -55,7 +54,7 @@ pub(super) struct Told {
 impl Told {
     /// Returns the value of a response's field. None if there is nothing to say.
     pub(super) fn value(self) -> Option<Vec<u8>> {
-        let items = [self.keep.then(|| KEEP.to_vec()), self.base.map(|base| hex(&base).into_bytes())];
+        let items = [self.keep.then(|| KEEP.to_vec()), self.base.map(|base| hex::encode(base).into_bytes())];
         let items: Vec<Vec<u8>> = items.into_iter().flatten().collect();
         (!items.is_empty()).then(|| items.join(&b','))
     }
@@ -64,7 +63,7 @@ impl Told {
     pub(super) fn of(response: &Fields<'_>) -> Self {
         Self {
             keep: response.items(BASE_FIELD).any(|item| item == KEEP),
-            base: response.items(BASE_FIELD).find_map(unhex),
+            base: response.items(BASE_FIELD).find_map(|item| Name::from_hex(item).ok()),
         }
     }
 }
@@ -72,24 +71,6 @@ impl Told {
 /// Returns true if the body is a delta.
 pub(super) fn is_delta(response: &Fields<'_>) -> bool {
     response.items("content-encoding").eq([CODING.as_bytes()])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String never fails.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    let digits: Option<Vec<u32>> = text.iter().map(|byte| char::from(*byte).to_digit(16)).collect();
-    let digits = digits.filter(|digits| digits.len() == 2 * N)?;
-    let bytes: Option<Vec<u8>> = digits
-        .chunks_exact(2)
-        .map(|pair| u8::try_from(pair.iter().fold(0, |sum, digit| sum * 16 + digit)).ok())
-        .collect();
-    bytes?.try_into().ok()
 }
 
 #[cfg(test)]

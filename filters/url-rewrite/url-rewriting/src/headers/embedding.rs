@@ -4,8 +4,10 @@
 //! The policy forbids only pages that certainly may not show the object. All pages are cross-origin to the proxy's own
 //! origin. A narrower policy there would block objects that load from the true URL.
 
-use super::fields::Fields;
+use http_semantics::authority;
 use url_mapping::{Mapper, Scheme, may_be_same_site};
+
+use super::fields::Fields;
 
 /// Returns the origin of the page that requests a moved object, as `scheme://authority`, from its `Referer`. `None`
 /// without a `Referer`, or if it names a style sheet on the proxy's own origin: browsers check the page that uses the
@@ -31,9 +33,5 @@ pub(crate) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields
 
 /// Returns the host of an origin or authority.
 pub fn host_of(origin: &str) -> &str {
-    let authority = origin.split_once("://").map_or(origin, |(_, authority)| authority);
-    match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => host,
-        _ => authority,
-    }
+    authority::host(origin.split_once("://").map_or(origin, |(_, authority)| authority))
 }
