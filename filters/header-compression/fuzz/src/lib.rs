@@ -1,5 +1,6 @@
 //! Fuzz targets of header-compression. `fuzz_targets/` hands them to cargo-fuzz, and the test replays their inputs on stable Rust.
 
+mod history;
 mod seeds;
 pub mod targets;
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use header_codec::{Dictionary, Fields, Ground};
 
-use crate::targets::{History, block, dictionary, request};
+use crate::history::{History, block, dictionary, request};
 
 /// Returns conversations as text: a line is a field, `!` ends a request and `?` a response.
 pub(crate) fn conversations() -> Vec<Vec<u8>> {

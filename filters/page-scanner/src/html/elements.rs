@@ -1,8 +1,18 @@
 //! Facts that the name of an element tells, before anything else of its tag is read.
 
-use super::raw_text::Text;
 use crate::markup::tag::bits;
 use crate::places::{PLACES, Place};
+
+/// Elements whose content is not markup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Text {
+    /// Ends at an end tag of this name; of interest or not.
+    Until { name: &'static str, told: bool },
+    /// The same, of interest, but any tag ends it: an element of SVG, whose text is only text.
+    UntilMarkup,
+    /// Never ends (`plaintext`).
+    Forever,
+}
 
 /// How an element's content is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

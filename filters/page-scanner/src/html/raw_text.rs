@@ -6,19 +6,9 @@
 
 use memchr::memchr2;
 
+use super::elements::Text;
 use super::input::Input;
 use super::tag_end::ends_name;
-
-/// Elements whose content is not markup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Text {
-    /// Ends at an end tag of this name; of interest or not.
-    Until { name: &'static str, told: bool },
-    /// The same, of interest, but any tag ends it: an element of SVG, whose text is only text.
-    UntilMarkup,
-    /// Never ends (`plaintext`).
-    Forever,
-}
 
 /// How deep a script is in what looks like a comment; `since`: where its dashes begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

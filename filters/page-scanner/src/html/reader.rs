@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use super::elements::{self, Content, Element, Role};
+use super::elements::{self, Content, Element, Role, Text};
 use super::foreign_content::ForeignContent;
 use super::page::{Context, Page, presentation};
-use super::raw_text::Text;
 use super::tag_scanner::{Found, Name, TagScanner};
 use crate::bail_out::BailOut;
 use crate::css;

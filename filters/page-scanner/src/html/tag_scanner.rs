@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::elements::{self, Element, Role};
+use super::elements::{self, Element, Role, Text};
 use super::input::Input;
-use super::raw_text::{self, Escape, Reach, Text};
+use super::raw_text::{self, Escape, Reach};
 use super::tag_end::{self, TagEnd, Whole, name_length};
 use crate::find::find_near;
 use crate::markup::attributes::Span;

@@ -3,8 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-use url_mapping::Use;
-
+use super::fetch::Fetch;
 use super::known::Known;
 use super::lessons::{Page, Skip, Who};
 use super::visitor::Visitor;
@@ -26,16 +25,6 @@ const GATHER_MS: u64 = 25;
 /// origin nearby may respond before that slot has arrived. If the page arrives before the manifest, the browser's
 /// requests cross the link, which takes a round trip.
 const FIRST_SLOT_MS: u64 = 20;
-
-/// An object to fetch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fetch {
-    pub(super) index: usize,
-    pub(super) url: String,
-    pub(super) usage: Option<Use>,
-    /// The page or style sheet that names the object. For an object that the page does not name, it is the page.
-    pub(super) referrer: Rc<str>,
-}
 
 /// The name of a sent object, and the bytes sent of its body.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 //! Streams are released only in ticks and in responses to the ground's own requests. Envoy stops the stream whose
 //! callback sends a response on another stream.
 
+mod fetch;
 mod flight;
 mod known;
 mod lessons;
@@ -31,7 +32,8 @@ use crate::object::{self, Unfit};
 use crate::report::{self, Path, Report};
 use crate::request;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
-use flight::{Fetch, Flight};
+use fetch::Fetch;
+use flight::Flight;
 use known::Known;
 use lessons::{Change, Visit, Who};
 use shared_board::Board;

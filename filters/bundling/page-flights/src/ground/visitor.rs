@@ -6,7 +6,7 @@ use pipe_encoding::accept::takes;
 use pipe_encoding::{TAKES, TAKES_FIELD};
 use url_mapping::Use;
 
-use super::flight::Fetch;
+use super::fetch::Fetch;
 use super::lessons::Who;
 use crate::digest::{authority, root};
 

@@ -6,9 +6,10 @@ use shared_board::Board;
 
 use super::bases::{self, Name, Place};
 use super::fields::{BASE_FIELD, TAKES_DELTA, Told, is_delta, offer};
+use super::kept::{Kept, unpacked};
+use super::limits;
 use super::policy::{self, Asked};
 use super::stream::Receiver;
-use super::{Kept, limits, unpacked};
 use crate::decoder::{Broken, Windows};
 use crate::fields::{Edit, is_gzip};
 use crate::{TAKES, TAKES_FIELD};

@@ -14,20 +14,19 @@
 //! | `bases` | the pages that one end has, by site |
 //! | `fields` | the header fields |
 //! | `policy` | which pages become a base, and which are sent as a delta |
+//! | `kept` | a page on its way to become a base |
 //! | `stream` | both coders |
 //! | `incoming`, `outgoing` | one page at the remote, and at the ground |
 
 mod bases;
 mod fields;
 mod incoming;
+mod kept;
 mod outgoing;
 mod policy;
 mod stream;
 #[cfg(test)]
 mod tests;
-
-use page_scanner::Unpacker;
-use shared_board::Board;
 
 pub use bases::Name;
 pub(crate) use fields::BASE_FIELD;
@@ -47,37 +46,4 @@ pub mod limits {
     pub const BASES_BYTES: u64 = 8 << 20;
     /// All pages of one end.
     pub const SLOTS: u8 = 192;
-}
-
-/// A page that becomes a base when it is complete.
-#[derive(Debug, Default)]
-struct Kept {
-    page: Vec<u8>,
-    is_too_long: bool,
-}
-
-impl Kept {
-    fn push(&mut self, bytes: &[u8]) {
-        self.is_too_long |= self.page.len().saturating_add(bytes.len()) > limits::PAGE_BYTES;
-        if self.is_too_long {
-            self.page = Vec::new();
-        } else {
-            self.page.extend_from_slice(bytes);
-        }
-    }
-
-    /// Keeps the complete page. `name` is known if a coder has seen the page.
-    fn put(self, board: &dyn Board, place: bases::Place, name: Option<bases::Name>) -> bool {
-        !self.is_too_long && bases::put(board, place, &name.unwrap_or_else(|| bases::name(&self.page)), &self.page)
-    }
-}
-
-/// Decodes a piece of a body in gzip.
-fn unpacked(gzip: &mut Unpacker, bytes: &[u8], is_end: bool) -> Result<Vec<u8>, page_scanner::Broken> {
-    let mut plain = Vec::new();
-    gzip.write(bytes, |piece| plain.extend_from_slice(piece))?;
-    if is_end {
-        gzip.finish(|piece| plain.extend_from_slice(piece))?;
-    }
-    Ok(plain)
 }

@@ -8,9 +8,9 @@ use shared_board::Board;
 
 use super::bases::{self, Name, Place};
 use super::fields::{BASE_FIELD, CODING, Short, TAKES_DELTA, Told, offered, short};
+use super::kept::{Kept, unpacked};
 use super::policy::{self, Asked, Left};
 use super::stream::Sender;
-use super::{Kept, unpacked};
 use crate::TAKES_FIELD;
 use crate::decoder::Windows;
 use crate::events::{Body, Event, byte_count};
