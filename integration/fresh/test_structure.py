@@ -11,13 +11,25 @@ from harness.scripts import load_tool
 structure = load_tool("structure")
 
 
-def crate(folder: Path, **files: str) -> Path:
-    """A crate's sources; `a__b` is the file `a/b.rs`."""
+def written(folder: Path, files: dict[str, str]) -> Path:
+    """A folder with those files."""
     for name, text in files.items():
-        path = folder / (name.replace("__", "/") + ".rs")
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return folder
+
+
+def rust(folder: Path, **files: str) -> list:
+    """The circles of a crate; `a__b` is the file `a/b.rs`."""
+    source = written(folder / "src", {name.replace("__", "/") + ".rs": text for name, text in files.items()})
+    return list(structure.circles(structure.Crate(source).uses()))
+
+
+def python(folder: Path, **files: str) -> list:
+    """The circles of packages in Python; `a__b` is the file `a/b.py`."""
+    written(folder, {name.replace("__", "/") + ".py": text for name, text in files.items()})
+    return list(structure.circles(structure.python(folder, folder)))
 
 
 def test_the_drawing_leaves_out_what_other_arrows_imply() -> None:
@@ -29,27 +41,89 @@ def test_the_drawing_leaves_out_what_other_arrows_imply() -> None:
     "use",
     [
         "use crate::b::Thing;",
-        "use crate::{c::{self, d}, b};",
-        "use super::b;",
-        "fn f() { crate::b::g() }",
+        "use crate::{c::{self, d}, b::Thing};",
+        "use super::b;\nfn f() -> b::Thing {}",
+        "use super::b as other;\nfn f() -> other::Thing {}",
+        "fn f() { crate::b::Thing }",
+        "use crate::d::Thing;",
     ],
 )
-def test_a_circle_is_found_however_the_other_module_is_named(tmp_path: Path, use: str) -> None:
-    source = crate(tmp_path, lib="mod a; mod b; mod c;", a=use, b="use crate::a;", c="")
-    assert structure.circles(structure.modules(source)) == [{"a", "b"}]
+def test_a_circle_is_found_however_the_name_is_reached(tmp_path: Path, use: str) -> None:
+    b = "use crate::a::{f, g};\nstruct Thing;"
+    [circle] = rust(tmp_path, lib="mod a;", a=use, b=b, c="", d="pub use crate::b::Thing;")
+    assert circle.members == ["a", "b"]
+    assert str(circle).endswith(f"move Thing out of {tmp_path}/src/b.rs, for {tmp_path}/src/a.rs")
 
 
 def test_a_circle_through_deeper_files_is_found(tmp_path: Path) -> None:
-    source = crate(tmp_path, a__mod="mod x;", a__x="use super::super::b::f;", b="use crate::c;", c="use crate::a::x;")
-    assert structure.circles(structure.modules(source)) == [{"a", "b", "c"}]
+    [circle] = rust(
+        tmp_path, a__mod="mod x;", a__x="use super::super::b::f;", b="use crate::c::g;", c="use crate::a::x::{h, i};"
+    )
+    assert circle.members == ["a", "b", "c"]
+
+
+def test_a_circle_inside_a_folder_is_found_through_what_the_folder_re_exports(tmp_path: Path) -> None:
+    [circle] = rust(
+        tmp_path,
+        lib="mod a;",
+        a="mod x;\nmod y;\npub use y::Thing;",
+        a__x="use super::Thing;",
+        a__y="use super::x::{f, g}; \npub struct Thing;",
+    )
+    assert circle.folder == tmp_path / "src" / "a"
+    assert circle.members == ["x", "y"]
+    assert "move Thing out of" in str(circle)
+
+
+def test_the_arrow_that_opens_most_is_named_before_one_with_fewer_names(tmp_path: Path) -> None:
+    # Without the two names of `a`, nothing is left; each of the others opens a part.
+    [circle] = rust(
+        tmp_path, a="use crate::b::f;\nuse crate::c::g;", b="use crate::c::h;", c="use crate::a::{one, two};"
+    )
+    assert "move one, two out of" in str(circle)
 
 
 def test_arrows_one_way_and_uses_in_tests_and_comments_are_no_circle(tmp_path: Path) -> None:
-    tests = "#[cfg(test)]\nmod tests { use crate::a; }"
-    source = crate(
-        tmp_path, a="use crate::{b, c::d};", b=f"// crate::a\n{tests}", c="use crate::b;", c__d="use super::e;"
+    tests = "#[cfg(test)]\nmod samples;\n#[cfg(test)]\nmod tests { use crate::a; }"
+    assert not rust(
+        tmp_path,
+        lib="#[cfg(test)]\nmod samples;",
+        a="use crate::{b::f, c::d};",
+        a__tests="use crate::a::y;",
+        b=f"// crate::a\n{tests}",
+        c="use crate::b::g;",
+        c__d="use super::e;",
+        samples="use crate::a::z;",
     )
-    assert structure.circles(structure.modules(source)) == []
+
+
+@pytest.mark.parametrize(
+    "imported", ["from .b import Thing", "from . import b\nb.Thing", "from p.b import Thing", "import p.b\np.b.Thing"]
+)
+def test_a_circle_of_python_modules_is_found(tmp_path: Path, imported: str) -> None:
+    [circle] = python(tmp_path, p____init__="", p__a=imported, p__b="def f():\n    from .a import one, two")
+    assert circle.folder == tmp_path / "p"
+    assert str(circle).endswith(f"move Thing out of {tmp_path}/p/b.py, for {tmp_path}/p/a.py")
+
+
+def test_a_circle_of_python_folders_is_found_and_one_way_is_none(tmp_path: Path) -> None:
+    there = {"p____init__": "", "q____init__": "", "p__a": "import q.a", "q__a": "", "q__b": ""}
+    assert not python(tmp_path / "one", **there)
+    [circle] = python(tmp_path / "two", **{**there, "q__b": "from p import a"})
+    assert circle.members == ["p", "q"]
+
+
+def test_a_circle_of_go_folders_is_found_although_the_packages_have_none(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module example.test/m\n",
+        "a/a.go": 'import "example.test/m/b"\nvar x = b.One',
+        "b/c/c.go": 'import "example.test/m/a/d"\nvar y = d.Two + d.Three',
+    }
+    [circle] = structure.circles(structure.go(written(tmp_path, {**files, "a/d/d.go": "", "b/b.go": ""})))
+    assert circle.members == ["a", "b"]
+    assert "move One out of" in str(circle)
+    (tmp_path / "a" / "a.go").rename(tmp_path / "a" / "a_test.go")
+    assert not list(structure.circles(structure.go(tmp_path)))
 
 
 @pytest.mark.parametrize(
