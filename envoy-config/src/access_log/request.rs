@@ -3,7 +3,7 @@
 use http_semantics::authority;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Host;
+use longhaul_config::Host;
 
 /// The flag of Envoy for a response from its cache.
 const FROM_CACHE: &str = "RFCF";

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::table::table;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
-use crate::config::Settings;
 use crate::derive::{HostFacts, derive};
 use crate::explain::{Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain};
 use crate::run::{local_addresses, trusted_ca};
 use crate::terminal::width;
+use longhaul_config::Settings;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

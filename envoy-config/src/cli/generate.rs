@@ -8,7 +8,7 @@ use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 
 use super::{Outcome, fail};
-use crate::config::keys::man_page;
+use longhaul_config::keys::man_page;
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::table::table;
 use super::{ConfigFile, NOT_RUNNING, Outcome, fail, load_or_refuse, print};
-use crate::config::units::{Rate, parse_duration, show_duration};
-use crate::config::{RoleName, Settings};
 use crate::measure::{Direction, Estimate, Kernel, Measured, Samples, Watched, proposed_line, suggest};
 use crate::run::{self, NoRun, local_addresses};
+use longhaul_config::units::{Rate, parse_duration, show_duration};
+use longhaul_config::{RoleName, Settings};
 
 /// The pause between two readings of the kernel's figures.
 const STEP: Duration = Duration::from_millis(250);

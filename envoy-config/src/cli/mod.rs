@@ -28,11 +28,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::diagnostic::{Report, Severity};
-use crate::config::{LoadError, Loaded, load};
 use crate::render::AccessLog;
 use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
 use crate::terminal::stderr_has_colours;
+use longhaul_config::diagnostic::{Report, Severity};
+use longhaul_config::{LoadError, Loaded, load};
 
 const DONE: u8 = 0;
 const FAILED: u8 = 1;

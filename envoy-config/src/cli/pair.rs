@@ -8,9 +8,9 @@ use std::time::SystemTime;
 use clap::Subcommand;
 
 use super::{ConfigFile, FAILED, Outcome, fail, load_or_refuse, print};
-use crate::config::load;
-use crate::config::names::{HostName, HostPort};
 use crate::pair::{self, AUTHORITY_KEY, Added, Folder, GROUND, Line, LinkText, Peers, Site, Verdict};
+use longhaul_config::load;
+use longhaul_config::names::{HostName, HostPort};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, access_log, fail, load_or_refuse, refused_line};
-use crate::config::{LoadError, Loaded, load};
 use crate::run::{Form, Level, Options, Overridden, RunError, end_with, exec_bound_to_parent, flush, run, say, start};
 use crate::status::StatusPage;
+use longhaul_config::{LoadError, Loaded, load};
 
 /// The status that shells report for a process ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::table::table;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
 use crate::compare::{Difference, Median};
-use crate::config::Sockets;
 use crate::run::{self, NoRun, ResolverReport};
 use crate::status::{Certificate, Child, Pages, Status, gather, millis, time};
+use longhaul_config::Sockets;
 
 const WIDTH: usize = 120;
 /// Reasons that are shown; the others are summed.

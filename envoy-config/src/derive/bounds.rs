@@ -3,8 +3,8 @@
 use super::capacity::Reasoned;
 use super::value::Value;
 use super::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, client_connection_window, http2_window};
-use crate::config::Settings;
-use crate::config::units::Bytes;
+use longhaul_config::Settings;
+use longhaul_config::units::Bytes;
 
 /// The largest header block that Envoy accepts, in KiB.
 const MAX_HEADER_KIB: u64 = 8192;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::cgroup::CgroupLimits;
 use super::host::HostFacts;
-use crate::config::units::Bytes;
-use crate::config::{Cache, Settings, Workers};
+use longhaul_config::units::Bytes;
+use longhaul_config::{Cache, Settings, Workers};
 
 /// Envoy's share of the machine, with a reason for each number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,7 +157,7 @@ mod tests {
         let rest = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
                     upstream: { resolvers: [192.0.2.53] }\n";
         std::fs::write(&file, format!("{rest}{text}")).unwrap();
-        let settings = crate::config::load(&file).unwrap().settings;
+        let settings = longhaul_config::load(&file).unwrap().settings;
         Capacity::of(&settings, &HostFacts { processors: Some(processors), cgroup, open_files, ..HostFacts::unknown() })
     }
 

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::value::{Origin, Row};
-use crate::config::units::show_duration;
-use crate::config::{Compress, CompressionLevel, Link, Price, Role};
+use longhaul_config::units::show_duration;
+use longhaul_config::{Compress, CompressionLevel, Link, Price, Role};
 
 /// A level, its result and its cost.
 struct Level {
@@ -224,7 +224,7 @@ fn show(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::units::Rate;
+    use longhaul_config::units::Rate;
 
     fn link(rtt_ms: u64, down_kbit: u64) -> Link {
         let down = Rate::from_bits_per_second(down_kbit * 1000);

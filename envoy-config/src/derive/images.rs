@@ -3,8 +3,8 @@
 //! A smaller image costs 10 to 60 ms of processor time before its first byte. At 384 kbit/s an average image then arrives
 //! 0.7 s sooner, and at 20 Mbit/s 13 ms.
 
-use crate::config::units::Rate;
-use crate::config::{Cache, ImagesWish, Link, Price, Settings};
+use longhaul_config::units::Rate;
+use longhaul_config::{Cache, ImagesWish, Link, Price, Settings};
 
 /// The fastest link on which `page.images: auto` recodes images.
 const FASTEST: Rate = Rate::from_bits_per_second(2_000_000);

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::config::{Link, Price, Role};
+use longhaul_config::{Link, Price, Role};
 
 /// The interval of a metered link. Of the NATs of mobile networks, few forget a TCP connection sooner than after 5 min.
 /// RFC 5382 requires 124 min.
@@ -76,7 +76,7 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::units::Rate;
+    use longhaul_config::units::Rate;
 
     fn of(price: Price) -> Intervals {
         let down = Rate::from_bits_per_second(20_000_000);

@@ -12,9 +12,9 @@ use super::target::{TargetChoice, TargetKind, choose};
 use super::timers::{self, Timers};
 use super::value::{CongestionControl, Origin, Row, Value};
 use super::windows::client_connection_window;
-use crate::config::units::{Bytes, show_duration};
-use crate::config::{Link, RoleName, Settings};
-use crate::config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
+use longhaul_config::units::{Bytes, show_duration};
+use longhaul_config::{Link, RoleName, Settings};
+use longhaul_config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
 
 /// The values computed from the link. The fields above `target` are the [`TransportKey`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]

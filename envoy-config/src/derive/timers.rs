@@ -6,8 +6,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::config::units::{Bytes, show_duration};
-use crate::config::{Link, Settings};
+use longhaul_config::units::{Bytes, show_duration};
+use longhaul_config::{Link, Settings};
 
 /// A kind of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -271,8 +271,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::load_text;
     use crate::derive::{Derived, HostFacts, derive};
+    use longhaul_config::load_text;
 
     fn of(rtt: &str, more: &str) -> Derived {
         let yaml = format!(

@@ -7,7 +7,7 @@ use http_semantics::Fields;
 use http_semantics::shareable::{Purpose, shareable};
 use serde::Serialize;
 
-use crate::config::Cache;
+use longhaul_config::Cache;
 
 /// The verdict of Envoy's cache on a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,7 +60,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn of(admit: Admit, headers: &[(&str, &str)]) -> CacheFate {
-        let size = crate::config::units::Bytes(1 << 20);
+        let size = longhaul_config::units::Bytes(1 << 20);
         let cache = Cache::Disk { dir: PathBuf::from("/x"), size, admit, plain_fields: Vec::new() };
         let fields =
             [(":status", "200")].iter().chain(headers).map(|(name, value)| (name.as_bytes(), value.as_bytes()));

@@ -4,7 +4,7 @@ use http_semantics::Fields;
 use pipe_encoding::delta::{Left, verdict};
 use serde::Serialize;
 
-use crate::config::{DeltaGain, RoleName, Settings};
+use longhaul_config::{DeltaGain, RoleName, Settings};
 
 /// The verdict on a page that crosses the link of a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -14,9 +14,9 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use url::Url;
 
 use super::transcript::Response;
-use crate::config::{HostName, Settings};
 use crate::dns_query::{LookupError, lookup};
 use crate::render::{Guard, Refused};
+use longhaul_config::{HostName, Settings};
 
 /// The redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -294,7 +294,7 @@ mod tests {
             "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
              upstream: {{ resolvers: [192.0.2.53], {more} }}\n"
         );
-        crate::config::load_text(Path::new("longhaul.yaml"), text).unwrap().settings
+        longhaul_config::load_text(Path::new("longhaul.yaml"), text).unwrap().settings
     }
 
     /// Serves the responses in order. Returns its address and the requests that came.

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use super::listener::Listener;
 use crate::compare::{Group, NFLOG_GROUP};
-use crate::config::Share;
-use crate::config::share::{BUCKETS, SEED};
+use longhaul_config::Share;
+use longhaul_config::share::{BUCKETS, SEED};
 
 /// The packets of each direction of a connection that are copied. A handshake and a first request with its response have
 /// fewer.

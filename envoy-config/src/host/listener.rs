@@ -1,6 +1,6 @@
 //! The listeners that packets of clients are led to.
 
-use crate::config::{Family, Sockets};
+use longhaul_config::{Family, Sockets};
 
 /// A listener for packets that clients send to a port of other hosts.
 #[derive(Debug, Clone, Copy)]

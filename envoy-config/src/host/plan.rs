@@ -6,9 +6,9 @@ use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, FORWARD, Machine, RMEM, 
 use super::nft;
 use super::routes;
 use super::siblings;
-use crate::config::units::Bytes;
-use crate::config::{Family, Intercept, Settings};
 use crate::derive::{CongestionControl, Derived};
+use longhaul_config::units::Bytes;
+use longhaul_config::{Family, Intercept, Settings};
 
 /// The steps for one configuration on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -97,8 +97,8 @@ mod tests {
     }
 
     use super::*;
-    use crate::config::load_text;
     use crate::derive::{HostFacts, derive};
+    use longhaul_config::load_text;
 
     fn derived(more: &str) -> Derived {
         let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\nupstream: { resolvers: [192.0.2.53] }\n";

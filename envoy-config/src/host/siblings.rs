@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use super::machine::Machine;
-use crate::config::{Family, Intercept, Proxy, Settings};
+use longhaul_config::{Family, Intercept, Proxy, Settings};
 
 /// The time in which a sibling has to copy a packet back. Siblings are some ten milliseconds apart. A client with a dead
 /// connection waits for this time, and until it sends its next packet.

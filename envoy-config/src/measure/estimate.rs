@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::kernel::{Connection, ConnectionId};
-use crate::config::units::Rate;
+use longhaul_config::units::Rate;
 
 /// The time over which delivered bytes are summed.
 const WINDOW: Duration = Duration::from_secs(1);

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::estimate::{Estimate, per_second, percentile, suggest, two_digits};
 use super::kernel::{Connection, ConnectionId};
 use super::proposal::{Direction, proposed_line};
-use crate::config::units::{Rate, show_duration};
-use crate::config::{Link, Settings};
+use longhaul_config::units::{Rate, show_duration};
+use longhaul_config::{Link, Settings};
 
 /// The conditions of a warning.
 struct Rule {

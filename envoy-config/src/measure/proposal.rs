@@ -1,8 +1,8 @@
 //! The `link:` line that fits the measured link.
 
 use super::estimate::Suggestion;
-use crate::config::units::{Rate, show_duration};
-use crate::config::{Link, RoleName, Settings};
+use longhaul_config::units::{Rate, show_duration};
+use longhaul_config::{Link, RoleName, Settings};
 
 /// The direction in which a box sends over the link. The kernel keeps rates of what is sent alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::kernel::ConnectionId;
-use crate::config::{Host, Intercept, Peer, Settings, Sockets};
+use longhaul_config::{Host, Intercept, Peer, Settings, Sockets};
 
 /// The ports that clients request, which the socket of a connection keeps under `listen.intercept: tproxy`.
 const WEB_PORTS: [u16; 2] = [80, 443];
@@ -71,7 +71,7 @@ mod tests {
             "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
              upstream: {{ resolvers: [192.0.2.53] }}\n{more}"
         );
-        let loaded = crate::config::load_text(std::path::Path::new("longhaul.yaml"), text).unwrap();
+        let loaded = longhaul_config::load_text(std::path::Path::new("longhaul.yaml"), text).unwrap();
         Watched::of(&loaded.settings)
     }
 

@@ -15,8 +15,8 @@ use std::time::SystemTime;
 
 use super::authority::{Authority, AuthorityError, Issued};
 use super::files::{self, AUTHORITY, GROUND, Site};
-use crate::config::names::{HostName, HostPort};
 use crate::replaced_file;
+use longhaul_config::names::{HostName, HostPort};
 
 /// The authority's key.
 pub const AUTHORITY_KEY: &str = "pair-ca.key";

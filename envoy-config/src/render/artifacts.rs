@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{RoleName, Settings};
+use longhaul_config::{RoleName, Settings};
 
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

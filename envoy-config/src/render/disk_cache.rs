@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::config::Cache;
-use crate::config::units::Bytes;
+use longhaul_config::Cache;
+use longhaul_config::units::Bytes;
 
 /// The bytes of cache per entry. An entry costs memory, so the number of entries is bounded. The mean web object is
 /// some tens of kilobytes.

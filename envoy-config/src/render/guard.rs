@@ -11,7 +11,7 @@ use http_semantics::addresses;
 use ipnet::IpNet;
 use serde::Serialize;
 
-use crate::config::{Host, Settings};
+use longhaul_config::{Host, Settings};
 
 /// The rules that the guard is rendered from.
 #[derive(Debug, Serialize)]
@@ -203,7 +203,7 @@ mod tests {
     fn a_destination_is_refused_for_the_first_reason_that_holds() {
         let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
                     upstream: { resolvers: [192.0.2.53], allow_private: [10.0.0.0/8, 127.0.0.1/32], deny: [10.9.0.0/16] }\n";
-        let loaded = crate::config::load_text(std::path::Path::new("longhaul.yaml"), text.to_owned()).unwrap();
+        let loaded = longhaul_config::load_text(std::path::Path::new("longhaul.yaml"), text.to_owned()).unwrap();
         let guard = Guard::new(&loaded.settings, &["192.0.2.7".parse().unwrap()]);
         let verdict = |destination: &str| guard.refusal(destination.parse().unwrap());
         for (destination, expected) in [

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::artifacts::{Artifacts, ImageSockets};
 use super::engine::RenderError;
-use crate::config::Settings;
 use crate::derive::Derived;
+use longhaul_config::Settings;
 
 /// The name of the program's configuration in the tree.
 pub const FILE: &str = "images.json";

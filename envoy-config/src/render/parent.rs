@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use ipnet::{IpNet, Ipv6Net};
 
 use super::guard;
-use crate::config::{Cache, Settings};
+use longhaul_config::{Cache, Settings};
 
 /// The path of the list for Squid, below the root of the rendered tree.
 const SQUID: &str = "parent/squid.conf";

@@ -12,7 +12,7 @@ use super::events::Event;
 use super::log::Level;
 use super::say;
 use crate::compare::{Compared, Comparison, NFLOG_GROUP, PacketLog, Segment};
-use crate::config::{Settings, Share};
+use longhaul_config::{Settings, Share};
 
 /// The pause between two reports.
 const PAUSE: Duration = Duration::from_secs(5);

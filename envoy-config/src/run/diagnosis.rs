@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use crate::config::Settings;
 use crate::pair;
+use longhaul_config::Settings;
 
 /// The interval of attempts during an outage. An attempt costs the link a handshake.
 const EVERY: Duration = Duration::from_mins(1);

@@ -9,7 +9,7 @@ use rustix::fs::{Access, access, statvfs};
 use rustix::io::Errno;
 
 use super::error::RunError;
-use crate::config::units::Bytes;
+use longhaul_config::units::Bytes;
 
 /// Returns the reason why `folder` cannot hold a cache of `size`. Makes nothing. If the folder does not exist, the nearest
 /// folder above it decides.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::config::DrainTimes;
+use longhaul_config::DrainTimes;
 
 /// A regular expression of the figures that [`UnderWay::parse`] reads.
 pub(super) const STATS: &str = r"^(http\.edge_[a-z]+\.downstream_(rq_active|cx_active|cx_upgrades_active|cx_[rt]x_bytes_total)|tcp\.[a-z_]+\.downstream_cx_[rt]x_bytes_total|listener\..+_[0-9]+\.downstream_cx_active)$";

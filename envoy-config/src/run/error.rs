@@ -8,7 +8,7 @@ use super::locate::LocateError;
 use super::ports::PortError;
 use super::state::StateError;
 use super::tree::WriteError;
-use crate::config::units::Bytes;
+use longhaul_config::units::Bytes;
 
 /// The reason why a run could not start.
 #[derive(Debug, thiserror::Error)]

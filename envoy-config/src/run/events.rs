@@ -15,8 +15,8 @@ use signal_hook::iterator::Signals;
 use super::dns_report::DnsReport;
 use super::locate::local_addresses;
 use crate::compare::Compared;
-use crate::config::{FileHashes, Peer, Settings};
 use crate::measure::Noticed;
+use longhaul_config::{FileHashes, Peer, Settings};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {

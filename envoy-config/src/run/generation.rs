@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
-use crate::config::{Loaded, Settings};
 use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{
     self, AccessLog, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree,
 };
+use longhaul_config::{Loaded, Settings};
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
 /// Envoy read the certificates again ([`Artifacts::renewals`]).
@@ -130,7 +130,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::config::load;
+    use longhaul_config::load;
 
     #[test]
     fn an_edit_made_while_the_file_is_being_applied_is_a_change() {

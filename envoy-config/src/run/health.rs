@@ -9,8 +9,8 @@ use super::endpoint::Endpoint;
 use super::log::Level;
 use super::probe::{envoy_serves, is_ready, link_is_up};
 use super::say;
-use crate::config::{Settings, WhenDown};
 use crate::web::{HostPolicy, Resource, Server, Site};
+use longhaul_config::{Settings, WhenDown};
 
 /// The phase of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use crate::config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WarmAs, WhenDown};
 use crate::render::NearSockets;
+use longhaul_config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WarmAs, WhenDown};
 
 /// On loopback, Envoy accepts at once or does not run.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(250);

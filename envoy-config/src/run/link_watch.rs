@@ -13,8 +13,8 @@ use super::events::Event;
 use super::locate::local_addresses;
 use super::log::Level;
 use super::say;
-use crate::config::{Link, Settings};
 use crate::measure::{Connection, Kernel, Misfit, Noticed, Passive, Watched};
+use longhaul_config::{Link, Settings};
 
 /// The pause between two readings.
 const PAUSE: Duration = Duration::from_secs(10);

@@ -7,8 +7,8 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{ImagesWish, Settings};
 use crate::render::{FILTERS, Filter, Modules, WasmModule};
+use longhaul_config::{ImagesWish, Settings};
 
 /// Paths of filters, by [`Filter::name`].
 pub type FilterPaths = BTreeMap<&'static str, PathBuf>;

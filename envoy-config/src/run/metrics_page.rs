@@ -14,9 +14,9 @@ use super::page_server::PageServer;
 use super::ports::ListenSocket;
 use super::say;
 use super::status_page::own_names;
-use crate::config::Settings;
 use crate::scrape::joined;
 use crate::web::{Pages, Resource};
+use longhaul_config::Settings;
 
 /// The media type of Prometheus' text format.
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

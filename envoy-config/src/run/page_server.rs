@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::log::Level;
 use super::ports::{ListenSocket, Protocol};
 use super::say;
-use crate::config::PageListen;
 use crate::web::{HostPolicy, Pages, Server, Site};
+use longhaul_config::PageListen;
 
 /// The server. It serves nothing while its key is off or its default socket is in use.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
 use super::endpoint::{Endpoint, TIMEOUT, agent};
-use crate::config::WhenDown;
+use longhaul_config::WhenDown;
 
 /// Returns true if `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {

@@ -19,10 +19,10 @@ use super::private::PrivateFolder;
 use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use crate::compare::Compared;
-use crate::config::{self, Settings};
 use crate::measure::Noticed;
 use crate::render::AccessLog;
 use crate::replaced_file;
+use longhaul_config::Settings;
 
 /// Name of the file in the state folder.
 const REPORT: &str = "run.json";
@@ -106,13 +106,13 @@ pub struct Refusal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sockets {
     /// `listen.http`. None at a ground.
-    pub http: Option<config::Sockets>,
+    pub http: Option<longhaul_config::Sockets>,
     /// `split.listen` of the end that is dialled.
     pub split: Option<SocketAddr>,
     /// `listen.tls`
-    pub tls: Option<config::Sockets>,
+    pub tls: Option<longhaul_config::Sockets>,
     /// `listen.dns`
-    pub dns: Option<config::Sockets>,
+    pub dns: Option<longhaul_config::Sockets>,
     /// Envoy's admin interface.
     pub admin: Endpoint,
     /// CoreDNS's own metrics. None if `listen.dns` is off, and from a run of an earlier version.
@@ -143,7 +143,7 @@ impl Sockets {
         let (http, split) = if settings.role.meets_clients() {
             (listen.http.clone(), settings.role.dialled_in())
         } else {
-            (None, listen.http.as_ref().map(config::Sockets::first))
+            (None, listen.http.as_ref().map(longhaul_config::Sockets::first))
         };
         Self {
             http,

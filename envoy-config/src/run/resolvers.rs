@@ -15,8 +15,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::dns_report::{DnsReport, ResolverReport};
 use super::endpoint::Endpoint;
 use super::events::Event;
-use crate::config::Settings;
 use crate::scrape::Scrape;
+use longhaul_config::Settings;
 
 /// The pause between two rounds of queries.
 const PAUSE: Duration = Duration::from_secs(3);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::units::show_duration;
-use crate::config::{Cache, Settings, Validity};
 use crate::render::steers;
+use longhaul_config::units::show_duration;
+use longhaul_config::{Cache, Settings, Validity};
 
 /// The parts of a configuration that `longhaul status` compares with the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::health::Phase;
 use super::ports;
 use super::probe::{XdsCounters, is_ready, link_is_up, no_ground_responds};
 use super::supervisor::{Run, TICK};
-use crate::config::{Role, Settings, Sockets};
+use longhaul_config::{Role, Settings, Sockets};
 
 /// The longest wait for a pipe. It takes a DNS query for a ground that is given by name, and a few round trips.
 const LINK_PATIENCE: Duration = Duration::from_secs(8);

@@ -10,8 +10,8 @@ use super::page_server::PageServer;
 use super::ports::ListenSocket;
 use super::report::{LastReport, RunReport};
 use super::say;
-use crate::config::{Host, Settings};
 use crate::web::{HostPolicy, Pages, Resource};
+use longhaul_config::{Host, Settings};
 
 /// The pages about a run. They stand outside of `run`, because they query its children as any other program does.
 pub trait StatusPages: Debug + Send + Sync {

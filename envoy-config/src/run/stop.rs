@@ -14,7 +14,7 @@ use super::log::Level;
 use super::probe::stats;
 use super::say;
 use super::supervisor::{Run, TICK};
-use crate::config::{Settings, Sockets};
+use longhaul_config::{Settings, Sockets};
 
 /// The longest time for an orderly end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);

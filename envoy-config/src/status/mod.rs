@@ -19,8 +19,6 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::compare::Compared;
-use crate::config::Validity;
-use crate::config::units::Bytes;
 use crate::measure::Noticed;
 use crate::run::{
     CacheReport, CertificateReport, ChildReport, Endpoint, LinkReport, OpenFiles, PageReport, Refusal, ResolverReport,
@@ -29,6 +27,8 @@ use crate::run::{
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
 pub use dns::DnsCounts;
+use longhaul_config::Validity;
+use longhaul_config::units::Bytes;
 pub use page::StatusPage;
 pub use pair::{Bundled, Packed, PairStatus};
 pub use parents::ParentStatus;

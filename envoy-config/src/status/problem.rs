@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use serde::Serializer;
 
 use super::{Child, Status};
-use crate::config::Lifetime;
-use crate::config::units::Bytes;
 use crate::measure::Misfit;
 use crate::run::OpenFiles;
+use longhaul_config::Lifetime;
+use longhaul_config::units::Bytes;
 
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,8 @@
 use super::*;
 use crate::compare::{Difference, Differences, Figures, Median};
-use crate::config::Lifetime;
 use crate::measure::Misfit;
 use crate::run::{DnsReport, Endpoint, Outcome, PageLoad, SetUp};
+use longhaul_config::Lifetime;
 
 const DAY_S: i64 = 24 * 60 * 60;
 const PROXY: &str = "198.51.100.12";

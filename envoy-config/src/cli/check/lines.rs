@@ -1,7 +1,7 @@
 //! Facts that both the short and the long output of `check` print.
 
-use crate::config::{Cache, Ground, HostPort, Images, Peer, PeerName, Remote, Role, Settings, WarmAs, WhenDown};
 use crate::derive::{Capacity, ImagesChoice};
+use longhaul_config::{Cache, Ground, HostPort, Images, Peer, PeerName, Remote, Role, Settings, WarmAs, WhenDown};
 
 /// Envoy's threads and memory, each with its reason.
 pub(super) fn uses(capacity: &Capacity) -> String {

@@ -5,7 +5,7 @@ const LINK: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n";
 const EDGE: &str = "proxy: { addresses: [198.51.100.12] }\nupstream: { resolvers: [192.0.2.53] }\n";
 
 fn passive() -> Passive {
-    let loaded = crate::config::load_text(std::path::Path::new("longhaul.yaml"), format!("{LINK}{EDGE}")).unwrap();
+    let loaded = longhaul_config::load_text(std::path::Path::new("longhaul.yaml"), format!("{LINK}{EDGE}")).unwrap();
     Passive::of(&loaded.settings)
 }
 

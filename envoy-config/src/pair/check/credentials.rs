@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::{CheckError, Shown};
-use crate::config::Identity;
+use longhaul_config::Identity;
 
 /// The credentials of this end.
 #[derive(Debug)]

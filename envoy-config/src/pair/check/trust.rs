@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::Shown;
 use super::credentials::shown;
-use crate::config::Host;
+use longhaul_config::Host;
 
 /// Verifies the other end's certificate, and keeps what was shown.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use x509_parser::time::ASN1Time;
 
 use super::credentials::Credentials;
 use super::{Clock, Ends, Outcome, Shown, Unreached};
-use crate::config::{HostPort, Identity};
+use longhaul_config::{HostPort, Identity};
 
 /// A difference of the clocks above this is a problem: 2 minutes, in milliseconds.
 const MOST_APART_MS: i64 = 120_000;

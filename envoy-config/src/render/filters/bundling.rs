@@ -7,8 +7,8 @@ use page_flights::config::STORE_BYTES;
 use page_flights::{Config, Role as End};
 
 use super::{Context, Filter, Position};
-use crate::config::{RoleName, Settings};
 use crate::render::RenderError;
+use longhaul_config::{RoleName, Settings};
 
 pub(super) const GROUND: Filter = Filter {
     name: "bundling",

@@ -3,9 +3,9 @@
 use cache_admission::{Config, Position as At, marks};
 
 use super::{CACHE_VM, Context, Filter, Position};
-use crate::config::{Cache, RoleName};
 use crate::render::RenderError;
 use crate::render::disk_cache::object_bytes;
+use longhaul_config::{Cache, RoleName};
 
 const ROLES: &[RoleName] = &[RoleName::Edge, RoleName::Ground];
 

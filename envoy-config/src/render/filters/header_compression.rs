@@ -3,8 +3,8 @@
 use header_compression_config::{Config, Role as End};
 
 use super::{Context, Filter, Position};
-use crate::config::{Remote, Role, RoleName, WhenDown};
 use crate::render::RenderError;
+use longhaul_config::{Remote, Role, RoleName, WhenDown};
 
 pub(super) const FILTER: Filter = Filter {
     name: "header-compression",

@@ -3,8 +3,8 @@
 use name_budget::Config;
 
 use super::{Context, Filter, Position};
-use crate::config::RoleName;
 use crate::render::RenderError;
+use longhaul_config::RoleName;
 
 pub(super) const FILTER: Filter = Filter {
     name: "name-budget",

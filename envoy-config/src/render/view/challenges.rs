@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::Socket;
-use crate::config::{ChallengeResponses, Settings};
 use crate::render::Artifacts;
+use longhaul_config::{ChallengeResponses, Settings};
 
 /// The values of the routes and of the listener for challenges.
 #[derive(Debug, Serialize)]

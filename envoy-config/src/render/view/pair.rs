@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
-use crate::config::{
-    Host, HostName, HostPort, Identity, Link, Peer, PeerName, PipeTransport, Role, Settings, WhenDown,
-};
 use crate::derive::{Derived, Intervals};
 use crate::render::Artifacts;
+use longhaul_config::{
+    Host, HostName, HostPort, Identity, Link, Peer, PeerName, PipeTransport, Role, Settings, WhenDown,
+};
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
 /// over TCP. The remote puts nothing else on these connections.
@@ -411,8 +411,8 @@ impl Pinned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Price;
-    use crate::config::units::Rate;
+    use longhaul_config::Price;
+    use longhaul_config::units::Rate;
 
     fn seconds(text: &str) -> f64 {
         text.trim_end_matches('s').parse().unwrap()

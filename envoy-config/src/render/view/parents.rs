@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use super::Socket;
-use crate::config::Cache;
+use longhaul_config::Cache;
 
 /// The most proxies that are tried for one request. More would keep a client waiting for a failure.
 const MOST_ATTEMPTS: usize = 4;

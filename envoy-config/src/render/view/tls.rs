@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::Bound;
-use crate::config::names::Host;
-use crate::config::{Identity, Intercept, Settings};
 use crate::render::Artifacts;
+use longhaul_config::names::Host;
+use longhaul_config::{Identity, Intercept, Settings};
 
 /// One entry of `tls.terminate`: one filter chain and one secret.
 ///
@@ -49,7 +49,7 @@ struct Nameless {
 }
 
 pub(super) fn certificates(settings: &Settings, artifacts: &Artifacts) -> Vec<Certificate> {
-    let entry = |(index, entry): (usize, &crate::config::Termination)| {
+    let entry = |(index, entry): (usize, &longhaul_config::Termination)| {
         let name = entry.names.first().map_or_else(|| index.to_string(), file_safe);
         Certificate {
             file: format!("sds/{name}.yaml"),

@@ -177,7 +177,7 @@ fn other_spellings_of_right_values_are_accepted() {
         };
         let path = folder.path().join("longhaul.yaml");
         fs::write(&path, yaml).unwrap();
-        if let Err(error) = longhaul::config::load(&path) {
+        if let Err(error) = longhaul_config::load(&path) {
             panic!("{lines}: {error}");
         }
     }

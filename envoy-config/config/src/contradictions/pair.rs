@@ -1,0 +1,122 @@
+//! Checks of the role, `split` and the groups on which a pair depends.
+
+use super::Places;
+use crate::diagnostic::Problem;
+use crate::names::{Host, HostPort};
+use crate::settings::{Ground, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
+
+/// Checks the pair. Skips a group that has a problem of its own.
+pub(super) fn check(
+    places: &Places<'_>,
+    role: &Role,
+    upstream: Option<&Upstream>,
+    proxy: Option<&Proxy>,
+    problems: &mut Vec<Problem>,
+) {
+    if let Some(upstream) = upstream {
+        ground_by_name(places, role, upstream, problems);
+        direct_without_resolvers(places, role, upstream, problems);
+    }
+    if let Some(proxy) = proxy {
+        ground_here(places, role, proxy, problems);
+    }
+    quic_by_address(places, role, problems);
+    quic_to_several(places, role, problems);
+    quic_of_a_ground_that_dials(places, role, problems);
+}
+
+/// Refuses the name of a ground if there is no resolver for it. This box's own DNS cannot resolve it, because it
+/// queries through the ground.
+fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
+    let Role::Remote(Remote { ground, .. }) = role else { return };
+    let Some(HostPort { host: name, .. }) = ground.dialled().iter().find(|at| at.host.is_name()) else { return };
+    if upstream.resolvers.is_empty() {
+        problems.push(
+            Problem::error("no resolver for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
+                .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write the ground's address here (its certificate must then be for the address)"),
+        );
+    }
+}
+
+/// Refuses a ground at an address of this box. It would send the clients' requests to itself.
+fn ground_here(places: &Places<'_>, role: &Role, proxy: &Proxy, problems: &mut Vec<Problem>) {
+    let Role::Remote(Remote { ground, .. }) = role else { return };
+    let is_own = |at: &&HostPort| matches!(&at.host, Host::Address(own) if proxy.addresses.contains(own));
+    let Some(at) = ground.dialled().iter().find(is_own) else { return };
+    problems.push(
+        Problem::error(
+            "`split.peer` names this remote itself",
+            places.of(&["split", "peer"]),
+            format!("{} is in `proxy.addresses`", at.host),
+        )
+        .and(places.of(&["proxy", "addresses"]), "where clients reach this box")
+        .help("write the address where the ground listens"),
+    );
+}
+
+/// Refuses `when_down: direct` without a resolver. While the ground is away, its resolver is away too.
+fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
+    if matches!(role, Role::Remote(Remote { when_down: WhenDown::Direct, .. })) && upstream.resolvers.is_empty() {
+        problems.push(
+            Problem::error(
+                "`split.when_down: direct` without a resolver",
+                places.of(&["split", "when_down"]),
+                "no resolver for origins while the ground does not respond",
+            )
+            .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write `when_down: error`"),
+        );
+    }
+}
+
+/// Refuses HTTP/3 to an address. Envoy compares the certificate of a QUIC server only with the server name, and never
+/// sends an address as one.
+fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
+    let Role::Remote(Remote { ground, transport: PipeTransport::H3, .. }) = role else { return };
+    let Some(HostPort { host: address, .. }) = ground.dialled().iter().find(|at| !at.host.is_name()) else { return };
+    problems.push(
+        Problem::error(
+            "`split.transport: h3` to an address",
+            places.of(&["split", "transport"]),
+            "needs a ground with a name",
+        )
+        .and(
+            places.of(&["split", "peer"]),
+            format!("{address} is not a name, and QUIC cannot check a certificate for an address"),
+        )
+        .help(
+            "write the name in the certificate of the ground, and add a resolver that knows it to `upstream.resolvers`",
+        ),
+    );
+}
+
+/// Refuses HTTP/3 to several grounds. Envoy sends one server name on all QUIC connections of a cluster.
+fn quic_to_several(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
+    let Role::Remote(Remote { ground, transport: PipeTransport::H3, .. }) = role else { return };
+    if ground.dialled().len() > 1 {
+        problems.push(
+            Problem::error(
+                "`split.transport: h3` to several grounds",
+                places.of(&["split", "transport"]),
+                "needs one ground",
+            )
+            .and(places.of(&["split", "peer"]), "several grounds")
+            .help("write `transport: h2`, or one name that has the addresses of all grounds"),
+        );
+    }
+}
+
+/// Refuses HTTP/3 if the ground dials. Envoy's reverse tunnels use TCP.
+fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
+    let (Role::Remote(Remote { transport, .. }) | Role::Ground(Ground { transport, .. })) = role else { return };
+    if *transport == PipeTransport::H3 && role.ground_dials() {
+        problems.push(
+            Problem::error(
+                "`split.transport: h3` where the ground dials",
+                places.of(&["split", "transport"]),
+                "only the remote can open QUIC connections",
+            )
+            .and(places.of(&["split", "dial"]), "the ground opens the connections")
+            .help("write `transport: h2` at both ends, or let the remote dial"),
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The table of cut keys. A file of an earlier release that has one still starts, and a warning names what replaced it.
+
+/// A key that an earlier release read.
+#[derive(Debug)]
+pub struct CutKey {
+    /// Its full name, such as `listen.admin`.
+    pub name: &'static str,
+    /// The reason why it has no effect, in a few words.
+    pub why: &'static str,
+    /// The replacement, and the cure for the file, in Markdown.
+    pub instead: &'static str,
+}
+
+/// Every cut key.
+pub const CUT_KEYS: &[CutKey] = &[
+    CutKey {
+        name: "listen.admin",
+        why: "no TCP port obeys orders",
+        instead: "remove it. `listen.metrics` serves Envoy's statistics at `/metrics`, `longhaul status` shows the state, and Envoy's admin interface is the Unix socket `private/admin.sock` in the state folder",
+    },
+    CutKey {
+        name: "page.inline",
+        why: "no object stands in pages",
+        instead: "remove it. It slowed heavy pages. `page.prefetch` has the objects of a page in the cache before browsers request them",
+    },
+    CutKey {
+        name: "transport.inline_object",
+        why: "no object stands in pages",
+        instead: "remove it. It was a limit of `page.inline`, which is cut",
+    },
+    CutKey {
+        name: "transport.inline_page",
+        why: "no object stands in pages",
+        instead: "remove it. It was a limit of `page.inline`, which is cut",
+    },
+];
+
+/// Returns the row of the cut key with this full name.
+pub(crate) fn cut(name: &str) -> Option<&'static CutKey> {
+    let name = super::without_indices(name);
+    CUT_KEYS.iter().find(|key| key.name == name)
+}

@@ -1,0 +1,246 @@
+//! `link`, `proxy`, `listen`, `upstream`: the link, the addresses of this box, and the hosts it may reach.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::diagnostic::Problem;
+use crate::keys::{self, DefaultValue};
+use crate::names::HostName;
+use crate::reader::{Reader, Section, Setting};
+use crate::settings::{DrainTimes, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers};
+use crate::yaml::NodeValue;
+
+use super::sockets::{sockets, sockets_or_off};
+
+/// The most addresses of CoreDNS's `forward` plugin.
+const MOST_RESOLVERS: usize = 15;
+/// The longest `id`, in bytes: that of a host name on Linux.
+const LONGEST_ID: usize = 64;
+
+pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
+    let section = reader.section(top, "link");
+    let rtt = reader.required(
+        &section,
+        "rtt",
+        "the round-trip time of the slow link without queueing, such as `rtt: 600ms`",
+        Reader::time,
+    );
+    let down = reader.required(&section, "down", "the rate to clients, such as `down: 20mbit`", Reader::rate);
+    let up = reader.required(&section, "up", "the rate from clients, such as `up: 5mbit`", Reader::rate);
+    let words = [("free", Price::Free), ("metered", Price::Metered)];
+    let price = reader.optional(&section, "price", |reader, setting| reader.word(setting, &words));
+    Some(Link { rtt: rtt?, down: down?, up: up?, price: price? })
+}
+
+pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {
+    let section = reader.section(top, "proxy");
+    let what = "the addresses where clients reach this box, such as `addresses: [198.51.100.12]`";
+    let read = |reader: &mut Reader, setting: &Setting<'_>| {
+        let addresses = reader.list(setting, client_facing);
+        let addresses = reader.without_duplicates(setting, addresses)?;
+        if addresses.is_empty() {
+            reader.expected(setting, "at least one address", "DNS responses and moved URLs point to it");
+            return None;
+        }
+        Some(addresses)
+    };
+    let addresses = match kind {
+        RoleName::Edge | RoleName::Remote => reader.required(&section, "addresses", what, read),
+        // Clients never connect to a ground.
+        RoleName::Ground => reader.optional_or(&section, "addresses", Vec::new(), read),
+    };
+    let secure_names = reader.optional(&section, "secure_names", |reader, setting| {
+        let names = reader.list(setting, Reader::host);
+        reader.without_duplicates(setting, names)
+    });
+    let siblings = reader.optional(&section, "siblings", |reader, setting| {
+        let siblings = reader.list(setting, sibling);
+        reader.without_duplicates(setting, siblings)
+    });
+    Some(Proxy { addresses: addresses?, secure_names: secure_names?, siblings: siblings? })
+}
+
+fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
+    let address = reader.address(setting)?;
+    let reserved = address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    if reserved {
+        reader.bad(
+            setting,
+            format!("clients cannot connect to {address}"),
+            "write the address that clients use for this box",
+        );
+        return None;
+    }
+    Some(address)
+}
+
+/// Reads an address to which a packet rule sends packets. A link-local one would need an interface.
+fn sibling(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
+    let address = reader.address(setting)?;
+    let nowhere = address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    let link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    if nowhere || link_local || address.is_loopback() {
+        reader.bad(
+            setting,
+            format!("no packet rule can send packets to {address}"),
+            "write the sibling's address on a network that both boxes are part of, such as a tunnel",
+        );
+        return None;
+    }
+    Some(address)
+}
+
+pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
+    let section = reader.section(top, "listen");
+    let http = reader.optional(&section, "http", sockets);
+    let tls = reader.optional(&section, "tls", sockets_or_off);
+    let dns = reader.optional(&section, "dns", sockets_or_off);
+    let page = |reader: &mut Reader, setting: &Setting<'_>| {
+        let socket = reader.socket_or_off(setting)?;
+        let is_default = |socket| default_of(&setting.name).is_some_and(|default| default.parse() == Ok(socket));
+        Some(socket.map(|socket| PageListen { socket, required: !is_default(socket) }))
+    };
+    let metrics = reader.optional(&section, "metrics", page);
+    let status = reader.optional(&section, "status", page);
+    let health = reader.optional(&section, "health", Reader::socket_or_off);
+    let image_metrics = reader.optional(&section, "image_metrics", Reader::socket_or_off);
+    let intercept = reader.optional(&section, "intercept", |reader, setting| {
+        reader.word(
+            setting,
+            &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
+        )
+    });
+    Some(Listen {
+        http: Some(http?),
+        tls: tls?,
+        dns: dns?,
+        metrics: metrics?,
+        status: status?,
+        health: health?,
+        image_metrics: image_metrics?,
+        intercept: intercept?,
+    })
+}
+
+fn default_of(key: &str) -> Option<&'static str> {
+    match keys::row(key)?.default {
+        DefaultValue::Is(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Reads the name of this box. The outer None is a problem, and the inner None means the host name.
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+pub(super) fn id(reader: &mut Reader, top: &Section<'_>) -> Option<Option<String>> {
+    reader.optional_or(top, "id", None, |reader, setting| {
+        let help = "write a name such as ship-7";
+        let text = reader.text(setting, "a name of letters, digits, `.`, `-` and `_`", help)?;
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        if text.len() > LONGEST_ID || !text.bytes().all(fits) {
+            reader.expected(setting, "at most 64 letters, digits, `.`, `-` and `_`", help);
+            return None;
+        }
+        Some(Some(text.to_owned()))
+    })
+}
+
+pub(super) fn workers(reader: &mut Reader, top: &Section<'_>) -> Option<Workers> {
+    reader.optional(top, "workers", |reader, setting| match setting.text() {
+        Some("auto") => Some(Workers::Auto),
+        _ => reader.number(setting).map(Workers::Count),
+    })
+}
+
+/// Reads the times of an orderly end. With a health endpoint, balancers get time to notice.
+pub(super) fn drain(reader: &mut Reader, top: &Section<'_>, health: bool) -> Option<DrainTimes> {
+    let section = reader.section(top, "drain");
+    let wait = reader.optional_unless(&section, "wait", health, Reader::time);
+    let time = reader.optional(&section, "time", Reader::time);
+    Some(DrainTimes { wait: wait?, time: time? })
+}
+
+pub(super) fn upstream(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Upstream> {
+    let section = reader.section(top, "upstream");
+    let what = "resolvers for the names of origins, such as `resolvers: [9.9.9.9]`; never this box's own DNS";
+    let read = |reader: &mut Reader, setting: &Setting<'_>| {
+        if let NodeValue::List(items) = &setting.node.value
+            && let Some(excess) = items.get(MOST_RESOLVERS)
+        {
+            let label = format!("expected at most {MOST_RESOLVERS} resolvers, found {}", items.len());
+            let problem = Problem::error("too many `upstream.resolvers`", excess.place.clone(), label);
+            reader.problems.push(problem.help("remove this one and all behind it: CoreDNS takes no more"));
+            return None;
+        }
+        let resolvers = reader.list(setting, |reader, item| reader.socket_or_address(item, 53));
+        let resolvers = reader.without_duplicates(setting, resolvers)?;
+        if resolvers.is_empty() {
+            reader.expected(setting, "at least one resolver", "without a resolver no origin is found");
+            return None;
+        }
+        Some(resolvers)
+    };
+    let resolvers = match kind {
+        RoleName::Edge | RoleName::Ground => reader.required(&section, "resolvers", what, read),
+        // The ground resolves origins. This box needs a resolver only for the name of the ground.
+        RoleName::Remote => reader.optional_or(&section, "resolvers", Vec::new(), read),
+    };
+    let ports = reader.optional(&section, "ports", |reader, setting| {
+        let ports = reader.list(setting, |reader, item| reader.number(item).and_then(|port| u16::try_from(port).ok()));
+        let ports = reader.without_duplicates(setting, ports)?;
+        if ports.is_empty() {
+            reader.expected(setting, "at least one port", "without a port clients reach nothing through the proxy");
+            return None;
+        }
+        Some(ports.into_iter().collect())
+    });
+    let mut ranges = |key| {
+        reader.optional(&section, key, |reader, setting| {
+            let ranges = reader.list(setting, Reader::network);
+            reader.without_duplicates(setting, ranges)
+        })
+    };
+    let (allow_private, deny) = (ranges("allow_private"), ranges("deny"));
+    let map = reader.optional(&section, "map", map);
+    Some(Upstream { resolvers: resolvers?, ports: ports?, allow_private: allow_private?, deny: deny?, map: map? })
+}
+
+fn map(reader: &mut Reader, setting: &Setting<'_>) -> Option<BTreeMap<HostName, SocketAddr>> {
+    let entries = match &setting.node.value {
+        NodeValue::Map(entries) => entries,
+        NodeValue::Null => return Some(BTreeMap::new()),
+        _ => {
+            reader.expected(setting, "names with addresses", "write `map: { www.example.org: 192.0.2.10:8080 }`");
+            return None;
+        }
+    };
+    let mut map = BTreeMap::new();
+    let mut clean = true;
+    for entry in entries {
+        let name = format!("{}.{}", setting.name, entry.key);
+        let item = Setting { name, node: &entry.node, key_place: entry.key_place.clone() };
+        let socket = reader.socket(&item);
+        match (HostName::parse(&entry.key), socket) {
+            (Ok(host), Some(socket)) => {
+                if map.insert(host, socket).is_some() {
+                    reader.problems.push(Problem::error(
+                        format!("`{}` names the same host twice", setting.name),
+                        entry.key_place.clone(),
+                        "the same name in another spelling stands above",
+                    ));
+                    clean = false;
+                }
+            }
+            (Err(error), _) => {
+                let title = format!("bad name in `{}`", setting.name);
+                reader.problems.push(Problem::error(
+                    title,
+                    entry.key_place.clone(),
+                    format!("expected a host name, found `{}`: {error}", entry.key),
+                ));
+                clean = false;
+            }
+            (Ok(_), None) => clean = false,
+        }
+    }
+    clean.then_some(map)
+}

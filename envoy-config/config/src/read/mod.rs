@@ -1,0 +1,95 @@
+//! Readers of the settings, one file for each group of keys. The table of keys (`config::keys`) holds names, ranges and
+//! defaults.
+
+mod compare;
+mod dns;
+mod edge;
+mod images;
+mod other_end;
+mod page;
+mod peer;
+mod pem;
+mod shape;
+mod sockets;
+mod split;
+mod tls;
+mod tracing;
+mod transport;
+
+use super::reader::Reader;
+use super::settings::{
+    Acme, Cache, Compress, Dns, DrainTimes, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination,
+    Tracing, Upstream, Workers,
+};
+use crate::{Overrides, Share};
+
+/// The groups of the file. A group with a problem is None, so that no later check uses half of it.
+pub(super) struct Draft {
+    #[allow(clippy::option_option, reason = "the inner None says: the host name")]
+    pub(super) id: Option<Option<String>>,
+    pub(super) workers: Option<Workers>,
+    pub(super) role: Option<Role>,
+    pub(super) link: Option<Link>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) compare: Option<Option<Share>>,
+    pub(super) proxy: Option<Proxy>,
+    pub(super) listen: Option<Listen>,
+    pub(super) drain: Option<DrainTimes>,
+    pub(super) upstream: Option<Upstream>,
+    pub(super) rewrite: Option<Rewrite>,
+    pub(super) dns: Option<Dns>,
+    pub(super) cache: Option<Cache>,
+    pub(super) compress: Option<Compress>,
+    pub(super) page: Option<Page>,
+    pub(super) images: Option<Images>,
+    pub(super) terminate: Option<Vec<Termination>>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) acme: Option<Option<Acme>>,
+    pub(super) transport: Option<Overrides>,
+    pub(super) limits: Option<Limits>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) tracing: Option<Option<Tracing>>,
+}
+
+/// Reads every group. Adds problems to `reader`.
+pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn(usize) -> usize) -> Option<Draft> {
+    let top = reader.top(root)?;
+    let written = split::kind(reader, &top);
+    let kind = written.unwrap_or_else(|| split::likely_kind(&top));
+    if written.is_some() {
+        split::refuse_what_is_not_here(reader, &top, kind);
+    }
+    let link = edge::link(reader, &top);
+    let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
+    let listen = edge::listen(reader, &top);
+    let listen = match (listen, &role) {
+        (Some(listen), Some(role)) => Some(split::listen_of(role, listen)),
+        (listen, _) => listen,
+    };
+    let health = listen.as_ref().is_some_and(|listen| listen.health.is_some());
+    let drain = edge::drain(reader, &top, health);
+    let tls = tls::tls(reader, &top);
+    let (page, images) = page::page(reader, &top, kind, link.as_ref());
+    Some(Draft {
+        id: edge::id(reader, &top),
+        workers: edge::workers(reader, &top),
+        role,
+        link,
+        compare: compare::compare(reader, &top, kind),
+        proxy: edge::proxy(reader, &top, kind),
+        listen,
+        drain,
+        upstream: edge::upstream(reader, &top, kind),
+        rewrite: shape::rewrite(reader, &top, kind),
+        dns: dns::dns(reader, &top),
+        cache: shape::cache(reader, &top, kind),
+        compress: shape::compress(reader, &top),
+        page,
+        images,
+        terminate: tls.0,
+        acme: tls.1,
+        transport: transport::overrides(reader, &top, lines),
+        limits: shape::limits(reader, &top),
+        tracing: tracing::tracing(reader, &top, kind),
+    })
+}

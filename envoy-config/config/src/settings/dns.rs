@@ -1,0 +1,89 @@
+//! The DNS names that are steered.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use crate::allowlist::NamePattern;
+
+/// DNS steering.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dns {
+    /// Allowlist files with absolute paths. Each was readable and without a bad line when checked.
+    pub domains: Vec<PathBuf>,
+    /// Names in the configuration file that are never steered.
+    pub except_names: Vec<NamePattern>,
+    /// Files of names that are never steered, with absolute paths and checked like `domains`.
+    pub except_files: Vec<PathBuf>,
+    /// True if any name whose first label is `www` is steered too.
+    pub www: bool,
+    /// The treatment of the origin's addresses.
+    pub mode: DnsMode,
+    /// TTL of steered responses.
+    pub ttl: Ttl,
+    /// The response to AAAA queries if the proxy has no IPv6 address.
+    pub aaaa: AaaaPolicy,
+    /// The response to HTTPS queries (type 65).
+    pub https: HttpsPolicy,
+    /// The treatment of responses that a client may validate.
+    pub dnssec: DnssecPolicy,
+    /// True if `use-application-dns.net` gets a response that keeps browsers on this server.
+    pub canary: bool,
+    /// The interval of checks for changed lists. Zero means never.
+    pub reload: Duration,
+    /// True if steering stops while the proxy does not respond.
+    pub health: bool,
+    /// Clients that always get the truth.
+    pub bypass: Vec<IpNet>,
+}
+
+/// The treatment of the origin's addresses in a steered response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DnsMode {
+    /// The proxy first, then at most this many of the origin's.
+    Prepend {
+        /// The number of origin addresses.
+        max_origin: u8,
+    },
+    /// Only the proxy.
+    Replace,
+}
+
+/// Bounds of the TTL of a steered response. Within them it is the origin's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ttl {
+    /// The lower bound.
+    pub min: Duration,
+    /// The upper bound.
+    pub max: Duration,
+}
+
+/// The response to an AAAA query for a steered name if the proxy has no IPv6 address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AaaaPolicy {
+    /// No data, with an SOA.
+    Nodata,
+    /// The truth. Clients with IPv6 bypass the proxy.
+    Pass,
+}
+
+/// The treatment of HTTPS records of a steered name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpsPolicy {
+    /// No data, with an SOA.
+    Nodata,
+    /// The record without addresses, ECH and HTTP/3.
+    Strip,
+    /// The truth.
+    Pass,
+}
+
+/// The treatment of signed responses to a client that validates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DnssecPolicy {
+    /// Left unchanged.
+    Skip,
+    /// Rewritten, so that validation at clients fails.
+    Break,
+}

@@ -1,0 +1,152 @@
+//! The sockets of a box, the proxy's addresses for clients, and the hosts that the box may reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use crate::names::{Host, HostName};
+use crate::sockets::{Family, Sockets};
+
+/// The addresses and names of the proxy for clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// The addresses, at least one, without duplicates. They come first in DNS responses, and are the http targets of
+    /// moved URLs.
+    pub addresses: Vec<IpAddr>,
+    /// The proxy's own https names or addresses. A certificate in [`Settings::terminate`](super::Settings::terminate)
+    /// covers each, or is awaited ([`Acme::awaited`](super::Acme::awaited)).
+    pub secure_names: Vec<Host>,
+    /// Addresses of the other boxes that hold [`Self::addresses`], without duplicates, on networks that both are part of.
+    /// They continue connections that began there, when clients move here.
+    pub siblings: Vec<IpAddr>,
+}
+
+/// The sockets that this box binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// Intercepted http traffic and that to the proxy's addresses; at a ground, the pipe. None if the ground dials.
+    pub http: Option<Sockets>,
+    /// TLS: ends here for the proxy's own names and terminated names, and is passed through by SNI for all others.
+    /// None: `off`.
+    pub tls: Option<Sockets>,
+    /// The steering DNS, over UDP and TCP. None: `off`.
+    pub dns: Option<Sockets>,
+    /// Prometheus metrics of Envoy and CoreDNS. None: `off`.
+    pub metrics: Option<PageListen>,
+    /// The status page. None: `off`.
+    pub status: Option<PageListen>,
+    /// The health endpoint for load balancers. None: `off`.
+    pub health: Option<SocketAddr>,
+    /// Prometheus metrics of the image program. None: `off`.
+    pub image_metrics: Option<SocketAddr>,
+    /// The way in which packets for other addresses reach this box.
+    pub intercept: Intercept,
+}
+
+/// The socket of the metrics or of the status page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageListen {
+    /// The socket.
+    pub socket: SocketAddr,
+    /// False for the default socket. If that one is in use, a run starts without the page; without a socket of the
+    /// operator's choice it does not start.
+    pub required: bool,
+}
+
+impl PageListen {
+    /// Returns the socket, if a run does not start without it.
+    pub fn if_required(self) -> Option<SocketAddr> {
+        self.required.then_some(self.socket)
+    }
+}
+
+impl Listen {
+    /// Returns the sockets without which a run does not start, with the key of each group.
+    pub fn required_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+        let is_optional = |page: Option<PageListen>| page.is_some_and(|page| !page.required);
+        let (metrics, status) = (is_optional(self.metrics), is_optional(self.status));
+        self.sockets().filter(move |(key, _)| !(*key == "metrics" && metrics || *key == "status" && status))
+    }
+
+    /// Returns true if clients' packets are intercepted over IPv4 alone, so that their IPv6 traffic bypasses this box.
+    /// A box on loopback has no clients.
+    pub fn ipv6_bypasses(&self) -> bool {
+        let ipv4_alone = |http: &Sockets| !http.serves(Family::Ipv6) && !http.is_loopback();
+        self.intercept != Intercept::None && self.http.as_ref().is_some_and(ipv4_alone)
+    }
+
+    /// Returns true if a listener of clients has an address of the family.
+    pub fn serves(&self, family: Family) -> bool {
+        [&self.http, &self.tls, &self.dns].into_iter().flatten().any(|sockets| sockets.serves(family))
+    }
+
+    /// Returns the sockets of clients' HTTP and TLS.
+    pub fn web(&self) -> impl Iterator<Item = &Sockets> {
+        [&self.http, &self.tls].into_iter().flatten()
+    }
+
+    /// Returns every socket, with the key of its group.
+    pub fn sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+        let clients = [("http", &self.http), ("tls", &self.tls), ("dns", &self.dns)];
+        let clients = clients.into_iter().filter_map(|(key, sockets)| sockets.as_ref().map(|sockets| (key, sockets)));
+        let page = |listen: Option<PageListen>| listen.map(|page| page.socket);
+        let own = [
+            ("metrics", page(self.metrics)),
+            ("status", page(self.status)),
+            ("health", self.health),
+            ("image_metrics", self.image_metrics),
+        ];
+        let own = own.into_iter().filter_map(|(key, socket)| socket.map(|socket| (key, socket)));
+        clients.flat_map(|(key, sockets)| sockets.iter().map(move |socket| (key, socket))).chain(own)
+    }
+
+    /// Returns the sockets that an HTTP request could reach, with the key of each.
+    pub fn http_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+        self.sockets().filter(|(key, _)| *key != "dns")
+    }
+
+    /// Returns the listeners as a machine without IPv6 can bind them: without `[::]` beside another address.
+    #[must_use]
+    pub fn without_ipv6_wildcards(&self) -> Self {
+        let left = |sockets: &Option<Sockets>| sockets.as_ref().map(Sockets::without_ipv6_wildcard);
+        Self { http: left(&self.http), tls: left(&self.tls), dns: left(&self.dns), ..self.clone() }
+    }
+}
+
+/// The way in which client packets for other addresses reach the listeners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intercept {
+    /// By an nft `redirect` rule. Envoy reads the original destination from conntrack.
+    Redirect,
+    /// By an nft `tproxy` rule. The listeners are transparent sockets (`CAP_NET_ADMIN`).
+    Tproxy,
+    /// Not at all: clients come because DNS steers them.
+    None,
+}
+
+/// The times of an orderly end (SIGTERM).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainTimes {
+    /// The time in which it serves on, so that balancers notice.
+    pub wait: Duration,
+    /// The longest time for requests under way, after the wait.
+    pub time: Duration,
+}
+
+/// The hosts that this box may reach on the wired side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// Resolvers for the names of origins, at least one. Never this box's own DNS.
+    pub resolvers: Vec<SocketAddr>,
+    /// Ports that clients may reach through the proxy, at least one.
+    pub ports: BTreeSet<u16>,
+    /// Private, loopback, link-local or multicast ranges that are reachable nevertheless.
+    pub allow_private: Vec<IpNet>,
+    /// Ranges that are never reachable, even if another key allows them. An example is this box's public address behind
+    /// a NAT.
+    pub deny: Vec<IpNet>,
+    /// Origins with a fixed address and port, which replace DNS and the URL's port.
+    pub map: BTreeMap<HostName, SocketAddr>,
+}

@@ -1,0 +1,157 @@
+//! The checked configuration, on which every other part of the command works.
+//!
+//! A value of these types has passed every check of `longhaul check`, and no other part repeats a check. There is no
+//! string if a type exists. Nothing here changes after loading: a changed file makes a new `Settings`.
+
+mod dns;
+mod link;
+mod listen;
+mod page;
+mod role;
+mod tls;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::Overrides;
+use crate::names::Host;
+use crate::share::Share;
+use crate::sockets::Family;
+use crate::units::Bytes;
+
+pub use dns::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
+pub use link::{Link, Price};
+pub use listen::{DrainTimes, Intercept, Listen, PageListen, Proxy, Upstream};
+pub use page::{
+    Cache, Compress, CompressionLevel, Delta, ImageLimits, Images, ImagesWish, Level, Page, Rewrite, TargetWish,
+};
+pub use role::{Ground, Identity, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WarmAs, WhenDown};
+pub use tls::{Acme, ChallengeResponses, Termination};
+
+/// One checked `longhaul.yaml`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The absolute path of the configuration file. Relative paths in it have been resolved against its folder.
+    pub file: PathBuf,
+    /// The name of this box among others with the same file. None: the host name.
+    pub id: Option<String>,
+    /// Envoy's worker threads.
+    pub workers: Workers,
+    /// The role of this box.
+    pub role: Role,
+    /// The slow link.
+    pub link: Link,
+    /// The share of clients that are left alone for comparison. None: `off`.
+    pub compare: Option<Share>,
+    /// The addresses and names of the proxy for clients.
+    pub proxy: Proxy,
+    /// The sockets that this box binds.
+    pub listen: Listen,
+    /// The times of an orderly end.
+    pub drain: DrainTimes,
+    /// The hosts that this box may reach.
+    pub upstream: Upstream,
+    /// The URLs that move, and their target.
+    pub rewrite: Rewrite,
+    /// The DNS names that are steered.
+    pub dns: Dns,
+    /// The cache of objects.
+    pub cache: Cache,
+    /// The compression of responses.
+    pub compress: Compress,
+    /// Prefetching and bundling of a page's objects, and the encoding of pages on a pair.
+    pub page: Page,
+    /// Smaller variants of images.
+    pub images: Images,
+    /// The certificates of the operator, in the order of the file.
+    pub terminate: Vec<Termination>,
+    /// The ACME challenges for the proxy's own names. None: they get no special treatment.
+    pub acme: Option<Acme>,
+    /// Values that the operator set in place of derived ones.
+    pub transport: Overrides,
+    /// Bounds on the cost of one client or page.
+    pub limits: Limits,
+    /// The destination of spans. None if there is no tracing.
+    pub tracing: Option<Tracing>,
+}
+
+/// The number of Envoy's worker threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// One for each processor that the box may use.
+    Auto,
+    /// The number in the file, at least one.
+    Count(u32),
+}
+
+/// Spans for an OpenTelemetry collector (OTLP over HTTP).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tracing {
+    /// The collector.
+    pub collector: SocketAddr,
+    /// The percentage of requests with spans.
+    pub sample_percent: u32,
+}
+
+/// Bounds on the cost of one client or page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The memory that the rewriter may use for one page.
+    pub page_memory: Bytes,
+    /// The number of client connections at one time.
+    pub connections: u32,
+    /// The size of the header block of one request.
+    pub header: Bytes,
+    /// The number of URLs, at about a kilobyte each, that Envoy's cache may remember before another Envoy takes over.
+    /// None: as many as fit.
+    pub urls: Option<u32>,
+    /// The number of clients whose headers each worker of a pair remembers.
+    pub clients: u32,
+    /// The number of new names that one client may request at once, and each minute.
+    pub new_names_per_client: u32,
+    /// The cost of variants of images.
+    pub images: ImageLimits,
+}
+
+impl Settings {
+    /// Returns the authorities to which an http object can move without TLS: `ADDRESS`, with the port if it is not 80.
+    /// Clients reach each over one of `families`.
+    pub fn http_authorities(&self, families: &[Family]) -> Vec<String> {
+        let Some(http) = &self.listen.http else { return Vec::new() };
+        let reached = self.proxy.addresses.iter().filter(|address| families.contains(&Family::of(**address)));
+        reached.map(|address| Host::Address(*address).authority(http.port(), 80)).collect()
+    }
+
+    /// Returns the proxy's own https authorities that have a certificate: names or addresses, with the port if it is not
+    /// 443. Clients reach each over one of `families`. A name leads to every address of the proxy.
+    pub fn https_authorities(&self, families: &[Family]) -> Vec<String> {
+        let Some(tls) = &self.listen.tls else { return Vec::new() };
+        let served = |name: &&Host| self.terminate.iter().any(|entry| entry.names.contains(name));
+        let named = self.proxy.addresses.iter().any(|address| families.contains(&Family::of(*address)));
+        let reached = |host: &&Host| match host {
+            Host::Name(_) => named,
+            Host::Address(address) => families.contains(&Family::of(*address)),
+        };
+        let own = self.proxy.secure_names.iter().filter(served).filter(reached);
+        own.map(|name| name.authority(tls.port(), 443)).collect()
+    }
+
+    /// Returns true if a filter sends requests of its own, through the hop `fetch`.
+    pub fn fetches(&self) -> bool {
+        let bundles = self.page.bundle && !self.role.meets_clients();
+        self.role.changes_pages() && (self.prefetches() || bundles)
+    }
+
+    /// Returns true if a page's moved objects are prefetched: if URLs move, and if this box has a disk cache. Nothing
+    /// else would keep the objects.
+    pub fn prefetches(&self) -> bool {
+        self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
+    }
+
+    /// Returns every authority of the proxy itself, secure names first.
+    pub fn own_authorities(&self) -> Vec<String> {
+        let mut own = self.https_authorities(&Family::BOTH);
+        own.extend(self.http_authorities(&Family::BOTH));
+        own
+    }
+}

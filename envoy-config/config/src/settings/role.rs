@@ -1,0 +1,299 @@
+//! The role of a box, and the sections of the two ends of a pair.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::names::HostPort;
+use crate::peer_name::PeerName;
+
+/// The role of a box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// A single box on the wired side of the link.
+    Edge,
+    /// The end of a pair beside the clients.
+    Remote(Remote),
+    /// The end of a pair on the wired side of the link.
+    Ground(Ground),
+}
+
+/// A role by its name alone, without the settings of its pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleName {
+    /// See [`Role::Edge`].
+    Edge,
+    /// See [`Role::Remote`].
+    Remote,
+    /// See [`Role::Ground`].
+    Ground,
+}
+
+impl RoleName {
+    /// Returns the word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Edge => "edge",
+            Self::Remote => "remote",
+            Self::Ground => "ground",
+        }
+    }
+}
+
+impl Role {
+    /// Returns the role's name.
+    pub fn name(&self) -> RoleName {
+        match self {
+            Self::Edge => RoleName::Edge,
+            Self::Remote(_) => RoleName::Remote,
+            Self::Ground(_) => RoleName::Ground,
+        }
+    }
+
+    /// Returns the word in the file.
+    pub fn as_str(&self) -> &'static str {
+        self.name().as_str()
+    }
+
+    /// Returns true if this box connects to origins, at least at times.
+    pub fn reaches_origins(&self) -> bool {
+        match self {
+            Self::Edge | Self::Ground(_) => true,
+            Self::Remote(remote) => remote.when_down == WhenDown::Direct,
+        }
+    }
+
+    /// Returns true for a single box: there is no other end.
+    pub fn is_alone(&self) -> bool {
+        matches!(self, Self::Edge)
+    }
+
+    /// Returns true if this box is at the same end of the link as the clients.
+    pub fn stands_beside_clients(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
+    /// Returns true if clients connect to this box. A ground meets its remote alone.
+    pub fn meets_clients(&self) -> bool {
+        !matches!(self, Self::Ground(_))
+    }
+
+    /// Returns true if this box rewrites, caches, compresses and recodes what origins send.
+    pub fn changes_pages(&self) -> bool {
+        !matches!(self, Self::Remote(_))
+    }
+
+    /// Returns true if clients get errors while the other end does not respond.
+    pub fn needs_the_other_end(&self) -> bool {
+        matches!(self, Self::Remote(Remote { when_down: WhenDown::Error, .. }))
+    }
+
+    /// Returns true if headers are compressed before they cross the link.
+    pub fn packs_headers(&self) -> bool {
+        match self {
+            Self::Edge => false,
+            Self::Remote(remote) => remote.pack_headers,
+            Self::Ground(ground) => ground.pack_headers,
+        }
+    }
+
+    /// Returns the other end of a pair. None for a single box.
+    pub fn peer(&self) -> Option<&Peer> {
+        match self {
+            Self::Edge => None,
+            Self::Remote(remote) => Some(&remote.ground),
+            Self::Ground(ground) => Some(&ground.remote),
+        }
+    }
+
+    /// Returns the socket on which a remote waits for a ground that dials. A ground's own socket is
+    /// [`Listen::http`](super::Listen::http).
+    pub fn dialled_in(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Remote(remote) => remote.ground.listen(),
+            Self::Edge | Self::Ground(_) => None,
+        }
+    }
+
+    /// Returns true if the ground opens the connections over the link (`split.dial: ground`).
+    pub fn ground_dials(&self) -> bool {
+        match self {
+            Self::Edge => false,
+            Self::Remote(remote) => remote.ground.dials(),
+            Self::Ground(ground) => !ground.remote.dials(),
+        }
+    }
+
+    /// Returns the certificate of an end of a pair. None for a single box.
+    pub fn identity(&self) -> Option<&Identity> {
+        match self {
+            Self::Edge => None,
+            Self::Remote(remote) => Some(&remote.identity),
+            Self::Ground(ground) => Some(&ground.identity),
+        }
+    }
+}
+
+/// The settings of the end beside the clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// The ground, and which end dials.
+    pub ground: Peer,
+    /// The certificate of this end, and the authority of the other end's.
+    pub identity: Identity,
+    /// The number of connections or streams over the link that are open and unused at any time, so that clients'
+    /// connections need no handshake.
+    pub warm: u32,
+    /// The carrier of clients' connections over the link.
+    pub warm_as: WarmAs,
+    /// The treatment of QUIC, which a TCP proxy cannot carry.
+    pub udp443: Udp443,
+    /// True if queries for listed names get this box's address before the ground is queried. The ground finds the
+    /// origin by its name.
+    pub instant_answers: bool,
+    /// True if headers are compressed before they cross the link.
+    pub pack_headers: bool,
+    /// The result for clients while the ground does not respond.
+    pub when_down: WhenDown,
+    /// The time in which a ground that refuses connections counts as restarting. Requests that are safe to repeat are
+    /// retried meanwhile.
+    pub restart_wait: Duration,
+    /// The protocol of the pipe.
+    pub transport: PipeTransport,
+}
+
+impl Remote {
+    /// Returns the number of places in the rotation of one worker, if clients' connections are streams. Each has a stream
+    /// in use and an unused one.
+    pub fn rotation(&self, workers: u32) -> Option<u32> {
+        (self.warm_as == WarmAs::Streams && self.warm > 0).then(|| self.warm.div_ceil(workers.max(1)))
+    }
+}
+
+/// The carrier of the bytes of each client's connection (`split.warm_as`). The bytes are TLS, or DNS over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmAs {
+    /// A TCP connection over the link with mutual TLS of its own. Each starts with a congestion window of its own.
+    Connections,
+    /// A stream of the pipe. All share its congestion window, and opening one takes a packet.
+    Streams,
+}
+
+impl WarmAs {
+    /// Returns the bytes on the uplink to open one: a handshake with two certificates and its acknowledgements, or the
+    /// headers of a stream in a packet, and the acknowledgement of the response.
+    pub const fn opening_bytes(self) -> u64 {
+        match self {
+            Self::Connections => 4 << 10,
+            Self::Streams => 256,
+        }
+    }
+
+    /// Returns the number of them over the link for each one that is held: itself, and those that are unused
+    /// (`per_upstream_preconnect_ratio`).
+    pub const fn opened_by_one(self) -> u64 {
+        match self {
+            Self::Connections => 3,
+            Self::Streams => 2,
+        }
+    }
+
+    /// Returns the number of unused ones for each one that is held.
+    pub const fn unused_by_one(self) -> u64 {
+        self.opened_by_one() - 1
+    }
+}
+
+/// The other end of a pair, and which end opens the connections (`split.dial`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// This end opens them.
+    Dialled {
+        /// The addresses of the other end, at least one, without duplicates. Only a remote may have several: they are
+        /// its grounds, in the order in which it uses them. A certificate must be for exactly one of these hosts.
+        at: Vec<HostPort>,
+    },
+    /// The other end opens them.
+    Dials {
+        /// The socket on which this end listens.
+        listen: SocketAddr,
+        /// The accepted names, at least one. The certificate of the other end must have one of them.
+        names: Vec<PeerName>,
+        /// The files from which some of the names come. A change of one is a change of the configuration.
+        files: Vec<PathBuf>,
+    },
+}
+
+impl Peer {
+    /// Returns the socket on which this end listens. None if this end dials.
+    pub fn listen(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Dialled { .. } => None,
+            Self::Dials { listen, .. } => Some(*listen),
+        }
+    }
+
+    /// Returns the addresses that this end dials. None are left if the other end dials.
+    pub fn dialled(&self) -> &[HostPort] {
+        match self {
+            Self::Dialled { at } => at,
+            Self::Dials { .. } => &[],
+        }
+    }
+
+    /// Returns true if the other end opens the connections.
+    pub fn dials(&self) -> bool {
+        matches!(self, Self::Dials { .. })
+    }
+}
+
+/// The protocol of the pipe. Clients' bytes use TCP connections in either case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PipeTransport {
+    /// HTTP/2 over TCP.
+    H2,
+    /// HTTP/3 over QUIC: a lost packet delays only the requests to which it belongs.
+    H3,
+}
+
+/// The behaviour of a remote while the ground does not respond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenDown {
+    /// Clients get an error.
+    Error,
+    /// The remote connects to origins itself, over any route of its host.
+    Direct,
+}
+
+/// The settings of the end on the wired side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ground {
+    /// The remotes or the one remote, and which end dials.
+    pub remote: Peer,
+    /// True if headers are compressed before they cross the link, provided that the remote compresses too.
+    pub pack_headers: bool,
+    /// The protocols of remotes: HTTP/2 always, and HTTP/3 if configured.
+    pub transport: PipeTransport,
+    /// The certificate of this end, and the authority of the other end's.
+    pub identity: Identity,
+}
+
+/// A certificate for mutual TLS, and the authority of the other end's. All paths are absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// PEM certificate chain.
+    pub cert: PathBuf,
+    /// PEM private key.
+    pub key: PathBuf,
+    /// PEM certificates of the authorities that sign for this pair only.
+    pub ca: PathBuf,
+}
+
+/// The treatment of UDP to port 443 from clients of a remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Udp443 {
+    /// Routed as usual: QUIC bypasses the pair.
+    Pass,
+    /// Refused with ICMP, so that browsers use TCP, and with it the pair, at once.
+    Refuse,
+}
