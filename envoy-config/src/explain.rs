@@ -27,9 +27,9 @@ pub use self::fetch::{FetchError, Fetched, Fetcher, Redirect};
 pub use self::images::ImageFate;
 pub use self::transcript::{Response, Transcript, Unreadable};
 
-use crate::derive::Derived;
 use crate::render::filter_config;
 use longhaul_config::{Host, Settings};
+use longhaul_derive::Derived;
 
 /// The page to explain and the response that carries it.
 #[derive(Debug, Clone)]
@@ -314,8 +314,8 @@ impl LineStarts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::{HostFacts, derive};
     use longhaul_config::load_text;
+    use longhaul_derive::{HostFacts, derive};
 
     const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
                           proxy: { addresses: [198.51.100.12] }\n\

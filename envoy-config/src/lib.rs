@@ -8,7 +8,6 @@
 pub mod access_log;
 pub mod cli;
 pub mod compare;
-pub mod derive;
 mod dns_query;
 pub mod explain;
 pub mod host;

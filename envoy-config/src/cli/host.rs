@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
-use crate::derive::{HostFacts, derive};
 use crate::host::{Machine, Plan, RECORD, apply, interfaces, plan, script, this_machine, undo, undo_command};
 use longhaul_config::{Intercept, Listen};
+use longhaul_derive::{HostFacts, derive};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

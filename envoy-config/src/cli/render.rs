@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
-use crate::derive::{HostFacts, derive};
 use crate::render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 use longhaul_config::{Acme, Cache, Loaded};
+use longhaul_derive::{HostFacts, derive};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;

@@ -6,8 +6,8 @@ use image_variants::{Left, config, header};
 use serde::Serialize;
 use url::Url;
 
-use crate::derive::Derived;
 use longhaul_config::{HostName, Settings};
+use longhaul_derive::Derived;
 
 /// The verdict on an image, or on the images of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,8 +63,8 @@ fn left(settings: &Settings, url: &Url, response: &Fields<'_>, body: &[u8]) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::{HostFacts, derive};
     use longhaul_config::load_text;
+    use longhaul_derive::{HostFacts, derive};
 
     /// The header of a PNG image of 100 by 80 pixels, and its end.
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0d\0\0\0P\x08\x02\0\0\0\0\0\0\0\0\0\0\0IEND\0\0\0\0";

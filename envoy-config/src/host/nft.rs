@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::comparison;
 use super::listener::Listener;
-use crate::derive::offers_http3;
 use longhaul_config::{Intercept, Remote, Role, Settings, Sockets, Udp443};
+use longhaul_derive::offers_http3;
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
 pub(super) const TABLE: &str = "inet longhaul";

@@ -6,9 +6,9 @@ use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, FORWARD, Machine, RMEM, 
 use super::nft;
 use super::routes;
 use super::siblings;
-use crate::derive::{CongestionControl, Derived};
 use longhaul_config::units::Bytes;
 use longhaul_config::{Family, Intercept, Settings};
+use longhaul_derive::{CongestionControl, Derived};
 
 /// The steps for one configuration on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

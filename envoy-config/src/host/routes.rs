@@ -1,6 +1,6 @@
 //! Routes to the clients. They carry the values that no socket option can set: the initial window and the clamp.
 
-use crate::derive::Derived;
+use longhaul_derive::Derived;
 
 /// The attributes that Longhaul sets. Each is followed by its value, with `lock` between them where the route has it.
 const OURS: &[&str] = &["initcwnd", "initrwnd", "cwnd"];
@@ -97,8 +97,8 @@ mod tests {
     }
 
     use super::*;
-    use crate::derive::{HostFacts, derive};
     use longhaul_config::load_text;
+    use longhaul_derive::{HostFacts, derive};
 
     fn derived(more: &str) -> Derived {
         let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\nupstream: { resolvers: [192.0.2.53] }\n";

@@ -12,9 +12,9 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use super::guard;
-use crate::derive::offers_http3;
 use longhaul_config::share::SEED;
 use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Sockets};
+use longhaul_derive::offers_http3;
 
 /// The facts about this run that the Corefile needs.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@ use url_rewriting::Limits;
 use super::engine::{Engine, RenderError};
 use super::filters::{self, filter_config};
 use super::tree::RenderedTree;
-use crate::derive::{Derived, TargetKind};
 use longhaul_config::{RoleName, Settings};
+use longhaul_derive::{Derived, TargetKind};
 
 /// A control plane of gateways that run on Envoy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

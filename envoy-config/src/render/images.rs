@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::artifacts::{Artifacts, ImageSockets};
 use super::engine::RenderError;
-use crate::derive::Derived;
 use longhaul_config::Settings;
+use longhaul_derive::Derived;
 
 /// The name of the program's configuration in the tree.
 pub const FILE: &str = "images.json";

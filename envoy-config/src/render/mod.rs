@@ -47,9 +47,9 @@ pub use images::FILE as IMAGES_FILE;
 pub use tree::{ModuleCopy, RenderedTree};
 pub(crate) use view::{ALPN_DIAL, HANDSHAKE_MARK, PAGE_MARK};
 
-use crate::derive::Derived;
 use engine::Engine;
 use longhaul_config::{Remote, Role, Settings, WhenDown};
+use longhaul_derive::Derived;
 use view::View;
 
 /// Renders every file of one configuration. It does no I/O: the same arguments give the same bytes.

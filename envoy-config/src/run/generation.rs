@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
-use crate::derive::{Derived, HostFacts, derive};
 use crate::render::{
     self, AccessLog, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree,
 };
 use longhaul_config::{Loaded, Settings};
+use longhaul_derive::{Derived, HostFacts, derive};
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
 /// Envoy read the certificates again ([`Artifacts::renewals`]).

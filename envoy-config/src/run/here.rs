@@ -12,9 +12,9 @@ use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::{fewer_urls, too_few_files};
 use super::private::{ADMIN, DNS_METRICS};
 use super::{disk_space, ports, state, watches};
-use crate::derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use crate::render::{AccessLog, ImageSockets, NearSockets};
 use longhaul_config::{Cache, Loaded, Settings, reaches};
+use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,8 +165,8 @@ fn readable_keys(settings: &Settings) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::derive;
     use longhaul_config::load_text;
+    use longhaul_derive::derive;
 
     #[test]
     fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_that_it_has() {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 
-use crate::derive::offers_http3;
 use longhaul_config::{Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
+use longhaul_derive::offers_http3;
 
 /// A socket of this box, and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use super::child;
 use super::disk_space;
 use super::error::RunError;
 use super::ports::PortError;
-use crate::derive::Capacity;
 use longhaul_config::{Cache, Settings};
+use longhaul_derive::Capacity;
 
 /// Returns a warning if the limit of open files is too low. Each connection takes two files, one to the client and one
 /// to the origin.
@@ -54,8 +54,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::derive::{HostFacts, derive};
     use longhaul_config::load_text;
+    use longhaul_derive::{HostFacts, derive};
 
     #[test]
     fn more_urls_than_the_open_files_allow_are_a_warning_that_names_the_number_in_force() {

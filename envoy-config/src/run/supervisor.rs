@@ -40,10 +40,10 @@ use super::status_page::{StatusPages, StatusServer};
 use super::tree::write_tree;
 use super::watches;
 use crate::compare::Compared;
-use crate::derive::Reasoned;
 use crate::measure::Noticed;
 use crate::render::{AccessLog, ImageSockets, NearSockets};
 use longhaul_config::{Cache, Loaded};
+use longhaul_derive::Reasoned;
 
 /// The options of `longhaul run`.
 #[derive(Debug, Clone)]

@@ -12,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use longhaul::cli::describe;
-use longhaul::derive::{HostFacts, derive};
 use longhaul_config::{LoadError, load};
+use longhaul_derive::{HostFacts, derive};
 use snapbox::{Assert, Data};
 
 /// A relative path, as an operator would write it. Tests run in the folder of their crate.

@@ -1,7 +1,7 @@
 //! Facts that both the short and the long output of `check` print.
 
-use crate::derive::{Capacity, ImagesChoice};
 use longhaul_config::{Cache, Ground, HostPort, Images, Peer, PeerName, Remote, Role, Settings, WarmAs, WhenDown};
+use longhaul_derive::{Capacity, ImagesChoice};
 
 /// Envoy's threads and memory, each with its reason.
 pub(super) fn uses(capacity: &Capacity) -> String {

@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use super::filters::FilterOptions;
 use super::table::rows;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
-use crate::derive::{Derived, HostFacts, derive};
 use crate::run::{Fact, Overridden, Weight, facts};
 use crate::terminal::{stderr_has_colours, width};
 use longhaul_config::diagnostic::{Problem, Report, Severity};
 use longhaul_config::{LoadError, Loaded, load};
+use longhaul_derive::{Derived, HostFacts, derive};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::lines::{images, pair, parent, uses};
-use crate::derive::{Compressors, Derived, LevelInUse, TargetKind};
 use longhaul_config::allowlist;
 use longhaul_config::units::show_duration;
 use longhaul_config::{Cache, DeltaGain, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity};
+use longhaul_derive::{Compressors, Derived, LevelInUse, TargetKind};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {

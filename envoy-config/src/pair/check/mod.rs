@@ -20,9 +20,9 @@ use std::time::{Duration, SystemTime};
 pub use words::{Line, Verdict};
 
 use super::reason::Reason;
-use crate::derive::pair_check;
 use credentials::Credentials;
 use longhaul_config::{HostPort, Peer, Role, Settings};
+use longhaul_derive::pair_check;
 
 /// The reason why there was nothing to check.
 #[derive(Debug, thiserror::Error)]

@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 
 use super::artifacts::{AccessLog, Artifacts, Modules};
 use super::engine::RenderError;
-use crate::derive::Derived;
 use longhaul_config::{RoleName, Settings};
+use longhaul_derive::Derived;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
 pub use url_rewrite::filter_config;
 use wasm::OF_EVERY_FILTER;

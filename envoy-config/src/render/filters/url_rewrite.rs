@@ -6,9 +6,9 @@ use url_rewriting::Limits;
 use url_rewriting::config::Targets;
 
 use super::{CACHE_VM, Context, Filter, Position};
-use crate::derive::{Derived, TargetKind};
 use crate::render::RenderError;
 use longhaul_config::{Family, Level, RoleName, Settings};
+use longhaul_derive::{Derived, TargetKind};
 
 /// The configuration of the filter as written.
 type Config = url_rewriting::Config<cache_admission::Config>;

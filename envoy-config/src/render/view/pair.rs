@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
-use crate::derive::{Derived, Intervals};
 use crate::render::Artifacts;
 use longhaul_config::{
     Host, HostName, HostPort, Identity, Link, Peer, PeerName, PipeTransport, Role, Settings, WhenDown,
 };
+use longhaul_derive::{Derived, Intervals};
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
 /// over TCP. The remote puts nothing else on these connections.

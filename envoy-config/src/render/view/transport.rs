@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-use crate::derive::{CongestionControl, Derived, Origin, Reasoned, Timer, Value};
+use longhaul_derive::{CongestionControl, Derived, Origin, Reasoned, Timer, Value};
 
 /// A value and the comment beside it.
 #[derive(Debug, Serialize)]

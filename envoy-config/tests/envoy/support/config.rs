@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use longhaul::derive::{HostFacts, derive};
 use longhaul::render::{AccessLog, Artifacts, ImageSockets, NearSockets, RenderedTree, WasmModule, render};
 use longhaul_config::load_text;
+use longhaul_derive::{HostFacts, derive};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;

@@ -271,7 +271,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::derive::{Derived, HostFacts, derive};
+    use crate::{Derived, HostFacts, derive};
     use longhaul_config::load_text;
 
     fn of(rtt: &str, more: &str) -> Derived {
