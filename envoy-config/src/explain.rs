@@ -27,9 +27,9 @@ pub use self::fetch::{FetchError, Fetched, Fetcher, Redirect};
 pub use self::images::ImageFate;
 pub use self::transcript::{Response, Transcript, Unreadable};
 
-use crate::render::filter_config;
 use longhaul_config::{Host, Settings};
 use longhaul_derive::Derived;
+use longhaul_render::filter_config;
 
 /// The page to explain and the response that carries it.
 #[derive(Debug, Clone)]

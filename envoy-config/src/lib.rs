@@ -13,7 +13,6 @@ pub mod explain;
 pub mod host;
 pub mod measure;
 pub mod pair;
-pub mod render;
 mod replaced_file;
 pub mod run;
 mod scrape;

@@ -4,6 +4,7 @@
 //! the kinds of value. The table of keys ([`keys`]) holds names, ranges and defaults. `contradictions` runs last. The
 //! parser collects all problems ([`diagnostic`]), so an operator sees them at once.
 
+mod access_log;
 pub mod allowlist;
 mod certificate;
 mod contradictions;
@@ -26,6 +27,7 @@ pub mod units;
 mod validity;
 mod yaml;
 
+pub use access_log::AccessLog;
 pub use diagnostic::FileHashes;
 pub use link_model::{DeltaGain, LinkClass, LinkModel, bandwidth_delay_product};
 pub use load::{LoadError, Loaded, load, load_text};

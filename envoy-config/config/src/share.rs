@@ -48,6 +48,35 @@ impl Share {
     }
 }
 
+/// The number of the kernel's packet log (`nfnetlink_log`) for the copies.
+pub const NFLOG_GROUP: u16 = 4170;
+
+/// A group of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Clients whose packets pass untouched.
+    Direct,
+    /// Clients that Longhaul serves, as many as in the other group.
+    Accelerated,
+}
+
+impl Group {
+    /// Returns the prefix by which the packet rules mark the copies of the group.
+    #[must_use]
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Direct => "longhaul-direct",
+            Self::Accelerated => "longhaul-accelerated",
+        }
+    }
+
+    /// Returns the group whose copies have this prefix.
+    #[must_use]
+    pub fn of_prefix(prefix: &[u8]) -> Option<Self> {
+        [Self::Direct, Self::Accelerated].into_iter().find(|group| group.prefix().as_bytes() == prefix)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

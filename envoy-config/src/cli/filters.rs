@@ -2,8 +2,8 @@
 
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, value_parser};
 
-use crate::render::FILTERS;
 use crate::run::FilterPaths;
+use longhaul_render::FILTERS;
 use std::path::PathBuf;
 
 /// Filters named on the command line. Others are found by environment, or beside this program.

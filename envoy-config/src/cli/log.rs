@@ -13,8 +13,8 @@ use url_mapping::Reason;
 
 use super::{NOT_RUNNING, Outcome, fail, print};
 use crate::access_log::{Follower, Request, SlowPart, Summary, Times};
-use crate::render::AccessLog;
 use crate::run::{self, NoRun};
+use longhaul_config::AccessLog;
 use longhaul_config::units::parse_duration;
 
 /// The pause between two looks at a file that is followed.

@@ -28,9 +28,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::render::AccessLog;
 use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
 use crate::terminal::stderr_has_colours;
+use longhaul_config::AccessLog;
 use longhaul_config::diagnostic::{Report, Severity};
 use longhaul_config::{LoadError, Loaded, load};
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
-use crate::render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
+use longhaul_render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     access_log: Option<PathBuf>,
     /// Write the resources with which this control plane runs url-rewrite in its own gateway
     #[arg(long = "for", value_name = "CONTROL_PLANE", conflicts_with_all = ["root", "access_log"])]
-    control_plane: Option<ControlPlane>,
+    control_plane: Option<Plane>,
     /// The gateway of --for
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "default/eg", requires = "control_plane", value_parser = gateway_name)]
     gateway: (String, String),
@@ -43,6 +43,24 @@ pub(super) struct Arguments {
     /// The image with the filter, as `make wasm-image` builds it
     #[arg(long, value_name = "REFERENCE", default_value = EXAMPLE_IMAGE, requires = "control_plane")]
     image: String,
+}
+
+/// The control planes, as `--for` names them.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Plane {
+    /// Envoy Gateway
+    EnvoyGateway,
+    /// Istio
+    Istio,
+}
+
+impl From<Plane> for ControlPlane {
+    fn from(plane: Plane) -> Self {
+        match plane {
+            Plane::EnvoyGateway => Self::EnvoyGateway,
+            Plane::Istio => Self::Istio,
+        }
+    }
 }
 
 /// An image that nobody can pull: the name of one's own registry is not known here.
@@ -64,7 +82,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let out = absolute(&arguments.out);
     if let Some(plane) = arguments.control_plane {
-        return for_control_plane(&loaded, plane, arguments, &out);
+        return for_control_plane(&loaded, plane.into(), arguments, &out);
     }
     let filters = match filters(&loaded.settings, &arguments.filters.0) {
         Ok(filters) => filters,

@@ -11,39 +11,13 @@ mod times;
 
 use std::time::Duration;
 
+use longhaul_config::share::Group;
 use serde::{Deserialize, Serialize};
 
 pub use connections::Comparison;
 pub use packet_log::{Copy, PacketLog};
 pub use segment::Segment;
 pub use times::{Difference, Median, Times};
-
-/// The number of the kernel's packet log (`nfnetlink_log`) for the copies.
-pub const NFLOG_GROUP: u16 = 4170;
-
-/// A group of clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// Clients whose packets pass untouched.
-    Direct,
-    /// Clients that Longhaul serves, as many as in the other group.
-    Accelerated,
-}
-
-impl Group {
-    /// Returns the prefix by which the packet rules mark the copies of the group.
-    #[must_use]
-    pub fn prefix(self) -> &'static str {
-        match self {
-            Self::Direct => "longhaul-direct",
-            Self::Accelerated => "longhaul-accelerated",
-        }
-    }
-
-    fn of_prefix(prefix: &[u8]) -> Option<Self> {
-        [Self::Direct, Self::Accelerated].into_iter().find(|group| group.prefix().as_bytes() == prefix)
-    }
-}
 
 /// The figures of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use super::{Group, NFLOG_GROUP};
+use longhaul_config::share::{Group, NFLOG_GROUP};
 
 /// The largest message of the log, in bytes. The kernel sends less.
 const BUFFER: usize = 1 << 16;

@@ -15,8 +15,8 @@ use url::Url;
 
 use super::transcript::Response;
 use crate::dns_query::{LookupError, lookup};
-use crate::render::{Guard, Refused};
 use longhaul_config::{HostName, Settings};
+use longhaul_render::{Guard, Refused};
 
 /// The redirects that are followed.
 const MOST_REDIRECTS: usize = 5;

@@ -7,11 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::nft::TABLE;
-use super::plan::{Action, Plan};
-use super::siblings;
 use super::this_machine::sysctl_path;
 use crate::replaced_file;
+use longhaul_render::host::{Action, Plan, TABLE, sibling_tables};
 
 /// The default path of the record. A reboot removes it together with everything that was applied.
 pub const RECORD: &str = "/run/longhaul/host.json";
@@ -166,7 +164,7 @@ fn way_to_free_the_rules() -> String {
     let record = [PathBuf::from(RECORD)].into_iter().chain(of_units).find(|record| record.is_file());
     record.map_or_else(
         || {
-            let tables = [TABLE.to_owned()].into_iter().chain(siblings::names());
+            let tables = [TABLE.to_owned()].into_iter().chain(sibling_tables());
             let loaded = tables.filter(|table| is_loaded(table));
             loaded.map(|table| on_table("delete", &table).join(" ")).collect::<Vec<_>>().join(" && ")
         },

@@ -1,21 +1,10 @@
-//! The settings of the machine around the proxy: packet rules, routes to the clients, kernel settings.
+//! Does the steps of a plan for this machine, and undoes them.
 //!
-//! [`plan()`] computes the steps from the settings and the state of the machine. [`script()`] prints them as a shell
-//! script. [`apply()`] does them, and leaves a record that undoes exactly these steps. A reboot removes everything.
+//! [`this_machine()`] reads the state from which [`longhaul_render::host`] computes the steps. [`apply()`] does them, and
+//! leaves a record that undoes exactly these steps. A reboot removes everything.
 
 mod apply;
-mod comparison;
-mod listener;
-mod machine;
-mod nft;
-mod plan;
-mod routes;
-mod script;
-mod siblings;
 mod this_machine;
 
 pub use apply::{HostError, NotDone, RECORD, apply, undo, undo_command};
-pub use machine::Machine;
-pub use plan::{Action, Plan, Step, plan};
-pub use script::script;
 pub use this_machine::{interfaces, this_machine};

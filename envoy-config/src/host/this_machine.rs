@@ -5,8 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use super::machine::{Machine, SYSCTLS};
-use super::routes;
+use longhaul_render::host::{Machine, SYSCTLS, device_of_neighbour};
 
 /// Reads the state of this machine.
 pub fn this_machine(interface: &str, siblings: &[IpAddr]) -> Machine {
@@ -50,7 +49,7 @@ fn output(arguments: &[&str]) -> String {
 
 /// Returns the interfaces whose network a sibling is on. Empty if one is on none, because its network may come later.
 fn to_siblings(siblings: &[IpAddr]) -> Vec<String> {
-    let device = |sibling: &IpAddr| routes::device_of_neighbour(&output(&["-o", "route", "get", &sibling.to_string()]));
+    let device = |sibling: &IpAddr| device_of_neighbour(&output(&["-o", "route", "get", &sibling.to_string()]));
     let devices: Option<BTreeSet<String>> = siblings.iter().map(device).collect();
     devices.unwrap_or_default().into_iter().collect()
 }

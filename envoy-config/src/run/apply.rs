@@ -18,9 +18,9 @@ use super::say;
 use super::set_up::SetUp;
 use super::supervisor::{Applied, Run};
 use super::tree::{Written, write_tree};
-use crate::render::RenderedTree;
 use longhaul_config::units::show_duration;
 use longhaul_config::{LoadError, Settings, Termination, load};
+use longhaul_render::RenderedTree;
 
 /// The time that a child has to accept a change.
 const PATIENCE: Duration = Duration::from_secs(10);

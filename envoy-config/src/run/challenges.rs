@@ -12,9 +12,9 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::log::Level;
 use super::say;
-use crate::render::NearSockets;
 use crate::web::{HostPolicy, Resource, Server, Site};
 use longhaul_config::{ChallengeResponses, Settings};
+use longhaul_render::NearSockets;
 
 /// The path of a challenge up to its token (RFC 8555 section 8.3).
 const PREFIX: &str = "/.well-known/acme-challenge/";

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use super::events::Event;
 use super::log::Level;
 use super::say;
-use crate::compare::{Compared, Comparison, NFLOG_GROUP, PacketLog, Segment};
+use crate::compare::{Compared, Comparison, PacketLog, Segment};
+use longhaul_config::share::NFLOG_GROUP;
 use longhaul_config::{Settings, Share};
 
 /// The pause between two reports.

@@ -26,8 +26,8 @@ use super::report::ChildReport;
 use super::say;
 use super::shared_memory;
 use super::watches;
-use crate::render::RenderedTree;
 use longhaul_config::{Role, Sockets};
+use longhaul_render::RenderedTree;
 
 /// The time between the drain time and the end of the old process.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);

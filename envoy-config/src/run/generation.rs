@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
-use crate::render::{
-    self, AccessLog, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree,
-};
+use longhaul_config::AccessLog;
 use longhaul_config::{Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
+use longhaul_render::{self, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree};
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
 /// Envoy read the certificates again ([`Artifacts::renewals`]).
@@ -95,7 +94,7 @@ impl Generation {
             access_log: machine.access_log.clone(),
             marks_pages: machine.marks_pages,
         };
-        let mut tree = render::render(&settings, &derived, &artifacts)?;
+        let mut tree = longhaul_render::render(&settings, &derived, &artifacts)?;
         if let (Some(_), Some(hashes)) = (&machine.renewals, inputs.hashes_of(&certificate_files(&settings))) {
             tree = tree.with(format!("{RENEWALS}/certificates"), hashes);
         }
@@ -119,7 +118,7 @@ impl Generation {
             near_dns: self.near.dns,
             local_addresses: self.inputs.addresses(),
         };
-        let corefile = render::corefile(&self.settings, &context);
+        let corefile = longhaul_render::corefile(&self.settings, &context);
         self.tree = self.tree.with(COREFILE, corefile);
         self
     }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use crate::render::NearSockets;
 use longhaul_config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WarmAs, WhenDown};
+use longhaul_render::NearSockets;
 
 /// On loopback, Envoy accepts at once or does not run.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(250);

@@ -12,9 +12,10 @@ use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::{fewer_urls, too_few_files};
 use super::private::{ADMIN, DNS_METRICS};
 use super::{disk_space, ports, state, watches};
-use crate::render::{AccessLog, ImageSockets, NearSockets};
+use longhaul_config::AccessLog;
 use longhaul_config::{Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
+use longhaul_render::{ImageSockets, NearSockets};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]

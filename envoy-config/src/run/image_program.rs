@@ -6,7 +6,7 @@ use super::child::{Program, Running};
 use super::log::Dialect;
 use super::report::ChildReport;
 use super::service::{Ready, Service};
-use crate::render::{IMAGES_FILE, ImageSockets, RenderedTree};
+use longhaul_render::{IMAGES_FILE, ImageSockets, RenderedTree};
 
 /// The program, and the configuration of its present process.
 #[derive(Debug)]

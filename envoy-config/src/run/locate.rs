@@ -7,8 +7,8 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-use crate::render::{FILTERS, Filter, Modules, WasmModule};
 use longhaul_config::{ImagesWish, Settings};
+use longhaul_render::{FILTERS, Filter, Modules, WasmModule};
 
 /// Paths of filters, by [`Filter::name`].
 pub type FilterPaths = BTreeMap<&'static str, PathBuf>;
@@ -94,7 +94,7 @@ impl Lookup {
 
 /// The places where distributions keep the bundle: Debian and Alpine, Fedora, openSUSE.
 const CA_BUNDLES: &[&str] = &[
-    crate::render::Artifacts::DEBIAN_CA_BUNDLE,
+    longhaul_render::Artifacts::DEBIAN_CA_BUNDLE,
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",

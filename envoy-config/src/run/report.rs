@@ -20,8 +20,8 @@ use super::set_up::SetUp;
 use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
 use crate::compare::Compared;
 use crate::measure::Noticed;
-use crate::render::AccessLog;
 use crate::replaced_file;
+use longhaul_config::AccessLog;
 use longhaul_config::Settings;
 
 /// Name of the file in the state folder.

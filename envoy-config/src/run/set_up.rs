@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::render::steers;
 use longhaul_config::units::show_duration;
 use longhaul_config::{Cache, Settings, Validity};
 
@@ -73,7 +72,7 @@ impl SetUp {
                 down: link.down.to_string(),
                 up: link.up.to_string(),
             },
-            lists_names: steers(settings),
+            lists_names: settings.steers(),
             proxy_addresses: settings.proxy.addresses.clone(),
             cache: match &settings.cache {
                 Cache::Disk { dir, size, .. } => Some(CacheReport { dir: dir.clone(), size_bytes: size.0 }),

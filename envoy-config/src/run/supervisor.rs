@@ -41,9 +41,10 @@ use super::tree::write_tree;
 use super::watches;
 use crate::compare::Compared;
 use crate::measure::Noticed;
-use crate::render::{AccessLog, ImageSockets, NearSockets};
+use longhaul_config::AccessLog;
 use longhaul_config::{Cache, Loaded};
 use longhaul_derive::Reasoned;
+use longhaul_render::{ImageSockets, NearSockets};
 
 /// The options of `longhaul run`.
 #[derive(Debug, Clone)]

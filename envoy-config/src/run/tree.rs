@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::render::RenderedTree;
 use crate::replaced_file;
+use longhaul_render::RenderedTree;
 
 /// The result of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

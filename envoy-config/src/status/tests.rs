@@ -37,7 +37,7 @@ fn report(role: &str) -> RunReport {
         ground: None,
         compared: None,
         pages: Vec::new(),
-        access_log: crate::render::AccessLog::Off,
+        access_log: longhaul_config::AccessLog::Off,
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
         images: None,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use longhaul::render::{Artifacts, RenderedTree};
+use longhaul_render::{Artifacts, RenderedTree};
 
 use crate::support::config::{Config, render_yaml};
 use crate::support::envoy::{Envoy, binary, write};

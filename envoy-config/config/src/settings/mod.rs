@@ -148,6 +148,12 @@ impl Settings {
         self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
     }
 
+    /// Returns true if there are names to steer. Without any, the plugin would refuse to start.
+    pub fn steers(&self) -> bool {
+        let dns = &self.dns;
+        !dns.domains.is_empty() || dns.www || dns.canary || self.proxy.secure_names.iter().any(Host::is_name)
+    }
+
     /// Returns every authority of the proxy itself, secure names first.
     pub fn own_authorities(&self) -> Vec<String> {
         let mut own = self.https_authorities(&Family::BOTH);

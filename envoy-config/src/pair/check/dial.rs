@@ -23,8 +23,8 @@ use tokio_rustls::client::TlsStream;
 use super::credentials::Credentials;
 use super::trust::Judge;
 use super::{Clock, Outcome, Reason, Shown, Unreached};
-use crate::render::ALPN_DIAL;
 use longhaul_config::{Host, HostPort};
+use longhaul_render::ALPN_DIAL;
 
 /// The URL of the health check of a remote (`rds_pipe.yaml`).
 const PIPE_URL: &str = "https://hold.pair.invalid:1/";

@@ -3,7 +3,7 @@
 use super::handshakes::{self, Handshake};
 use super::pages::{self, PageLoad};
 use super::record::{Level, Record};
-use crate::render::{HANDSHAKE_MARK, PAGE_MARK};
+use longhaul_render::{HANDSHAKE_MARK, PAGE_MARK};
 
 /// The log format with which Envoy is started: a mark, the level, the component, and the message with escapes for its
 /// newlines.

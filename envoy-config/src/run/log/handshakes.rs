@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::record::{Level, Record};
 use crate::pair::Reason;
-use crate::render::HANDSHAKE_MARK;
+use longhaul_render::HANDSHAKE_MARK;
 
 /// The interval in which a reason is logged once.
 const EVERY: Duration = Duration::from_mins(1);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::access_log::counts;
-use crate::render::PAGE_MARK;
+use longhaul_render::PAGE_MARK;
 
 /// The pages that are remembered.
 const REMEMBERED: usize = 50;

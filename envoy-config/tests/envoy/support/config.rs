@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use longhaul::render::{AccessLog, Artifacts, ImageSockets, NearSockets, RenderedTree, WasmModule, render};
+use longhaul_config::AccessLog;
 use longhaul_config::load_text;
 use longhaul_derive::{HostFacts, derive};
+use longhaul_render::{Artifacts, ImageSockets, NearSockets, RenderedTree, WasmModule, render};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use longhaul::render::RenderedTree;
+use longhaul_render::RenderedTree;
 
 use super::config::Config;
 use super::http;

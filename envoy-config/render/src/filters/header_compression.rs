@@ -3,7 +3,7 @@
 use header_compression_config::{Config, Role as End};
 
 use super::{Context, Filter, Position};
-use crate::render::RenderError;
+use crate::RenderError;
 use longhaul_config::{Remote, Role, RoleName, WhenDown};
 
 pub(super) const FILTER: Filter = Filter {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use longhaul_config::AccessLog;
 
 use longhaul_config::{RoleName, Settings};
 
@@ -127,17 +127,4 @@ pub struct WasmModule {
     /// The SHA-256 of its bytes, in lower-case hex. The copy that Envoy loads has it in its name, because Envoy reads a
     /// module again only if the file name or the configuration changes.
     pub sha256: String,
-}
-
-/// The destination of the access log. Each line is one JSON object.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AccessLog {
-    /// No access log.
-    #[default]
-    Off,
-    /// stderr, together with Envoy's own messages.
-    Stderr,
-    /// A file, which Envoy reopens on SIGUSR1.
-    File(PathBuf),
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Filter, Position};
-use crate::render::artifacts::WasmModule;
+use crate::artifacts::WasmModule;
 
 /// The callbacks, host calls and WASI calls that every filter may use: its runtime, configuration, metrics and log, and
 /// the head of a request. Envoy returns an error for a call that neither this list nor the filter's own list allows.
@@ -31,7 +31,7 @@ pub(super) const OF_EVERY_FILTER: &[&str] = &[
 
 /// One position of a filter, with the copy of the module that Envoy loads.
 #[derive(Debug, Serialize)]
-pub(in crate::render) struct WasmFilter {
+pub(crate) struct WasmFilter {
     name: &'static str,
     /// The VM, and so the shared values, that the position uses.
     vm: &'static str,
@@ -39,10 +39,10 @@ pub(in crate::render) struct WasmFilter {
     only_with: Option<&'static str>,
     /// The path of the built module.
     #[serde(skip)]
-    pub(in crate::render) from: PathBuf,
+    pub(crate) from: PathBuf,
     /// The path of the copy, below the root. Its name holds the module's hash, because Envoy reads a module again only
     /// under another name.
-    pub(in crate::render) module_file: String,
+    pub(crate) module_file: String,
     /// The absolute path of the copy.
     module: String,
     /// The configuration as JSON, as the filter reads it.
@@ -74,7 +74,7 @@ impl WasmFilter {
     }
 
     /// Returns the path of its file, below the root.
-    pub(in crate::render) fn file(&self) -> String {
+    pub(crate) fn file(&self) -> String {
         format!("ecds/{}.yaml", self.name)
     }
 }

@@ -9,7 +9,7 @@ use longhaul_config::{Intercept, Remote, Role, Settings, Sockets, Udp443};
 use longhaul_derive::offers_http3;
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
-pub(super) const TABLE: &str = "inet longhaul";
+pub const TABLE: &str = "inet longhaul";
 /// The mark of packets that TPROXY has given to a listener. Policy routing keeps marked packets on this host.
 pub(super) const MARK: u32 = 0x10_4a;
 

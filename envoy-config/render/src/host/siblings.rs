@@ -44,7 +44,7 @@ const FIRST: &str = "tcp flags & (fin | syn | rst | ack) == syn";
 const KNOWN: &str = "ct state established ct direction original";
 
 /// Returns the names of the tables that [`tables`] may make.
-pub(super) fn names() -> [String; 2] {
+pub fn names() -> [String; 2] {
     Family::BOTH.map(name)
 }
 

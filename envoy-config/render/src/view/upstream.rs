@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use super::{Socket, short_hash};
-use crate::render::Artifacts;
+use crate::Artifacts;
 use longhaul_config::Settings;
 
 /// The names of `upstream.map` with the same address. They have one cluster for http and one for https.

@@ -7,7 +7,7 @@ use page_flights::config::STORE_BYTES;
 use page_flights::{Config, Role as End};
 
 use super::{Context, Filter, Position};
-use crate::render::RenderError;
+use crate::RenderError;
 use longhaul_config::{RoleName, Settings};
 
 pub(super) const GROUND: Filter = Filter {

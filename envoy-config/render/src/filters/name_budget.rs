@@ -3,7 +3,7 @@
 use name_budget::Config;
 
 use super::{Context, Filter, Position};
-use crate::render::RenderError;
+use crate::RenderError;
 use longhaul_config::RoleName;
 
 pub(super) const FILTER: Filter = Filter {

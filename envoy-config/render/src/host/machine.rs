@@ -13,7 +13,7 @@ pub(super) const ACCOUNTING: &str = "net.netfilter.nf_conntrack_acct";
 /// Lets packets in whose source is an address of this host: the responses of siblings.
 pub(super) const ACCEPT_LOCAL: &str = "net.ipv4.conf.all.accept_local";
 /// The kernel settings that a plan may change.
-pub(super) const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL];
+pub const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL];
 
 /// The present state of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

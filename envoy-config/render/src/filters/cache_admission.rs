@@ -3,8 +3,8 @@
 use cache_admission::{Config, Position as At, marks};
 
 use super::{CACHE_VM, Context, Filter, Position};
-use crate::render::RenderError;
-use crate::render::disk_cache::object_bytes;
+use crate::RenderError;
+use crate::disk_cache::object_bytes;
 use longhaul_config::{Cache, RoleName};
 
 const ROLES: &[RoleName] = &[RoleName::Edge, RoleName::Ground];

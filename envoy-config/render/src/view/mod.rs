@@ -15,17 +15,18 @@ use http_semantics::content_encoding::compressible;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::artifacts::{AccessLog, Artifacts};
+use super::artifacts::Artifacts;
 use super::disk_cache::DiskCache;
 use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
 use super::images::{self, Images};
 use challenges::Challenges;
+use longhaul_config::AccessLog;
 use longhaul_config::{Ground, Intercept, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
 use pair::Pair;
-pub(crate) use pair::{ALPN_DIAL, HANDSHAKE_MARK};
+pub use pair::{ALPN_DIAL, HANDSHAKE_MARK};
 use parents::Parents;
 use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};
@@ -33,7 +34,7 @@ use upgrades::Upgrades;
 use upstream::Mapped;
 
 /// The first word of a line about a page. `longhaul run` reads these lines from Envoy's stderr.
-pub(crate) const PAGE_MARK: &str = "@page";
+pub const PAGE_MARK: &str = "@page";
 
 /// The values that a template may use, as `v`.
 #[derive(Debug, Serialize)]

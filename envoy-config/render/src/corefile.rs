@@ -37,15 +37,16 @@ pub struct CorefileContext<'a> {
 /// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
 const UDP_BYTES: u16 = 1232;
 /// A kind of failed query.
-pub(crate) struct DnsFailure {
+#[derive(Debug)]
+pub struct DnsFailure {
     /// A part of CoreDNS's message, and a regular expression for it.
-    pub(crate) text: &'static str,
+    pub text: &'static str,
     /// The failure in words, after the name of a resolver.
-    pub(crate) words: &'static str,
+    pub words: &'static str,
 }
 
 /// The kinds of failed queries that are logged and counted apart.
-pub(crate) const DNS_FAILURES: &[DnsFailure] = &[
+pub const DNS_FAILURES: &[DnsFailure] = &[
     DnsFailure { text: "i/o timeout", words: "did not respond in time" },
     DnsFailure { text: "connection refused", words: "refused the connection" },
     DnsFailure { text: "network is unreachable", words: "is on a network without a route" },
@@ -91,7 +92,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
     out.line(1, &format!("bufsize {UDP_BYTES}"));
     out.line(1, "# attackers use ANY to reflect traffic (RFC 8482)");
     out.line(1, "any");
-    if steers(settings) {
+    if settings.steers() {
         let lists: Vec<String> =
             settings.dns.domains.iter().map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
         out.line(1, &format!("longhaul {}{{", lists.concat()));
@@ -206,12 +207,6 @@ fn ask(out: &mut Lines, forward: &[String]) {
     }
     out.line(1, "}");
     out.line(0, "}");
-}
-
-/// Returns true if there are names to steer. Without any, the plugin would refuse to start.
-pub(crate) fn steers(settings: &Settings) -> bool {
-    let dns = &settings.dns;
-    !dns.domains.is_empty() || dns.www || dns.canary || own_names(settings).next().is_some()
 }
 
 fn own_names(settings: &Settings) -> impl Iterator<Item = String> {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::Bound;
-use crate::render::Artifacts;
+use crate::Artifacts;
 use longhaul_config::names::Host;
 use longhaul_config::{Identity, Intercept, Settings};
 
@@ -15,8 +15,8 @@ use longhaul_config::{Identity, Intercept, Settings};
 /// Both have the first name of the entry. A further name on the certificate, or a renewed certificate, then changes
 /// neither the chain nor its connections.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct Certificate {
-    pub(in super::super) file: String,
+pub(crate) struct Certificate {
+    pub(crate) file: String,
     name: String,
     chain: String,
     key: String,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
-use crate::render::Artifacts;
+use crate::Artifacts;
 use longhaul_config::{
     Host, HostName, HostPort, Identity, Link, Peer, PeerName, PipeTransport, Role, Settings, WhenDown,
 };
@@ -18,10 +18,10 @@ use longhaul_derive::{Derived, Intervals};
 /// over TCP. The remote puts nothing else on these connections.
 const ALPN_BYTES: &str = "longhaul-bytes";
 /// The ALPN of a ground that dials, while it authenticates itself.
-pub(crate) const ALPN_DIAL: &str = "longhaul-dial";
+pub const ALPN_DIAL: &str = "longhaul-dial";
 
 /// The first word of a line about a failed handshake. `longhaul run` reads these lines from Envoy's stderr.
-pub(crate) const HANDSHAKE_MARK: &str = "@handshake";
+pub const HANDSHAKE_MARK: &str = "@handshake";
 
 /// The number of tunnels that a ground opens if it dials: one for the pipe, one for its health check, and two for their
 /// successors. Each costs a handshake and a ping now and then.
@@ -45,14 +45,14 @@ const RETRY_LAST: Duration = Duration::from_secs(2);
 
 /// This box's end of the link. Either `remote` or `ground` is set.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct Pair {
+pub(crate) struct Pair {
     alpn_bytes: &'static str,
     alpn_dial: &'static str,
     handshake_mark: &'static str,
     /// The certificate of this box. It is a separate secret, so that its renewal affects no connection.
-    pub(in super::super) certificate: Certificate,
+    pub(crate) certificate: Certificate,
     /// The trust in the other end, as a separate secret.
-    pub(in super::super) authority: PeerTrust,
+    pub(crate) authority: PeerTrust,
     /// The resolver for the clients of remotes: this box's CoreDNS, which leaves refused addresses out.
     resolver: Option<Socket>,
     remote: Option<RemoteEnd>,
@@ -160,8 +160,8 @@ struct GroundEnd {
 
 /// The trust in the other end of the link.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct PeerTrust {
-    pub(in super::super) file: &'static str,
+pub(crate) struct PeerTrust {
+    pub(crate) file: &'static str,
     name: &'static str,
     /// The PEM file of the certificate authorities that sign for the pair.
     ca: String,

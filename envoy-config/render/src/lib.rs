@@ -30,22 +30,23 @@ mod engine;
 mod filters;
 mod gateway;
 mod guard;
+pub mod host;
 mod images;
 mod parent;
 mod tree;
 mod view;
 
-pub use artifacts::{AccessLog, Artifacts, ImageSockets, Modules, NearSockets, WasmModule};
+pub use artifacts::{Artifacts, ImageSockets, Modules, NearSockets, WasmModule};
 pub use corefile::{CorefileContext, corefile};
-pub(crate) use corefile::{DNS_FAILURES, steers};
+pub use corefile::{DNS_FAILURES, DnsFailure};
 pub use engine::RenderError;
 pub use filters::{FILTERS, Filter, filter_config};
 pub use gateway::{ControlPlane, Gateway, GatewayError, LIMITS, Limit, gateway};
-pub(crate) use guard::Guard;
+pub use guard::Guard;
 pub use guard::Refused;
 pub use images::FILE as IMAGES_FILE;
 pub use tree::{ModuleCopy, RenderedTree};
-pub(crate) use view::{ALPN_DIAL, HANDSHAKE_MARK, PAGE_MARK};
+pub use view::{ALPN_DIAL, HANDSHAKE_MARK, PAGE_MARK};
 
 use engine::Engine;
 use longhaul_config::{Remote, Role, Settings, WhenDown};

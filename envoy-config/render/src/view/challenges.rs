@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Socket;
-use crate::render::Artifacts;
+use crate::Artifacts;
 use longhaul_config::{ChallengeResponses, Settings};
 
 /// The values of the routes and of the listener for challenges.

@@ -15,7 +15,7 @@ use longhaul_config::{Host, Settings};
 
 /// The rules that the guard is rendered from.
 #[derive(Debug, Serialize)]
-pub(crate) struct Guard {
+pub struct Guard {
     pub(super) refused: Vec<Range>,
     pub(super) allowed: Vec<Range>,
     pub(super) own: Vec<Endpoint>,
@@ -61,7 +61,7 @@ pub enum Refused {
 impl Guard {
     /// Returns the verdict on a destination that a name resolved to, with the rules that Envoy receives. None: clients
     /// may reach it.
-    pub(crate) fn refusal(&self, destination: SocketAddr) -> Option<Refused> {
+    pub fn refusal(&self, destination: SocketAddr) -> Option<Refused> {
         let (address, port) = (destination.ip(), destination.port());
         let own = |own: &Endpoint| own.address == address && own.port.is_none_or(|refused| refused == port);
         let within = |ranges: &[Range]| ranges.iter().any(|range| range.contains(address));
@@ -76,7 +76,8 @@ impl Guard {
         }
     }
 
-    pub(crate) fn new(settings: &Settings, local: &[IpAddr]) -> Self {
+    /// Returns the guard of a box with these settings on a machine with these addresses.
+    pub fn new(settings: &Settings, local: &[IpAddr]) -> Self {
         Self {
             refused: refused().map(Range::from).collect(),
             allowed: settings.upstream.allow_private.iter().copied().map(Range::from).collect(),

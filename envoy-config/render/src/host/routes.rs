@@ -71,7 +71,7 @@ fn without_ours<'w>(words: &[&'w str]) -> Vec<&'w str> {
 
 /// Returns the interface that leads to an address, from the output of `ip -o route get`. None if the address is behind a
 /// router or on this machine.
-pub(super) fn device_of_neighbour(route: &str) -> Option<String> {
+pub fn device_of_neighbour(route: &str) -> Option<String> {
     let words: Vec<&str> = route.split_whitespace().collect();
     if words.first() == Some(&"local") || words.contains(&"via") {
         return None;

@@ -22,8 +22,9 @@ mod wasm;
 
 use std::collections::BTreeMap;
 
-use super::artifacts::{AccessLog, Artifacts, Modules};
+use super::artifacts::{Artifacts, Modules};
 use super::engine::RenderError;
+use longhaul_config::AccessLog;
 use longhaul_config::{RoleName, Settings};
 use longhaul_derive::Derived;
 pub(super) use url_rewrite::capabilities_in_a_gateway;

@@ -13,7 +13,7 @@ use longhaul_config::{RoleName, Settings};
 use longhaul_derive::{Derived, TargetKind};
 
 /// A control plane of gateways that run on Envoy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlPlane {
     /// Envoy Gateway.
     EnvoyGateway,
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_readme_has_the_table_of_limits() {
-        let readme = std::fs::read_to_string("../deploy/gateway/README.md").unwrap();
+        let readme = std::fs::read_to_string("../../deploy/gateway/README.md").unwrap();
         for limit in LIMITS {
             let row = format!("| {} | {} | {} |", limit.what, limit.envoy_gateway, limit.istio);
             assert!(readme.contains(&row), "deploy/gateway/README.md lacks the row\n{row}");

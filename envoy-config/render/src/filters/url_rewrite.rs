@@ -6,7 +6,7 @@ use url_rewriting::Limits;
 use url_rewriting::config::Targets;
 
 use super::{CACHE_VM, Context, Filter, Position};
-use crate::render::RenderError;
+use crate::RenderError;
 use longhaul_config::{Family, Level, RoleName, Settings};
 use longhaul_derive::{Derived, TargetKind};
 
@@ -60,7 +60,7 @@ pub(super) const FILTER: Filter = Filter {
 };
 
 /// Returns the calls that the filter needs in a gateway, in alphabetical order.
-pub(in crate::render) fn capabilities_in_a_gateway() -> Vec<&'static str> {
+pub(crate) fn capabilities_in_a_gateway() -> Vec<&'static str> {
     let mut allowed = FILTER.allowed();
     allowed.retain(|capability| !FETCHING.contains(capability));
     allowed

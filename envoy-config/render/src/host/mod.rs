@@ -1,0 +1,20 @@
+//! The settings of the machine around the proxy: packet rules, routes to the clients, kernel settings.
+//!
+//! [`plan()`] computes the steps from the settings and the state of the machine. [`script()`] prints them as a shell
+//! script. `longhaul host` reads the state and does the steps.
+
+mod comparison;
+mod listener;
+mod machine;
+mod nft;
+mod plan;
+mod routes;
+mod script;
+mod siblings;
+
+pub use machine::{Machine, SYSCTLS};
+pub use nft::TABLE;
+pub use plan::{Action, Plan, Step, plan};
+pub use routes::device_of_neighbour;
+pub use script::script;
+pub use siblings::names as sibling_tables;
