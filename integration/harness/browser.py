@@ -60,11 +60,6 @@ TALLEST_PX = 6000
 """Largest height of a screenshot: some saved pages are very long without their style sheets."""
 
 
-INLINED = """[...document.images].filter(one => one.currentSrc.startsWith('data:') && one.naturalWidth > 0).length
-    + document.querySelectorAll('style, script:not([src])').length"""
-"""Script: counts visible images that came with the page, and its own style sheets and scripts."""
-
-
 TIMING = """JSON.stringify({
     ...(performance.getEntriesByType('navigation')[0] || {toJSON: () => ({})}).toJSON(),
     firstPaint: (performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime,
@@ -115,8 +110,6 @@ class Load:
     """Errors and warnings of the page, and of the browser about the page."""
     screenshot: bytes
     """PNG of the page, at most TALLEST_PX high."""
-    inlined: int = 0
-    """Images in the page itself, as `data:` URLs, and its own style sheets and scripts."""
     first_paint_ms: float = 0.0
     """Until the first text or image was painted; 0 where nothing was."""
     film: list[Frame] = field(default_factory=list)
@@ -129,14 +122,6 @@ class Load:
     def failed(self) -> list[Request]:
         """Returns the requests that failed."""
         return [request for request in self.requests if not request.loaded]
-
-
-def visitor(number: int) -> tuple[str, ...]:
-    """Flags that make a browser another visitor for a proxy that knows visitors by address and `User-Agent`."""
-    return (
-        "--user-agent=Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 "
-        f"Safari/537.36 visitor/{number}",
-    )
 
 
 class Tab:
@@ -246,7 +231,6 @@ class Browser:
             # Before the screenshot: it stretches the window, and a responsive page then loads other images.
             events = tab.events()
             shot = self._screenshot(tab, shot_from)
-            inlined = int(tab.evaluate(INLINED) or 0)
         return Load(
             url=url,
             load_ms=timing.get("loadEventEnd", 0.0),
@@ -254,7 +238,6 @@ class Browser:
             requests=list(requests_of(events)),
             console=list(console_of(events)),
             screenshot=shot,
-            inlined=inlined,
             first_paint_ms=timing.get("firstPaint", 0.0),
             film=frames(events, begin_s) if film else [],
         )

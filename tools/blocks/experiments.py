@@ -36,9 +36,7 @@ FLIGHT_ROWS = {
     "pair without bundling": "pair_without_bundling_{}_vs_direct",
     "plain HTTP/2 pair": "plain_pair_{}_vs_direct",
     "pair that has seen nothing, to the floor": "pair_{}_vs_floor",
-    "edge with pictures, style sheets and scripts in the page, level full": "edge_{}_vs_direct",
-    "the same at level safe": "edge_safe_{}_vs_direct",
-    "edge at level full without anything in the page": "edge_without_{}_vs_direct",
+    "edge at level full": "edge_{}_vs_direct",
     "bytes of a revisit, to those without bundling": "revisit_{}_bytes_vs_no_bundling",
     "page's first byte, ms more than without bundling": "page_first_byte_added_ms_{}",
 }

@@ -23,14 +23,9 @@ from ..plan import Group
 
 SHORT = {"cnn": "cnn", "lab-modern": "modern"}
 BUNDLING, WITHOUT = "longhaul-pair-bundling", "longhaul-pair"
-EDGES = {
-    "longhaul-inline-safe": "edge_safe",
-    "longhaul-edge-full": "edge_without",
-    "longhaul-inline-full": "edge",
-}
-"""Contenders with one box, and the names of their figures."""
+EDGE = "longhaul-edge-full"
 EARLIER = 4
-"""Visitors of a page before the measurement at one box, because each worker keeps its own objects."""
+"""Visitors of a page before the measurement at one box, so that its cache is warm."""
 TODAY = "geo"
 """The link of the project's own figures. Figures of the paper's links begin with the link's name."""
 LATER = 3
@@ -51,7 +46,7 @@ def one_flight(folder: Path, group: Group, seed: int) -> dict[str, Any]:
             if name not in bed.contenders:
                 continue
             weights = weights or bed.weights
-            earlier = EARLIER if name in EDGES else 0
+            earlier = EARLIER if name == EDGE else 0
             visitors = earlier + _visitors(group, name)
             for page, visitor in [(page, visitor) for page in pages for visitor in range(1, visitors + 1)]:
                 last = visitor == visitors and group.link_name == TODAY
@@ -107,14 +102,11 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
         f"pair_without_bundling_{short}_vs_direct": (median(WITHOUT, "load_ms"), median("direct", "load_ms")),
         f"plain_pair_{short}_vs_direct": (median("envoy-pair", "load_ms"), median("direct", "load_ms")),
         f"pair_{short}_vs_floor": (median(BUNDLING, "load_ms"), floor_ms),
+        f"edge_{short}_vs_direct": (median(EDGE, "load_ms"), median("direct", "load_ms")),
         f"revisit_{short}_bytes_vs_no_bundling": (
             median(BUNDLING, "bytes_down", "warm"), median(WITHOUT, "bytes_down", "warm"),
         ),
     }  # fmt: skip
-    ratios |= {
-        f"{called}_{short}_vs_direct": (median(name, "load_ms"), median("direct", "load_ms"))
-        for name, called in EDGES.items()
-    }
     figures = {name: round(ours / theirs, 4) for name, (ours, theirs) in ratios.items() if ours and theirs}
     for name in group.contenders:
         found = runs.get((name, page, "cold"), [])

@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from harness.browser import Browser, Load, Request, browser, visitor
+from harness.browser import Browser, Load, Request, browser
 from harness.devtools import DevToolsError
 from harness.moved import true_url
 from harness.waiting import Timeout
@@ -115,8 +115,7 @@ def measure(
     """Loads the page with a fresh browser. If `warm`, the same browser loads it once more. Then it goes on to `second`,
     if that is given. Runs have pictures if `pictures` is set."""
     with ExitStack() as stack:
-        # The first page of a visitor differs from the next ones. So each load is the first visit of a new visitor.
-        flags = contender.flags(ground) + (visitor(template.repeat) if contender.inlines else ())
+        flags = contender.flags(ground)
         fresh = stack.enter_context(browser(ground.folder, ground.line.clients, ground.authority, flags=flags))
         stack.enter_context(contender.engaged(ground))
         visits: list[tuple[str, Page | SavedPage]] = [("cold", page)]
@@ -158,13 +157,12 @@ def _load(
         run.doubts.append("the link was not quiet before the load")
     if picture:
         run.picture = _picture(load.screenshot)
-    own_texts = page.own_texts if isinstance(page, Page) else 0
-    _take(run, load, page, in_page=load.inlined - own_texts if contender.inlines else 0)
+    _take(run, load, page)
     return run
 
 
-def _take(run: Run, load: Load, page: Page | SavedPage, *, in_page: int) -> None:
-    """Judges a load by the page's own list of objects, whatever URL each came under; so many stood in the page."""
+def _take(run: Run, load: Load, page: Page | SavedPage) -> None:
+    """Judges a load by the page's own list of objects, whatever URL each came under."""
     own = set(FURTHER_PROXY_ADDRESSES)
     loaded = {true_url(one.url, own) for one in load.loaded()}
     wanted = set(page.urls(run.scheme))
@@ -173,7 +171,7 @@ def _take(run: Run, load: Load, page: Page | SavedPage, *, in_page: int) -> None
     run.expected_objects, run.objects = len(wanted), len(wanted) - len(absent)
     run.failures = [f"{one.url}: {one.failure or one.status}" for one in load.failed()]
     run.steps = _steps(load)
-    if len(absent) > in_page:
+    if absent:
         run.problem = f"{len(absent)} of {len(wanted)} objects did not load: {', '.join(absent[:3])}"
     elif run.load_ms <= 0:
         run.problem = "the browser reports no load event"

@@ -71,11 +71,6 @@ class Page:
         """Its hosts, its own first."""
         return host_names(self.table)
 
-    @property
-    def own_texts(self) -> int:
-        """Its own `style` elements and scripts without a URL."""
-        return sum(one.kind == "font" for one in self.objects)
-
     def urls(self, scheme: str) -> list[str]:
         """The page and all its objects."""
         return [self.url(scheme), *(f"{scheme}://{one.host}{one.path}" for one in self.objects)]

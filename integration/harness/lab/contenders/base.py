@@ -51,8 +51,6 @@ class LinkContender(Contender[LinkGround]):
     """A sentence for the report: its kind and its settings."""
     schemes: tuple[str, ...] = ("http", "https")
     """The schemes that it handles."""
-    inlines: bool = False
-    """It puts objects into pages, which browsers then do not request."""
     settles: bool = True
     """Each load waits until the link is quiet."""
     watches: int = 0

@@ -34,7 +34,6 @@ class Edge(LinkContender):
     addresses: int = 1
     secure: bool = True
     """Each of its addresses has a certificate: https and HTTP/2 to the proxy."""
-    inlines: bool = False
     watches: int = watches.EDGE
 
     @contextmanager
@@ -134,15 +133,9 @@ def edge_contenders() -> tuple[LinkContender, ...]:
             "Longhaul as one box with `dns.mode: replace`: DNS responses have the proxy's addresses alone.",
             sections={"dns": {"domains": [STEERED], "mode": "replace"}},
         ),
-        *(
-            Edge(
-                f"longhaul-{'inline' if inlines else 'edge'}-{level}",
-                f"Longhaul, edge, level {level}{', inlining' if inlines else ''}",
-                f"Longhaul as one box at level {level}, small objects {'put into pages' if inlines else 'asked for'}.",
-                sections={"rewrite": {"level": level}, "page": {"inline": inlines}},
-                inlines=inlines,
-            )
-            for level, inlines in (("safe", True), ("full", False), ("full", True))
+        Edge(
+            "longhaul-edge-full", "Longhaul, edge, level full", "Longhaul as one box at level full.",
+            sections={"rewrite": {"level": "full"}},
         ),
         Edge(
             "longhaul-paper", "Longhaul, as the paper",
