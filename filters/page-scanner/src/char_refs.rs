@@ -7,7 +7,7 @@ use crate::find::{Block, find, find_where};
 
 /// How a value is delimited, which decides what must be escaped in its replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quote {
+pub(crate) enum Quote {
     /// `name="value"`
     Double,
     /// `name='value'`

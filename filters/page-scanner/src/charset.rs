@@ -10,7 +10,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFI
 
 /// The encoding of a body, as far as it is known.
 #[derive(Debug, Clone, Copy)]
-pub struct Charset {
+pub(crate) struct Charset {
     encoding: Option<&'static Encoding>,
     /// Declared where later declarations no longer count: byte order mark, header, first `meta`.
     certain: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Unwritable;
 
 impl Charset {
     /// From the `charset` of the Content-Type header, if there is one.
-    pub fn from_header(encoding: Option<&'static Encoding>) -> Self {
+    pub(crate) fn from_header(encoding: Option<&'static Encoding>) -> Self {
         Self { encoding, certain: encoding.is_some() }
     }
 

@@ -17,10 +17,10 @@
 //! | [`Scanner`] | one body of either kind: chunks in, chunks out |
 //! | [`Visitor`] | the seam: URLs out, replacements in |
 //! | `html` | pages: tags, foreign content, attributes |
-//! | [`css`] | style sheets, style elements and style attributes |
-//! | [`markup`] | one start tag, read from its raw bytes |
+//! | `css` | style sheets, style elements and style attributes |
+//! | `markup` | one start tag, read from its raw bytes |
 //! | [`places`] | the places of URLs: the whole policy on one screen |
-//! | `rules`, [`links`], [`media`] | rules of places that look at the rest of the tag: `type`, `rel`, `media` |
+//! | `rules`, [`links`], `media` | rules of places that look at the rest of the tag: `type`, `rel`, `media` |
 //! | `srcset`, [`refresh`] | URLs inside of attribute values |
 //! | `char_refs`, `charset` | values decoded, and written again |
 //! | `find` | bytes found sixteen at a time, and bit masks of sixty-four |
@@ -31,13 +31,13 @@
 mod bail_out;
 mod char_refs;
 mod charset;
-pub mod css;
+mod css;
 mod find;
 mod html;
 mod limits;
 pub mod links;
-pub mod markup;
-pub mod media;
+mod markup;
+mod media;
 mod patch;
 pub mod places;
 pub mod refresh;
@@ -48,7 +48,6 @@ mod unpack;
 mod visitor;
 
 pub use bail_out::BailOut;
-pub use charset::Charset;
 pub use limits::Limits;
 pub use places::Place;
 pub use scanner::{Chunk, Kind, Scanner};

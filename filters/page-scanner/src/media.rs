@@ -4,7 +4,7 @@ use cssparser::{Delimiter, ParseError, Parser, Token};
 
 /// The result of a media query list: does it apply to a browser window on a screen?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Screen {
+pub(crate) enum Screen {
     /// Never: it names other media only, or is not valid.
     Never,
     /// It depends on the window, the device or the user's settings.
@@ -25,7 +25,7 @@ impl Screen {
 
 /// Judges the value of a `media` attribute, character references decoded. The list applies if any of its queries does;
 /// an empty list applies everywhere. A query that is not valid stands for `not all`.
-pub fn applies_to_screen(list: &str) -> Screen {
+pub(crate) fn applies_to_screen(list: &str) -> Screen {
     let text = list.trim_ascii();
     if text.is_empty() || text.eq_ignore_ascii_case("all") || text.eq_ignore_ascii_case("screen") {
         return Screen::Always;

@@ -32,15 +32,15 @@ use crate::patch::Patch;
 use crate::places::Place;
 use crate::visitor::{LoadRequest, UrlReference, Visitor, ask};
 
-pub use property::Fetch;
-pub use stream::{SheetUrl, Stream, Value};
-pub use write::escape;
+pub(crate) use property::Fetch;
+pub(crate) use stream::{SheetUrl, Stream};
+pub(crate) use write::escape;
 
 /// How a browser loads what a URL in CSS names.
 ///
 /// # Errors
 /// The reason why it cannot come from another origin than now.
-pub fn load_request(fetch: Fetch) -> Result<LoadRequest, Reason> {
+pub(crate) fn load_request(fetch: Fetch) -> Result<LoadRequest, Reason> {
     let load = |usage| {
         Ok(LoadRequest { usage, cors: usage == Use::Font, at_once: usage == Use::CssImport, is_preload: false })
     };

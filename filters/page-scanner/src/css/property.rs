@@ -2,7 +2,7 @@
 
 /// The purpose for which a browser fetches a URL in a style sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fetch {
+pub(crate) enum Fetch {
     /// Backgrounds, list markers, cursors, borders, generated content, custom properties: fetched without CORS.
     Image,
     /// `@import`.

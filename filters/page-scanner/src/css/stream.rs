@@ -16,7 +16,7 @@ use crate::charset::Charset;
 
 /// A URL in a style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SheetUrl {
+pub(crate) struct SheetUrl {
     /// The bytes of the style sheet that say it, counted from where the stream began.
     pub range: Range<usize>,
     /// Its value, or why it was not read.
@@ -27,7 +27,7 @@ pub struct SheetUrl {
 
 /// The value of a URL in a style sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value {
+pub(crate) struct Value {
     /// Escapes decoded.
     pub url: String,
     /// If its characters outside ASCII stand for bytes (its style sheet's encoding is not known): the token as written.
@@ -36,7 +36,7 @@ pub struct Value {
 
 /// Reads a style sheet.
 #[derive(Debug)]
-pub struct Stream {
+pub(crate) struct Stream {
     scanner: Scanner,
     charset: Charset,
     stand_in: StandIn,
@@ -51,7 +51,7 @@ pub struct Stream {
 
 impl Stream {
     /// `token_bytes`: the longest string or `url()` that is looked at.
-    pub fn new(charset: Charset, token_bytes: usize) -> Self {
+    pub(crate) fn new(charset: Charset, token_bytes: usize) -> Self {
         Self {
             scanner: Scanner::new(token_bytes),
             charset,
@@ -64,12 +64,12 @@ impl Stream {
     }
 
     /// How many of the last bytes could still become part of a URL.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.start + self.bytes.len() - self.at
     }
 
     /// Takes the next bytes and reports the URLs that are certain now.
-    pub fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(SheetUrl)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(SheetUrl)) {
         self.bytes.extend_from_slice(bytes);
         self.stand_in.push(bytes, &mut self.text);
         self.scan(false, found);
@@ -80,7 +80,7 @@ impl Stream {
     }
 
     /// Reports what the end of the style sheet makes certain.
-    pub fn finish(&mut self, found: &mut dyn FnMut(SheetUrl)) {
+    pub(crate) fn finish(&mut self, found: &mut dyn FnMut(SheetUrl)) {
         self.scan(true, found);
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// `url` escaped for a quoted string or an unquoted `url()`, whichever it stands in.
 ///
 /// `<` is escaped too. In a `<style>` element, the text would end at `</style`.
-pub fn escape(url: &str) -> Cow<'_, str> {
+pub(crate) fn escape(url: &str) -> Cow<'_, str> {
     let punctuation = |character| matches!(character, '"' | '\'' | '(' | ')' | '\\');
     let by_number = |character: char| character == '<' || character == ' ' || character.is_ascii_control();
     if !url.chars().any(|character| punctuation(character) || by_number(character)) {

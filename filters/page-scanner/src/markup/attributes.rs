@@ -13,7 +13,7 @@ use crate::find::{BLOCK, Block, Which, find, find_exact, find_near, find_where};
 
 /// One attribute of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attribute<'t> {
+pub(crate) struct Attribute<'t> {
     /// The name as written; compare it without regard to ASCII case.
     pub name: &'t [u8],
     /// The value as written, without its quotes; empty where there is none.
@@ -27,13 +27,13 @@ pub struct Attribute<'t> {
 impl<'t> Attribute<'t> {
     /// Returns true if this is its name, in any case.
     #[inline]
-    pub fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         self.name.len() == name.len() && self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
     /// The value as browsers read it, character references decoded, to compare with keywords. URLs are read by
     /// `char_refs::Decoded`, which knows the way back.
-    pub fn text(&self) -> Cow<'t, [u8]> {
+    pub(crate) fn text(&self) -> Cow<'t, [u8]> {
         if find(b'&', self.value).is_none() {
             return Cow::Borrowed(self.value);
         }

@@ -2,7 +2,3 @@
 
 pub(crate) mod attributes;
 pub(crate) mod tag;
-
-pub use crate::char_refs::Quote;
-pub use attributes::Attribute;
-pub use tag::Tag;

@@ -6,7 +6,7 @@ use super::attributes::{Attribute, Span};
 
 /// A start tag's name and attributes.
 #[derive(Debug)]
-pub struct Tag<'t> {
+pub(crate) struct Tag<'t> {
     /// As written.
     pub name: &'t [u8],
     bytes: &'t [u8],
@@ -35,11 +35,6 @@ pub(crate) const fn bits(names: &[&str]) -> u64 {
 
 impl<'t> Tag<'t> {
     /// `tag` is the whole start tag, from `<` to `>`, and its name has `name` bytes.
-    pub fn read(tag: &'t [u8], name: usize) -> Self {
-        Self::of(tag, name, Span::all(tag, name).collect())
-    }
-
-    /// The same, if its attributes are known.
     pub(crate) fn of(tag: &'t [u8], name: usize, attributes: Cow<'t, [Span]>) -> Self {
         let names =
             attributes.iter().fold(0, |names, span| names | bit(tag.get(span.name.clone()).unwrap_or_default()));
@@ -60,18 +55,13 @@ impl<'t> Tag<'t> {
     }
 
     /// Returns true if this is the element's name, in any case.
-    pub fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.as_bytes())
-    }
-
-    /// All attributes in source order.
-    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'t>> {
-        self.attributes.iter().map(|span| span.of(self.bytes))
     }
 
     /// The first attribute of this name: browsers drop the others.
     #[inline]
-    pub fn get(&self, name: &str) -> Option<Attribute<'t>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Attribute<'t>> {
         if self.names & bit(name.as_bytes()) == 0 {
             return None;
         }
@@ -80,18 +70,18 @@ impl<'t> Tag<'t> {
 
     /// Returns true if an attribute has this keyword for a value, in any case.
     #[inline]
-    pub fn says(&self, name: &str, keyword: &str) -> bool {
+    pub(crate) fn says(&self, name: &str, keyword: &str) -> bool {
         self.get(name).is_some_and(|attribute| attribute.text().eq_ignore_ascii_case(keyword.as_bytes()))
     }
 
     /// The attribute's value, character references decoded; empty where there is none.
-    pub fn text(&self, name: &str) -> Cow<'t, [u8]> {
+    pub(crate) fn text(&self, name: &str) -> Cow<'t, [u8]> {
         self.get(name).map(|attribute| attribute.text()).unwrap_or_default()
     }
 
     /// Returns true if a list of keywords, separated by white space, holds this one, in any case.
     #[inline]
-    pub fn lists(&self, name: &str, keyword: &str) -> bool {
+    pub(crate) fn lists(&self, name: &str, keyword: &str) -> bool {
         self.get(name).is_some_and(|attribute| {
             attribute.text().split(u8::is_ascii_whitespace).any(|token| token.eq_ignore_ascii_case(keyword.as_bytes()))
         })
@@ -107,9 +97,9 @@ mod tests {
         #[test]
         fn an_attribute_is_found_if_and_only_if_it_is_there(names in prop::collection::vec("[a-cA-C:-]{1,6}", 0..6)) {
             let tag = format!("<p {}>", names.join("=1 "));
-            let tag = Tag::read(tag.as_bytes(), 1);
+            let tag = Tag::of(tag.as_bytes(), 1, Span::all(tag.as_bytes(), 1).collect());
             for name in names.iter().map(String::as_str).chain(["a", "b", "c", "ab", "abc", "bca", "cab-a"]) {
-                let first = tag.attributes().find(|attribute| attribute.is(name));
+                let first = tag.attributes_of(u64::MAX).find(|attribute| attribute.is(name));
                 prop_assert_eq!(tag.get(name), first);
             }
         }

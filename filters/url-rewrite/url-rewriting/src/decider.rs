@@ -122,7 +122,7 @@ impl UrlDecider {
     ) {
         self.counts.count(outcome, self.base.page_host());
         if let Some(observer) = &mut self.observer {
-            observer.url(&UrlEvent { place, url, outcome, load, base: &self.base, offset });
+            observer.url(&UrlEvent { place, url, outcome, load, offset });
         }
     }
 }

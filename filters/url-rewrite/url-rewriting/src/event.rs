@@ -1,7 +1,7 @@
 //! The observer of URLs, and the facts that it receives of each.
 
 use page_scanner::{LoadRequest, Place};
-use url_mapping::{Base, Outcome};
+use url_mapping::Outcome;
 
 /// One URL of a body and its outcome.
 #[derive(Debug)]
@@ -14,8 +14,6 @@ pub struct UrlEvent<'e> {
     pub outcome: &'e Outcome,
     /// How a browser loads the object. `None` if it loads none, or under conditions that rule out a move.
     pub load: Option<LoadRequest>,
-    /// The base URL at this position.
-    pub base: &'e Base,
     /// The position of its value, in bytes from the start of the body.
     pub offset: usize,
 }

@@ -32,6 +32,6 @@ pub(crate) fn resource_policy(page: Option<&str>, object: (Scheme, &str), fields
 }
 
 /// Returns the host of an origin or authority.
-pub fn host_of(origin: &str) -> &str {
+pub(super) fn host_of(origin: &str) -> &str {
     authority::host(origin.split_once("://").map_or(origin, |(_, authority)| authority))
 }

@@ -23,5 +23,4 @@ pub(crate) mod location;
 mod referer;
 pub mod request;
 
-pub use embedding::host_of;
 pub use fields::{Edit, Fields, Reply, ReplyReason, edited};
