@@ -49,7 +49,7 @@ pub fn without_fragment(url: &Url) -> String {
 
 /// Returns a folder of test data. If there is none, prints the reason and records it for `make test`.
 pub fn corpora(folder: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpora");
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let root = std::env::var_os("LONGHAUL_CORPORA").map_or(beside, PathBuf::from);
     let path = root.join(folder);
     if path.is_dir() {
