@@ -203,17 +203,6 @@ def _just_started(repeats: int) -> list[Group]:
     ]
 
 
-def _carriers(repeats: int) -> list[Group]:
-    """Uses a bed for each pair, because two would need the same addresses. One link has a long round trip, one a low
-    rate, and one neither."""
-    ways = (("direct", "longhaul-pair-connections"), ("longhaul-pair-streams",))
-    return [
-        Group("carriers", link, ("median-2025",), ("https",), way, repeats)
-        for link in ("geo", "rural-lte", "leo")
-        for way in ways
-    ]
-
-
 def _simulation(name: str, link: str) -> Callable[[int], list[Group]]:
     """Needs no bed and no repeats. The link gives its rate and round trip."""
     return lambda _: [Group(name, link, (), (), (), 1, special=name, special_ms=10_000)]
@@ -290,11 +279,6 @@ EXPERIMENTS: dict[str, Experiment] = {
             "just-started", "The first page of a pair",
             "A page requested in the first second of a pair, while its connections are being opened.",
             _just_started,
-        ),
-        Experiment(
-            "carriers", "Connections or streams for https",
-            "`split.warm_as` of a pair, both ways.",
-            _carriers,
         ),
         Experiment(
             "fec", "Forward error correction, simulated",

@@ -26,7 +26,7 @@ VISITS = {"cold": "", "warm": ", warm cache", "second": ", a second page of the 
 
 PAPERS_FIRST = (
     "connections", "cells", "gprs", "ten-pages", "images", "one-flight", "shards", "mobility", "today", "saved", "quic",
-    "bytes", "just-started", "carriers", "fec", "next-page", "quick",
+    "bytes", "just-started", "fec", "next-page", "quick",
 )  # fmt: skip
 
 

@@ -39,8 +39,6 @@ class LonghaulPair(LinkContender):
     """The section `compress` of the ground."""
     steers: bool = True
     """All names are on the list, so the near box resolves them at once."""
-    warm_as: str = "auto"
-    """`split.warm_as` of the remote."""
 
     @contextmanager
     def started(self, ground: LinkGround) -> Iterator[None]:
@@ -61,7 +59,7 @@ class LonghaulPair(LinkContender):
         folder, setting = self._folder(ground), ground.link.setting
         # A connection takes the windows of its route when it opens. The connections of a pair stay open, so the route
         # is set before them.
-        changes = {"page": self.page, "compress": self.compress, "warm_as": self.warm_as}
+        changes = {"page": self.page, "compress": self.compress}
         files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], **changes)
         ground.line.set_near_route(*route_options(files.remote))
         buffers = receive_buffers(files.remote, ground.line.near, NEAR_DEVICE)
@@ -153,17 +151,6 @@ class LonghaulPairLevers(LonghaulPair):
         self.page = {key: "off" for key, lever in off.items() if lever not in levers}
 
 
-class LonghaulPairCarrier(LonghaulPairDefault):
-    """The default pair with one carrier of clients' bytes on every link."""
-
-    schemes = ("https",)
-
-    def __init__(self, warm_as: str) -> None:
-        self.name, self.title = f"longhaul-pair-{warm_as}", f"Longhaul, pair, {warm_as}"
-        self.about = f"Longhaul's pair with its defaults, but `split.warm_as: {warm_as}` on every link."
-        self.warm_as = warm_as
-
-
 class LonghaulPairUnlisted(LonghaulPair):
     """The same, with no name on its list."""
 
@@ -182,7 +169,6 @@ def pair_contenders() -> tuple[LinkContender, ...]:
     return (
         LonghaulPair(), LonghaulPairUnlisted(), LonghaulPairBundling(), LonghaulPairDefault(),
         LonghaulPairStarted(),
-        LonghaulPairCarrier("connections"), LonghaulPairCarrier("streams"),
         LonghaulPairLevers("longhaul-pair-gzip", "Longhaul, pair, gzip"),
         LonghaulPairLevers("longhaul-pair-br", "Longhaul, pair, br", "br"),
         LonghaulPairLevers("longhaul-pair-deltas", "Longhaul, pair, differences", "differences"),
