@@ -64,7 +64,7 @@ def on_loopback(path: Path, folder: Path) -> Path:
         text,
     )
     text = text.replace("/var/cache/longhaul", str(folder / "cache"))
-    if role == "ground" and "dial: ground" not in text:
+    if role == "ground":
         text = text.replace("split: {", f"split: {{ listen: 127.0.0.1:{next(ports)},")
     if not re.search(r"^listen:", text, re.MULTILINE):
         keys = ("metrics",) if role == "ground" else ("http", "tls", "dns", "metrics")

@@ -198,13 +198,15 @@ RECIPE = re.compile(r"<!-- config: (?P<role>\w+) -->\n```yaml\n(?P<text>.*?)^```
 
 
 def test_check_accepts_every_recipe(folder: Path) -> None:
-    for name, ground in (("ship", "ground.example.org"), ("plane", GROUND)):
-        made = command("pair", "init", name, f"{ground}:8443", "--dir", folder / name)
+    pairs = {"ship": ("ship", "ground.example.org"), "plane": ("plane", GROUND), "tunnel": ("ship", "10.9.0.2")}
+    for home, (name, ground) in pairs.items():
+        made = command("pair", "init", name, f"{ground}:8443", "--dir", folder / home)
         assert made.returncode == 0, made.stderr
     recipes = list(RECIPE.finditer((GUIDE / "gateways.md").read_text()))
-    assert [recipe["role"] for recipe in recipes] == ["remote", "remote", "edge"]
-    for recipe, home in zip(recipes, ("ship", "plane", "cell"), strict=True):
-        place = folder / home / home
+    assert [recipe["role"] for recipe in recipes] == ["remote", "remote", "remote", "ground", "edge"]
+    homes = ("ship/ship", "plane/plane", "tunnel/ship", "tunnel/ground", "cell")
+    for recipe, home in zip(recipes, homes, strict=True):
+        place = folder / home
         place.mkdir(parents=True, exist_ok=True)
         (place / "domains.txt").write_text("example.org\n")
         (place / "longhaul.yaml").write_text(recipe["text"])

@@ -26,7 +26,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "plain": {"pack_headers": False, "ground_packs": False},
     "without warm connections": {"warm": 0},
     "h3": {"transport": "h3"},
-    "dial ground": {"dial": "ground"},
     "direct": {"when_down": "direct"},
 }
 """The last has no ground: the remote reaches origins itself, over its own connection."""

@@ -123,17 +123,16 @@ def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str
     return remote | {"ca": ca}, ground | {"ca": ca}
 
 
-def ground_host(ends: Ends, *, transport: str = "h2", dial: str = "remote", **_: Any) -> str:
+def ground_host(ends: Ends, *, transport: str = "h2", **_: Any) -> str:
     """The name or the address by which the remote knows the ground."""
-    return GROUND_NAME if transport == "h3" or dial == "ground" else ends.far_address
+    return GROUND_NAME if transport == "h3" else ends.far_address
 
 
 def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **split: Any) -> dict:
     """longhaul.yaml of the end beside the clients."""
     host = ground_host(ends, **split)
-    dials = split.get("dial") != "ground"
     # Other remotes send no query to a resolver.
-    asks = split.get("when_down") == "direct" or (dials and host == GROUND_NAME)
+    asks = split.get("when_down") == "direct" or host == GROUND_NAME
     upstream = {"upstream": {"resolvers": [RESOLVER]}} if asks else {}
     return {
         "role": "remote",
@@ -145,7 +144,7 @@ def remote_config(ends: Ends, identity: dict[str, str], link: dict[str, str], **
         },
         "dns": {"domains": [STEERED]},
         **upstream,
-        "split": {"peer": f"{host}:{PIPE_PORT}" if dials else [host], **identity, **split},
+        "split": {"peer": f"{host}:{PIPE_PORT}", **identity, **split},
     }  # fmt: skip
 
 
@@ -156,22 +155,22 @@ def ground_config(
     link: dict[str, str],
     *,
     transport: str = "h2",
-    dial: str = "remote",
     ground_packs: bool = True,
     **_: Any,
 ) -> dict:
     """longhaul.yaml of the end on the wired side. It takes the keys of `split` that both ends share."""
-    meets = (
-        {"dial": dial, "peer": f"{REMOTE_NAME}:{PIPE_PORT}"}
-        if dial == "ground"
-        else {"listen": f"{ends.far_address}:{PIPE_PORT}", "peer": [REMOTE_NAME]}
-    )
     return {
         "role": "ground",
         "link": link,
         "upstream": {"resolvers": [RESOLVER]},
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
-        "split": {**meets, "transport": transport, "pack_headers": ground_packs, **identity},
+        "split": {
+            "listen": f"{ends.far_address}:{PIPE_PORT}",
+            "peer": [REMOTE_NAME],
+            "transport": transport,
+            "pack_headers": ground_packs,
+            **identity,
+        },
     }
 
 

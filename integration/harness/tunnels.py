@@ -21,8 +21,8 @@ from .pep import Pep, gateway_config, write_config
 from .processes import Child
 from .topology import CLIENT_DEVICE, RESOLVER
 
-WAYS = ("direct", "edge", "pair", "streams")
-"""Without Longhaul, one box, a pair with warm connections, and a pair with warm streams."""
+WAYS = ("direct", "edge", "pair")
+"""Without Longhaul, one box, and a pair. The link decides whether a pair has warm connections or warm streams."""
 ENDS = Path(__file__).with_name("tunnel_ends.py")
 SERVER, SPEAKS_FIRST = "203.0.113.200", "203.0.113.201"
 NAME = "tunnel-ends.example.org"
@@ -103,16 +103,14 @@ def tunnel_bed(
             stack.enter_context(rules(line.gateway, intercept(CLIENT_DEVICE, *tcp)))
             boxes = {"edge": pep}
         elif way != "direct":
-            both = stack.enter_context(_pair(folder, line, setting, way, sections))
+            both = stack.enter_context(_pair(folder, line, setting, sections))
             stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
             boxes = {"remote": both.remote, "ground": both.ground}
             both.until_piped()
         yield TunnelBed(line, way, links.link(profile).rtt_ms / 1000, log, boxes)
 
 
-def _pair(folder: Path, line: Line, setting: dict[str, str], way: str, sections: dict[str, Any]) -> Any:
+def _pair(folder: Path, line: Line, setting: dict[str, str], sections: dict[str, Any]) -> Any:
     ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
     split = sections.pop("split", {})
-    if way == "streams":
-        split["warm_as"] = "streams"
     return pair(folder, ends, setting, steered=["listed.example.org"], **sections, **split)

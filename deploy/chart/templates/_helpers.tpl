@@ -54,13 +54,6 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $port -}}
 {{- end -}}
 
-{{/* Does this end of a pair wait for the other's connections? */}}
-{{- define "longhaul.isDialled" -}}
-{{- $dial := ((.Values.longhaul.split).dial | default "remote") -}}
-{{- $role := include "longhaul.role" . -}}
-{{- if or (and (eq $role "ground") (eq $dial "remote")) (and (eq $role "remote") (eq $dial "ground")) }}yes{{ end -}}
-{{- end -}}
-
 {{/* The ports of clients and remotes, as a list of { name, port, protocol } below `ports`. */}}
 {{- define "longhaul.ports" -}}
 {{- $listen := .Values.longhaul.listen | default dict -}}
@@ -79,8 +72,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $ports = append $ports (dict "name" "dns-udp" "port" (int $dns) "protocol" "UDP") -}}
 {{- $ports = append $ports (dict "name" "dns-tcp" "port" (int $dns) "protocol" "TCP") -}}
 {{- end -}}
-{{- end -}}
-{{- if include "longhaul.isDialled" . -}}
+{{- else -}}
 {{- $pair := include "longhaul.port" (hasKey $split "listen" | ternary $split.listen "0.0.0.0:8443") | int -}}
 {{- $ports = append $ports (dict "name" "pair" "port" $pair "protocol" "TCP") -}}
 {{- if eq ($split.transport | default "h2") "h3" }}{{ $ports = append $ports (dict "name" "pair-quic" "port" $pair "protocol" "UDP") }}{{ end -}}

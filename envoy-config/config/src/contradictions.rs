@@ -72,7 +72,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     let places = Places { root };
     if let Some(listen) = &draft.listen {
         let acme = draft.acme.as_ref().and_then(Option::as_ref);
-        shared_sockets(&places, listen, draft.role.as_ref(), acme, problems);
+        shared_sockets(&places, listen, acme, problems);
         // The other roles have no names, and `tls` is refused there as a whole.
         if let (Some(acme), Some(proxy), Some(Role::Edge)) = (acme, &draft.proxy, &draft.role) {
             challenges::check(&places, listen, proxy, acme, problems);
@@ -145,17 +145,10 @@ fn compare_beside_the_way(places: &Places<'_>, listen: &Listen, draft: &Draft, p
 
 /// Refuses two listeners on one socket. Compares TCP sockets only: HTTP/3 and DNS share their UDP ports with no other
 /// listener of this box.
-fn shared_sockets(
-    places: &Places<'_>,
-    listen: &Listen,
-    role: Option<&Role>,
-    acme: Option<&Acme>,
-    problems: &mut Vec<Problem>,
-) {
+fn shared_sockets(places: &Places<'_>, listen: &Listen, acme: Option<&Acme>, problems: &mut Vec<Problem>) {
     let own = listen.required_sockets().map(|(key, socket)| (["listen", key], socket));
-    let dialled_in = role.and_then(Role::dialled_in).map(|socket| (["split", "listen"], socket));
     let challenges = acme.and_then(|acme| acme.listen).map(|socket| (["tls", "acme"], socket));
-    let sockets: Vec<([&str; 2], SocketAddr)> = own.chain(dialled_in).chain(challenges).collect();
+    let sockets: Vec<([&str; 2], SocketAddr)> = own.chain(challenges).collect();
     for (index, (path, socket)) in sockets.iter().enumerate() {
         for (earlier, other) in sockets.iter().take(index) {
             let ([group, key], [earlier_group, earlier_key]) = (path, earlier);

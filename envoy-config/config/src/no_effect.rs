@@ -40,8 +40,8 @@ fn prefetch_without_cache(places: &Places<'_>, draft: &Draft) -> Option<Problem>
 
 /// A remote resolves the name of its ground, and origins only with `when_down: direct`.
 fn resolvers_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
-    let Some(Role::Remote(Remote { ground, when_down: WhenDown::Error, .. })) = &draft.role else { return None };
-    let resolves = ground.dialled().iter().any(|at| at.host.is_name());
+    let Some(Role::Remote(Remote { grounds, when_down: WhenDown::Error, .. })) = &draft.role else { return None };
+    let resolves = grounds.iter().any(|at| at.host.is_name());
     (places.written("upstream", "resolvers") && !resolves).then(|| {
         Problem::warning(
             "`upstream.resolvers` has no effect at this remote",

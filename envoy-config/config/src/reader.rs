@@ -54,9 +54,10 @@ pub(super) struct Setting<'n> {
 }
 
 impl<'n> Section<'n> {
-    /// Returns the setting `key` if the file has it. The table of keys must have a row for it.
+    /// Returns the setting `key` if the file has it. The table of keys, or that of cut keys, must have a row for it.
     pub(super) fn get(&self, key: &str) -> Option<Setting<'n>> {
-        debug_assert!(keys::below(&self.name).contains(&key), "no row for `{}`", self.full(key));
+        let has_row = || keys::below(&self.name).contains(&key) || keys::cut(&self.full(key)).is_some();
+        debug_assert!(has_row(), "no row for `{}`", self.full(key));
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         Some(Setting { name: self.full(key), node: &entry.node, key_place: entry.key_place.clone() })
     }

@@ -68,11 +68,6 @@ impl Capacity {
 
 fn workers(settings: &Settings, host: &HostFacts) -> Reasoned<u32> {
     let share = |value, reason: &str| Reasoned { value, reason: reason.to_owned() };
-    if settings.role.ground_dials() {
-        // A tunnel belongs to one worker, and a request to the worker that accepted it. With a single worker they
-        // always meet.
-        return share(1, "`split.dial: ground`: workers cannot share tunnels");
-    }
     if let Workers::Count(count) = settings.workers {
         return share(count, "`workers`");
     }

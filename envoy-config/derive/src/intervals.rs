@@ -14,8 +14,8 @@ use longhaul_config::{Link, Price, Role};
 /// The interval of a metered link. Of the NATs of mobile networks, few forget a TCP connection sooner than after 5 min.
 /// RFC 5382 requires 124 min.
 const BELOW_NATS: Duration = Duration::from_mins(4);
-/// The interval of TCP probes from a ground that the remote dials. The remote's probes keep NATs from forgetting, so these
-/// only find a remote that vanished. (A ground that dials has to find it soon, to dial again.)
+/// The interval of a ground's TCP probes. The remote's probes keep NATs from forgetting, so these only find a remote that
+/// vanished.
 const SECOND_PROBES: Duration = Duration::from_mins(30);
 
 /// The intervals, and their reasons for `longhaul check`.
@@ -31,9 +31,13 @@ pub struct Intervals {
     pub ping_reason: &'static str,
     /// The time between two health checks of the only ground, while it responds. Each costs some 390 bytes.
     pub check: Duration,
+    /// The reason for `check`.
+    pub check_reason: &'static str,
     /// The least time between two health checks of a ground that another way can replace. A fault costs clients this
     /// time.
     pub check_before_a_switch: Duration,
+    /// The reason for `check_before_a_switch`.
+    pub check_before_a_switch_reason: &'static str,
     /// The time between two queries for the address of the other end.
     pub resolve: Duration,
 }
@@ -50,11 +54,13 @@ impl Intervals {
                 ping: Duration::from_secs(20) + link.rtt * 10,
                 ping_reason: "20 s + 10 x RTT: below what NATs and satellite gateways remember",
                 check: Duration::from_secs(10),
+                check_reason: "there is no other way; each check costs some 390 bytes",
                 check_before_a_switch: quick_check,
+                check_before_a_switch_reason: "1 s + 2 x RTT: a fault costs clients this time",
                 resolve: Duration::from_secs(30),
             },
             Price::Metered => {
-                let (keepalive_idle, keepalive_reason) = if matches!(role, Role::Ground(_)) && !role.ground_dials() {
+                let (keepalive_idle, keepalive_reason) = if matches!(role, Role::Ground(_)) {
                     (SECOND_PROBES, "the link is metered, and the remote's probes hold NATs open")
                 } else {
                     (BELOW_NATS, "the link is metered: just below the 5 min after which NATs forget a connection")
@@ -65,7 +71,9 @@ impl Intervals {
                     ping: BELOW_NATS,
                     ping_reason: "the link is metered: just below the 5 min after which NATs forget a connection",
                     check: BELOW_NATS,
+                    check_reason: "the link is metered, and there is no other way",
                     check_before_a_switch: quick_check.max(Duration::from_secs(30)),
+                    check_before_a_switch_reason: "1 s + 2 x RTT, at least 30 s: the link is metered",
                     resolve: Duration::from_mins(5),
                 }
             }

@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::bounds::Bounds;
 use super::capacity::Capacity;
 use super::compression::Compressors;
+use super::failover::Failover;
 use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
 use super::target::{TargetChoice, TargetKind, choose};
-use super::timers::{self, Timers};
+use super::timers::{self, Timer, Timers, Traffic};
 use super::value::{CongestionControl, Origin, Row, Value};
+use super::warm::Warm;
 use super::windows::client_connection_window;
 use longhaul_config::units::{Bytes, show_duration};
 use longhaul_config::{Link, RoleName, Settings};
@@ -52,6 +54,10 @@ pub struct Derived {
     pub timers: Timers,
     /// The bounds on headers, buffers and windows.
     pub bounds: Bounds,
+    /// The behaviour of a remote towards a ground that does not respond. None at other boxes.
+    pub failover: Option<Failover>,
+    /// The connections or streams that a remote opens in advance. None at other boxes.
+    pub warm: Option<Warm>,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -250,6 +256,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
 
     let bounds = Bounds::of(settings, &connection_buffer, &stream_window, &connection_window);
 
+    let remote = settings.role.remote();
     Derived {
         bdp_down,
         bdp_up,
@@ -276,6 +283,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         upstream_connections,
         shards,
         capacity,
+        failover: remote.map(|remote| Failover::of(remote, &settings.link, &intervals)),
+        warm: remote.map(|remote| Warm::of(remote, &settings.link)),
         intervals,
         timers,
         bounds,
@@ -284,6 +293,16 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         model,
         rows: [table.rows, compression.rows(&settings.role)].concat(),
         compression,
+    }
+}
+
+impl Derived {
+    /// Returns all timers with their kind of traffic, those of one kind together.
+    #[must_use]
+    pub fn timers_by_traffic(&self) -> Vec<(Traffic, &Timer)> {
+        let mut rows = self.timers.by_traffic();
+        rows.extend(self.failover.iter().flat_map(Failover::timers).map(|timer| (Traffic::Pipe, timer)));
+        rows
     }
 }
 

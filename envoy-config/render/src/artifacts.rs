@@ -90,26 +90,18 @@ impl ImageSockets {
 pub struct NearSockets {
     /// `longhaul run` holds connections to this socket. They keep other connections open to the ground.
     pub hold: SocketAddr,
-    /// `longhaul run` holds one connection per worker to this socket, or a single one if the ground dials. They keep
-    /// the pipe open.
+    /// `longhaul run` holds one connection per worker to this socket. They keep the pipe open.
     pub hold_pipe: SocketAddr,
     /// CoreDNS queries the ground's resolver at this socket, over TCP.
     pub dns: SocketAddr,
-    /// The pipe connects to this socket, which leads into a tunnel of a ground that dials.
-    pub dialled: SocketAddr,
     /// `longhaul run` serves the files of `tls.acme.webroot` at this socket.
     pub challenges: SocketAddr,
 }
 
 impl NearSockets {
     /// The sockets in files that `longhaul render` writes. `longhaul run` chooses free ones.
-    pub const CUSTOMARY: Self = Self {
-        hold: loopback(8154),
-        hold_pipe: loopback(8155),
-        dns: loopback(8156),
-        dialled: loopback(8157),
-        challenges: loopback(8158),
-    };
+    pub const CUSTOMARY: Self =
+        Self { hold: loopback(8154), hold_pipe: loopback(8155), dns: loopback(8156), challenges: loopback(8158) };
 }
 
 const fn loopback(port: u16) -> SocketAddr {

@@ -33,8 +33,6 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/other_end.yaml", include_str!("../templates/part/other_end.yaml.j2")),
     ("part/upgrade_end.yaml", include_str!("../templates/part/upgrade_end.yaml.j2")),
     ("part/refused_handshakes.yaml", include_str!("../templates/part/refused_handshakes.yaml.j2")),
-    ("part/ground_dials.yaml", include_str!("../templates/part/ground_dials.yaml.j2")),
-    ("part/remote_dialled.yaml", include_str!("../templates/part/remote_dialled.yaml.j2")),
     ("part/pair_tls.yaml", include_str!("../templates/part/pair_tls.yaml.j2")),
     ("part/bytes_listener.yaml", include_str!("../templates/part/bytes_listener.yaml.j2")),
     ("part/direct_listener.yaml", include_str!("../templates/part/direct_listener.yaml.j2")),

@@ -125,7 +125,7 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
 /// Returns every socket on which this box listens.
 fn own_sockets(settings: &Settings) -> impl Iterator<Item = SocketAddr> + '_ {
     let challenges = settings.acme.as_ref().and_then(|acme| acme.listen);
-    settings.listen.sockets().map(|(_, socket)| socket).chain(settings.role.dialled_in()).chain(challenges)
+    settings.listen.sockets().map(|(_, socket)| socket).chain(challenges)
 }
 
 /// Returns every address at which a connection of Envoy would come back to this host, also through NAT64.

@@ -46,7 +46,7 @@ pub use guard::Guard;
 pub use guard::Refused;
 pub use images::FILE as IMAGES_FILE;
 pub use tree::{ModuleCopy, RenderedTree};
-pub use view::{ALPN_DIAL, HANDSHAKE_MARK, PAGE_MARK};
+pub use view::{HANDSHAKE_MARK, PAGE_MARK};
 
 use engine::Engine;
 use longhaul_config::{Remote, Role, Settings, WhenDown};

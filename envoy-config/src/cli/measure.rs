@@ -79,7 +79,7 @@ fn watch(settings: &Settings, time: Duration) -> std::io::Result<Measured> {
         samples.add(start.elapsed(), &connections);
         let left = time.saturating_sub(start.elapsed());
         if left.is_zero() {
-            let least = if settings.role.peer().is_some() { OF_A_PAIR } else { CLIENTS };
+            let least = if settings.role.is_alone() { CLIENTS } else { OF_A_PAIR };
             return Ok(samples.estimate(least));
         }
         thread::sleep(left.min(STEP));
@@ -107,7 +107,7 @@ impl Answer {
         let measured = &self.measured;
         let link = &settings.link;
         let sends_up = Direction::of(settings) == Direction::Up;
-        let whose = if settings.role.peer().is_some() { "to the other end" } else { "of clients" };
+        let whose = if settings.role.is_alone() { "of clients" } else { "to the other end" };
         let rate = |bits| Rate::from_bits_per_second(round(bits)).to_string();
         let rtt = |us| show_duration(Duration::from_micros(round(us)));
         let (down, up) = if sends_up {

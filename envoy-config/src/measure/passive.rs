@@ -144,7 +144,7 @@ impl Passive {
         Self {
             link: settings.link,
             direction: Direction::of(settings),
-            needed: if settings.role.peer().is_some() { RULE.of_a_pair } else { RULE.of_clients },
+            needed: if settings.role.is_alone() { RULE.of_clients } else { RULE.of_a_pair },
             seen: HashMap::new(),
             before: HashMap::new(),
             full: VecDeque::new(),

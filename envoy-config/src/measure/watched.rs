@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::kernel::ConnectionId;
-use longhaul_config::{Host, Intercept, Peer, Settings, Sockets};
+use longhaul_config::{Host, Intercept, Role, Settings, Sockets};
 
 /// The ports that clients request, which the socket of a connection keeps under `listen.intercept: tproxy`.
 const WEB_PORTS: [u16; 2] = [80, 443];
@@ -21,16 +21,18 @@ pub enum Watched {
 impl Watched {
     /// Returns the choice for `settings`: clients' connections of a single box, or those of a pair's ends.
     pub fn of(settings: &Settings) -> Self {
-        match settings.role.peer() {
-            None => {
+        match &settings.role {
+            Role::Edge => {
                 let listen = &settings.listen;
                 let own = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port);
                 let requested = WEB_PORTS.into_iter().filter(|_| listen.intercept == Intercept::Tproxy);
                 Self::From(own.chain(requested).collect())
             }
-            Some(Peer::Dials { listen, .. }) => Self::From(BTreeSet::from([listen.port()])),
-            Some(Peer::Dialled { at }) => Self::To(
-                at.iter()
+            Role::Ground(ground) => Self::From(BTreeSet::from([ground.listen.port()])),
+            Role::Remote(remote) => Self::To(
+                remote
+                    .grounds
+                    .iter()
                     .map(|at| match &at.host {
                         Host::Address(address) => (Some(*address), at.port),
                         Host::Name(_) => (None, at.port),
@@ -43,7 +45,10 @@ impl Watched {
     /// Returns true if no connection can be chosen.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        matches!(self, Self::From(ports) if ports.is_empty())
+        match self {
+            Self::From(ports) => ports.is_empty(),
+            Self::To(ends) => ends.is_empty(),
+        }
     }
 
     /// Returns true if the connection crosses the link. Connections within this host do not: `local` holds its

@@ -26,21 +26,16 @@ use super::report::ChildReport;
 use super::say;
 use super::shared_memory;
 use super::watches;
-use longhaul_config::{Role, Sockets};
+use longhaul_config::Sockets;
 use longhaul_render::RenderedTree;
 
 /// The time between the drain time and the end of the old process.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);
-/// The time that an Envoy has to end if it must end before the next one starts.
-const END_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest time that a parent takes to close its sockets once its child is ready.
 const HANDOVER_PATIENCE: Duration = Duration::from_secs(2);
 const HANDOVER_TICK: Duration = Duration::from_millis(100);
 /// Hides notices about new or renamed features. They concern authors of templates, not operators.
 const LOG_LEVELS: &str = "misc:error";
-/// For a ground that dials. Also hides a line for each attempt and each request without a tunnel; `longhaul run`
-/// reports that once.
-const TUNNEL_LOG_LEVELS: &str = "misc:error,filter:critical,io:critical,upstream:error";
 /// The file that Envoy reads only once, at its start.
 pub(super) const BOOTSTRAP: &str = "bootstrap.yaml";
 
@@ -63,12 +58,11 @@ pub(super) struct Envoy {
     pages: RecentPages,
 }
 
-/// A process, and the settings with which it was started.
+/// A process, and what it was started with.
 #[derive(Debug)]
 struct Process {
     running: Running,
     epoch: u32,
-    role: Role,
     drain_time: Duration,
 }
 
@@ -100,13 +94,6 @@ pub(super) fn is_watched(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "yaml") && path != BOOTSTRAP
 }
 
-/// Returns true if the present process must end before the next one starts. A ground's tunnels belong to one process,
-/// and no new ones open while it has them.
-fn must_end_first(old: &Role, new: &Role) -> bool {
-    let is_dialled = |role: &Role| matches!(role, Role::Remote(remote) if remote.ground.dials());
-    is_dialled(old) || is_dialled(new) || old.ground_dials() != new.ground_dials()
-}
-
 /// Counts the files of the tree that Envoy watches.
 pub(super) fn watched(tree: &RenderedTree) -> usize {
     tree.files().keys().filter(|path| is_watched(path)).count()
@@ -133,7 +120,7 @@ impl Envoy {
     pub(super) fn start(&mut self, present: &Generation) -> io::Result<()> {
         let now = Instant::now();
         self.lineage.begin(now);
-        match self.lineage.next(now, false, present.derived.capacity.start_patience) {
+        match self.lineage.next(now, present.derived.capacity.start_patience) {
             Some(ProcessStep::Begin(id)) => self.begin(id, present),
             _ => Ok(()),
         }
@@ -165,14 +152,13 @@ impl Envoy {
 
     fn program(&self, present: &Generation, more: impl IntoIterator<Item = OsString>) -> Program {
         let drain = drain_time(present).as_secs();
-        let tunnels = present.settings.role.ground_dials();
         let mut arguments: Vec<OsString> = vec![
             "-c".into(),
             self.root.join(BOOTSTRAP).into(),
             "--log-level".into(),
             "warning".into(),
             "--component-log-level".into(),
-            if tunnels { TUNNEL_LOG_LEVELS } else { LOG_LEVELS }.into(),
+            LOG_LEVELS.into(),
             // `longhaul log --follow` shows a request within a second. Envoy's default is 10 seconds.
             "--file-flush-interval-msec".into(),
             "1000".into(),
@@ -261,7 +247,7 @@ impl Envoy {
             self.bury(id, &child::describe(status));
         }
         let patience = present.derived.capacity.start_patience;
-        while let Some(step) = self.lineage.next(Instant::now(), self.must_end_first(present), patience) {
+        while let Some(step) = self.lineage.next(Instant::now(), patience) {
             self.take(step, present);
         }
     }
@@ -273,8 +259,7 @@ impl Envoy {
             return false;
         }
         let listen = &present.settings.listen;
-        let of_clients = listen.http.as_ref().or(listen.tls.as_ref()).map(Sockets::first);
-        let Some(socket) = of_clients.or(present.settings.role.dialled_in()) else { return true };
+        let Some(socket) = listen.http.as_ref().or(listen.tls.as_ref()).map(Sockets::first) else { return true };
         // The parent closes its sockets a moment after the takeover.
         let deadline = Instant::now() + HANDOVER_PATIENCE;
         while accepts(socket) {
@@ -284,10 +269,6 @@ impl Envoy {
             thread::sleep(HANDOVER_TICK);
         }
         true
-    }
-
-    fn must_end_first(&self, next: &Generation) -> bool {
-        self.present().is_some_and(|process| must_end_first(&process.role, &next.settings.role))
     }
 
     fn take(&mut self, step: ProcessStep, present: &Generation) {
@@ -312,10 +293,6 @@ impl Envoy {
                     process.running.kill();
                 }
                 self.bury(id, "did not become ready and was killed");
-            }
-            ProcessStep::EndAll => {
-                let mut all = self.take_all();
-                child::stop_all(&mut all, END_PATIENCE, || false);
             }
         }
     }
@@ -349,8 +326,7 @@ impl Envoy {
             say(Level::Warning, &format!("the saved addresses in {} stay unread: {error}", self.kept.display()));
         }
         let running = Running::start(&self.program(present, arguments))?;
-        let role = present.settings.role.clone();
-        self.processes.insert(id, Process { running, epoch, role, drain_time: drain_time(present) });
+        self.processes.insert(id, Process { running, epoch, drain_time: drain_time(present) });
         Ok(())
     }
 

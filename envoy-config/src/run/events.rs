@@ -16,7 +16,7 @@ use super::dns_report::DnsReport;
 use super::locate::local_addresses;
 use crate::compare::Compared;
 use crate::measure::Noticed;
-use longhaul_config::{FileHashes, Peer, Settings};
+use longhaul_config::{FileHashes, Role, Settings};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
@@ -152,14 +152,14 @@ fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Ve
     let filters = filters.map(Path::to_owned);
     let awaited = settings.acme.iter().flat_map(|acme| acme.awaited.values());
     let awaited = awaited.flat_map(|entry| [entry.cert.clone(), entry.key.clone()]);
-    let peers = match settings.role.peer() {
-        Some(Peer::Dials { files, .. }) => files.clone(),
-        _ => Vec::new(),
+    let remotes = match &settings.role {
+        Role::Ground(ground) => ground.remote_files.clone(),
+        Role::Edge | Role::Remote(_) => Vec::new(),
     };
     [settings.file.clone()]
         .into_iter()
         .chain(filters)
-        .chain(peers)
+        .chain(remotes)
         .chain(lists)
         .chain(certificate_files(settings))
         .chain(awaited)

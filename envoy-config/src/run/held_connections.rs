@@ -2,7 +2,7 @@
 //!
 //! Envoy's pools open connections in advance only in proportion to those in use: none at start, and at most two more
 //! for each in use. So a remote keeps some in use all the time, without sending on them. For clients' bytes, these are
-//! half of `split.warm` connections, or one stream for each place in the rotation of each worker. For the pipe, it is one
+//! half of the warm connections, or one stream for each place in the rotation of each worker. For the pipe, it is one
 //! per worker. They break with the link. Opening them again, with back-off, refills the pools before a client needs them.
 //! Those for clients' bytes are opened one after the other, because a client may use the link meanwhile.
 
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use super::log::Level;
 use super::say;
-use longhaul_config::{Ground, HostPort, Link, Peer, Remote, Role, Settings, WarmAs, WhenDown};
+use longhaul_config::{HostPort, Link, Remote, Role, Settings, WhenDown};
+use longhaul_derive::{Carrier, Derived, Warm};
 use longhaul_render::NearSockets;
 
 /// On loopback, Envoy accepts at once or does not run.
@@ -38,7 +39,6 @@ pub(super) struct HeldConnections {
     /// True if the ground responded at the last query. None before the first.
     linked: Option<bool>,
     asked_at: Option<Instant>,
-    began: Option<Instant>,
     /// The number of the ground in use, if there are several. None before one responds.
     ground: Option<usize>,
     ground_asked_at: Option<Instant>,
@@ -59,32 +59,20 @@ struct Held {
 }
 
 impl HeldConnections {
-    /// Drops connections that broke and opens missing ones when their wait is over. `workers` are Envoy's. Call it often.
+    /// Drops connections that broke and opens missing ones when their wait is over. Call it often.
     pub(super) fn tend(
         &mut self,
         settings: &Settings,
-        workers: u32,
+        derived: &Derived,
         near: NearSockets,
         link_is_up: impl FnOnce(WhenDown) -> Option<bool>,
     ) {
-        let remote = match &settings.role {
-            Role::Remote(remote) => remote,
-            Role::Ground(Ground { remote: Peer::Dialled { .. }, .. }) => {
-                // A ground holds nothing, because Envoy keeps its tunnels open itself. Only the state of the link is
-                // reported.
-                if self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY) {
-                    self.asked_at = Some(Instant::now());
-                    self.announce(true, link_is_up(WhenDown::Error), &settings.role);
-                }
-                return;
-            }
-            Role::Edge | Role::Ground(_) => {
-                *self = Self::default();
-                return;
-            }
+        let (Role::Remote(remote), Some(ahead)) = (&settings.role, derived.warm) else {
+            *self = Self::default();
+            return;
         };
-        let (warm, pipe) = wanted(remote, workers);
-        let broke = self.warm.tend(near.hold, warm, gap(&settings.link, remote.warm_as))
+        let (warm, pipe) = wanted(ahead, derived.capacity.workers.value);
+        let broke = self.warm.tend(near.hold, warm, gap(&settings.link, ahead.carrier))
             | self.pipe.tend(near.hold_pipe, pipe, Duration::ZERO);
         let whole = self.pipe.held.len() == pipe && self.warm.held.is_empty() == (warm == 0);
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
@@ -92,17 +80,14 @@ impl HeldConnections {
         let turns = remote.when_down == WhenDown::Direct;
         if broke || (due && (turns || (whole && self.linked != Some(true)))) {
             self.asked_at = Some(Instant::now());
-            self.announce(broke || turns, link_is_up(remote.when_down), &settings.role);
+            self.announce(broke || turns, link_is_up(remote.when_down), remote);
         }
     }
 
     /// Reports a change of the ground in use, if there are several. Connections that hold others open at the former ground
     /// are dropped and opened again, so that they hold some at the present one. Call it often.
     pub(super) fn follow_ground(&mut self, settings: &Settings, in_use: impl FnOnce() -> Option<usize>) {
-        let grounds = match &settings.role {
-            Role::Remote(remote) => remote.ground.dialled(),
-            Role::Edge | Role::Ground(_) => &[],
-        };
+        let grounds = settings.role.grounds();
         let is_due = self.ground_asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
         if grounds.len() < 2 || !is_due {
             return;
@@ -117,12 +102,9 @@ impl HeldConnections {
         }
     }
 
-    /// Returns the ground in use, as `split.peer` names it. None without a ground that this end dials.
+    /// Returns the ground in use, as `split.peer` names it. None at an edge and at a ground.
     pub(super) fn ground_in_use<'s>(&self, settings: &'s Settings) -> Option<&'s HostPort> {
-        match &settings.role {
-            Role::Remote(remote) => remote.ground.dialled().get(self.ground.unwrap_or(0)),
-            Role::Edge | Role::Ground(_) => None,
-        }
+        settings.role.grounds().get(self.ground.unwrap_or(0))
     }
 
     /// Returns true if an outage has been reported and is not over.
@@ -132,17 +114,14 @@ impl HeldConnections {
 
     /// Reports a change of the link. A start is no outage: until a connection breaks, a link that is not up yet is
     /// being opened.
-    fn announce(&mut self, broke: bool, up: Option<bool>, role: &Role) {
-        // A ground that dials waits between its attempts, so both ends allow some time at the start.
-        let began = *self.began.get_or_insert_with(Instant::now);
-        let broke = broke && (self.linked.is_some() || !role.ground_dials() || began.elapsed() > PROVEN);
+    fn announce(&mut self, broke: bool, up: Option<bool>, remote: &Remote) {
         match (self.linked, up) {
             (Some(false), Some(true)) => {
-                say(Level::Info, is_back(role));
+                say(Level::Info, is_back(remote.when_down));
                 self.warm.again_at = None;
                 self.pipe.again_at = None;
             }
-            (None | Some(true), Some(false)) if broke => say(Level::Warning, &is_away(role, self.linked.is_some())),
+            (None | Some(true), Some(false)) if broke => say(Level::Warning, &is_away(remote, self.linked.is_some())),
             (None, Some(true)) => {}
             _ => return,
         }
@@ -150,48 +129,24 @@ impl HeldConnections {
     }
 }
 
-fn is_back(role: &Role) -> &'static str {
-    match role {
-        Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => {
-            "the ground responds again, and requests use the pipe again"
-        }
-        Role::Remote(_) => "the ground responds again",
-        Role::Edge | Role::Ground(_) => "the remote is connected",
+fn is_back(when_down: WhenDown) -> &'static str {
+    match when_down {
+        WhenDown::Direct => "the ground responds again, and requests use the pipe again",
+        WhenDown::Error => "the ground responds again",
     }
 }
 
-/// Describes the outage. `was_there` is true if the other end responded earlier in this run; if not, its file may be
-/// wrong.
-fn is_away(role: &Role, was_there: bool) -> String {
-    let (who, until) = match role {
-        Role::Remote(Remote { ground: Peer::Dials { listen, .. }, when_down, .. }) => (
-            format!("no ground has opened a connection to {listen}"),
-            match when_down {
-                WhenDown::Error => "clients get an error until one does",
-                WhenDown::Direct => "connecting to origins directly until one does",
-            },
-        ),
-        Role::Remote(Remote { ground, when_down, .. }) => (
-            match ground.dialled() {
-                [_, _, ..] => format!("no ground responds ({})", listed(ground.dialled())),
-                _ => "the ground does not respond".to_owned(),
-            },
-            match when_down {
-                WhenDown::Error => "retrying until it does",
-                WhenDown::Direct => "connecting to origins directly until it does",
-            },
-        ),
-        Role::Ground(Ground { remote: Peer::Dialled { at }, .. }) => {
-            (format!("the remote at {} does not respond", listed(at)), "retrying every 10 to 30 s until it does")
-        }
-        Role::Edge | Role::Ground(_) => ("the remote is not connected".to_owned(), "the remote opens the connections"),
+/// Describes the outage. `was_there` is true if the ground responded earlier in this run; if not, a file may be wrong.
+fn is_away(remote: &Remote, was_there: bool) -> String {
+    let who = match remote.grounds.as_slice() {
+        several @ [_, _, ..] => format!("no ground responds ({})", listed(several)),
+        _ => "the ground does not respond".to_owned(),
     };
-    let doubt = if was_there {
-        String::new()
-    } else {
-        let dial = if role.ground_dials() { "ground" } else { "remote" };
-        format!(". Check that it runs, and that its file has `split.dial: {dial}`")
+    let until = match remote.when_down {
+        WhenDown::Error => "retrying until it does",
+        WhenDown::Direct => "connecting to origins directly until it does",
     };
+    let doubt = if was_there { "" } else { ". Check that it runs, and that its file has the same `split.transport`" };
     format!("{who}; {until}{doubt}")
 }
 
@@ -235,8 +190,8 @@ impl Group {
 }
 
 /// Returns the time between two connections for clients' bytes.
-fn gap(link: &Link, warm_as: WarmAs) -> Duration {
-    (link.up.time_for(warm_as.opened_by_one() * warm_as.opening_bytes()) * PART_OF_UPLINK).max(LEAST_GAP)
+fn gap(link: &Link, carrier: Carrier) -> Duration {
+    (link.up.time_for(carrier.opened_by_one() * carrier.opening_bytes()) * PART_OF_UPLINK).max(LEAST_GAP)
 }
 
 fn hold(socket: SocketAddr) -> io::Result<TcpStream> {
@@ -255,10 +210,10 @@ fn is_open(stream: &mut TcpStream) -> bool {
 }
 
 /// Returns the number of connections to hold for clients' bytes and for the pipe. Each worker has a pipe of its own.
-fn wanted(remote: &Remote, workers: u32) -> (usize, usize) {
+fn wanted(ahead: Warm, workers: u32) -> (usize, usize) {
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    let warm = remote.rotation(workers).map_or_else(
-        || u64::from(remote.warm).div_ceil(remote.warm_as.unused_by_one()),
+    let warm = ahead.rotation(workers).map_or_else(
+        || u64::from(ahead.number).div_ceil(ahead.carrier.unused_by_one()),
         |places| u64::from(places * workers),
     );
     (number(warm), number(workers.into()))

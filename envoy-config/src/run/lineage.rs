@@ -41,8 +41,6 @@ pub(super) enum ProcessStep {
     Terminate(Id),
     /// End a process at once, and report its end.
     Kill(Id),
-    /// End every process, and wait for that.
-    EndAll,
 }
 
 /// The meaning of a process's end.
@@ -173,10 +171,9 @@ impl Lineage {
         Loss::Expected
     }
 
-    /// Returns the next step. Call it until there is none. `end_first` means that the change allows no second process
-    /// beside the present one. `patience` is the time in which a process that takes over must become ready. Its parent
-    /// serves meanwhile, so only later changes wait.
-    pub(super) fn next(&mut self, now: Instant, end_first: bool, patience: Duration) -> Option<ProcessStep> {
+    /// Returns the next step. Call it until there is none. `patience` is the time in which a process that takes over must
+    /// become ready. Its parent serves meanwhile, so only later changes wait.
+    pub(super) fn next(&mut self, now: Instant, patience: Duration) -> Option<ProcessStep> {
         let orphaned = self.present.is_none();
         let late = |member: &&Member| now.saturating_duration_since(member.started) >= patience;
         if let Some(hopeless) = self.successor.as_ref().filter(|member| orphaned || late(member)) {
@@ -192,12 +189,6 @@ impl Lineage {
         }
         if !self.wanted || self.not_before.is_some_and(|at| at > now) {
             return None;
-        }
-        if end_first {
-            (self.present, self.successor) = (None, None);
-            self.draining.clear();
-            self.begin(now);
-            return Some(ProcessStep::EndAll);
         }
         let parent = self.present.filter(|member| member.ready)?;
         if self.is_being_exchanged() {
@@ -408,7 +399,7 @@ mod tests {
                 }
                 self.lineage.ended(id, now);
             }
-            while let Some(step) = self.lineage.next(now, false, READY_PATIENCE) {
+            while let Some(step) = self.lineage.next(now, READY_PATIENCE) {
                 self.take(step);
                 self.count();
             }
@@ -441,7 +432,6 @@ mod tests {
                     self.end(id);
                     self.lineage.ended(id, self.now);
                 }
-                ProcessStep::EndAll => unreachable!("no change asks for it"),
             }
         }
 

@@ -86,7 +86,6 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         (http_key(settings), all(&listen.http)),
         ("listen.tls", all(&listen.tls)),
         ("listen.dns", all(&listen.dns)),
-        ("split.listen", one(settings.role.dialled_in())),
         ("tls.acme.listen", one(settings.acme.as_ref().and_then(|acme| acme.listen))),
         ("listen.metrics", one(listen.metrics.and_then(PageListen::if_required))),
         ("listen.status", one(listen.status.and_then(PageListen::if_required))),
@@ -94,7 +93,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         ("listen.image_metrics", one(listen.image_metrics)),
     ];
     let quic = match &settings.role {
-        Role::Ground(Ground { remote, transport: PipeTransport::H3, .. }) => remote.listen(),
+        Role::Ground(Ground { listen, transport: PipeTransport::H3, .. }) => Some(*listen),
         _ => None,
     };
     let udp = [

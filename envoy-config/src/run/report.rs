@@ -107,7 +107,7 @@ pub struct Refusal {
 pub struct Sockets {
     /// `listen.http`. None at a ground.
     pub http: Option<longhaul_config::Sockets>,
-    /// `split.listen` of the end that is dialled.
+    /// `split.listen` of a ground.
     pub split: Option<SocketAddr>,
     /// `listen.tls`
     pub tls: Option<longhaul_config::Sockets>,
@@ -141,7 +141,7 @@ impl Sockets {
     pub(super) fn of(settings: &Settings, private: &PrivateFolder) -> Self {
         let listen = &settings.listen;
         let (http, split) = if settings.role.meets_clients() {
-            (listen.http.clone(), settings.role.dialled_in())
+            (listen.http.clone(), None)
         } else {
             (None, listen.http.as_ref().map(longhaul_config::Sockets::first))
         };

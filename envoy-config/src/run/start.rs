@@ -83,9 +83,7 @@ impl Run {
         let Role::Remote(remote) = &self.generation.settings.role else { return false };
         let when_down = remote.when_down;
         self.tend_link();
-        let Some(admin) = self.envoy.admin().filter(|_| !self.generation.settings.role.ground_dials()) else {
-            return false;
-        };
+        let Some(admin) = self.envoy.admin() else { return false };
         // Envoy was ready after the first health check of every ground with a known address.
         link_is_up(admin, when_down) != Some(true) && !no_ground_responds(admin)
     }
@@ -150,7 +148,6 @@ fn ready_line(settings: &Settings, metrics: Option<SocketAddr>) -> String {
     let own = |socket: Option<SocketAddr>| socket.map(|socket| socket.to_string());
     let sockets = [
         (ports::http_key(settings).trim_start_matches("listen."), of_clients(&listen.http)),
-        ("split.listen", own(settings.role.dialled_in())),
         ("tls", of_clients(&listen.tls)),
         ("dns", of_clients(&listen.dns)),
         ("health", own(listen.health)),

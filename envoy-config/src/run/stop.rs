@@ -98,7 +98,6 @@ fn announce(admin: &Endpoint) -> bool {
 
 fn under_way(admin: &Endpoint, settings: &Settings) -> Option<UnderWay> {
     let listen = &settings.listen;
-    let clients = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port);
-    let ports: BTreeSet<u16> = clients.chain(settings.role.dialled_in().map(|socket| socket.port())).collect();
+    let ports: BTreeSet<u16> = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port).collect();
     Some(UnderWay::parse(&stats(admin, STATS)?, &ports))
 }

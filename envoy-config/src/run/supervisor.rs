@@ -84,7 +84,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let loaded = ports::on_this_machine(loaded);
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
-    let [dns_ready, resolver, hold, hold_pipe, dns, dialled, challenges] =
+    let [dns_ready, resolver, hold, hold_pipe, dns, challenges] =
         ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
     let images = locate::images(&loaded.settings, options.overridden.images.as_deref())?;
     let machine = RunContext {
@@ -96,7 +96,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         dns_ready,
         resolver,
         images: ImageSockets::below(&state.path).filter(|_| images.is_some()),
-        near: NearSockets { hold, hold_pipe, dns, dialled, challenges },
+        near: NearSockets { hold, hold_pipe, dns, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: options.access_log.clone(),
         marks_pages: true,
@@ -318,9 +318,7 @@ impl Run {
     pub(super) fn tend_link(&mut self) {
         let Generation { settings, derived, .. } = &self.generation;
         let envoy = &self.envoy;
-        self.holders.tend(settings, derived.capacity.workers.value, self.machine.near, |when_down| {
-            link_is_up(envoy.admin()?, when_down)
-        });
+        self.holders.tend(settings, derived, self.machine.near, |when_down| link_is_up(envoy.admin()?, when_down));
         self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
     }
 

@@ -88,7 +88,7 @@ pub struct Status {
     pub cache: Option<CacheReport>,
     /// The caching proxies of `cache.parent`; none without one, and if Envoy does not respond.
     pub parents: Vec<ParentStatus>,
-    /// The ground in use, as `split.peer` names it. None at an edge, at a ground, and if the ground dials.
+    /// The ground in use, as `split.peer` names it. None at an edge and at a ground.
     pub ground: Option<String>,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
     pub pair: Option<PairStatus>,

@@ -3,7 +3,7 @@
 use super::Places;
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
-use crate::settings::{Ground, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
+use crate::settings::{PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
 
 /// Checks the pair. Skips a group that has a problem of its own.
 pub(super) fn check(
@@ -22,14 +22,13 @@ pub(super) fn check(
     }
     quic_by_address(places, role, problems);
     quic_to_several(places, role, problems);
-    quic_of_a_ground_that_dials(places, role, problems);
 }
 
 /// Refuses the name of a ground if there is no resolver for it. This box's own DNS cannot resolve it, because it
 /// queries through the ground.
 fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote { ground, .. }) = role else { return };
-    let Some(HostPort { host: name, .. }) = ground.dialled().iter().find(|at| at.host.is_name()) else { return };
+    let Role::Remote(Remote { grounds, .. }) = role else { return };
+    let Some(HostPort { host: name, .. }) = grounds.iter().find(|at| at.host.is_name()) else { return };
     if upstream.resolvers.is_empty() {
         problems.push(
             Problem::error("no resolver for the ground's address", places.of(&["split", "peer"]), format!("{name} is a name"))
@@ -40,9 +39,9 @@ fn ground_by_name(places: &Places<'_>, role: &Role, upstream: &Upstream, problem
 
 /// Refuses a ground at an address of this box. It would send the clients' requests to itself.
 fn ground_here(places: &Places<'_>, role: &Role, proxy: &Proxy, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote { ground, .. }) = role else { return };
+    let Role::Remote(Remote { grounds, .. }) = role else { return };
     let is_own = |at: &&HostPort| matches!(&at.host, Host::Address(own) if proxy.addresses.contains(own));
-    let Some(at) = ground.dialled().iter().find(is_own) else { return };
+    let Some(at) = grounds.iter().find(is_own) else { return };
     problems.push(
         Problem::error(
             "`split.peer` names this remote itself",
@@ -71,8 +70,8 @@ fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstrea
 /// Refuses HTTP/3 to an address. Envoy compares the certificate of a QUIC server only with the server name, and never
 /// sends an address as one.
 fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote { ground, transport: PipeTransport::H3, .. }) = role else { return };
-    let Some(HostPort { host: address, .. }) = ground.dialled().iter().find(|at| !at.host.is_name()) else { return };
+    let Role::Remote(Remote { grounds, transport: PipeTransport::H3, .. }) = role else { return };
+    let Some(HostPort { host: address, .. }) = grounds.iter().find(|at| !at.host.is_name()) else { return };
     problems.push(
         Problem::error(
             "`split.transport: h3` to an address",
@@ -91,8 +90,8 @@ fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>
 
 /// Refuses HTTP/3 to several grounds. Envoy sends one server name on all QUIC connections of a cluster.
 fn quic_to_several(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
-    let Role::Remote(Remote { ground, transport: PipeTransport::H3, .. }) = role else { return };
-    if ground.dialled().len() > 1 {
+    let Role::Remote(Remote { grounds, transport: PipeTransport::H3, .. }) = role else { return };
+    if grounds.len() > 1 {
         problems.push(
             Problem::error(
                 "`split.transport: h3` to several grounds",
@@ -101,22 +100,6 @@ fn quic_to_several(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>
             )
             .and(places.of(&["split", "peer"]), "several grounds")
             .help("write `transport: h2`, or one name that has the addresses of all grounds"),
-        );
-    }
-}
-
-/// Refuses HTTP/3 if the ground dials. Envoy's reverse tunnels use TCP.
-fn quic_of_a_ground_that_dials(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>) {
-    let (Role::Remote(Remote { transport, .. }) | Role::Ground(Ground { transport, .. })) = role else { return };
-    if *transport == PipeTransport::H3 && role.ground_dials() {
-        problems.push(
-            Problem::error(
-                "`split.transport: h3` where the ground dials",
-                places.of(&["split", "transport"]),
-                "only the remote can open QUIC connections",
-            )
-            .and(places.of(&["split", "dial"]), "the ground opens the connections")
-            .help("write `transport: h2` at both ends, or let the remote dial"),
         );
     }
 }

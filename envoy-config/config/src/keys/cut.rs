@@ -33,6 +33,16 @@ pub const CUT_KEYS: &[CutKey] = &[
         why: "no object stands in pages",
         instead: "remove it. It was a limit of `page.inline`, which is cut",
     },
+    CutKey {
+        name: "split.dial",
+        why: "the remote opens every connection",
+        instead: "remove it. A ground that the remote cannot reach opens a WireGuard tunnel, and the remote connects through it: section \"A ground that nobody can reach\" of the guide, `docs/src/gateways.md`",
+    },
+    CutKey {
+        name: "split.warm_as",
+        why: "the link decides between connections and streams",
+        instead: "remove it. `longhaul check` shows the choice, and `split.warm` sets the number",
+    },
 ];
 
 /// Returns the row of the cut key with this full name.

@@ -319,7 +319,7 @@ pub const KEYS: &[Key] = &[
         "split.peer",
         Form("`HOST:PORT` or a list of them; a list of names, or a file"),
         Required("ground.example:8443"),
-        "the end that dials: `HOST:PORT` of the other, whose certificate must be for HOST. A remote may list [several grounds](#several-grounds). The end that is dialled: [names](#names-of-remotes), one of which the other's certificate must have",
+        "remote: `HOST:PORT` of the ground, whose certificate must be for HOST. It may list [several grounds](#several-grounds). Ground: [names](#names-of-remotes), one of which the remote's certificate must have",
     ),
     key(
         "split.balance",
@@ -340,24 +340,13 @@ pub const KEYS: &[Key] = &[
         Required("pair-ca.pem"),
         "the authorities that sign only for the pair. To change the authority, put old and new into one file, renew both certificates, then remove the old one",
     ),
-    key(
-        "split.listen",
-        Form("`ADDRESS:PORT`"),
-        Is("0.0.0.0:8443"),
-        "the end that is dialled, by default the ground: the socket that the other connects to",
-    ),
+    key("split.listen", Form("`ADDRESS:PORT`"), Is("0.0.0.0:8443"), "ground: the socket that remotes connect to"),
     key(
         "split.warm",
         // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
-        "remote: the number of connections or streams (`warm_as`) that are open before a client needs them. Each one that is used is replaced. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves",
-    ),
-    key(
-        "split.warm_as",
-        Words(&["auto", "connections", "streams"]),
-        Is("auto"),
-        "remote: the carrier of each client's TLS and DNS over the link. `connections` have a TCP handshake and a window of their own, and load pages sooner where the link holds many windows. `streams` of the pipe take a packet each and share its window. `auto` decides by the link. It is `connections` with several grounds or `when_down: direct`",
+        "remote: the number of connections, or streams of the pipe, that carry clients' TLS and DNS and are open before a client needs them. Each one that is used is replaced. The link decides which: streams where a page's first windows are more than the link holds, and one ground is the only way. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves",
     ),
     key(
         "split.instant_answers",
@@ -396,12 +385,6 @@ pub const KEYS: &[Key] = &[
         Boolean,
         Is("true"),
         "`false` leaves headers to HPACK. The ends may differ; headers then cross as HPACK",
-    ),
-    key(
-        "split.dial",
-        Words(&["remote", "ground"]),
-        Is("remote"),
-        "`ground`: [the ground opens the connections](#a-ground-that-nobody-can-reach). The same at both ends",
     ),
     key(
         "page.prefetch",

@@ -90,16 +90,26 @@ fn a_file_with_a_cut_key_is_accepted_and_the_warning_names_what_replaced_it() {
         assert!(!known.contains(key.name), "{} is cut and read", key.name);
         assert!(key.instead.starts_with("remove it") || key.instead.starts_with("write "), "{}", key.instead);
         let (group, last) = key.name.rsplit_once('.').unwrap();
+        let (role, required) = match group {
+            "split" => {
+                let of_a_pair = ["pem", "key", "pem"].map(|kind| format!("../tests/config/files/pep.{kind}"));
+                let [cert, key, ca] = of_a_pair;
+                ("remote", format!("peer: ground.example:8443, cert: {cert}, key: {key}, ca: {ca}, "))
+            }
+            _ => ("edge", String::new()),
+        };
         let text = format!(
-            "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
-             upstream: {{ resolvers: [192.0.2.53] }}\n{group}: {{ {last}: 127.0.0.1:9901 }}\n"
+            "role: {role}\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             upstream: {{ resolvers: [192.0.2.53] }}\n{group}: {{ {required}{last}: 127.0.0.1:9901 }}\n"
         );
         let loaded = load_text(Path::new("longhaul.yaml"), text.clone()).unwrap();
         let shown = loaded.report.render(false);
         assert!(shown.contains(&format!("warning: `{}` has no effect", key.name)), "{shown}");
-        assert!(shown.contains(key.instead) && shown.contains("\n4 | "), "{shown}");
+        assert!(shown.contains(key.instead) && shown.contains("\n5 | "), "{shown}");
         // A slip in it is still a slip.
-        assert!(load_text(Path::new("longhaul.yaml"), text.replace(last, &format!("{last}x"))).is_err());
+        assert!(
+            load_text(Path::new("longhaul.yaml"), text.replace(&format!("{last}:"), &format!("{last}x:"))).is_err()
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 //! defaults.
 
 mod compare;
+mod cut_dial;
 mod dns;
 mod edge;
 mod images;
@@ -60,7 +61,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         split::refuse_what_is_not_here(reader, &top, kind);
     }
     let link = edge::link(reader, &top);
-    let role = written.and_then(|kind| split::role(reader, &top, kind, link.as_ref()));
+    let role = written.and_then(|kind| split::role(reader, &top, kind));
     let listen = edge::listen(reader, &top);
     let listen = match (listen, &role) {
         (Some(listen), Some(role)) => Some(split::listen_of(role, listen)),

@@ -10,9 +10,10 @@ use crate::diagnostic::Problem;
 use crate::names::HostPort;
 use crate::peer_name::PeerName;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
-use crate::settings::{Identity, Peer, RoleName};
+use crate::settings::Identity;
 use crate::yaml::NodeValue;
 
+use super::cut_dial;
 use super::other_end::not_of_this_end;
 use super::pem;
 
@@ -26,34 +27,27 @@ enum Balance {
     Spread,
 }
 
-/// Reads the other end: addresses if this end dials, names if this end listens. `own` is the certificate of this end.
-pub(super) fn peer(
-    reader: &mut Reader,
-    section: &Section<'_>,
-    kind: RoleName,
-    dial: RoleName,
-    own: Option<&Certificate>,
-) -> Option<Peer> {
-    let (other, name) =
-        if kind == RoleName::Remote { ("ground", "ground.example") } else { ("remote", "ship.example") };
-    if kind == dial {
-        not_of_this_end(reader, section, &["listen"], &format!("the {other} listens, this end dials"));
-        let what = format!("the address where the {other} listens, such as `peer: {name}:8443`");
-        let at = reader.required(section, "peer", &what, |reader, setting| dialled(reader, setting, kind));
-        let balance = reader.optional(section, "balance", |reader, setting| {
-            reader.word(setting, &[("order", Balance::Order), ("spread", Balance::Spread)])
-        });
-        return Some(Peer::Dialled { at: ordered(at?, balance?, own) });
+/// Reads the grounds of a remote. `own` is the certificate of this end.
+pub(super) fn grounds(reader: &mut Reader, section: &Section<'_>, own: Option<&Certificate>) -> Option<Vec<HostPort>> {
+    if let Some(of_a_cut_key) = cut_dial::grounds(reader, section) {
+        return Some(of_a_cut_key);
     }
-    if kind == RoleName::Remote {
-        not_of_this_end(reader, section, &["balance"], "the ground dials, and this end chooses no ground");
+    not_of_this_end(reader, section, &["listen"], "the ground listens, this end dials");
+    let what = "the address where the ground listens, such as `peer: ground.example:8443`";
+    let at = reader.required(section, "peer", what, dialled);
+    let balance = reader.optional(section, "balance", |reader, setting| {
+        reader.word(setting, &[("order", Balance::Order), ("spread", Balance::Spread)])
+    });
+    Some(ordered(at?, balance?, own))
+}
+
+/// Reads the names of remotes that a ground accepts. Returns the names, and the files from which some of them come.
+pub(super) fn remotes(reader: &mut Reader, section: &Section<'_>) -> Option<(Vec<PeerName>, Vec<PathBuf>)> {
+    if let Some(of_a_cut_key) = cut_dial::remotes(reader, section) {
+        return Some((of_a_cut_key, Vec::new()));
     }
-    let listen = reader.optional(section, "listen", Reader::socket);
-    let what = format!("the names in the certificates of {other}s, such as `peer: [{name}]`: the {other} dials");
-    let here = if kind == RoleName::Remote { "remote" } else { "ground" };
-    let read = reader.required(section, "peer", &what, |reader, setting| accepted(reader, setting, here, other));
-    let (names, files) = read?;
-    Some(Peer::Dials { listen: listen?, names, files })
+    let what = "the names in the certificates of remotes, such as `peer: [ship.example]`: the remote dials";
+    reader.required(section, "peer", what, accepted)
 }
 
 /// A name in the configuration file, or a file of names.
@@ -62,18 +56,13 @@ enum Entry {
     File(PathBuf, Vec<PeerName>),
 }
 
-/// Reads the names that this end accepts: a list of names and files, or one file. Returns the names, and the files.
-fn accepted(
-    reader: &mut Reader,
-    setting: &Setting<'_>,
-    here: &str,
-    other: &str,
-) -> Option<(Vec<PeerName>, Vec<PathBuf>)> {
+/// Reads a list of names and files, or one file.
+fn accepted(reader: &mut Reader, setting: &Setting<'_>) -> Option<(Vec<PeerName>, Vec<PathBuf>)> {
     let entries = match setting.text() {
         Some(text) if is_file(text) => vec![entry(reader, setting)?],
         Some(text) => {
             let help = format!(
-                "the {other} dials and this end listens: write the names in its certificate, such as `[{}]`. If this end dials, write `dial: {here}` at both ends",
+                "the remote dials and this end listens: write the names in its certificate, such as `[{}]`",
                 text.split(':').next().filter(|name| PeerName::parse(name).is_ok()).unwrap_or("ship.example")
             );
             reader.expected(setting, "a list of names, or a file of them", &help);
@@ -160,37 +149,31 @@ fn names_of(reader: &mut Reader, setting: &Setting<'_>, path: &Path, content: &s
     is_good.then_some(names)
 }
 
-/// Reads the addresses that this end dials: one, or at a remote a list of grounds.
-fn dialled(reader: &mut Reader, setting: &Setting<'_>, kind: RoleName) -> Option<Vec<HostPort>> {
-    let (other, name) = match kind {
-        RoleName::Remote => ("ground", "ground.example"),
-        RoleName::Ground | RoleName::Edge => ("remote", "ship.example"),
-    };
-    let elsewhere = format!("If the {other} dials, write `dial: {other}` at both ends");
-    let example = format!("{name}:8443");
+/// Reads the addresses of grounds: one, or a list.
+fn dialled(reader: &mut Reader, setting: &Setting<'_>) -> Option<Vec<HostPort>> {
+    const EXAMPLE: &str = "ground.example:8443";
     let at = match &setting.node.value {
-        NodeValue::List(_) if kind == RoleName::Remote => {
+        NodeValue::List(_) => {
             let listed = reader.list(setting, |reader, item| {
                 let is_name = item.text().is_some_and(|text| !text.contains(':'));
                 if is_name {
                     let text = item.text().unwrap_or_default();
-                    let help = format!("this end dials: write the port, such as `{text}:8443`. {elsewhere}");
+                    let help = format!("this end dials: write the port, such as `{text}:8443`");
                     reader.bad(item, format!("expected HOST:PORT, found `{text}`"), &help);
                     return None;
                 }
-                reader.host_port(item, &example)
+                reader.host_port(item, EXAMPLE)
             });
             reader.without_duplicates(setting, listed)?
         }
-        NodeValue::Scalar(_) => vec![reader.host_port(setting, &example)?],
+        NodeValue::Scalar(_) => vec![reader.host_port(setting, EXAMPLE)?],
         _ => {
-            let help = format!("this end dials: write the address where the {other} listens. {elsewhere}");
-            reader.expected(setting, "HOST:PORT", &help);
+            reader.expected(setting, "HOST:PORT", "this end dials: write the address where the ground listens");
             return None;
         }
     };
     if at.is_empty() {
-        reader.expected(setting, "at least one HOST:PORT", &format!("write [{example}]"));
+        reader.expected(setting, "at least one HOST:PORT", &format!("write [{EXAMPLE}]"));
         return None;
     }
     Some(at)

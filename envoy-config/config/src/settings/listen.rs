@@ -26,7 +26,7 @@ pub struct Proxy {
 /// The sockets that this box binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
-    /// Intercepted http traffic and that to the proxy's addresses; at a ground, the pipe. None if the ground dials.
+    /// Intercepted http traffic and that to the proxy's addresses; at a ground, the pipe.
     pub http: Option<Sockets>,
     /// TLS: ends here for the proxy's own names and terminated names, and is passed through by SNI for all others.
     /// None: `off`.

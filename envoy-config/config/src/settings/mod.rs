@@ -25,7 +25,7 @@ pub use listen::{DrainTimes, Intercept, Listen, PageListen, Proxy, Upstream};
 pub use page::{
     Cache, Compress, CompressionLevel, Delta, ImageLimits, Images, ImagesWish, Level, Page, Rewrite, TargetWish,
 };
-pub use role::{Ground, Identity, Peer, PipeTransport, Remote, Role, RoleName, Udp443, WarmAs, WhenDown};
+pub use role::{Ground, Identity, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown};
 pub use tls::{Acme, ChallengeResponses, Termination};
 
 /// One checked `longhaul.yaml`.

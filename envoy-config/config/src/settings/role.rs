@@ -63,6 +63,14 @@ impl Role {
         }
     }
 
+    /// Returns the settings of the end beside the clients. None at another box.
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Self::Remote(remote) => Some(remote),
+            Self::Edge | Self::Ground(_) => None,
+        }
+    }
+
     /// Returns true for a single box: there is no other end.
     pub fn is_alone(&self) -> bool {
         matches!(self, Self::Edge)
@@ -97,30 +105,11 @@ impl Role {
         }
     }
 
-    /// Returns the other end of a pair. None for a single box.
-    pub fn peer(&self) -> Option<&Peer> {
+    /// Returns the grounds to which this box opens connections. None are left unless it is a remote.
+    pub fn grounds(&self) -> &[HostPort] {
         match self {
-            Self::Edge => None,
-            Self::Remote(remote) => Some(&remote.ground),
-            Self::Ground(ground) => Some(&ground.remote),
-        }
-    }
-
-    /// Returns the socket on which a remote waits for a ground that dials. A ground's own socket is
-    /// [`Listen::http`](super::Listen::http).
-    pub fn dialled_in(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Remote(remote) => remote.ground.listen(),
-            Self::Edge | Self::Ground(_) => None,
-        }
-    }
-
-    /// Returns true if the ground opens the connections over the link (`split.dial: ground`).
-    pub fn ground_dials(&self) -> bool {
-        match self {
-            Self::Edge => false,
-            Self::Remote(remote) => remote.ground.dials(),
-            Self::Ground(ground) => !ground.remote.dials(),
+            Self::Edge | Self::Ground(_) => &[],
+            Self::Remote(remote) => &remote.grounds,
         }
     }
 
@@ -137,15 +126,14 @@ impl Role {
 /// The settings of the end beside the clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remote {
-    /// The ground, and which end dials.
-    pub ground: Peer,
+    /// The grounds, without duplicates, in the order in which this end uses them. A certificate must be for exactly one of
+    /// these hosts. None in a file of an earlier release, whose ground opened the connections.
+    pub grounds: Vec<HostPort>,
     /// The certificate of this end, and the authority of the other end's.
     pub identity: Identity,
     /// The number of connections or streams over the link that are open and unused at any time, so that clients'
-    /// connections need no handshake.
-    pub warm: u32,
-    /// The carrier of clients' connections over the link.
-    pub warm_as: WarmAs,
+    /// connections need no handshake. None: the link decides.
+    pub warm: Option<u32>,
     /// The treatment of QUIC, which a TCP proxy cannot carry.
     pub udp443: Udp443,
     /// True if queries for listed names get this box's address before the ground is queried. The ground finds the
@@ -160,91 +148,6 @@ pub struct Remote {
     pub restart_wait: Duration,
     /// The protocol of the pipe.
     pub transport: PipeTransport,
-}
-
-impl Remote {
-    /// Returns the number of places in the rotation of one worker, if clients' connections are streams. Each has a stream
-    /// in use and an unused one.
-    pub fn rotation(&self, workers: u32) -> Option<u32> {
-        (self.warm_as == WarmAs::Streams && self.warm > 0).then(|| self.warm.div_ceil(workers.max(1)))
-    }
-}
-
-/// The carrier of the bytes of each client's connection (`split.warm_as`). The bytes are TLS, or DNS over TCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WarmAs {
-    /// A TCP connection over the link with mutual TLS of its own. Each starts with a congestion window of its own.
-    Connections,
-    /// A stream of the pipe. All share its congestion window, and opening one takes a packet.
-    Streams,
-}
-
-impl WarmAs {
-    /// Returns the bytes on the uplink to open one: a handshake with two certificates and its acknowledgements, or the
-    /// headers of a stream in a packet, and the acknowledgement of the response.
-    pub const fn opening_bytes(self) -> u64 {
-        match self {
-            Self::Connections => 4 << 10,
-            Self::Streams => 256,
-        }
-    }
-
-    /// Returns the number of them over the link for each one that is held: itself, and those that are unused
-    /// (`per_upstream_preconnect_ratio`).
-    pub const fn opened_by_one(self) -> u64 {
-        match self {
-            Self::Connections => 3,
-            Self::Streams => 2,
-        }
-    }
-
-    /// Returns the number of unused ones for each one that is held.
-    pub const fn unused_by_one(self) -> u64 {
-        self.opened_by_one() - 1
-    }
-}
-
-/// The other end of a pair, and which end opens the connections (`split.dial`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
-    /// This end opens them.
-    Dialled {
-        /// The addresses of the other end, at least one, without duplicates. Only a remote may have several: they are
-        /// its grounds, in the order in which it uses them. A certificate must be for exactly one of these hosts.
-        at: Vec<HostPort>,
-    },
-    /// The other end opens them.
-    Dials {
-        /// The socket on which this end listens.
-        listen: SocketAddr,
-        /// The accepted names, at least one. The certificate of the other end must have one of them.
-        names: Vec<PeerName>,
-        /// The files from which some of the names come. A change of one is a change of the configuration.
-        files: Vec<PathBuf>,
-    },
-}
-
-impl Peer {
-    /// Returns the socket on which this end listens. None if this end dials.
-    pub fn listen(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Dialled { .. } => None,
-            Self::Dials { listen, .. } => Some(*listen),
-        }
-    }
-
-    /// Returns the addresses that this end dials. None are left if the other end dials.
-    pub fn dialled(&self) -> &[HostPort] {
-        match self {
-            Self::Dialled { at } => at,
-            Self::Dials { .. } => &[],
-        }
-    }
-
-    /// Returns true if the other end opens the connections.
-    pub fn dials(&self) -> bool {
-        matches!(self, Self::Dials { .. })
-    }
 }
 
 /// The protocol of the pipe. Clients' bytes use TCP connections in either case.
@@ -268,8 +171,12 @@ pub enum WhenDown {
 /// The settings of the end on the wired side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ground {
-    /// The remotes or the one remote, and which end dials.
-    pub remote: Peer,
+    /// The socket on which this end listens for remotes.
+    pub listen: SocketAddr,
+    /// The accepted names of remotes, at least one. The certificate of a remote must have one of them.
+    pub remotes: Vec<PeerName>,
+    /// The files from which some of the names come. A change of one is a change of the configuration.
+    pub remote_files: Vec<PathBuf>,
     /// True if headers are compressed before they cross the link, provided that the remote compresses too.
     pub pack_headers: bool,
     /// The protocols of remotes: HTTP/2 always, and HTTP/3 if configured.

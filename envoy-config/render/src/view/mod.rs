@@ -25,8 +25,8 @@ use challenges::Challenges;
 use longhaul_config::AccessLog;
 use longhaul_config::{Ground, Intercept, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
+pub use pair::HANDSHAKE_MARK;
 use pair::Pair;
-pub use pair::{ALPN_DIAL, HANDSHAKE_MARK};
 use parents::Parents;
 use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};
@@ -52,7 +52,7 @@ pub(super) struct View {
     /// differs between boxes.
     cdn_id: String,
     admin: String,
-    /// The listener for http. None: a ground that dials.
+    /// The listener for http.
     http: Option<Bound>,
     /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
     /// destination.
@@ -336,8 +336,7 @@ fn content_type(media_types: &str) -> String {
 /// equal files, and reveals nothing about them.
 fn cdn_id(settings: &Settings, artifacts: &Artifacts) -> String {
     let listen = &settings.listen;
-    // A ground that dials has no socket of its own. The remote that it dials identifies it.
-    let http = listen.http.as_ref().map_or_else(|| format!("{:?}", settings.role.peer()), ToString::to_string);
+    let http = listen.http.as_ref().map(ToString::to_string).unwrap_or_default();
     let tls = listen.tls.as_ref().map(ToString::to_string);
     format!("longhaul-{}", short_hash(&format!("{} {:?} {http} {tls:?}", node_id(settings, artifacts), settings.proxy)))
 }

@@ -6,7 +6,7 @@ use super::lines::{images, listed, pair, parent, uses};
 use crate::cli::table::table;
 use longhaul_config::units::show_duration;
 use longhaul_config::{DnsMode, Settings};
-use longhaul_derive::{Derived, Origin, Row, TargetKind};
+use longhaul_derive::{Derived, Failover, Origin, Row, TargetKind};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -30,7 +30,8 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         siblings(settings),
         names(settings),
         parent(settings),
-        pair(settings),
+        pair(settings, derived),
+        derived.failover.as_ref().map(patience).unwrap_or_default(),
         timers(derived, width),
         bounds(derived, width),
         "\ntransport: each value can be set under `transport:` by its name, one with a dot in its group\n".to_owned(),
@@ -43,7 +44,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
 fn timers(derived: &Derived, width: usize) -> String {
     let mut last = None;
     let mut rows = Vec::new();
-    for (traffic, timer) in derived.timers.by_traffic() {
+    for (traffic, timer) in derived.timers_by_traffic() {
         let kind = if last.replace(traffic) == Some(traffic) { String::new() } else { traffic.to_string() };
         rows.push(vec![kind, show_duration(timer.time), timer.purpose.to_owned()]);
         rows.push(vec![String::new(), String::new(), format!("= {}", timer.formula)]);
@@ -72,6 +73,16 @@ fn siblings(settings: &Settings) -> String {
     format!(
         "siblings: {list}\n  connections to the proxy's addresses that began there go on there, by rules of `longhaul host`; \
          no router may stand between the boxes\n"
+    )
+}
+
+/// The failed checks and the retries of a ground that does not respond.
+fn patience(failover: &Failover) -> String {
+    let Failover { failures, retries, .. } = failover;
+    let plural = if failures.value == 1 { "" } else { "s" };
+    format!(
+        "  a ground is down after {} failed health check{plural} ({}); requests that may be sent twice are retried {} times ({})\n",
+        failures.value, failures.reason, retries.value, retries.reason
     )
 }
 

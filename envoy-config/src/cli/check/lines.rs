@@ -1,7 +1,7 @@
 //! Facts that both the short and the long output of `check` print.
 
-use longhaul_config::{Cache, Ground, HostPort, Images, Peer, PeerName, Remote, Role, Settings, WarmAs, WhenDown};
-use longhaul_derive::{Capacity, ImagesChoice};
+use longhaul_config::{Cache, Ground, HostPort, Images, PeerName, Remote, Role, Settings, WhenDown};
+use longhaul_derive::{Capacity, Carrier, Derived, ImagesChoice, Warm};
 
 /// Envoy's threads and memory, each with its reason.
 pub(super) fn uses(capacity: &Capacity) -> String {
@@ -39,14 +39,12 @@ pub(super) fn parent(settings: &Settings) -> String {
 }
 
 /// Connections over the link.
-fn kept_open(remote: &Remote) -> String {
-    match remote.warm {
-        0 => "all traffic shares one connection per worker: opening more in advance costs more than it saves\n"
+fn kept_open(warm: Warm) -> String {
+    match (warm.number, warm.carrier) {
+        (0, _) => "all traffic shares one connection per worker: opening more in advance costs more than it saves\n"
             .to_owned(),
-        warm => match remote.warm_as {
-            WarmAs::Connections => format!("{warm} connections are open in advance\n"),
-            WarmAs::Streams => format!("{warm} streams are open in advance, on one connection per worker\n"),
-        },
+        (number, Carrier::Connections) => format!("{number} connections are open in advance\n"),
+        (number, Carrier::Streams) => format!("{number} streams are open in advance, on one connection per worker\n"),
     }
 }
 
@@ -58,20 +56,15 @@ fn past_it(remote: &Remote) -> &'static str {
 }
 
 /// The other end of a pair.
-pub(super) fn pair(settings: &Settings) -> String {
+pub(super) fn pair(settings: &Settings, derived: &Derived) -> String {
     match &settings.role {
         Role::Edge => String::new(),
         Role::Remote(remote) => {
-            let ground = match &remote.ground {
-                Peer::Dialled { at } => format!("pair: {}, {}", grounds(at), kept_open(remote)),
-                Peer::Dials { listen, names, .. } => format!(
-                    "pair: the ground connects to {listen} as {}; all traffic uses its connections\n",
-                    either(names)
-                ),
-            };
+            let warm = derived.warm.map(kept_open).unwrap_or_default();
+            let ground = format!("pair: {}, {warm}", grounds(&remote.grounds));
             [&ground, past_it(remote)].concat()
         }
-        Role::Ground(ground) => [ends(ground), memory(settings, ground)].concat(),
+        Role::Ground(ground) => [remotes(ground), memory(settings, ground)].concat(),
     }
 }
 
@@ -94,18 +87,14 @@ fn memory(settings: &Settings, ground: &Ground) -> String {
     if on.is_empty() { String::new() } else { format!("  remembers at most {}\n", on.join(", ")) }
 }
 
-fn ends(ground: &Ground) -> String {
-    match &ground.remote {
-        Peer::Dials { listen, names, .. } => format!("pair: remotes connect to {listen} as {}\n", either(names)),
-        Peer::Dialled { at } => {
-            format!("pair: the remote is at {}; this end opens the connections\n", listed(at))
-        }
-    }
+fn remotes(ground: &Ground) -> String {
+    format!("pair: remotes connect to {} as {}\n", ground.listen, either(&ground.remotes))
 }
 
 /// The grounds of a remote, in the order of their use.
 fn grounds(at: &[HostPort]) -> String {
     match at {
+        [] => "no ground, as if none responded".to_owned(),
         [one] => format!("the ground is at {one}"),
         several => format!("{} grounds, the first that responds: {}", several.len(), listed(several)),
     }

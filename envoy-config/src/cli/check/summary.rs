@@ -24,7 +24,10 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         changes_pages.then(|| ("compression", compression(&derived.compression))),
         Some(("page", page(settings, &derived.model))),
         derived.images.on.then(|| ("images", images(settings, &derived.images))),
-        settings.role.identity().map(|_| ("pair", joined(&pair(settings)).trim_start_matches("pair: ").to_owned())),
+        settings
+            .role
+            .identity()
+            .map(|_| ("pair", joined(&pair(settings, derived)).trim_start_matches("pair: ").to_owned())),
         certificates(settings).map(|text| ("certificates", text)),
         Some(("more", "`--all` prints each derived value and its formula, `--json` prints everything".to_owned())),
     ];
@@ -43,11 +46,8 @@ fn link(settings: &Settings, model: &LinkModel) -> String {
 fn opens(settings: &Settings) -> String {
     let listen = &settings.listen;
     let shown = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
-    let (http, split) = if settings.role.meets_clients() {
-        (shown(&listen.http), settings.role.dialled_in().map(|at| at.to_string()))
-    } else {
-        (None, shown(&listen.http))
-    };
+    let (http, split) =
+        if settings.role.meets_clients() { (shown(&listen.http), None) } else { (None, shown(&listen.http)) };
     let sockets: [(&str, Option<String>); 7] = [
         ("http", http),
         ("tls", shown(&listen.tls)),

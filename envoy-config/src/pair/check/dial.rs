@@ -24,30 +24,11 @@ use super::credentials::Credentials;
 use super::trust::Judge;
 use super::{Clock, Outcome, Reason, Shown, Unreached};
 use longhaul_config::{Host, HostPort};
-use longhaul_render::ALPN_DIAL;
 
 /// The URL of the health check of a remote (`rds_pipe.yaml`).
 const PIPE_URL: &str = "https://hold.pair.invalid:1/";
 /// Envoy rounds `Date` down to a second, and renews it twice a second.
 const DATE_LAG_MS: i64 = 1_500;
-
-/// The protocol on which the other end listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaks {
-    /// A ground: HTTP/2.
-    Pipe,
-    /// A remote that is dialled: HTTP/1.1 for tunnels, without a clock.
-    Tunnel,
-}
-
-impl Speaks {
-    fn alpn(self) -> &'static [u8] {
-        match self {
-            Self::Pipe => b"h2",
-            Self::Tunnel => ALPN_DIAL.as_bytes(),
-        }
-    }
-}
 
 /// The result of a handshake that failed.
 enum Failed {
@@ -57,7 +38,7 @@ enum Failed {
 }
 
 /// Tries every address of `at` until one accepts a TCP connection. Each step may take `patience`.
-pub(super) async fn attempt(at: &HostPort, own: &Credentials, speaks: Speaks, patience: Duration) -> Outcome {
+pub(super) async fn attempt(at: &HostPort, own: &Credentials, patience: Duration) -> Outcome {
     let host = at.host.to_string();
     let addresses: Vec<SocketAddr> = match (host.trim_matches(['[', ']']), at.port).to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
@@ -66,7 +47,7 @@ pub(super) async fn attempt(at: &HostPort, own: &Credentials, speaks: Speaks, pa
     let mut last = Outcome::Unresolved("it has no address".to_owned());
     for address in addresses {
         match connect(address, patience).await {
-            Ok(stream) => return Dial { address, host: &at.host, own, speaks, patience }.shake(stream).await,
+            Ok(stream) => return Dial { address, host: &at.host, own, patience }.shake(stream).await,
             Err(why) => last = Outcome::Unreached { address, why },
         }
     }
@@ -95,7 +76,6 @@ struct Dial<'a> {
     address: SocketAddr,
     host: &'a Host,
     own: &'a Credentials,
-    speaks: Speaks,
     patience: Duration,
 }
 
@@ -136,7 +116,7 @@ impl Dial<'_> {
             .with_custom_certificate_verifier(judge.clone())
             .with_client_auth_cert(self.own.chain.clone(), self.own.key.clone_key())
             .map_err(|error| other(&error))?;
-        config.alpn_protocols = vec![self.speaks.alpn().to_owned()];
+        config.alpn_protocols = vec![b"h2".to_vec()];
         let name = match self.host {
             Host::Name(name) => ServerName::try_from(name.to_string()).map_err(|error| other(&error))?,
             Host::Address(address) => ServerName::from(*address),
@@ -159,13 +139,7 @@ impl Dial<'_> {
 
     /// Sends a request, and returns the round-trip time and the other end's clock.
     async fn response(&self, stream: TlsStream<TcpStream>) -> Result<(Duration, Option<Clock>), String> {
-        let asked = async {
-            match self.speaks {
-                Speaks::Pipe => over_http2(stream).await,
-                Speaks::Tunnel => over_http1(stream).await,
-            }
-        };
-        match timeout(self.patience, asked).await {
+        match timeout(self.patience, ask(stream)).await {
             Ok(Ok(asked)) => Ok(asked),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("no response within {} s", self.patience.as_secs())),
@@ -198,7 +172,7 @@ fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-async fn over_http2(stream: TlsStream<TcpStream>) -> hyper::Result<(Duration, Option<Clock>)> {
+async fn ask(stream: TlsStream<TcpStream>) -> hyper::Result<(Duration, Option<Clock>)> {
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     tokio::spawn(connection);
@@ -206,15 +180,6 @@ async fn over_http2(stream: TlsStream<TcpStream>) -> hyper::Result<(Duration, Op
     let mut request = hyper::Request::new(Empty::<Bytes>::new());
     *request.uri_mut() = hyper::Uri::from_static(PIPE_URL);
     let response = sender.send_request(request).await?;
-    let took = began.elapsed();
-    Ok((took, clock_of(response.headers(), clock, took)))
-}
-
-async fn over_http1(stream: TlsStream<TcpStream>) -> hyper::Result<(Duration, Option<Clock>)> {
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    let (began, clock) = (Instant::now(), SystemTime::now());
-    let response = sender.send_request(hyper::Request::new(Empty::<Bytes>::new())).await?;
     let took = began.elapsed();
     Ok((took, clock_of(response.headers(), clock, took)))
 }

@@ -21,7 +21,7 @@ pub use words::{Line, Verdict};
 
 use super::reason::Reason;
 use credentials::Credentials;
-use longhaul_config::{HostPort, Peer, Role, Settings};
+use longhaul_config::{HostPort, Role, Settings};
 use longhaul_derive::pair_check;
 
 /// The reason why there was nothing to check.
@@ -89,35 +89,26 @@ struct Clock {
     within_ms: i64,
 }
 
-/// The two ends by their roles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ends {
-    here: &'static str,
-    there: &'static str,
-}
-
-/// Checks this end's files. If this end dials, tries the handshake with the other end.
+/// Checks this end's files. At a remote, tries the handshake with each ground.
 ///
 /// # Errors
 /// The file is one of an edge, or a certificate or key cannot be used.
 pub fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
-    let (ends, peer, identity) = match &settings.role {
-        Role::Edge => return Err(CheckError::Edge),
-        Role::Remote(remote) => (Ends { here: "remote", there: "ground" }, &remote.ground, &remote.identity),
-        Role::Ground(ground) => (Ends { here: "ground", there: "remote" }, &ground.remote, &ground.identity),
-    };
+    let identity = settings.role.identity().ok_or(CheckError::Edge)?;
     let own = Credentials::read(identity)?;
-    let now = SystemTime::now();
-    let mut lines = words::files(&own, identity, now);
-    match peer {
-        Peer::Dials { listen, .. } => lines.extend(words::dialled(ends, *listen)),
-        Peer::Dialled { at } => {
-            for one in at {
-                if at.len() > 1 {
-                    lines.push(words::heading(ends, one));
+    let mut lines = words::files(&own, identity, SystemTime::now());
+    match &settings.role {
+        Role::Ground(ground) => lines.push(words::dialled(ground.listen)),
+        Role::Edge | Role::Remote(_) => {
+            let grounds = settings.role.grounds();
+            if grounds.is_empty() {
+                lines.push(words::no_ground());
+            }
+            for one in grounds {
+                if grounds.len() > 1 {
+                    lines.push(words::heading(one));
                 }
-                let outcome = attempt(settings, one, &own, ends)?;
-                lines.extend(words::outcome(&outcome, ends, one, &own.shown));
+                lines.extend(words::outcome(&attempt(settings, one, &own)?, one, &own.shown));
             }
         }
     }
@@ -130,8 +121,7 @@ pub(crate) fn problem(settings: &Settings) -> Option<String> {
     lines.into_iter().find(|line| line.verdict == Verdict::Problem).map(|line| line.text)
 }
 
-fn attempt(settings: &Settings, at: &HostPort, own: &Credentials, ends: Ends) -> io::Result<Outcome> {
+fn attempt(settings: &Settings, at: &HostPort, own: &Credentials) -> io::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let speaks = if ends.here == "remote" { dial::Speaks::Pipe } else { dial::Speaks::Tunnel };
-    Ok(runtime.block_on(dial::attempt(at, own, speaks, pair_check(&settings.link).time)))
+    Ok(runtime.block_on(dial::attempt(at, own, pair_check(&settings.link).time)))
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use x509_parser::time::ASN1Time;
 
 use super::credentials::Credentials;
-use super::{Clock, Ends, Outcome, Shown, Unreached};
+use super::{Clock, Outcome, Shown, Unreached};
 use longhaul_config::{HostPort, Identity};
 
 /// A difference of the clocks above this is a problem: 2 minutes, in milliseconds.
@@ -74,32 +74,34 @@ fn file(kind: &str, path: &str, shown: &Shown, now_s: i64) -> Line {
     }
 }
 
-/// Returns the lines for an end that does not dial.
-pub(super) fn dialled(ends: Ends, listen: SocketAddr) -> Vec<Line> {
-    let Ends { here, there } = ends;
-    vec![Line::note(format!(
-        "The {there} dials, and this {here} listens on {listen}. Try the handshake on the {there}: longhaul pair check FILE"
-    ))]
+/// Returns the line for a ground, which waits for remotes.
+pub(super) fn dialled(listen: SocketAddr) -> Line {
+    Line::note(format!(
+        "The remote dials, and this ground listens on {listen}. Try the handshake on the remote: longhaul pair check FILE"
+    ))
 }
 
-/// Returns the line before those about one of several ends.
-pub(super) fn heading(ends: Ends, at: &HostPort) -> Line {
-    Line::note(format!("The {} {at}:", ends.there))
+/// Returns the line for a remote without a ground.
+pub(super) fn no_ground() -> Line {
+    Line::problem(
+        "this remote has no ground: write its HOST:PORT into `split.peer`, and see `longhaul check`".to_owned(),
+    )
 }
 
-/// Returns the lines about the attempt to reach the other end at `at`.
-pub(super) fn outcome(outcome: &Outcome, ends: Ends, at: &HostPort, own: &Shown) -> Vec<Line> {
-    let Ends { here, there } = ends;
+/// Returns the line before those about one of several grounds.
+pub(super) fn heading(at: &HostPort) -> Line {
+    Line::note(format!("The ground {at}:"))
+}
+
+/// Returns the lines about the attempt to reach the ground at `at`.
+pub(super) fn outcome(outcome: &Outcome, at: &HostPort, own: &Shown) -> Vec<Line> {
     match outcome {
         Outcome::Unresolved(why) => {
-            vec![Line::problem(format!(
-                "the name {} of the {there} has no address: {why}. Check `split.peer`",
-                at.host
-            ))]
+            vec![Line::problem(format!("the name {} of the ground has no address: {why}. Check `split.peer`", at.host))]
         }
         Outcome::Unreached { address, why } => vec![Line::problem(match why {
             Unreached::Refused => {
-                format!("{address} refuses TCP connections. Start `longhaul` on the {there}, or check `split.peer`")
+                format!("{address} refuses TCP connections. Start `longhaul` on the ground, or check `split.peer`")
             }
             Unreached::TimedOut(after) => format!(
                 "{address} did not respond within {} s. Check `split.peer`, the link, and firewalls for TCP port {}",
@@ -111,56 +113,55 @@ pub(super) fn outcome(outcome: &Outcome, ends: Ends, at: &HostPort, own: &Shown)
         Outcome::NoHandshake { address, why } => vec![
             Line::good(format!("{address} accepts TCP connections")),
             Line::problem(format!(
-                "no TLS handshake with {address}: {why}. Check that a Longhaul {there} listens there, and that `split.dial` \
-                 is the same at both ends"
+                "no TLS handshake with {address}: {why}. Check that a Longhaul ground listens there"
             )),
         ],
         Outcome::TheirsRefused { address, why, shown, clock } => {
             let mut lines = vec![
                 Line::good(format!("{address} accepts TCP connections")),
                 Line::problem(format!(
-                    "this {here} refuses the certificate of the {there}: {}{}",
-                    why.words(here),
+                    "this remote refuses the certificate of the ground: {}{}",
+                    why.words("remote"),
                     facts(shown)
                 )),
             ];
-            lines.extend(clock.map(|clock| clocks(clock, there)));
+            lines.extend(clock.map(clocks));
             lines
         }
         Outcome::OursRefused { address, why, shown } => {
             let mut lines = vec![Line::good(format!("{address} accepts TCP connections"))];
-            lines.extend(theirs(shown, there));
+            lines.extend(theirs(shown));
             lines.push(Line::problem(format!(
-                "the {there} refuses the certificate of this {here}: {}{}",
-                why.words(there),
+                "the ground refuses the certificate of this remote: {}{}",
+                why.words("ground"),
                 facts(own)
             )));
             lines
         }
         Outcome::Silent { address, why } => vec![
             Line::good(format!("{address} accepts TCP connections and the TLS handshake")),
-            Line::problem(format!("the {there} did not respond on the connection: {why}")),
+            Line::problem(format!("the ground did not respond on the connection: {why}")),
         ],
         Outcome::Connected { address, round_trip, shown, clock } => {
             let mut lines = vec![Line::good(format!("{address} responds within {} ms", round_trip.as_millis()))];
-            lines.extend(theirs(shown, there));
-            lines.push(Line::good(format!("the {there} accepts the certificate of this {here}")));
+            lines.extend(theirs(shown));
+            lines.push(Line::good("the ground accepts the certificate of this remote".to_owned()));
             lines.push(clock.map_or_else(
                 || {
-                    Line::note(format!(
-                        "The {there} does not tell its time on this port, so the clocks are not compared."
-                    ))
+                    Line::note(
+                        "The ground does not tell its time on this port, so the clocks are not compared.".to_owned(),
+                    )
                 },
-                |clock| clocks(clock, there),
+                clocks,
             ));
             lines
         }
     }
 }
 
-fn theirs(shown: &Shown, there: &str) -> Option<Line> {
+fn theirs(shown: &Shown) -> Option<Line> {
     (*shown != Shown::default())
-        .then(|| Line::good(format!("the certificate of the {there} is valid until {}", date(shown.until_s))))
+        .then(|| Line::good(format!("the certificate of the ground is valid until {}", date(shown.until_s))))
 }
 
 /// Describes a refused certificate, as the end of a sentence.
@@ -172,7 +173,7 @@ fn facts(shown: &Shown) -> String {
     format!(" (it is for {names}, valid from {} until {})", date(shown.from_s), date(shown.until_s))
 }
 
-fn clocks(clock: Clock, there: &str) -> Line {
+fn clocks(clock: Clock) -> Line {
     let (ahead_ms, within_ms) = (clock.ahead_ms, clock.within_ms);
     let way = if ahead_ms < 0 { "behind" } else { "ahead" };
     let apart = ahead_ms.abs();
@@ -180,10 +181,10 @@ fn clocks(clock: Clock, there: &str) -> Line {
     if apart <= within_ms {
         Line::good(format!("the clocks of both ends agree, within {error}"))
     } else if apart - within_ms <= MOST_APART_MS {
-        Line::good(format!("the clock of the {there} is {} {way}, within {error}", seconds(apart)))
+        Line::good(format!("the clock of the ground is {} {way}, within {error}", seconds(apart)))
     } else {
         Line::problem(format!(
-            "the clock of the {there} is {} {way}, within {error}. Set the wrong clock; certificates are judged by both",
+            "the clock of the ground is {} {way}, within {error}. Set the wrong clock; certificates are judged by both",
             span(apart / 1000)
         ))
     }
@@ -223,13 +224,12 @@ mod tests {
     use super::*;
     use crate::pair::reason::Reason;
 
-    const ENDS: Ends = Ends { here: "remote", there: "ground" };
     const ADDRESS: &str = "192.0.2.1:8443";
 
     fn lines(result: &Outcome) -> Vec<(Verdict, String)> {
         let at = HostPort::parse("ground.example.org:8443").unwrap();
         let own = Shown { names: vec!["ship.example".to_owned()], from_s: 0, until_s: 86_400 };
-        outcome(result, ENDS, &at, &own).into_iter().map(|line| (line.verdict, line.text)).collect()
+        outcome(result, &at, &own).into_iter().map(|line| (line.verdict, line.text)).collect()
     }
 
     fn shown() -> Shown {
@@ -256,7 +256,7 @@ mod tests {
             "192.0.2.1:8443 did not respond within 7 s. Check `split.peer`, the link, and firewalls for TCP port 8443"
         );
         assert!(problem(&Outcome::Unresolved("not found".to_owned())).contains("ground.example.org of the ground"));
-        assert!(problem(&Outcome::NoHandshake { address, why: "eof".to_owned() }).contains("`split.dial`"));
+        assert!(problem(&Outcome::NoHandshake { address, why: "eof".to_owned() }).ends_with("listens there"));
         assert_eq!(
             problem(&Outcome::OursRefused { address, why: Reason::OutOfTime, shown: shown() }),
             "the ground refuses the certificate of this remote: it has expired or is not valid yet, by the clock of the \
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn clocks_are_a_problem_from_two_minutes_on() {
-        let line = |ahead_ms| clocks(Clock { ahead_ms, within_ms: 1_000 }, "ground");
+        let line = |ahead_ms| clocks(Clock { ahead_ms, within_ms: 1_000 });
         assert_eq!(line(900).text, "the clocks of both ends agree, within 1.0 s");
         assert_eq!(line(-90_000).text, "the clock of the ground is 90.0 s behind, within 1.0 s");
         assert_eq!(line(121_000).verdict, Verdict::Good);
